@@ -1,0 +1,1 @@
+"""The only code that talks to models, services and stores: each module implements a Protocol of core.ports."""

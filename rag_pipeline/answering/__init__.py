@@ -1,0 +1,1 @@
+"""Grounding policy and answers over retrieval results."""

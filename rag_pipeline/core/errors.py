@@ -1,0 +1,210 @@
+"""Every error this package raises on purpose: each names the culprit and the mend in one line.
+
+Adapters turn vendor errors into these with `from`; the command line prints the message and exits
+with `exit_code`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class RagPipelineError(Exception):
+    """Base of all errors raised on purpose.
+
+    Attributes:
+        code: Stable upper-case name for machines.
+        http_status: Status a web backend answers with.
+        exit_code: 1 when the work fell short, 2 for bad usage or configuration.
+        transient: True when the same call may succeed later.
+    """
+
+    code = "RAG_PIPELINE_ERROR"
+    http_status = 500
+    exit_code = 1
+    transient = False
+
+
+class ConfigurationError(RagPipelineError):
+    """A setting is missing or wrong."""
+
+    code = "CONFIGURATION_ERROR"
+    exit_code = 2
+
+    def __init__(self, setting: str, problem: str, mend: str) -> None:
+        self.setting = setting
+        super().__init__(f"{setting}: {problem}. {mend}")
+
+
+class DocumentIdError(RagPipelineError):
+    """A text is not a document id."""
+
+    code = "DOCUMENT_ID_INVALID"
+    exit_code = 2
+
+    def __init__(self, text: str, problem: str) -> None:
+        self.text = text
+        super().__init__(
+            f"document id {text[:80]!r} is not usable: {problem}. Use the path below the docs "
+            "folder, such as module-1/intro.md"
+        )
+
+
+class DocsFolderError(RagPipelineError):
+    """The docs folder is missing, unreadable or holds no document."""
+
+    code = "DOCS_FOLDER_INVALID"
+    exit_code = 2
+
+    def __init__(self, docs_dir: Path, problem: str) -> None:
+        self.docs_dir = docs_dir
+        super().__init__(
+            f"docs folder {docs_dir}: {problem}. Set DOCS_DIR (or --docs-dir) to the folder with "
+            "the Markdown files"
+        )
+
+
+class DocumentError(RagPipelineError):
+    """One document cannot be processed; the others can."""
+
+    code = "DOCUMENT_INVALID"
+
+    def __init__(self, doc_id: str, message: str) -> None:
+        self.doc_id = doc_id
+        super().__init__(f"{doc_id}: {message}")
+
+
+class DocumentReadError(DocumentError):
+    """A document's file cannot be read."""
+
+    code = "DOCUMENT_UNREADABLE"
+
+
+class FrontMatterError(DocumentError):
+    """A document's front matter is not valid YAML or has a value of a wrong type; the message
+    names the line.
+    """
+
+    code = "FRONT_MATTER_INVALID"
+
+    def __init__(self, doc_id: str, problem: str, line: int | None = None) -> None:
+        self.line = line
+        where = f"line {line}: " if line is not None else ""
+        super().__init__(doc_id, f"{where}front matter: {problem}")
+
+
+class EmbeddingError(RagPipelineError):
+    """The embedding model or service failed."""
+
+    code = "EMBEDDING_FAILED"
+
+
+class EmbeddingServiceError(EmbeddingError):
+    """The embedding service was not reached or refused, retries spent."""
+
+    transient = True
+
+
+class EmbeddingDimensionError(EmbeddingError):
+    """Vectors came back with another length or count than asked for."""
+
+    def __init__(self, model: str, expected: str, found: str) -> None:
+        self.model = model
+        super().__init__(
+            f"embedding model {model} returned {found} where {expected} was expected. Check "
+            "EMBEDDING_MODEL and the service behind it"
+        )
+
+
+class StoreError(RagPipelineError):
+    """The vector store failed."""
+
+    code = "STORE_FAILED"
+
+
+class StoreUnavailableError(StoreError):
+    """The vector store cannot be reached."""
+
+    code = "QDRANT_CONNECTION_ERROR"
+    http_status = 503
+    transient = True
+
+
+class StoreTimeoutError(StoreUnavailableError):
+    """The vector store did not answer in time."""
+
+    code = "QDRANT_TIMEOUT"
+    http_status = 504
+
+
+class StoreLockedError(StoreUnavailableError):
+    """Another process holds the embedded store."""
+
+    code = "STORE_LOCKED"
+
+
+class CollectionMissingError(StoreError):
+    """Nothing has been ingested into the collection yet."""
+
+    code = "COLLECTION_MISSING"
+
+    def __init__(self, collection: str, where: str) -> None:
+        self.collection = collection
+        super().__init__(
+            f"collection {collection} in {where} does not exist or is empty. Run `rag-pipeline "
+            "ingest` first"
+        )
+
+
+class SpaceMismatchError(StoreError):
+    """The collection was built with another model, dimension or format version."""
+
+    code = "EMBEDDING_SPACE_MISMATCH"
+    exit_code = 2
+
+    def __init__(self, collection: str, stored: str, wanted: str) -> None:
+        self.collection = collection
+        super().__init__(
+            f"collection {collection} was built with {stored}, the settings ask for {wanted}. "
+            "Run `rag-pipeline ingest --rebuild` to build it anew beside the old one, or "
+            "restore the old settings"
+        )
+
+
+class PayloadError(StoreError):
+    """A point's payload does not keep the contract of core.payload."""
+
+    code = "INVALID_RESULT"
+
+    def __init__(self, chunk_id: str, field: str, value: object) -> None:
+        self.chunk_id = chunk_id
+        self.field = field
+        super().__init__(
+            f"point {chunk_id}: payload field {field} is missing or wrong ({value!r:.60}). Run "
+            "`rag-pipeline audit --repair`"
+        )
+
+
+class QueryError(RagPipelineError):
+    """A query is not usable."""
+
+    code = "QUERY_INVALID"
+    http_status = 400
+    exit_code = 2
+
+
+class MissingDependencyError(RagPipelineError):
+    """An optional package is not installed."""
+
+    code = "DEPENDENCY_MISSING"
+    exit_code = 2
+
+    def __init__(self, package: str, extra: str) -> None:
+        self.package = package
+        super().__init__(
+            f"the package {package} is not installed. Install it with `pip install "
+            f"'rag-pipeline[{extra}]'`"
+        )

@@ -1,0 +1,270 @@
+"""Plain data that the stages hand on: frozen, hashable where it can be, with no behaviour but its
+own shape.
+
+Belongs here: what more than one folder names. Does not belong here: settings (core.settings),
+payloads (core.payload).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rag_pipeline.core.ids import ChunkId, DocId, PointId
+
+    FloatVector: TypeAlias = NDArray[np.float32]
+    FloatMatrix: TypeAlias = NDArray[np.float32]
+
+
+class ContentType(StrEnum):
+    """What a chunk holds (FR-015): lab, quiz and assessment come from the document, the rest from
+    the chunk.
+    """
+
+    PROSE = "prose"
+    CODE = "code"
+    TABLE = "table"
+    LAB = "lab"
+    QUIZ = "quiz"
+    ASSESSMENT = "assessment"
+
+
+class MarkdownFormat(StrEnum):
+    """How Docusaurus reads `.md` files: `detect` reads `.md` as CommonMark and `.mdx` as MDX."""
+
+    MDX = "mdx"
+    MD = "md"
+    DETECT = "detect"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSettings:
+    """How the built site forms its paths.
+
+    Attributes:
+        base_url: Begins and ends with `/`, such as `/physical-ai-robotics-textbook/`; may carry
+            scheme and host.
+        route_base_path: Path of the docs plugin without slashes at its ends; empty for docs at the
+            root.
+        trailing_slash: None leaves a path as it is.
+        markdown_format: Syntax of `.md` files.
+    """
+
+    base_url: str = "/"
+    route_base_path: str = "docs"
+    trailing_slash: bool | None = None
+    markdown_format: MarkdownFormat = MarkdownFormat.MDX
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkLimits:
+    """Sizes of chunks in cl100k_base tokens; `min <= target <= max`, `0 <= overlap < min`."""
+
+    min_tokens: int = 200
+    target_tokens: int = 500
+    max_tokens: int = 800
+    overlap_tokens: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredDoc:
+    """A Markdown file that Docusaurus would build.
+
+    Attributes:
+        doc_id: Path below the docs folder.
+        path: Where the file lies on this machine.
+        sha256: Hash of the file's bytes, 64 hexadecimal digits.
+        size_bytes: Size of the file.
+        mtime_ns: Time of its last change in nanoseconds; never part of a hash.
+    """
+
+    doc_id: DocId
+    path: Path
+    sha256: str
+    size_bytes: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocFailure:
+    """A document that a stage left out, and why."""
+
+    doc_path: str
+    stage: str
+    error: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading as the built site shows it; `anchor` is None for an h1, `line` is 1-based."""
+
+    level: int
+    text: str
+    anchor: str | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is known of a document as a whole: front matter (FR-001), place in the course, page and
+    headings.
+    """
+
+    doc_path: DocId
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    learning_objectives: tuple[str, ...]
+    sidebar_label: str
+    sidebar_position: float | None
+    content_type: ContentType
+    module: str
+    chapter: str
+    url: str
+    headings: tuple[Heading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of one section of one document.
+
+    Attributes:
+        heading_breadcrumb: Title of the document, then the headings down to the chunk's own.
+        heading_level: 0 where no heading stands above the chunk's text in the body.
+        anchor: Id of the section's heading on the page; None before the first heading with an id.
+        chunk_index: 0-based position in the document.
+        content_hash: SHA-256 of `text`.
+        start_line: First source line, 1-based; the overlap with the chunk before is included.
+        end_line: Last source line, inclusive.
+        start_byte: Where the span begins in the UTF-8 bytes of the normalized source, overlap
+            included.
+        content_start_byte: Where the span's own content begins, behind the overlap.
+        end_byte: Behind the last byte of the span.
+        text: The cleaned span: what is stored, shown and cited.
+        embedding_text: Title and heading path, lead-in where there is one, and `text`: what is
+            embedded.
+    """
+
+    chunk_id: ChunkId
+    doc_path: DocId
+    module: str
+    chapter: str
+    title: str
+    section_heading: str
+    heading_breadcrumb: tuple[str, ...]
+    heading_level: int
+    anchor: str | None
+    url: str
+    chunk_index: int
+    content_type: ContentType
+    tags: tuple[str, ...]
+    content_hash: str
+    word_count: int
+    token_count: int
+    start_line: int
+    end_line: int
+    start_byte: int
+    content_start_byte: int
+    end_byte: int
+    text: str
+    embedding_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """An embedding model as its provider runs it.
+
+    Attributes:
+        max_input_tokens: Longest input in the model's own tokens, special tokens not counted.
+        window_tokens: Size of the sentence windows embedded beside the whole text; None for none.
+    """
+
+    provider: str
+    model: str
+    dim: int
+    max_input_tokens: int
+    window_tokens: int | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Text that changes whenever vectors of the same text could."""
+        return f"{self.provider}/{self.model}/{self.dim}/{self.max_input_tokens}/{self.window_tokens or 0}"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSpace:
+    """What all vectors of a collection have in common (decision 7)."""
+
+    model: EmbeddingModel
+    format_version: int
+
+    def __str__(self) -> str:
+        """Name the space in an error message."""
+        return f"{self.model.fingerprint} (format {self.format_version})"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingUsage:
+    """What embedding cost: service requests, their retries, tokens in the model's own count,
+    seconds.
+    """
+
+    requests: int = 0
+    retries: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: EmbeddingUsage) -> EmbeddingUsage:
+        """Sum two usages field by field."""
+        return EmbeddingUsage(
+            self.requests + other.requests,
+            self.retries + other.retries,
+            self.tokens + other.tokens,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term weights: `indices` are unsigned 32-bit term ids in ascending order, `values` their
+    weights.
+    """
+
+    indices: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChunkVectors:
+    """Vectors of one embedded text.
+
+    Attributes:
+        dense: Shape (dim,), unit length: the whole text.
+        windows: Shape (n, dim), n >= 1, unit rows: its sentence windows in order; the dense vector
+            alone for a text of one window.
+    """
+
+    dense: FloatVector
+    windows: FloatMatrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """A chunk as the store keeps it."""
+
+    point_id: PointId
+    vectors: ChunkVectors
+    sparse: SparseVector
+    payload: Payload
+
+
+JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
+Payload: TypeAlias = "dict[str, JsonValue]"

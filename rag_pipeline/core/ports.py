@@ -1,0 +1,246 @@
+"""What the domain asks of the outside world, as Protocols; the adapters folder implements them.
+
+Belongs here: signatures and the rules that every implementation keeps. Does not belong here:
+anything that runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rag_pipeline.core.ids import DocId, PointId
+    from rag_pipeline.core.models import (
+        ChunkVectors,
+        EmbeddingModel,
+        EmbeddingSpace,
+        EmbeddingUsage,
+        FloatMatrix,
+        FloatVector,
+        Payload,
+        Point,
+        SparseVector,
+    )
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of one model."""
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """Model, dimension and limits; asks no service."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Count each text's tokens as the model does, special tokens left out; a service whose
+        tokens are unknown overestimates.
+        """
+
+    def embed_passages(self, texts: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
+        """Embed texts of at most `model.max_input_tokens` each, in order.
+
+        Returns:
+            float32, shape (len(texts), model.dim), unit rows, and what it cost. No text gives shape
+            (0, dim) and no request.
+
+        Raises:
+            EmbeddingServiceError: The service failed, retries spent.
+            EmbeddingDimensionError: Rows or their length are not as asked for.
+        """
+
+    def embed_query(self, text: str) -> FloatVector:
+        """Embed a question: float32, shape (model.dim,), unit length. Raises as `embed_passages`;
+        a longer text is cut.
+        """
+
+
+class SparseEncoder(Protocol):
+    """Turns texts into BM25 term weights; the store multiplies by inverse document frequency."""
+
+    def encode_passages(self, texts: Sequence[str]) -> list[SparseVector]:
+        """Term weights of texts to be found, in order."""
+
+    def encode_query(self, text: str) -> SparseVector:
+        """Term weights of a question; empty for a question without terms."""
+
+
+class EmbeddingCache(Protocol):
+    """Vectors by model fingerprint and SHA-256 of the exact text embedded; safe with several
+    processes.
+    """
+
+    def get_many(self, fingerprint: str, text_hashes: Sequence[str]) -> dict[str, ChunkVectors]:
+        """Vectors of those hashes that are there."""
+
+    def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
+        """Keep vectors; all of them or none after a crash."""
+
+    def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
+        """Forget everything but the named hashes of the named fingerprints; returns how many were
+        forgotten.
+        """
+
+
+class Channel(StrEnum):
+    """A way to score points against a query."""
+
+    DENSE = "dense"
+    WINDOWS = "windows"
+    BM25 = "bm25"
+
+
+@dataclass(frozen=True, slots=True)
+class PointFilter:
+    """Any of the values of each field, all fields together; an empty field does not restrict.
+
+    Attributes:
+        point_ids: None for no restriction; an empty tuple matches nothing.
+    """
+
+    modules: tuple[str, ...] = ()
+    chapters: tuple[str, ...] = ()
+    content_types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    doc_paths: tuple[str, ...] = ()
+    point_ids: tuple[PointId, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelQuery:
+    """One scored search: the vector is sparse for BM25 and dense otherwise; `limit` is 1 or "
+    "more.
+    """
+
+    channel: Channel
+    vector: FloatVector | SparseVector
+    limit: int
+    where: PointFilter = PointFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPoint:
+    """A point as it lies in the store; vectors only where they were asked for."""
+
+    point_id: PointId
+    payload: Payload
+    vectors: ChunkVectors | None = None
+
+
+class VectorIndex(Protocol):
+    """The reading side of a collection."""
+
+    def search_many(self, queries: Sequence[ChannelQuery]) -> list[list[tuple[PointId, float]]]:
+        """Run searches in one round trip where the store can.
+
+        Returns:
+            A list per query, best first, ties by ascending point id; cosine for dense and windows
+            (the best window
+            counts), BM25 for sparse, points without a common term left out.
+
+        Raises:
+            StoreUnavailableError: Not reached, not in time, or held by another process.
+        """
+
+    def fetch(
+        self, point_ids: Sequence[PointId], *, with_vectors: bool = False
+    ) -> list[StoredPoint]:
+        """Points by id in the order asked for; ids that are not there are left out."""
+
+    def count(self, where: PointFilter = PointFilter()) -> int:
+        """How many points match, exactly."""
+
+    def scroll(
+        self, where: PointFilter = PointFilter(), *, with_vectors: bool = False
+    ) -> list[StoredPoint]:
+        """All matching points by ascending id."""
+
+    def close(self) -> None:
+        """Let go of the store; closing twice is fine."""
+
+
+class PointStore(VectorIndex, Protocol):
+    """The writing side of a collection; every write is applied when the call returns and survives
+    a kill.
+    """
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """What the collection was built with."""
+
+    @property
+    def collection_id(self) -> str:
+        """Changes whenever the collection is made anew, so that a ledger of an older one is not
+        believed.
+        """
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """Write points whole, over those of the same id."""
+
+    def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
+        """Replace the payloads of existing points, vectors untouched."""
+
+    def delete(self, point_ids: Sequence[PointId]) -> None:
+        """Delete points; ids that are not there are passed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """What was really indexed of one document, written after its points are in (decision 6).
+
+    Attributes:
+        sha256: Of the file's bytes that were indexed.
+        size_bytes: With `mtime_ns` the quick test for "unchanged".
+        pipeline_fingerprint: Of every setting that shapes chunks, payloads and vectors.
+        collection_id: Of the collection that holds the points.
+        data_version: Of the chunks written: hash over chunk ids and payload contents.
+        run_id: Of the Dagster run that wrote it.
+        indexed_at: ISO 8601 in UTC.
+    """
+
+    doc_id: DocId
+    sha256: str
+    size_bytes: int
+    mtime_ns: int
+    pipeline_fingerprint: str
+    collection_id: str
+    data_version: str
+    chunk_count: int
+    run_id: str
+    indexed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFailure:
+    """A document whose last attempts failed; `attempts` counts those in a row on the same file
+    content.
+    """
+
+    doc_id: DocId
+    sha256: str
+    stage: str
+    error: str
+    message: str
+    attempts: int
+    failed_at: str
+
+
+class Ledger(Protocol):
+    """The record of what is in the store, one entry a document; each write is atomic."""
+
+    def entries(self) -> dict[DocId, LedgerEntry]:
+        """All indexed documents."""
+
+    def failures(self) -> dict[DocId, LedgerFailure]:
+        """All documents whose last attempt failed."""
+
+    def record(self, entry: LedgerEntry) -> None:
+        """Write an entry over the one before and clear the document's failure."""
+
+    def record_failure(self, failure: LedgerFailure) -> None:
+        """Write a failure; the entry of what is still in the store stays."""
+
+    def forget(self, doc_id: DocId) -> None:
+        """Remove entry and failure of a document; one that is not there is passed over."""

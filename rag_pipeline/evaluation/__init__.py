@@ -1,0 +1,1 @@
+"""Golden set, metrics, gates and reports: uses the public retrieval API as a user would."""

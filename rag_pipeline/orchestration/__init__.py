@@ -1,0 +1,1 @@
+"""Dagster only, no algorithm: assets, checks, partitions, resources, jobs and sensors."""
