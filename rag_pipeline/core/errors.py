@@ -20,12 +20,14 @@ class RagPipelineError(Exception):
         http_status: Status a web backend answers with.
         exit_code: 1 when the work fell short, 2 for bad usage or configuration.
         transient: True when the same call may succeed later.
+        retry_after_s: How long a service asked to wait; None where none did.
     """
 
     code = "RAG_PIPELINE_ERROR"
     http_status = 500
     exit_code = 1
     transient = False
+    retry_after_s: float | None = None
 
 
 class ConfigurationError(RagPipelineError):

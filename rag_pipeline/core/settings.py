@@ -53,6 +53,7 @@ class Settings(BaseSettings):
 
     embedding_provider: EmbeddingProvider = EmbeddingProvider.AUTO
     embedding_model: str = ""
+    embedding_dim: int = Field(default=0, ge=0, le=65_536)
     embedding_batch_size: int = Field(default=100, ge=1, le=2048)
     embedding_timeout_s: float = Field(default=30.0, gt=0, le=600)
     openai_api_key: SecretStr = SecretStr("")
