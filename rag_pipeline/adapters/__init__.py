@@ -1,1 +1,3 @@
-"""The only code that talks to models, services and stores: each module implements a Protocol of core.ports."""
+"""The only code that talks to models, services and stores: each module implements a Protocol of
+core.ports.
+"""

@@ -196,7 +196,8 @@ class EmbeddingModel:
     @property
     def fingerprint(self) -> str:
         """Text that changes whenever vectors of the same text could."""
-        return f"{self.provider}/{self.model}/{self.dim}/{self.max_input_tokens}/{self.window_tokens or 0}"
+        limits = f"{self.max_input_tokens}/{self.window_tokens or 0}"
+        return f"{self.provider}/{self.model}/{self.dim}/{limits}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,3 +244,40 @@ class Ledger(Protocol):
 
     def forget(self, doc_id: DocId) -> None:
         """Remove entry and failure of a document; one that is not there is passed over."""
+
+
+class CollectionCatalog(Protocol):
+    """The builds of one collection: in use, being built, and the one before (decision 7)."""
+
+    def current_id(self) -> str | None:
+        """Id of the collection in use; None before the first ingest. Does not open the store."""
+
+    def open_current(self, space: EmbeddingSpace | None = None) -> PointStore:
+        """Open the collection in use.
+
+        Args:
+            space: What the settings ask for; None opens whatever is there.
+
+        Raises:
+            CollectionMissingError: Nothing has been built yet.
+            SpaceMismatchError: It was built with another space.
+            StoreUnavailableError: Not reached, not in time, or held by another process.
+        """
+
+    def create(self, space: EmbeddingSpace) -> PointStore:
+        """Make an empty collection beside the one in use; it is not in use before `switch_to`."""
+
+    def switch_to(self, collection_id: str) -> None:
+        """Put a collection in use in one step; the one before stays for `roll_back`, older ones
+        are deleted.
+        """
+
+    def roll_back(self) -> str:
+        """Put the collection before in use and return its id.
+
+        Raises:
+            CollectionMissingError: There is none.
+        """
+
+    def discard(self, collection_id: str) -> None:
+        """Delete a collection that is not in use; one that is not there is passed over."""

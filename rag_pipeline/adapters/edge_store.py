@@ -1,0 +1,226 @@
+"""A collection in Qdrant Edge: Qdrant's engine in this process, one folder on disk, no server.
+
+Belongs here: translation between core.ports and the engine. Which folder is in use: edge_catalog.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import qdrant_edge as edge
+
+from rag_pipeline.core.errors import StoreError, StoreLockedError
+from rag_pipeline.core.ids import PointId
+from rag_pipeline.core.models import ChunkVectors, SparseVector
+from rag_pipeline.core.payload import INDEXED_FIELDS
+from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter, StoredPoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from rag_pipeline.core.models import EmbeddingSpace, Payload, Point
+
+_SCROLL_PAGE = 1_000  # points per page; bounds memory of one answer
+
+
+class EdgeStore:
+    """A `PointStore` over one shard folder, open until `close`."""
+
+    def __init__(self, shard: Any, space: EmbeddingSpace, collection_id: str) -> None:  # noqa: ANN401  # the engine's class carries no usable type
+        self._shard = shard
+        self._space = space
+        self._collection_id = collection_id
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """What the collection was built with."""
+        return self._space
+
+    @property
+    def collection_id(self) -> str:
+        """Name of the build folder."""
+        return self._collection_id
+
+    def search_many(self, queries: Sequence[ChannelQuery]) -> list[list[tuple[PointId, float]]]:
+        """Run searches as one planned batch; see `VectorIndex.search_many`."""
+        if not queries:
+            return []
+        requests = [
+            edge.QueryRequest(
+                limit=query.limit,
+                query=edge.Query.Nearest(_query_vector(query), using=query.channel.value),
+                filter=build_filter(query.where),
+                with_payload=False,
+            )
+            for query in queries
+        ]
+        answers = _call(self._shard.query_batch, edge.QueryBatchRequest(requests))
+        return [
+            sorted(
+                ((PointId(hit.id), float(hit.score)) for hit in hits),
+                key=lambda hit: (-hit[1], hit[0]),
+            )
+            for hits in answers
+        ]
+
+    def fetch(
+        self, point_ids: Sequence[PointId], *, with_vectors: bool = False
+    ) -> list[StoredPoint]:
+        """Points by id, in the order asked for."""
+        if not point_ids:
+            return []
+        records = _call(self._shard.retrieve, list(point_ids), True, with_vectors)  # noqa: FBT003  # the engine takes it by place
+        by_id = {record.id: _stored_point(record, with_vectors=with_vectors) for record in records}
+        return [by_id[point_id] for point_id in point_ids if point_id in by_id]
+
+    def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
+        """How many points match."""
+        request = edge.CountRequest(exact=True, filter=build_filter(where))
+        return int(_call(self._shard.count, request))
+
+    def scroll(
+        self,
+        where: PointFilter = PointFilter(),  # noqa: B008  # frozen and empty
+        *,
+        with_vectors: bool = False,
+    ) -> list[StoredPoint]:
+        """All matching points by ascending id."""
+        found: list[StoredPoint] = []
+        offset = None
+        while True:
+            request = edge.ScrollRequest(
+                offset=offset,
+                limit=_SCROLL_PAGE,
+                filter=build_filter(where),
+                with_payload=True,
+                with_vector=with_vectors,
+            )
+            records, offset = _call(self._shard.scroll, request)
+            found.extend(_stored_point(record, with_vectors=with_vectors) for record in records)
+            if offset is None:
+                return found
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        """Write points whole."""
+        if points:
+            records = [
+                edge.Point(
+                    int(point.point_id),
+                    {
+                        Channel.DENSE.value: point.vectors.dense.tolist(),
+                        Channel.WINDOWS.value: point.vectors.windows.tolist(),
+                        Channel.BM25.value: _sparse(point.sparse),
+                    },
+                    point.payload,
+                )
+                for point in points
+            ]
+            self._apply(edge.UpdateOperation.upsert_points(records))
+
+    def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
+        """Replace payloads, vectors untouched."""
+        for point_id, payload in payloads.items():
+            self._apply(edge.UpdateOperation.overwrite_payload([int(point_id)], payload))
+
+    def delete(self, point_ids: Sequence[PointId]) -> None:
+        """Delete points by id."""
+        if point_ids:
+            self._apply(
+                edge.UpdateOperation.delete_points([int(point_id) for point_id in point_ids])
+            )
+
+    def optimize(self) -> None:
+        """Merge segments and drop deleted points; worth its time after a bulk load."""
+        _call(self._shard.optimize)
+
+    def close(self) -> None:
+        """Flush and let go of the folder."""
+        _call(self._shard.close)
+
+    def _apply(self, operation: Any) -> None:  # noqa: ANN401  # the engine's class carries no usable type
+        _call(self._shard.update, operation)
+
+
+def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
+    """Make an empty shard with the three channels and the payload indexes of FR-016."""
+    cosine = edge.Distance.Cosine
+    max_sim = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
+    config = edge.EdgeConfig(
+        vectors={
+            Channel.DENSE.value: edge.EdgeVectorParams(size=dim, distance=cosine),
+            Channel.WINDOWS.value: edge.EdgeVectorParams(
+                size=dim, distance=cosine, multivector_config=max_sim
+            ),
+        },
+        sparse_vectors={
+            Channel.BM25.value: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
+        },
+    )
+    path.mkdir(parents=True)
+    shard = _call(edge.EdgeShard.create, str(path), config)
+    for field in INDEXED_FIELDS:
+        operation = edge.UpdateOperation.create_field_index(field, edge.PayloadSchemaType.Keyword)
+        _call(shard.update, operation)
+    return shard
+
+
+def load_shard(path: Path) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
+    """Open an existing shard; raises `StoreLockedError` at once where another process holds it."""
+    return _call(edge.EdgeShard.load, str(path))
+
+
+def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
+    """Translate a filter; None for one that does not restrict."""
+    fields = {
+        "module": where.modules,
+        "chapter": where.chapters,
+        "content_type": where.content_types,
+        "tags": where.tags,
+        "doc_path": where.doc_paths,
+    }
+    must: list[Any] = [
+        edge.FieldCondition(key=key, match=edge.MatchAny(any=list(values)))
+        for key, values in fields.items()
+        if values
+    ]
+    if where.point_ids is not None:
+        must.append(edge.HasIdCondition({int(point_id) for point_id in where.point_ids}))
+    return edge.Filter(must=must) if must else None
+
+
+def _query_vector(query: ChannelQuery) -> Any:  # noqa: ANN401  # list, matrix or sparse vector by channel
+    if isinstance(query.vector, SparseVector):
+        return _sparse(query.vector)
+    vector = query.vector.tolist()
+    return [vector] if query.channel is Channel.WINDOWS else vector
+
+
+def _sparse(vector: SparseVector) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
+    return edge.SparseVector(indices=list(vector.indices), values=list(vector.values))
+
+
+def _stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa: ANN401  # the engine's class carries no usable type
+    vectors = None
+    if with_vectors:
+        vectors = ChunkVectors(
+            np.asarray(record.vector[Channel.DENSE.value], dtype=np.float32),
+            np.asarray(record.vector[Channel.WINDOWS.value], dtype=np.float32),
+        )
+    return StoredPoint(PointId(record.id), dict(record.payload or {}), vectors)
+
+
+def _call(action: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401  # the engine's own
+    try:
+        return action(*arguments)
+    except Exception as error:  # the engine raises bare Exception for everything
+        message = str(error)
+        if "WouldBlock" in message:
+            hint = "the embedded store is held by another process. Wait for it to end, or end it"
+            raise StoreLockedError(hint) from error
+        hint = (
+            f"the embedded store failed: {message.splitlines()[0]}. "
+            "Free disk space or run `rag-pipeline ingest --rebuild`"
+        )
+        raise StoreError(hint) from error

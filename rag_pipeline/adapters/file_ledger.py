@@ -1,0 +1,78 @@
+"""The ledger as one small JSON file a document, on a local folder or any object store that UPath
+reaches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from rag_pipeline.adapters.files import write_text_atomically
+from rag_pipeline.core.errors import StoreError
+from rag_pipeline.core.ports import LedgerEntry, LedgerFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rag_pipeline.core.ids import DocId
+
+
+class FileLedger:
+    """A `Ledger` of files: `indexed/<hash of the id>.json` and `failed/<hash of the id>.json`.
+
+    Ids are hashed for file names, since an id may hold any character; each file names its document.
+
+    Args:
+        root: Folder of this ledger; there is one for each collection id, so that a rollback brings
+            back its own.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def entries(self) -> dict[DocId, LedgerEntry]:
+        """All indexed documents."""
+        records = (LedgerEntry(**record) for record in self._read_all("indexed"))
+        return {entry.doc_id: entry for entry in records}
+
+    def failures(self) -> dict[DocId, LedgerFailure]:
+        """All documents whose last attempt failed."""
+        records = (LedgerFailure(**record) for record in self._read_all("failed"))
+        return {failure.doc_id: failure for failure in records}
+
+    def record(self, entry: LedgerEntry) -> None:
+        """Write an entry, then clear the document's failure."""
+        self._write("indexed", entry.doc_id, entry)
+        self._path("failed", entry.doc_id).unlink(missing_ok=True)
+
+    def record_failure(self, failure: LedgerFailure) -> None:
+        """Write a failure beside the entry."""
+        self._write("failed", failure.doc_id, failure)
+
+    def forget(self, doc_id: DocId) -> None:
+        """Remove entry and failure."""
+        self._path("indexed", doc_id).unlink(missing_ok=True)
+        self._path("failed", doc_id).unlink(missing_ok=True)
+
+    def _path(self, kind: str, doc_id: DocId) -> Path:
+        digest = hashlib.sha256(doc_id.encode()).hexdigest()[:32]
+        return self._root / kind / f"{digest}.json"
+
+    def _write(self, kind: str, doc_id: DocId, record: LedgerEntry | LedgerFailure) -> None:
+        text = json.dumps(dataclasses.asdict(record), ensure_ascii=False, indent=1) + "\n"
+        write_text_atomically(self._path(kind, doc_id), text)
+
+    def _read_all(self, kind: str) -> Iterator[dict[str, Any]]:
+        folder = self._root / kind
+        if not folder.is_dir():
+            return
+        for path in sorted(folder.glob("*.json")):
+            try:
+                yield json.loads(path.read_text("utf-8"))
+            except (ValueError, OSError) as error:
+                mend = "Delete it; its document is indexed again"
+                message = f"ledger file {path} cannot be read: {error}. {mend}"
+                raise StoreError(message) from error

@@ -1,0 +1,27 @@
+"""Writing files so that a reader or a crash never sees half of one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_bytes_atomically(path: Path, data: bytes) -> None:
+    """Write a file beside its place, bring it to disk, and move it there in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Write UTF-8 text as `write_bytes_atomically` does."""
+    write_bytes_atomically(path, text.encode("utf-8"))
