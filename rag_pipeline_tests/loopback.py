@@ -1,0 +1,158 @@
+"""A scripted HTTP server on 127.0.0.1: stands in for a service that fails in every way we name.
+
+Real clients talk to it over real sockets. `Reply` says what it answers; a plan is a list of replies
+(the last one repeats) or a function of the request.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request as it came in; header names are lower case."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer.
+
+    Attributes:
+        fault: `hang` never answers, `reset` breaks the connection; None sends the rest.
+        body: Bytes as they are, anything else as JSON.
+    """
+
+    status: int = 200
+    body: Any = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    fault: Literal["hang", "reset"] | None = None
+
+
+HANG = Reply(fault="hang")
+RESET = Reply(fault="reset")
+MALFORMED = Reply(body=b'{"result": [1, 2', headers={"Content-Type": "application/json"})
+
+
+class LoopbackServer:
+    """The running server; `received` grows by a request at a time."""
+
+    def __init__(self, plan: Sequence[Reply] | Callable[[Received], Reply]) -> None:
+        self.received: list[Received] = []
+        self.most_in_flight = 0
+        self._plan = plan
+        self._in_flight = 0
+        self._lock = Lock()
+        self._closing = Event()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._make_handler())
+        self._http.daemon_threads = True
+        self._thread = Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Address without a slash at its end."""
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    def close(self) -> None:
+        """Let go of hanging requests and of the port."""
+        self._closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+
+    def _reply_to(self, request: Received) -> Reply:
+        with self._lock:
+            self.received.append(request)
+            number = len(self.received)
+        if callable(self._plan):
+            return self._plan(request)
+        return self._plan[min(number, len(self._plan)) - 1]
+
+    def _count(self, change: int) -> None:
+        with self._lock:
+            self._in_flight += change
+            self.most_in_flight = max(self.most_in_flight, self._in_flight)
+
+    def _make_handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _answer(self) -> None:
+                server._count(1)
+                try:
+                    self._answer_one()
+                finally:
+                    server._count(-1)
+
+            def _answer_one(self) -> None:
+                raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                body = json.loads(raw) if raw else None
+                reply = server._reply_to(Received(self.command, self.path, headers, body))
+                if reply.fault == "hang":
+                    server._closing.wait()
+                if reply.fault is not None:
+                    self._break_off()
+                    return
+                data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body)
+                data = data if isinstance(data, bytes) else data.encode()
+                self.send_response(reply.status)
+                for name, value in {"Content-Type": "application/json", **reply.headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def _break_off(self) -> None:
+                # No linger: the other side sees a reset instead of an orderly end.
+                linger = struct.pack("ii", 1, 0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                self.connection.close()
+                self.close_connection = True
+
+            def log_message(self, *_: object) -> None:
+                """Keep quiet."""
+
+            def finish(self) -> None:
+                # A broken connection has nothing left to flush.
+                if self.connection.fileno() != -1:
+                    super().finish()
+
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815  # names of http.server
+
+        return Handler
+
+
+@contextmanager
+def serve(plan: Sequence[Reply] | Callable[[Received], Reply]) -> Iterator[LoopbackServer]:
+    """Run a server while the block lasts."""
+    server = LoopbackServer(plan)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def find_closed_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
