@@ -98,6 +98,16 @@ class FrontMatterError(DocumentError):
         super().__init__(doc_id, f"{where}front matter: {problem}")
 
 
+class ArtifactMissingError(DocumentError):
+    """A stage was asked for without the one before it, and nothing is kept of that one."""
+
+    code = "ARTIFACT_MISSING"
+
+    def __init__(self, doc_id: str, stage: str) -> None:
+        self.stage = stage
+        super().__init__(doc_id, f"nothing is kept of its stage {stage}. Materialize {stage} too")
+
+
 class EmbeddingError(RagPipelineError):
     """The embedding model or service failed."""
 
@@ -108,6 +118,12 @@ class EmbeddingServiceError(EmbeddingError):
     """The embedding service was not reached or refused, retries spent."""
 
     transient = True
+
+
+class EmbeddingTimeoutError(EmbeddingServiceError):
+    """The embedding service did not answer in the time that the whole query has."""
+
+    http_status = 504
 
 
 class EmbeddingDimensionError(EmbeddingError):
@@ -190,12 +206,77 @@ class PayloadError(StoreError):
         )
 
 
-class QueryError(RagPipelineError):
-    """A query is not usable."""
+class QueryError(RagPipelineError, ValueError):
+    """A query is not usable; a ValueError as well, for callers that know no class of ours."""
 
     code = "QUERY_INVALID"
     http_status = 400
     exit_code = 2
+
+
+class QueryEmptyError(QueryError):
+    """The question is empty or white space alone."""
+
+    code = "QUERY_EMPTY"
+
+    def __init__(self) -> None:
+        super().__init__("the question is empty. Ask something in words")
+
+
+class QueryTooLongError(QueryError):
+    """The question has too many characters."""
+
+    code = "QUERY_TOO_LONG"
+
+    def __init__(self, length: int, limit: int) -> None:
+        self.length = length
+        super().__init__(
+            f"the question has {length:,} characters, the limit is {limit:,}. Shorten it"
+        )
+
+
+class InvalidKError(QueryError):
+    """The number of results asked for is out of its bounds."""
+
+    code = "INVALID_K"
+
+    def __init__(self, k: object, lowest: int, highest: int) -> None:
+        self.k = k
+        super().__init__(
+            f"top_k must be a whole number from {lowest} to {highest}, not {k!r:.40}"
+        )
+
+
+class SelectionMissingError(QueryError):
+    """Selected-text mode was asked for without a selection."""
+
+    code = "SELECTED_TEXT_MISSING"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "selected-text mode needs selected_text, and it is empty. Pass the selection, or ask "
+            "in normal mode"
+        )
+
+
+class ResultInvalidError(RagPipelineError):
+    """A store's answer is not what was asked for."""
+
+    code = "INVALID_RESULT"
+
+
+class ValidationFailedError(RagPipelineError):
+    """Results were found but broke a rule that every result must keep."""
+
+    code = "VALIDATION_FAILED"
+    http_status = 422
+
+    def __init__(self, failed_checks: tuple[str, ...]) -> None:
+        self.failed_checks = failed_checks
+        super().__init__(
+            f"results break {len(failed_checks)} rules: {', '.join(failed_checks)}. Run "
+            "`rag-pipeline audit`"
+        )
 
 
 class MissingDependencyError(RagPipelineError):

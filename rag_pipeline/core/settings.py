@@ -39,6 +39,7 @@ class Settings(BaseSettings):
 
     docs_dir: Path = Path("website/docs")
     data_dir: Path = Path("data")
+    dagster_home: str = ""
 
     site_base_url: str = "/physical-ai-robotics-textbook/"
     site_route_base_path: str = "docs"
@@ -69,6 +70,9 @@ class Settings(BaseSettings):
     chunk_overlap_tokens: int = Field(default=50, ge=0, le=8000)
 
     dedup_threshold: float = Field(default=0.95, gt=0, le=1)
+    selected_text_threshold: float = Field(default=0.34, ge=0, le=1)
+    store_idle_s: float = Field(default=2.0, ge=0, le=3600)
+    log_questions: bool = False
 
     @field_validator("site_trailing_slash", mode="before")
     @classmethod

@@ -1,1 +1,110 @@
-"""The retrieval library."""
+"""The library that a backend imports: cited passages of the book for a question.
+
+Each name below is loaded when first used, so that importing this package loads no model, store or
+service client.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.errors import (
+        CollectionMissingError,
+        ConfigurationError,
+        EmbeddingDimensionError,
+        EmbeddingError,
+        EmbeddingServiceError,
+        EmbeddingTimeoutError,
+        InvalidKError,
+        QueryEmptyError,
+        QueryError,
+        QueryTooLongError,
+        RagPipelineError,
+        ResultInvalidError,
+        SelectionMissingError,
+        SpaceMismatchError,
+        StoreError,
+        StoreLockedError,
+        StoreTimeoutError,
+        StoreUnavailableError,
+        ValidationFailedError,
+    )
+    from rag_pipeline.core.payload import ChunkMetadata
+    from rag_pipeline.core.ports import Reranker
+    from rag_pipeline.retrieval.models import (
+        ChannelScores,
+        Citation,
+        Mode,
+        Query,
+        QueryFilters,
+        RetrievalResult,
+        ScoredChunk,
+    )
+    from rag_pipeline.retrieval.opening import open_retriever
+    from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
+
+__all__ = [
+    "ChannelScores",
+    "ChunkMetadata",
+    "Citation",
+    "CollectionMissingError",
+    "ConfigurationError",
+    "EmbeddingDimensionError",
+    "EmbeddingError",
+    "EmbeddingServiceError",
+    "EmbeddingTimeoutError",
+    "InvalidKError",
+    "Mode",
+    "Query",
+    "QueryEmptyError",
+    "QueryError",
+    "QueryFilters",
+    "QueryTooLongError",
+    "RagPipelineError",
+    "Reranker",
+    "ResultInvalidError",
+    "RetrievalResult",
+    "Retriever",
+    "RetrieverOptions",
+    "ScoredChunk",
+    "SelectionMissingError",
+    "SpaceMismatchError",
+    "StoreError",
+    "StoreLockedError",
+    "StoreTimeoutError",
+    "StoreUnavailableError",
+    "ValidationFailedError",
+    "open_retriever",
+]
+
+_MODULES: Final = {
+    "ChunkMetadata": "rag_pipeline.core.payload",
+    "Reranker": "rag_pipeline.core.ports",
+    "ChannelScores": "rag_pipeline.retrieval.models",
+    "Citation": "rag_pipeline.retrieval.models",
+    "Mode": "rag_pipeline.retrieval.models",
+    "Query": "rag_pipeline.retrieval.models",
+    "QueryFilters": "rag_pipeline.retrieval.models",
+    "RetrievalResult": "rag_pipeline.retrieval.models",
+    "ScoredChunk": "rag_pipeline.retrieval.models",
+    "Retriever": "rag_pipeline.retrieval.retriever",
+    "RetrieverOptions": "rag_pipeline.retrieval.retriever",
+    "open_retriever": "rag_pipeline.retrieval.opening",
+}
+"""Where public names live; all others are error classes."""
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_MODULES.get(name, "rag_pipeline.core.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Public names alone."""
+    return __all__

@@ -1,0 +1,214 @@
+"""What a caller asks and what it gets back; field names are those of the retrieval contract.
+
+Belongs here: plain data and whether a query is usable. Does not belong here: how passages are found
+(retriever) or whether they suffice for an answer (answering).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.errors import (
+    InvalidKError,
+    QueryEmptyError,
+    QueryError,
+    QueryTooLongError,
+    SelectionMissingError,
+)
+from rag_pipeline.core.models import ContentType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.core.payload import ChunkMetadata
+
+MAX_QUESTION_CHARS: Final = 5_000
+MAX_TOP_K: Final = 100
+DEFAULT_TOP_K: Final = 5
+
+
+class Mode(StrEnum):
+    """Where context comes from: the whole book, or nothing but the caller's selection."""
+
+    NORMAL = "normal"
+    SELECTED_TEXT_ONLY = "selected_text_only"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFilters:
+    """Any of the values of each field, all fields together; None or empty does not restrict.
+
+    Attributes:
+        modules: Such as `module-1`.
+        chapters: Such as `1.1-introduction-to-physical-ai`.
+        content_types: Of prose, code, table, lab, quiz, assessment.
+        tags: Of the document's front matter.
+        top_k: Number of results, 1 to 100.
+    """
+
+    modules: Sequence[str] | None = None
+    chapters: Sequence[str] | None = None
+    content_types: Sequence[str] | None = None
+    tags: Sequence[str] | None = None
+    top_k: int = DEFAULT_TOP_K
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question and where its answer is to be sought.
+
+    Attributes:
+        question: 1 to 5,000 characters, white space at its ends left out.
+        selected_text: Needed in selected-text mode, not read in normal mode.
+        source_doc_path: Document the selection was made in, for its citation.
+        source_section: Heading the selection stands under, for its citation.
+        filters: Not read in selected-text mode.
+        top_k: Number of results, 1 to 100; None for that of `filters`, or 5.
+        expand_to_section_tokens: Widen each hit by its neighbours in the same section while they
+            fit in this many cl100k_base tokens; None for no widening.
+    """
+
+    question: str
+    mode: Mode = Mode.NORMAL
+    selected_text: str | None = None
+    source_doc_path: str | None = None
+    source_section: str | None = None
+    filters: QueryFilters | None = None
+    top_k: int | None = None
+    expand_to_section_tokens: int | None = None
+
+    @property
+    def result_count(self) -> int:
+        """How many results are asked for."""
+        if self.top_k is not None:
+            return self.top_k
+        return self.filters.top_k if self.filters else DEFAULT_TOP_K
+
+    def check(self) -> None:
+        """Check that the query is usable; touches nothing but its own fields.
+
+        Raises:
+            QueryEmptyError: The question is empty or white space.
+            QueryTooLongError: It has over 5,000 characters.
+            InvalidKError: The number of results is not within 1 to 100.
+            SelectionMissingError: Selected-text mode without a selection.
+            QueryError: Another field is out of its bounds; the message names it.
+        """
+        if not isinstance(self.question, str) or not self.question.strip():
+            raise QueryEmptyError
+        if len(self.question) > MAX_QUESTION_CHARS:
+            raise QueryTooLongError(len(self.question), MAX_QUESTION_CHARS)
+        if self.mode not in set(Mode):
+            raise QueryError(f"mode must be one of {', '.join(Mode)}, not {self.mode!r:.40}")
+        if self.mode == Mode.SELECTED_TEXT_ONLY and not (self.selected_text or "").strip():
+            raise SelectionMissingError
+        count = self.result_count
+        if not _is_count(count, 1, MAX_TOP_K):
+            raise InvalidKError(count, 1, MAX_TOP_K)
+        budget = self.expand_to_section_tokens
+        if budget is not None and not _is_count(budget, 1, None):
+            raise QueryError(
+                f"expand_to_section_tokens must be a whole number from 1, not {budget!r:.40}"
+            )
+        if self.filters is not None:
+            _check_filters(self.filters)
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelScores:
+    """How each way of searching scored a hit against the question.
+
+    Attributes:
+        dense: Cosine of question and whole chunk, -1 to 1.
+        windows: Cosine of question and the chunk's best sentence window, -1 to 1.
+        bm25: BM25 score, 0 or more, without an upper bound.
+        lexical: Share of the question's terms that the chunk or its headings hold, 0 to 1.
+        fused: What hits are ranked by; about 0 to 1 within one question's candidates, no bound.
+    """
+
+    dense: float
+    windows: float
+    bm25: float
+    lexical: float
+    fused: float
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a passage stands: `url` is the page with the section's anchor, empty where unknown."""
+
+    title: str
+    section: str
+    url: str
+    module: str
+    chapter: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredChunk:
+    """A passage that was found.
+
+    Attributes:
+        chunk_id: 16 hexadecimal digits.
+        text: The chunk as it stands in the book, cleaned.
+        score: 0 to 1, never higher than that of the hit before: how near the book's nearest passage
+            comes to the question, scaled down by rank score. 1 for a selection.
+        channels: None for a selection, which was not searched for.
+        expanded_text: The chunk with its neighbours, where the query asked for it.
+    """
+
+    chunk_id: str
+    text: str
+    score: float
+    metadata: ChunkMetadata
+    citation: Citation
+    channels: ChannelScores | None = None
+    expanded_text: str | None = None
+
+    @property
+    def context_text(self) -> str:
+        """The widened text where there is one, else the chunk's own."""
+        return self.text if self.expanded_text is None else self.expanded_text
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalResult:
+    """Passages for a question, best first.
+
+    Attributes:
+        chunks: At most as many as asked for; near-duplicates are left out.
+        total_candidates: How many passages were ranked before the cut to top_k.
+        related: False where the question does not seem to be about the selection; True in normal
+            mode.
+        relatedness: How strongly question and selection are related, 0 to 1; None in normal mode.
+        notice: A hint for the reader, such as to ask the whole book.
+    """
+
+    chunks: tuple[ScoredChunk, ...]
+    query: Query
+    mode: Mode
+    total_candidates: int
+    related: bool = True
+    relatedness: float | None = None
+    notice: str | None = None
+
+
+def _is_count(value: object, lowest: int, highest: int | None) -> bool:
+    if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
+        return False
+    return highest is None or value <= highest
+
+
+def _check_filters(filters: QueryFilters) -> None:
+    for field in fields(filters):
+        values = getattr(filters, field.name)
+        if field.name == "top_k" or values is None:
+            continue
+        if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+            raise QueryError(f"filter {field.name} must be a list of texts, not {values!r:.40}")
+    unknown = [kind for kind in filters.content_types or () if kind not in set(ContentType)]
+    if unknown:
+        allowed = ", ".join(ContentType)
+        raise QueryError(f"content type {unknown[0]!r:.40} is unknown. Use one of {allowed}")

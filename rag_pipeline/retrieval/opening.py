@@ -1,0 +1,59 @@
+"""From settings to a retriever: the one place of this folder that reaches adapters.
+
+They are imported when a retriever is opened, so that importing the library costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.format_version import FORMAT_VERSION
+from rag_pipeline.core.models import EmbeddingSpace
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.ports import Embedder, Reranker
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval.retriever import Retriever
+
+
+def open_retriever(
+    settings: Settings | None = None,
+    *,
+    reranker: Reranker | None = None,
+    selection_embedder: Embedder | None = None,
+) -> Retriever:
+    """Make a retriever over the collection that the settings name.
+
+    Nothing is read or asked before the first query. Queries share one connection; the embedded
+    store is let go of when idle for STORE_IDLE_S.
+
+    Args:
+        settings: None reads the environment and `.env`.
+        reranker: Orders the best hits anew; None leaves the fused order.
+        selection_embedder: Helps selected-text mode tell related questions; None compares words.
+
+    Raises:
+        ConfigurationError: A setting is missing or out of its bounds.
+        MissingDependencyError: The package of the embedding provider is not installed.
+    """
+    from rag_pipeline.adapters.bm25_encoder import Bm25Encoder  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.connect import connect_catalog, connect_embedder  # noqa: PLC0415  # see module
+    from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.store_session import StoreSession  # noqa: PLC0415  # see module
+
+    chosen = settings or load_settings()
+    embedder = connect_embedder(chosen)
+    space = EmbeddingSpace(embedder.model, FORMAT_VERSION)
+    return Retriever(
+        embedder,
+        Bm25Encoder(),
+        StoreSession(connect_catalog(chosen), space, chosen.store_idle_s),
+        options=RetrieverOptions(
+            dedup_threshold=chosen.dedup_threshold,
+            selected_text_threshold=chosen.selected_text_threshold,
+            site=chosen.site,
+        ),
+        reranker=reranker,
+        selection_embedder=selection_embedder,
+    )

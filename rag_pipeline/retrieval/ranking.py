@@ -1,0 +1,184 @@
+"""From scores to an order: fusion of retrievers, one hit a section, no near-duplicates. Pure.
+
+Belongs here: arithmetic on candidates. Does not belong here: where scores come from (candidates).
+How each rule was chosen: docs/adr/0005-retrieval-fusion.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rag_pipeline.core.ids import PointId
+
+STATISTICS_DEPTH: Final = 100
+"""Best scores of a retriever that its distribution is taken from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A point that some retriever found, with its exact score by every retriever.
+
+    Attributes:
+        section: Equal for all chunks of one section of one document.
+        dense: Cosine of question and whole chunk.
+        windows: Cosine of question and the best sentence window.
+        bm25: 0 for a point without any of the question's terms.
+    """
+
+    point_id: PointId
+    doc_path: str
+    section: str
+    chunk_index: int
+    content_hash: str
+    dense: float
+    windows: float
+    bm25: float
+
+    @property
+    def semantic(self) -> float:
+        """Mean of both cosines: the whole chunk's subject and its best sentences."""
+        return (self.dense + self.windows) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate and its fused score."""
+
+    candidate: Candidate
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FusionWeights:
+    """How much each retriever counts, and how much a document's other candidates lift a hit."""
+
+    semantic: float = 0.5
+    bm25: float = 0.5
+    document_mean: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Mean and standard deviation of a retriever's best scores."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, scores: Iterable[float]) -> Distribution:
+        """Describe the best scores of a retriever; (0, 0) for none."""
+        top = sorted(scores, reverse=True)[:STATISTICS_DEPTH]
+        if not top:
+            return cls(0.0, 0.0)
+        mean = math.fsum(top) / len(top)
+        variance = math.fsum((score - mean) ** 2 for score in top) / len(top)
+        return cls(mean, math.sqrt(variance))
+
+    def place(self, score: float) -> float:
+        """Where a score stands: 0 three deviations below the mean, 1 three above, not clamped.
+
+        Equal scores tell nothing apart: without a deviation every score stands at 0.5.
+
+        Source:
+            Distribution-based score fusion: (s - (mean - 3 deviation)) / (6 deviation).
+        """
+        if self.deviation < 1e-9:
+            return 0.5
+        return (score - self.mean + 3 * self.deviation) / (6 * self.deviation)
+
+
+def fuse(candidates: Sequence[Candidate], weights: FusionWeights) -> list[Ranked]:
+    """Order candidates by their fused score.
+
+    Each retriever's scores are placed in the distribution of its 100 best, weighted and added;
+    then each document's mean over its candidates is added with its own weight. Ties go by document
+    path and position, so that the order is the same on every run and store.
+    """
+    semantic = Distribution.of(candidate.semantic for candidate in candidates)
+    bm25 = Distribution.of(candidate.bm25 for candidate in candidates)
+    own = [
+        weights.semantic * semantic.place(candidate.semantic)
+        + weights.bm25 * bm25.place(candidate.bm25)
+        for candidate in candidates
+    ]
+    by_document: dict[str, list[float]] = defaultdict(list)
+    for candidate, score in zip(candidates, own, strict=True):
+        by_document[candidate.doc_path].append(score)
+    means = {path: math.fsum(scores) / len(scores) for path, scores in by_document.items()}
+    ranked = [
+        Ranked(candidate, score + weights.document_mean * means[candidate.doc_path])
+        for candidate, score in zip(candidates, own, strict=True)
+    ]
+    return sorted(ranked, key=_rank_key)
+
+
+def select(
+    ranked: Sequence[Ranked], count: int, is_near: Callable[[Candidate, Candidate], bool]
+) -> list[Ranked]:
+    """Choose hits: no text twice, no near-duplicate, one a section before a second of any.
+
+    Args:
+        ranked: Best first.
+        count: How many at most; second hits of a section fill up what first hits leave free.
+        is_near: Whether two candidates of different text say the same.
+
+    Returns:
+        First hits of sections in their order, then the others in theirs.
+    """
+    chosen: list[Ranked] = []
+    hashes: set[str] = set()
+
+    def take(pool: Iterable[Ranked]) -> None:
+        for hit in pool:
+            if len(chosen) == count:
+                return
+            if hit.candidate.content_hash in hashes:
+                continue
+            if any(is_near(hit.candidate, kept.candidate) for kept in chosen):
+                continue
+            hashes.add(hit.candidate.content_hash)
+            chosen.append(hit)
+
+    first, others = _split_by_section(ranked)
+    take(first)
+    take(others)
+    return chosen
+
+
+def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
+    """Scores shown to users: 0 to 1, never rising.
+
+    The first hit gets `nearest`, the cosine of the question and the nearest passage of the book, so
+    that a question the book does not treat scores low; the others get their share of it by fused
+    score. The scores of a prefix do not depend on how many results were asked for.
+    """
+    level = min(max(nearest, 0.0), 1.0)
+    scaled: list[float] = []
+    for hit in chosen:
+        best = chosen[0].score
+        share = 1.0 if hit is chosen[0] else hit.score / best if best > 0 else 0.0
+        level = min(level, max(0.0, min(1.0, nearest) * share))
+        scaled.append(level)
+    return scaled
+
+
+def _rank_key(hit: Ranked) -> tuple[float, str, int, int]:
+    candidate = hit.candidate
+    return (-hit.score, candidate.doc_path, candidate.chunk_index, candidate.point_id)
+
+
+def _split_by_section(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
+    """First hit of each section, and all others; both in order."""
+    first: list[Ranked] = []
+    others: list[Ranked] = []
+    seen: set[str] = set()
+    for hit in ranked:
+        (others if hit.candidate.section in seen else first).append(hit)
+        seen.add(hit.candidate.section)
+    return first, others

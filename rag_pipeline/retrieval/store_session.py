@@ -1,0 +1,112 @@
+"""Holding the collection in use open between queries, and letting go of it when idle.
+
+The embedded store admits one process at a time: a query must not keep an ingest out for longer than
+it works. A rebuild that was switched to is seen by the next query.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rag_pipeline.core.models import EmbeddingSpace
+    from rag_pipeline.core.ports import CollectionCatalog, PointStore
+
+
+@dataclass(slots=True)
+class _Held:
+    """An open collection and how many callers are in it."""
+
+    store: PointStore
+    collection_id: str | None
+    users: int = 0
+    last_used: float = 0.0
+
+
+class StoreSession:
+    """Opens the collection in use on demand, shares it among threads, closes it after a while.
+
+    Args:
+        catalog: Knows which collection is in use.
+        space: What the collection must have been built with.
+        idle_s: How long an unused collection stays open; 0 closes it after every use.
+    """
+
+    def __init__(self, catalog: CollectionCatalog, space: EmbeddingSpace, idle_s: float) -> None:
+        self._catalog = catalog
+        self._space = space
+        self._idle_s = idle_s
+        self._changed = threading.Condition()
+        self._held: _Held | None = None
+        self._closer: threading.Thread | None = None
+
+    @contextmanager
+    def use(self) -> Iterator[PointStore]:
+        """The collection in use, open at least until the block ends.
+
+        Raises:
+            CollectionMissingError: Nothing has been ingested.
+            SpaceMismatchError: It was built with another space.
+            StoreUnavailableError: Not reached, not in time, or held by another process.
+        """
+        held = self._enter()
+        try:
+            yield held.store
+        finally:
+            self._leave(held)
+
+    def close(self) -> None:
+        """Let go of the collection, now or when its last caller is done; a later use reopens it."""
+        with self._changed:
+            self._drop()
+
+    def _enter(self) -> _Held:
+        with self._changed:
+            collection_id = self._catalog.current_id()
+            if self._held is not None and self._held.collection_id != collection_id:
+                self._drop()
+            if self._held is None:
+                self._held = _Held(self._catalog.open_current(self._space), collection_id)
+            self._held.users += 1
+            return self._held
+
+    def _leave(self, held: _Held) -> None:
+        with self._changed:
+            held.users -= 1
+            held.last_used = time.monotonic()
+            if held.users > 0:
+                return
+            if held is not self._held:
+                held.store.close()
+            elif self._idle_s == 0:
+                self._drop()
+            elif self._closer is None:
+                self._closer = threading.Thread(
+                    target=self._close_when_idle, name="store-session", daemon=True
+                )
+                self._closer.start()
+
+    def _drop(self) -> None:
+        """Forget the open collection; whoever is still in it closes it on leaving."""
+        held, self._held = self._held, None
+        self._changed.notify_all()
+        if held is not None and held.users == 0:
+            held.store.close()
+
+    def _close_when_idle(self) -> None:
+        with self._changed:
+            while self._held is not None:
+                wait_s = self._idle_s
+                if self._held.users == 0:
+                    wait_s = self._held.last_used + self._idle_s - time.monotonic()
+                    if wait_s <= 0:
+                        self._drop()
+                        break
+                self._changed.wait(wait_s)
+            self._closer = None
