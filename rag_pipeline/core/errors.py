@@ -242,9 +242,7 @@ class InvalidKError(QueryError):
 
     def __init__(self, k: object, lowest: int, highest: int) -> None:
         self.k = k
-        super().__init__(
-            f"top_k must be a whole number from {lowest} to {highest}, not {k!r:.40}"
-        )
+        super().__init__(f"top_k must be a whole number from {lowest} to {highest}, not {k!r:.40}")
 
 
 class SelectionMissingError(QueryError):
