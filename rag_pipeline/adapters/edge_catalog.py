@@ -1,20 +1,19 @@
 """The builds of an embedded collection on disk, and which one is in use.
 
-<root>/<collection id>/space.json   what it was built with
-<root>/<collection id>/shard/       Qdrant Edge's files
-<root>/in-use.json                  {"current": id, "previous": id or null}, replaced in one
-step
+<root>/<build id>/space.json   what it was built with
+<root>/<build id>/shard/       Qdrant Edge's files
+<root>/in-use.json             {"current": id, "previous": id or null}, replaced in one step
 """
 
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
 import time
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rag_pipeline.adapters.builds import is_build_id, make_build_id, read_space, write_space
 from rag_pipeline.adapters.edge_store import EdgeStore, create_shard, load_shard
 from rag_pipeline.adapters.files import write_text_atomically
 from rag_pipeline.core.errors import (
@@ -23,10 +22,12 @@ from rag_pipeline.core.errors import (
     StoreError,
     StoreLockedError,
 )
-from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from rag_pipeline.core.models import EmbeddingSpace
 
 _FIRST_WAIT_S = 0.02
 _LONGEST_WAIT_S = 0.25
@@ -49,48 +50,60 @@ class EdgeCatalog:
     def current_id(self) -> str | None:
         """Id of the collection in use, read from one small file."""
         current = self._read_in_use()["current"]
-        return current if current and (self._root / current / "space.json").is_file() else None
+        return current if current and self._is_built(current) else None
 
     def open_current(self, space: EmbeddingSpace | None = None) -> EdgeStore:
         """Open the collection in use; see `CollectionCatalog.open_current`."""
         collection_id = self.current_id()
         if collection_id is None:
             raise CollectionMissingError(self._collection, str(self._root))
-        stored = read_space((self._root / collection_id / "space.json").read_text("utf-8"))
+        with self._file_errors():
+            text = (self._root / collection_id / "space.json").read_text("utf-8", "replace")
+        stored = read_space(text)
         if space is not None and stored != space:
             raise SpaceMismatchError(self._collection, str(stored), str(space))
         return EdgeStore(self._load_patiently(collection_id), stored, collection_id)
 
     def create(self, space: EmbeddingSpace) -> EdgeStore:
         """Make an empty collection beside the one in use."""
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-        collection_id = f"{self._collection}-{stamp}-{secrets.token_hex(3)}"
-        shard = create_shard(self._root / collection_id / "shard", space.model.dim)
-        write_text_atomically(self._root / collection_id / "space.json", write_space(space))
+        collection_id = make_build_id(self._collection)
+        with self._file_errors():
+            shard = create_shard(self._root / collection_id / "shard", space.model.dim)
+            write_text_atomically(self._root / collection_id / "space.json", write_space(space))
         return EdgeStore(shard, space, collection_id)
 
     def switch_to(self, collection_id: str) -> None:
         """Put a collection in use and delete all but it and the one before."""
+        if not self._is_built(collection_id):
+            raise CollectionMissingError(collection_id, str(self._root))
         before = self.current_id()
-        keep = {collection_id, before}
+        if before == collection_id:
+            return
         self._write_in_use(collection_id, before)
         for folder in self._root.iterdir():
-            if folder.is_dir() and folder.name not in keep:
+            is_old = folder.name not in {collection_id, before}
+            if is_old and is_build_id(folder.name, self._collection):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def roll_back(self) -> str:
         """Swap the collection in use with the one before."""
         in_use = self._read_in_use()
         previous = in_use["previous"]
-        if previous is None or not (self._root / previous / "space.json").is_file():
+        if previous is None or not self._is_built(previous):
             raise CollectionMissingError(f"{self._collection} (the one before)", str(self._root))
         self._write_in_use(previous, in_use["current"])
         return previous
 
     def discard(self, collection_id: str) -> None:
         """Delete a collection's folder."""
-        if collection_id != self.current_id():
+        if collection_id != self.current_id() and is_build_id(collection_id, self._collection):
             shutil.rmtree(self._root / collection_id, ignore_errors=True)
+
+    def _is_built(self, collection_id: str) -> bool:
+        return (
+            is_build_id(collection_id, self._collection)
+            and (self._root / collection_id / "space.json").is_file()
+        )
 
     def _load_patiently(self, collection_id: str) -> object:
         deadline = time.monotonic() + self._lock_timeout_s
@@ -113,46 +126,36 @@ class EdgeCatalog:
         path = self._root / "in-use.json"
         try:
             stored = json.loads(path.read_text("utf-8"))
-            return {"current": stored["current"], "previous": stored["previous"]}
+            in_use = {"current": stored["current"], "previous": stored["previous"]}
         except FileNotFoundError:
             return {"current": None, "previous": None}
+        except OSError as error:
+            raise StoreError(self._describe(error)) from error
         except (ValueError, KeyError, TypeError) as error:
-            message = f"{path} is damaged. Delete it and run `rag-pipeline ingest --rebuild`"
-            raise StoreError(message) from error
+            raise StoreError(_describe_damage(path)) from error
+        if not all(entry is None or isinstance(entry, str) for entry in in_use.values()):
+            raise StoreError(_describe_damage(path))
+        return in_use
 
     def _write_in_use(self, current: str, previous: str | None) -> None:
         text = json.dumps({"current": current, "previous": previous}, indent=1) + "\n"
-        write_text_atomically(self._root / "in-use.json", text)
+        with self._file_errors():
+            write_text_atomically(self._root / "in-use.json", text)
 
+    @contextmanager
+    def _file_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(self._describe(error)) from error
 
-def write_space(space: EmbeddingSpace) -> str:
-    """Serialize a space as JSON."""
-    model = space.model
-    return json.dumps(
-        {
-            "provider": model.provider,
-            "model": model.model,
-            "dim": model.dim,
-            "max_input_tokens": model.max_input_tokens,
-            "window_tokens": model.window_tokens,
-            "format_version": space.format_version,
-        },
-        indent=1,
-    )
-
-
-def read_space(text: str) -> EmbeddingSpace:
-    """Read what `write_space` wrote.
-
-    Raises:
-        StoreError: It is damaged.
-    """
-    try:
-        stored = json.loads(text)
-        format_version = int(stored.pop("format_version"))
-        return EmbeddingSpace(EmbeddingModel(**stored), format_version)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        message = (
-            "what the collection was built with cannot be read. Run `rag-pipeline ingest --rebuild`"
+    def _describe(self, error: OSError) -> str:
+        reason = error.strerror or type(error).__name__
+        return (
+            f"the embedded store in {self._root} cannot be read or written: {reason}. Check the "
+            "rights and the free space of DATA_DIR"
         )
-        raise StoreError(message) from error
+
+
+def _describe_damage(path: Path) -> str:
+    return f"{path} is damaged. Delete it and run `rag-pipeline ingest --rebuild`"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import qdrant_edge as edge
 
+from rag_pipeline.adapters.point_batches import split_points
+from rag_pipeline.adapters.tie_order import search_in_tie_order
 from rag_pipeline.core.errors import StoreError, StoreLockedError
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.models import ChunkVectors, SparseVector
@@ -45,25 +47,7 @@ class EdgeStore:
 
     def search_many(self, queries: Sequence[ChannelQuery]) -> list[list[tuple[PointId, float]]]:
         """Run searches as one planned batch; see `VectorIndex.search_many`."""
-        if not queries:
-            return []
-        requests = [
-            edge.QueryRequest(
-                limit=query.limit,
-                query=edge.Query.Nearest(_query_vector(query), using=query.channel.value),
-                filter=build_filter(query.where),
-                with_payload=False,
-            )
-            for query in queries
-        ]
-        answers = _call(self._shard.query_batch, edge.QueryBatchRequest(requests))
-        return [
-            sorted(
-                ((PointId(hit.id), float(hit.score)) for hit in hits),
-                key=lambda hit: (-hit[1], hit[0]),
-            )
-            for hits in answers
-        ]
+        return search_in_tie_order(queries, self._search)
 
     def fetch(
         self, point_ids: Sequence[PointId], *, with_vectors: bool = False
@@ -104,7 +88,7 @@ class EdgeStore:
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Write points whole."""
-        if points:
+        for batch in split_points(points):
             records = [
                 edge.Point(
                     int(point.point_id),
@@ -115,7 +99,7 @@ class EdgeStore:
                     },
                     point.payload,
                 )
-                for point in points
+                for point in batch
             ]
             self._apply(edge.UpdateOperation.upsert_points(records))
 
@@ -138,6 +122,21 @@ class EdgeStore:
     def close(self) -> None:
         """Flush and let go of the folder."""
         _call(self._shard.close)
+
+    def _search(
+        self, queries: Sequence[tuple[ChannelQuery, int]]
+    ) -> list[list[tuple[PointId, float]]]:
+        requests = [
+            edge.QueryRequest(
+                limit=limit,
+                query=edge.Query.Nearest(_query_vector(query), using=query.channel.value),
+                filter=build_filter(query.where),
+                with_payload=False,
+            )
+            for query, limit in queries
+        ]
+        answers = _call(self._shard.query_batch, edge.QueryBatchRequest(requests))
+        return [[(PointId(hit.id), float(hit.score)) for hit in hits] for hits in answers]
 
     def _apply(self, operation: Any) -> None:  # noqa: ANN401  # the engine's class carries no usable type
         _call(self._shard.update, operation)
@@ -214,13 +213,18 @@ def _stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa: A
 def _call(action: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401  # the engine's own
     try:
         return action(*arguments)
-    except Exception as error:  # the engine raises bare Exception for everything
+    except BaseException as error:
+        # The engine raises bare Exception for everything, and on files that it cannot make sense of
+        # a panic, which is no Exception; an interrupt is neither and passes.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         message = str(error)
         if "WouldBlock" in message:
             hint = "the embedded store is held by another process. Wait for it to end, or end it"
             raise StoreLockedError(hint) from error
+        cause = next(iter(message.splitlines()), type(error).__name__)
         hint = (
-            f"the embedded store failed: {message.splitlines()[0]}. "
+            f"the embedded store failed: {cause}. "
             "Free disk space or run `rag-pipeline ingest --rebuild`"
         )
         raise StoreError(hint) from error

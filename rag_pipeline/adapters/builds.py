@@ -1,0 +1,56 @@
+"""Names of a collection's builds, and the space that is written down with each.
+
+Belongs here: what every catalog must agree on. Does not belong here: where a build lies.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from datetime import UTC, datetime
+
+from rag_pipeline.core.errors import StoreError
+from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace
+
+
+def make_build_id(collection: str) -> str:
+    """A new id: the collection's name, the moment in UTC, and six random hexadecimal digits."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    return f"{collection}-{stamp}-{secrets.token_hex(3)}"
+
+
+def is_build_id(text: str, collection: str) -> bool:
+    """Whether a name was made by `make_build_id` for this collection."""
+    return re.fullmatch(re.escape(collection) + r"-\d{8}T\d{6}-[0-9a-f]{6}", text) is not None
+
+
+def write_space(space: EmbeddingSpace) -> str:
+    """Serialize a space as JSON."""
+    model = space.model
+    return json.dumps(
+        {
+            "provider": model.provider,
+            "model": model.model,
+            "dim": model.dim,
+            "max_input_tokens": model.max_input_tokens,
+            "window_tokens": model.window_tokens,
+            "format_version": space.format_version,
+        },
+        indent=1,
+    )
+
+
+def read_space(text: str) -> EmbeddingSpace:
+    """Read what `write_space` wrote.
+
+    Raises:
+        StoreError: It is damaged.
+    """
+    try:
+        stored = json.loads(text)
+        format_version = int(stored.pop("format_version"))
+        return EmbeddingSpace(EmbeddingModel(**stored), format_version)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = "what the collection was built with cannot be read"
+        raise StoreError(f"{message}. Run `rag-pipeline ingest --rebuild`") from error
