@@ -36,12 +36,43 @@ class ContentType(StrEnum):
     ASSESSMENT = "assessment"
 
 
+class Stage(StrEnum):
+    """The stages of ingestion in their order; the names are those of the Dagster assets."""
+
+    DISCOVERED = "discovered_docs"
+    PARSED = "parsed_docs"
+    CHUNKS = "chunks"
+    EMBEDDINGS = "embeddings"
+    POINTS = "qdrant_points"
+
+
 class MarkdownFormat(StrEnum):
     """How Docusaurus reads `.md` files: `detect` reads `.md` as CommonMark and `.mdx` as MDX."""
 
     MDX = "mdx"
     MD = "md"
     DETECT = "detect"
+
+
+class BlockKind(StrEnum):
+    """What a run of source lines is; those from FRONT_MATTER on are syntax without text."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    CODE = "code"
+    TABLE = "table"
+    MATH = "math"
+    HTML = "html"
+    JSX = "jsx"
+    DIRECTIVE = "directive"
+    FRONT_MATTER = "front_matter"
+    ESM = "esm"
+    COMMENT = "comment"
+    EXPRESSION = "expression"
+    LINK_REFERENCE = "link_reference"
+    MDX_CODE_FENCE = "mdx_code_fence"
+    THEMATIC_BREAK = "thematic_break"
+    MARKER = "marker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +143,41 @@ class Heading:
     line: int
 
 
+Edit: TypeAlias = "tuple[int, int, str]"
+"""Start, end (exclusive) and replacement of what cleaning changes, in characters of the source."""
+
+Hold: TypeAlias = "tuple[int, int]"
+"""Start and end (exclusive) of characters that no cut may come between: a code span, a link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A run of whole source lines with one meaning; blocks never share a line and stand in order.
+
+    Attributes:
+        start_line: First line, 1-based.
+        end_line: Last line, inclusive.
+        start: First character in the source.
+        end: Behind the last character, its line end left out.
+        start_byte: First byte in the UTF-8 bytes of the source.
+        end_byte: Behind the last byte.
+        heading: Position in `Document.headings` of the heading this block is.
+        edits: What cleaning changes, in order, none overlapping.
+        holds: Where the block must not be cut, in order.
+    """
+
+    kind: BlockKind
+    start_line: int
+    end_line: int
+    start: int
+    end: int
+    start_byte: int
+    end_byte: int
+    heading: int | None = None
+    edits: tuple[Edit, ...] = ()
+    holds: tuple[Hold, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """What is known of a document as a whole: front matter (FR-001), place in the course, page and
@@ -130,6 +196,30 @@ class Document:
     chapter: str
     url: str
     headings: tuple[Heading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDoc:
+    r"""A document in blocks: every line of the source that is not blank is in exactly one.
+
+    Attributes:
+        source: Normalized: no byte order mark, `\n` line ends, no NUL; front matter included.
+        blocks: In source order.
+    """
+
+    document: Document
+    source: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """What an earlier discovery found of a file, drafts included so as not to be read again."""
+
+    size_bytes: int
+    mtime_ns: int
+    sha256: str
+    draft: bool = False
 
 
 @dataclass(frozen=True, slots=True)

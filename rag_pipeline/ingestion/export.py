@@ -1,0 +1,103 @@
+"""What `rag-pipeline chunks` prints: a folder's documents, chunks and failures as plain JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.errors import DocumentError
+from rag_pipeline.core.models import DocFailure
+from rag_pipeline.ingestion.chunking import chunk_doc
+from rag_pipeline.ingestion.discovery import discover_docs
+from rag_pipeline.ingestion.parsing import parse_doc
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.core.models import Chunk, ChunkLimits, Document, JsonValue, SiteSettings
+
+
+def chunk_folder(docs_dir: Path, site: SiteSettings, limits: ChunkLimits) -> dict[str, JsonValue]:
+    """Discover, parse and chunk a folder, embedding nothing.
+
+    Returns:
+        `documents`, `chunks` and `failures`, each in the order of document paths; the same folder
+        gives the same bytes of JSON.
+
+    Raises:
+        DocsFolderError: The folder is missing, unreadable or holds no Markdown file.
+    """
+    discovery = discover_docs(docs_dir)
+    documents: list[JsonValue] = []
+    chunks: list[JsonValue] = []
+    failures = list(discovery.failures)
+    for doc in discovery.docs:
+        try:
+            parsed = parse_doc(doc, site)
+        except DocumentError as error:
+            failures.append(DocFailure(doc.doc_id, "parsing", error.code, str(error)))
+            continue
+        documents.append(document_record(parsed.document))
+        chunks.extend(chunk_record(chunk) for chunk in chunk_doc(parsed, limits))
+    failures.sort(key=lambda failure: failure.doc_path)
+    return {
+        "documents": documents,
+        "chunks": chunks,
+        "failures": [failure_record(failure) for failure in failures],
+    }
+
+
+def document_record(document: Document) -> dict[str, JsonValue]:
+    """Write a document as JSON."""
+    return {
+        "doc_path": document.doc_path,
+        "title": document.title,
+        "description": document.description,
+        "tags": list(document.tags),
+        "learning_objectives": list(document.learning_objectives),
+        "sidebar_label": document.sidebar_label,
+        "sidebar_position": document.sidebar_position,
+        "content_type": document.content_type.value,
+        "module": document.module,
+        "chapter": document.chapter,
+        "url": document.url,
+        "headings": [
+            {
+                "level": heading.level,
+                "text": heading.text,
+                "anchor": heading.anchor,
+                "line": heading.line,
+            }
+            for heading in document.headings
+        ],
+    }
+
+
+def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
+    """Write a chunk as JSON; lines are 1-based and inclusive, bytes those of the source."""
+    return {
+        "chunk_id": chunk.chunk_id,
+        "doc_path": chunk.doc_path,
+        "module": chunk.module,
+        "chapter": chunk.chapter,
+        "title": chunk.title,
+        "section_heading": chunk.section_heading,
+        "heading_breadcrumb": list(chunk.heading_breadcrumb),
+        "heading_level": chunk.heading_level,
+        "anchor": chunk.anchor,
+        "url": chunk.url,
+        "chunk_index": chunk.chunk_index,
+        "content_type": chunk.content_type.value,
+        "tags": list(chunk.tags),
+        "content_hash": chunk.content_hash,
+        "word_count": chunk.word_count,
+        "token_count": chunk.token_count,
+        "start_line": chunk.start_line,
+        "end_line": chunk.end_line,
+        "text": chunk.text,
+        "embedding_text": chunk.embedding_text,
+    }
+
+
+def failure_record(failure: DocFailure) -> dict[str, JsonValue]:
+    """Write a failure as JSON."""
+    return {"doc_path": failure.doc_path, "error": failure.error, "message": failure.message}

@@ -1,0 +1,189 @@
+"""Front matter: the YAML head of a Markdown file, read with the line of every field.
+
+Values are those of YAML 1.2 as Docusaurus' parser gives them: `yes` is a text and a date is a text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import yaml
+
+from rag_pipeline.core.errors import FrontMatterError
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+_FENCED: Final = re.compile(r"---[ \t]*\n(.*?)(?:^---[ \t]*(?:\n|\Z))", re.DOTALL | re.MULTILINE)
+_INT: Final = re.compile(r"[-+]?\d{1,300}")
+_FLOAT: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_WORDS: Final = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """The fields of a file's head.
+
+    Attributes:
+        doc_id: Of the document, for messages.
+        nodes: YAML node of each top-level field.
+        end: Where the body begins, in characters of the source; 0 where there is no front matter.
+    """
+
+    doc_id: str
+    nodes: dict[str, yaml.Node]
+    end: int
+
+    def text(self, *names: str) -> str:
+        """Value of the first of these fields that is set, as one text; empty where none is.
+
+        Raises:
+            FrontMatterError: The value is a list or a mapping.
+        """
+        value = self.scalar(*names)
+        return "" if value is None else _to_text(value)
+
+    def scalar(self, *names: str) -> Scalar:
+        """Value of the first of these fields that is set, None where none is.
+
+        Raises:
+            FrontMatterError: The value is a list or a mapping.
+        """
+        for name in names:
+            node = self.nodes.get(name)
+            if node is None:
+                continue
+            if not isinstance(node, yaml.ScalarNode):
+                raise self._wrong_type(name, node, "a text or number")
+            value = _read_scalar(node)
+            if value is not None:
+                return value
+        return None
+
+    def texts(self, *names: str) -> tuple[str, ...]:
+        """Values of the first of these fields that is there: a list, one text, or nothing.
+
+        A text with commas is a list; of a mapping in the list its `label` counts.
+
+        Raises:
+            FrontMatterError: The value is a mapping, or the list holds a list.
+        """
+        for name in names:
+            node = self.nodes.get(name)
+            if isinstance(node, yaml.SequenceNode):
+                values = [self._read_entry(name, entry) for entry in node.value]
+                return tuple(dict.fromkeys(value for value in values if value))
+            if isinstance(node, yaml.ScalarNode):
+                value = _read_scalar(node)
+                return () if value is None else (_to_text(value),)
+            if node is not None:
+                raise self._wrong_type(name, node, "a list of texts")
+        return ()
+
+    def number(self, name: str) -> float | None:
+        """Value of a field as a finite number; None where it is not set.
+
+        Raises:
+            FrontMatterError: The value is no finite number.
+        """
+        value = self.scalar(name)
+        if value is None:
+            return None
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (ValueError, OverflowError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise self._wrong_type(name, self.nodes[name], "a number")
+        return number
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """Value of a field that is true or false; anything else counts as the default."""
+        node = self.nodes.get(name)
+        value = _read_scalar(node) if isinstance(node, yaml.ScalarNode) else None
+        text = str(value).strip().lower()
+        return text == "true" if text in {"true", "false"} else default
+
+    def _read_entry(self, name: str, node: yaml.Node) -> str:
+        if isinstance(node, yaml.MappingNode):
+            fields = _read_mapping(node)
+            node = fields.get("label") or fields.get("name") or node
+        if not isinstance(node, yaml.ScalarNode):
+            raise self._wrong_type(name, node, "a list of texts")
+        value = _read_scalar(node)
+        return "" if value is None else _to_text(value)
+
+    def _wrong_type(self, name: str, node: yaml.Node, wanted: str) -> FrontMatterError:
+        line = node.start_mark.line + 2
+        return FrontMatterError(self.doc_id, f"{name} must be {wanted}", line)
+
+
+def read_front_matter(doc_id: str, source: str) -> FrontMatter:
+    """Read the head between `---` lines at the very start of a normalized source.
+
+    No head, or a `---` rule with prose behind it, gives no fields.
+
+    Raises:
+        FrontMatterError: The YAML is broken or no mapping; the message names the line of the file.
+    """
+    match = _FENCED.match(source)
+    if match is None:
+        return FrontMatter(doc_id, {}, 0)
+    try:
+        node = yaml.compose(match.group(1), Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        if match.group(1).startswith("\n"):
+            return FrontMatter(doc_id, {}, 0)
+        raise FrontMatterError(doc_id, *_describe(error)) from error
+    except RecursionError as error:
+        raise FrontMatterError(doc_id, "nested too deeply", 1) from error
+    if node is None:
+        return FrontMatter(doc_id, {}, match.end())
+    if not isinstance(node, yaml.MappingNode):
+        if match.group(1).startswith("\n"):
+            return FrontMatter(doc_id, {}, 0)
+        raise FrontMatterError(doc_id, "must be `name: value` lines", node.start_mark.line + 2)
+    return FrontMatter(doc_id, _read_mapping(node), match.end())
+
+
+def is_draft(source: str) -> bool:
+    """Tell whether the head says `draft: true`; a broken head is no draft."""
+    match = _FENCED.match(source)
+    if match is None or "draft" not in match.group(1):
+        return False
+    try:
+        return read_front_matter("", source).flag("draft")
+    except FrontMatterError:
+        return False
+
+
+def _describe(error: yaml.YAMLError) -> tuple[str, int]:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "broken YAML"
+    return str(problem), mark.line + 2 if mark is not None else 1
+
+
+def _read_mapping(node: yaml.MappingNode) -> dict[str, yaml.Node]:
+    return {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+
+
+def _read_scalar(node: yaml.ScalarNode) -> Scalar:
+    text: str = node.value
+    if node.style is not None:
+        return text
+    lowered = text.lower()
+    if lowered in _WORDS and (text.islower() or text.istitle() or text.isupper() or not text):
+        return _WORDS[lowered]
+    if text == "~":
+        return None
+    if _INT.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _to_text(value: str | float | bool) -> str:  # noqa: FBT001  # a YAML value, not an option
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value).strip()

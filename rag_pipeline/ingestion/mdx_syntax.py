@@ -1,0 +1,141 @@
+"""Where MDX constructs end: tags, braces, `import`/`export`; all scans are linear and never raise.
+
+Belongs here: positions in plain text. What the block parser does with them: mdx_rules.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_TAG_START: Final = re.compile(r"<(?:/?[A-Za-z][\w.:-]*(?=[\s/>])|/?(?=>))")
+_TAG_JUMP: Final = re.compile(r"""["'{<>]""")
+_BRACE_JUMP: Final = re.compile(r"""[{}"'`]|/\*|//""")
+_NAMED_ATTRIBUTE: Final = re.compile(
+    r"""\b(?P<name>label|title|alt|summary|value)\s*[=:]\s*(?:\{\s*)?(?P<quote>["'`])(?P<text>.*?)(?P=quote)""",
+    re.DOTALL,
+)
+_TAG_NAME: Final = re.compile(r"</?([\w.:-]*)")
+_LITERAL: Final = re.compile(r"""\{\s*(["'`])((?:(?!\1|\\|\$\{).)*)\1\s*\}""", re.DOTALL)
+_ESM_START: Final = re.compile(
+    r"""(?:import\s*(?:["'{*]|[\w$]+\s*,|[\w$]+\s+from\b|type\b)"""
+    r"""|export\s*(?:[{*]|default\b|(?:const|let|var|function|class|async|type|interface)\s))"""
+)
+_BRACKET_JUMP: Final = re.compile(r"""[][(){}"'`]|/\*|//""")
+MAX_CONSTRUCT: Final = 10_000  # characters; a longer tag or expression is read as text
+_FREE_SCANS: Final = 2_000_000  # characters that scans of constructs never closed may cost
+_SCANS_PER_CHARACTER: Final = 20
+
+
+class Scanner:
+    """Finds where tags and braces of one text end.
+
+    What scans without a find may cost is bounded for the whole text, so that a source made to be
+    scanned again and again takes linear time: past the bound its tags are read as text.
+    """
+
+    def __init__(self, text: str, *, mdx: bool) -> None:
+        self.text = text
+        self._mdx = mdx
+        self._budget = _FREE_SCANS + _SCANS_PER_CHARACTER * len(text)
+
+    def find_tag_end(self, start: int, limit: int) -> int | None:
+        """Position behind the tag that begins at `start`; None where there is no tag."""
+        match = _TAG_START.match(self.text, start, limit)
+        if match is None or self._budget < 0:
+            return None
+        at, limit = match.end(), min(limit, start + MAX_CONSTRUCT)
+        while (jump := _TAG_JUMP.search(self.text, at, limit)) is not None:
+            char, at = jump.group(), jump.end()
+            if char == ">":
+                return at
+            if char == "<":
+                return None
+            if char == "{":
+                end = self.find_brace_end(at - 1, limit) if self._mdx else at
+            else:
+                end = self.text.find(char, at, limit) + 1 or None
+            if end is None:
+                break
+            at = end
+        self._budget -= limit - start
+        return None
+
+    def find_brace_end(self, start: int, limit: int) -> int | None:
+        """Position behind the `}` that closes the `{` at `start`; None where it stays open."""
+        if self._budget < 0:
+            return None
+        depth, at, limit = 0, start, min(limit, start + MAX_CONSTRUCT)
+        while (jump := _BRACE_JUMP.search(self.text, at, limit)) is not None:
+            char, at = jump.group(), jump.end()
+            if char == "{":
+                depth += 1
+            elif char == "}":
+                depth -= 1
+                if depth == 0:
+                    return at
+            else:
+                end = _skip_quoted(self.text, char, at, limit)
+                if end is None:
+                    break
+                at = end
+        self._budget -= limit - start
+        return None
+
+
+def _skip_quoted(text: str, opener: str, at: int, limit: int) -> int | None:
+    closer = {"/*": "*/", "//": "\n"}.get(opener, opener)
+    while True:
+        end = text.find(closer, at, limit)
+        if end < 0:
+            return None
+        at = end + len(closer)
+        if closer in {"*/", "\n"} or text[end - 1] != "\\" or text[end - 2 : end] == "\\\\":
+            return at
+
+
+def is_comment_expression(text: str) -> bool:
+    """Tell whether `{...}` holds comments alone."""
+    return not re.sub(r"/\*.*?\*/|//[^\n]*\n", "", text[1:-1], flags=re.DOTALL).strip()
+
+
+def read_literal(text: str) -> str | None:
+    """Text of `{'text'}` or a template with nothing to compute; None for other expressions."""
+    match = _LITERAL.fullmatch(text)
+    return match.group(2) if match else None
+
+
+def read_tag_text(tag: str) -> str:
+    """What a tag shows by its attributes: tab labels, titles, alternative texts; empty for none.
+
+    A `value` counts for a tab without a label alone.
+    """
+    name = _TAG_NAME.match(tag)
+    is_tab = name is not None and name.group(1).endswith("TabItem")
+    shown: dict[str, list[str]] = {"value": [], "other": []}
+    for match in _NAMED_ATTRIBUTE.finditer(tag):
+        shown["value" if match["name"] == "value" else "other"].append(match["text"].strip())
+    texts = shown["other"] or (shown["value"] if is_tab else [])
+    return ", ".join(text for text in texts if text)
+
+
+def begins_esm(line: str) -> bool:
+    """Tell whether a line begins an `import` or `export` statement, not prose with that word."""
+    return _ESM_START.match(line) is not None
+
+
+def has_open_bracket(text: str) -> bool:
+    """Tell whether a statement goes on: a bracket or quote of it is still open."""
+    depth, at = 0, 0
+    while (jump := _BRACKET_JUMP.search(text, at)) is not None:
+        char, at = jump.group(), jump.end()
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        else:
+            end = _skip_quoted(text, char, at, len(text))
+            if end is None:
+                return char in {"`", "/*"}
+            at = end
+    return depth > 0
