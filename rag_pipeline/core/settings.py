@@ -62,7 +62,19 @@ class Settings(BaseSettings):
     cohere_api_key: SecretStr = SecretStr("")
     cohere_base_url: str = ""
 
+    embedding_prices: dict[str, float] = Field(
+        default={
+            "text-embedding-3-small": 0.02,
+            "text-embedding-3-large": 0.13,
+            "text-embedding-ada-002": 0.10,
+            "embed-english-v3.0": 0.10,
+        }
+    )
+    ingest_lock_timeout_s: float = Field(default=60.0, ge=0, le=86_400)
+
     answer_model: str = ""
+    answer_timeout_s: float = Field(default=30.0, gt=0, le=600)
+    answer_max_tokens: int = Field(default=800, ge=16, le=32_000)
 
     chunk_min_tokens: int = Field(default=200, ge=1, le=8000)
     chunk_target_tokens: int = Field(default=500, ge=1, le=8000)

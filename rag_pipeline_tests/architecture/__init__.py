@@ -1,0 +1,1 @@
+"""Rules about the repository itself: boundaries, settings, documents, folders."""

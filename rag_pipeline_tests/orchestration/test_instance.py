@@ -1,0 +1,85 @@
+"""Dagster's home, its settings and the code location file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.orchestration.instance import prepare_dagster_home
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _restored_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", "")  # put back afterwards, whatever the test sets
+
+
+def settings_for(tmp_path: Path, dagster_home: str = "") -> Settings:
+    return load_settings(
+        _env_file="",
+        docs_dir=tmp_path / "docs",
+        data_dir=tmp_path / "data",
+        dagster_home=dagster_home,
+    )
+
+
+def test_the_default_home_lies_in_the_books_state_and_has_our_instance_settings(
+    tmp_path: Path,
+) -> None:
+    settings = settings_for(tmp_path)
+    home = prepare_dagster_home(settings)
+    assert home == settings.state_dir / "dagster"
+    assert (home / "dagster.yaml").read_text() == (ROOT / "dagster.yaml").read_text()
+    with dg.DagsterInstance.get() as instance:
+        assert instance.root_directory == str(home)
+        assert not instance.telemetry_enabled
+        assert instance.run_monitoring_enabled
+
+
+def test_runs_from_the_queue_go_one_at_a_time(tmp_path: Path) -> None:
+    prepare_dagster_home(settings_for(tmp_path))
+    with dg.DagsterInstance.get() as instance:
+        queue = instance.get_concurrency_config().run_queue_config
+        assert queue is not None
+        assert queue.max_concurrent_runs == 1
+
+
+def test_an_outdated_copy_is_replaced(tmp_path: Path) -> None:
+    home = prepare_dagster_home(settings_for(tmp_path))
+    (home / "dagster.yaml").write_text("telemetry:\n  enabled: true\n")
+    prepare_dagster_home(settings_for(tmp_path))
+    assert (home / "dagster.yaml").read_text() == (ROOT / "dagster.yaml").read_text()
+
+
+def test_a_home_that_the_settings_name_is_made_and_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = prepare_dagster_home(settings_for(tmp_path, dagster_home="my-home"))
+    assert home == tmp_path / "my-home"
+    assert list(home.iterdir()) == []
+
+
+def test_a_home_that_cannot_be_made_names_the_setting(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match=r"^DAGSTER_HOME: .*file/home cannot be written"):
+        prepare_dagster_home(settings_for(tmp_path, dagster_home=str(tmp_path / "file" / "home")))
+
+
+def test_every_instance_setting_says_why() -> None:
+    lines = (ROOT / "dagster.yaml").read_text().splitlines()
+    leaves = [line for line in lines if line[:1] not in ("", "#") and line.rstrip()[-1] != ":"]
+    assert leaves
+    assert [line for line in leaves if " # " not in line] == []
+
+
+def test_the_workspace_names_the_code_location() -> None:
+    workspace = yaml.safe_load((ROOT / "workspace.yaml").read_text())
+    (location,) = workspace["load_from"]
+    assert location["python_module"]["module_name"] == "rag_pipeline.definitions"
