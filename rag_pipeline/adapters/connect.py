@@ -15,7 +15,7 @@ from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import EmbeddingProvider
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.ports import CollectionCatalog, Embedder
+    from rag_pipeline.core.ports import ChatModel, CollectionCatalog, Embedder
     from rag_pipeline.core.settings import Settings
 
 
@@ -46,3 +46,22 @@ def connect_catalog(settings: Settings) -> CollectionCatalog:
 
     root = settings.state_dir / "store" / settings.qdrant_collection
     return EdgeCatalog(root, settings.qdrant_collection, settings.store_lock_timeout_s)
+
+
+def connect_chat_model(settings: Settings) -> ChatModel | None:
+    """Build the model that writes answers; None where no key is set and no server of one's own named.
+
+    A server at OPENAI_BASE_URL may ask for no key: ANSWER_MODEL alone is enough for it.
+    """
+    key = settings.openai_api_key.get_secret_value()
+    if not key and not (settings.openai_base_url and settings.answer_model):
+        return None
+    from rag_pipeline.adapters.chat_model import OpenAIChatModel
+
+    return OpenAIChatModel(
+        model=settings.answer_model,
+        api_key=key,
+        base_url=settings.openai_base_url,
+        timeout_s=settings.answer_timeout_s,
+        max_tokens=settings.answer_max_tokens,
+    )

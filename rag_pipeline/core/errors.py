@@ -192,6 +192,20 @@ class SpaceMismatchError(StoreError):
         )
 
 
+class RebuildIncompleteError(RagPipelineError):
+    """Documents failed in a rebuild, so the new collection was not put in use."""
+
+    code = "REBUILD_INCOMPLETE"
+
+    def __init__(self, doc_paths: list[str]) -> None:
+        self.doc_paths = tuple(doc_paths)
+        named = ", ".join(doc_paths[:5]) + (", ..." if len(doc_paths) > 5 else "")
+        super().__init__(
+            f"the new collection lacks {len(doc_paths)} document(s) that failed ({named}); the one "
+            "in use stays in use. Mend them and run `rag-pipeline ingest --rebuild` again"
+        )
+
+
 class PayloadError(StoreError):
     """A point's payload does not keep the contract of core.payload."""
 
@@ -275,6 +289,28 @@ class ValidationFailedError(RagPipelineError):
             f"results break {len(failed_checks)} rules: {', '.join(failed_checks)}. Run "
             "`rag-pipeline audit`"
         )
+
+
+class AnswerError(RagPipelineError):
+    """The answer model gave nothing that can be used."""
+
+    code = "ANSWER_FAILED"
+    http_status = 502
+
+
+class AnswerServiceError(AnswerError):
+    """The answer model's service was not reached or failed, retries spent."""
+
+    code = "ANSWER_SERVICE_UNAVAILABLE"
+    http_status = 503
+    transient = True
+
+
+class AnswerTimeoutError(AnswerError):
+    """The answer was not complete within ANSWER_TIMEOUT_S."""
+
+    code = "ANSWER_TIMEOUT"
+    http_status = 504
 
 
 class MissingDependencyError(RagPipelineError):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId, PointId
     from rag_pipeline.core.models import (
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Payload,
         Point,
         SparseVector,
+        Stage,
     )
 
 
@@ -65,6 +66,47 @@ class SparseEncoder(Protocol):
 
     def encode_query(self, text: str) -> SparseVector:
         """Term weights of a question; empty for a question without terms."""
+
+
+class Reranker(Protocol):
+    """Scores passages against a question once more, slower and better than a search does."""
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Relevance of each text, 0 to 1, in order; higher is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message to a chat model; `role` is `system` or `user`."""
+
+    role: Literal["system", "user"]
+    content: str
+
+
+class ChatModel(Protocol):
+    """Writes text from messages."""
+
+    @property
+    def name(self) -> str:
+        """The model as its service knows it."""
+
+    def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
+        """Write an answer piece by piece; closing the generator ends the request.
+
+        Nothing is sent before the first piece is asked for.
+
+        Yields:
+            Pieces of text in order, none of them empty.
+
+        Returns:
+            True where the answer is complete, False where it was cut at the token limit.
+
+        Raises:
+            AnswerTimeoutError: Not complete in time.
+            AnswerServiceError: Not reached, overloaded, or the stream broke off.
+            AnswerError: Anything else that is not an answer.
+            ConfigurationError: The key or the model's name was refused.
+        """
 
 
 class EmbeddingCache(Protocol):
@@ -246,6 +288,19 @@ class Ledger(Protocol):
         """Remove entry and failure of a document; one that is not there is passed over."""
 
 
+class ArtifactStore(Protocol):
+    """Where stage outputs rest, one a stage and document; a reader never sees half of one."""
+
+    def write(self, stage: Stage, doc_id: DocId, data: bytes) -> None:
+        """Write an output over the one before."""
+
+    def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
+        """Read an output; None where there is none."""
+
+    def remove(self, doc_id: DocId) -> None:
+        """Remove all outputs of a document; one that has none is passed over."""
+
+
 class CollectionCatalog(Protocol):
     """The builds of one collection: in use, being built, and the one before (decision 7)."""
 
@@ -263,6 +318,9 @@ class CollectionCatalog(Protocol):
             SpaceMismatchError: It was built with another space.
             StoreUnavailableError: Not reached, not in time, or held by another process.
         """
+
+    def open(self, collection_id: str, space: EmbeddingSpace | None = None) -> PointStore:
+        """Open a collection by id, in use or not; raises as `open_current`."""
 
     def create(self, space: EmbeddingSpace) -> PointStore:
         """Make an empty collection beside the one in use; it is not in use before `switch_to`."""

@@ -1,0 +1,174 @@
+"""Answers by a chat model of OpenAI, or of any server that speaks its API.
+
+Belongs here: the client, its limits, and vendor errors as ours. Does not belong here: what is asked
+(answering.prompts) and what becomes of the words (answering.generation).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import openai
+
+from rag_pipeline.adapters.retrying import call_with_retries, read_retry_after
+from rag_pipeline.adapters.vendor_text import name_host, quote_vendor
+from rag_pipeline.core.errors import (
+    AnswerError,
+    AnswerServiceError,
+    AnswerTimeoutError,
+    ConfigurationError,
+    RagPipelineError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from openai import Stream
+    from openai.types.chat import ChatCompletionChunk
+
+    from rag_pipeline.core.ports import ChatMessage
+
+DEFAULT_MODEL: Final = "gpt-4o-mini"
+"""Small and cheap, and it follows citation instructions; used where ANSWER_MODEL is empty."""
+
+DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
+
+_LONGEST_WAIT_S: Final = 2.0  # between tries: somebody waits for the answer
+_NO_KEY: Final = "none"  # the client insists on one; local servers ask for none
+
+
+class OpenAIChatModel:
+    """A `ChatModel` over the chat completions endpoint, streamed.
+
+    Args:
+        model: Empty for gpt-4o-mini.
+        api_key: Sent to the service and to nobody else; empty for a server that asks for none.
+        base_url: Empty for OpenAI itself.
+        timeout_s: For a whole answer, tries and waits included; also the longest silence.
+        max_tokens: Of one answer.
+        sleep: Waits between tries.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        api_key: str,
+        base_url: str,
+        timeout_s: float,
+        max_tokens: int,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._model = model or DEFAULT_MODEL
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        # OpenAI's newer models refuse max_tokens; other servers may know nothing else.
+        limit_name = "max_tokens" if base_url else "max_completion_tokens"
+        self._limit: dict[str, Any] = {limit_name: max_tokens}
+        self._sleep = sleep
+        self._host = name_host(base_url or DEFAULT_BASE_URL)
+        self._client = openai.OpenAI(
+            api_key=api_key or _NO_KEY,
+            base_url=base_url or DEFAULT_BASE_URL,
+            max_retries=0,  # ours keep to the time limit
+        )
+
+    @property
+    def name(self) -> str:
+        """The model asked."""
+        return self._model
+
+    def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
+        """Write an answer piece by piece; see `ChatModel.stream`."""
+        deadline = time.monotonic() + self._timeout_s
+        stream, _ = call_with_retries(
+            lambda: self._open(messages, deadline),
+            longest_wait_s=_LONGEST_WAIT_S,
+            sleep=self._sleep,
+        )
+        finish: str | None = None
+        try:
+            for event in stream:
+                if time.monotonic() > deadline:
+                    raise self._late()
+                choice = event.choices[0] if event.choices else None
+                if choice is None:
+                    continue
+                if choice.delta is not None and choice.delta.content:
+                    yield choice.delta.content
+                finish = choice.finish_reason or finish
+        except openai.APIError as error:
+            raise self._translate(error) from None  # the vendor's text may show parts of the key
+        except (AttributeError, TypeError, ValueError, LookupError) as error:
+            raise self._no_answer(type(error).__name__) from error
+        finally:
+            stream.close()
+        if finish is None:
+            message = f"the answer of {self._model} at {self._host} broke off. Try again"
+            raise AnswerServiceError(message)
+        return finish != "length"
+
+    def _open(
+        self, messages: Sequence[ChatMessage], deadline: float
+    ) -> Stream[ChatCompletionChunk]:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            raise self._late()
+        sent: list[Any] = [{"role": entry.role, "content": entry.content} for entry in messages]
+        try:
+            stream: Stream[ChatCompletionChunk] = self._client.chat.completions.create(
+                model=self._model, messages=sent, stream=True, timeout=left_s, **self._limit
+            )
+        except openai.APIError as error:
+            raise self._translate(error) from None  # the vendor's text may show parts of the key
+        return stream
+
+    def _late(self) -> AnswerTimeoutError:
+        return AnswerTimeoutError(
+            f"{self._model} at {self._host} did not finish within {self._timeout_s:g} s. Try "
+            "again, lower ANSWER_MAX_TOKENS or raise ANSWER_TIMEOUT_S"
+        )
+
+    def _no_answer(self, found: str) -> AnswerError:
+        return AnswerError(
+            f"{self._host} did not answer as a chat service does ({found}). Check OPENAI_BASE_URL "
+            "and ANSWER_MODEL"
+        )
+
+    def _translate(self, error: openai.APIError) -> RagPipelineError:
+        if isinstance(error, openai.APITimeoutError):
+            return self._late()
+        if isinstance(error, openai.APIStatusError):
+            return self._translate_status(error)
+        if isinstance(error, openai.APIConnectionError):
+            cause = type(error.__cause__ or error).__name__
+            return AnswerServiceError(
+                f"the answer service at {self._host} cannot be reached or broke off ({cause}). "
+                "Check the network and OPENAI_BASE_URL"
+            )
+        said = quote_vendor(error, self._api_key)
+        return self._no_answer(f"{type(error).__name__}: {said}")
+
+    def _translate_status(self, error: openai.APIStatusError) -> RagPipelineError:
+        status = error.status_code
+        said = f"HTTP {status}: {quote_vendor(error.message, self._api_key)}"
+        if status in {401, 403}:
+            problem = f"the answer service at {self._host} refused it (HTTP {status})"
+            return ConfigurationError("OPENAI_API_KEY", problem, "Set a key that may use the model")
+        if error.code == "insufficient_quota":
+            problem = f"its account at {self._host} has no quota left (HTTP {status})"
+            return ConfigurationError("OPENAI_API_KEY", problem, "Add credit or use another key")
+        if status in {408, 409, 429} or status >= 500:
+            failure = AnswerServiceError(
+                f"the answer service at {self._host} failed ({said}). Try again later"
+            )
+            failure.retry_after_s = read_retry_after(error.response.headers.get("retry-after"))
+            return failure
+        if status == 404:
+            problem = f"the service at {self._host} does not know {self._model} ({said})"
+            return ConfigurationError("ANSWER_MODEL", problem, "Check it and OPENAI_BASE_URL")
+        return AnswerError(
+            f"the answer service at {self._host} refused the request ({said}). Check ANSWER_MODEL "
+            "and ANSWER_MAX_TOKENS"
+        )
