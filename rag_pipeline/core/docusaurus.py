@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from github_slugger import GithubSlugger
+from github_slugger import slug as slug_slowly
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
@@ -123,12 +124,36 @@ class HeadingIds:
     """
 
     def __init__(self) -> None:
-        self._slugger = GithubSlugger()
+        self._repeats: dict[str, int] = {}
 
     def next_id(self, level: int, text: str, custom_id: str | None) -> str | None:
         """Return the id of the next heading, None where the page shows none."""
-        slug = custom_id or self._slugger.slug(text)
+        slug = custom_id or self._remember(make_slug(text))
         return slug if level > 1 and slug else None
+
+    def _remember(self, slug: str) -> str:
+        unique, count = slug, self._repeats.get(slug, 0)
+        while unique in self._repeats:
+            count += 1
+            unique = f"{slug}-{count}"
+        self._repeats[slug] = count
+        self._repeats[unique] = 0
+        return unique
+
+
+def make_slug(text: str) -> str:
+    """Lower-case a text, drop what is no letter, digit, `_` or `-`, make each space a `-`.
+
+    Source:
+        github-slugger, whose tables the package of the same name holds; it looks at each character
+        alone, which the tests confirm, so that its answers can be kept.
+    """
+    return "".join(map(_slug_character, text.lower()))
+
+
+@lru_cache(maxsize=4096)
+def _slug_character(character: str) -> str:
+    return str(slug_slowly(character))
 
 
 def _resolve(name: str, folder_slug: str) -> str:

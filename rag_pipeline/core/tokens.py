@@ -34,8 +34,8 @@ def count_tokens(text: str) -> int:
     """
     encoding = _load_encoding()
     if _LONG_RUN.search(text) is None:
-        return len(encoding.encode(text, disallowed_special=()))
-    return sum(len(encoding.encode(part, disallowed_special=())) for part in _cut_long_runs(text))
+        return len(encoding.encode_ordinary(text))
+    return sum(len(encoding.encode_ordinary(part)) for part in _cut_long_runs(text))
 
 
 def find_token_ends(text: str) -> list[int]:
@@ -47,7 +47,7 @@ def find_token_ends(text: str) -> list[int]:
         itertools.accumulate(
             len(encoding.decode_single_token_bytes(token))
             for part in _cut_long_runs(text)
-            for token in encoding.encode(part, disallowed_special=())
+            for token in encoding.encode_ordinary(part)
         )
     )
 
