@@ -22,7 +22,8 @@ _VOCABULARY: Final = (
     Path(__file__).parent.parent / "data/cl100k_base/9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 )
 _VOCABULARY_SHA256: Final = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-_LONG_RUN: Final = re.compile(r"\S{2000,}|\s{2000,}")
+_LONG_RUN_LENGTH: Final = 2000  # characters
+_LONG_RUN: Final = re.compile(rf"\S{{{_LONG_RUN_LENGTH},}}|\s{{{_LONG_RUN_LENGTH},}}")
 _RUN_PIECE: Final = 1000  # characters; the encoder's time grows faster than the length of a run
 
 
@@ -33,7 +34,7 @@ def count_tokens(text: str) -> int:
     characters: those are counted in pieces, so that time stays linear.
     """
     encoding = _load_encoding()
-    if _LONG_RUN.search(text) is None:
+    if len(text) < _LONG_RUN_LENGTH or _LONG_RUN.search(text) is None:
         return len(encoding.encode_ordinary(text))
     return sum(len(encoding.encode_ordinary(part)) for part in _cut_long_runs(text))
 

@@ -18,7 +18,7 @@ from rag_pipeline.core.models import BlockKind, Chunk, ContentType
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.ingestion.cleaning import clean_block, clean_span
 from rag_pipeline.ingestion.source import count_bytes
-from rag_pipeline.ingestion.units import Unit, cut_sentences, read_units
+from rag_pipeline.ingestion.units import Unit, as_unit, cut_sentences, has_text, measure, read_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import Block, ChunkLimits, Heading, ParsedDoc
 
 _SECTION_LEVEL: Final = 3  # FR-002: h1, h2 and h3 divide chunks
+_TYPE_OF_KIND: Final = {BlockKind.CODE: ContentType.CODE, BlockKind.TABLE: ContentType.TABLE}
 _NEWLINE: Final = re.compile("\n")
 
 
@@ -39,12 +40,29 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A chunk before its text is counted: its own units, and where its overlap begins."""
+    """A chunk before it is numbered.
+
+    Attributes:
+        units: Its own pieces, the overlap before them left out.
+        start: Where the overlap begins, else the first unit.
+        text: The span from `start` on, cleaned.
+        tokens: Of the text.
+    """
 
     section: _Section
     units: Sequence[Unit]
     start: int
     lead_in: str
+    text: str
+    tokens: int
+
+    @property
+    def content_start(self) -> int:
+        return self.units[0].start
+
+    @property
+    def end(self) -> int:
+        return self.units[-1].end
 
 
 def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
@@ -65,9 +83,7 @@ def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
         for draft in _cut_section(parsed, section, limits)
     ]
     offsets = {
-        offset
-        for draft in drafts
-        for offset in (draft.start, draft.units[0].start, draft.units[-1].end)
+        offset for draft in drafts for offset in (draft.start, draft.content_start, draft.end)
     }
     byte_of = count_bytes(parsed.source, offsets)
     newlines = [match.start() for match in _NEWLINE.finditer(parsed.source)]
@@ -90,6 +106,28 @@ def _read_sections(parsed: ParsedDoc) -> Iterator[_Section]:
 
 
 def _cut_section(parsed: ParsedDoc, section: _Section, limits: ChunkLimits) -> Iterator[_Draft]:
+    whole = [unit for unit in map(as_unit, section.blocks) if has_text(parsed.source, unit)]
+    if not whole:
+        return
+    text = clean_span(parsed, whole[0].start, whole[-1].end)
+    tokens = count_tokens(text)
+    if tokens <= limits.max_tokens:
+        yield _Draft(section, whole, whole[0].start, "", text, tokens)
+        return
+    before: Sequence[Unit] = ()
+    for part in _cut_parts(parsed, section, limits):
+        start = _begin_overlap(parsed, before, part, limits)
+        has_lead_in = bool(before) and start == part[0].start and part[0].is_atomic
+        lead_in = _last_sentence(parsed, before[-1]) if has_lead_in else ""
+        text = clean_span(parsed, start, part[-1].end)
+        yield _Draft(section, part, start, lead_in, text, count_tokens(text))
+        before = part
+
+
+def _cut_parts(
+    parsed: ParsedDoc, section: _Section, limits: ChunkLimits
+) -> Iterator[Sequence[Unit]]:
+    """The pieces of a section that is too long for one chunk, in parts that are not."""
     cap = max(limits.max_tokens - 2 * limits.overlap_tokens, limits.max_tokens // 2, 1)
     units = read_units(parsed.source, section.blocks, min(limits.min_tokens, cap), cap)
     parts = [
@@ -97,13 +135,7 @@ def _cut_section(parsed: ParsedDoc, section: _Section, limits: ChunkLimits) -> I
         for run in _split_at_oversized(units, limits.max_tokens)
         for part in _cut_evenly(_group(parsed.source, run, limits.max_tokens), limits, cap)
     ]
-    before: Sequence[Unit] = ()
-    for part in _keep_bound(parsed, parts, limits.max_tokens):
-        start = _begin_overlap(parsed, before, part, limits)
-        has_lead_in = bool(before) and start == part[0].start and part[0].is_atomic
-        lead_in = _last_sentence(parsed, before[-1]) if has_lead_in else ""
-        yield _Draft(section, part, start, lead_in)
-        before = part
+    yield from _keep_bound(parsed, parts, limits.max_tokens)
 
 
 def _split_at_oversized(units: Sequence[Unit], max_tokens: int) -> Iterator[list[Unit]]:
@@ -220,11 +252,9 @@ def _build_chunk(
     parsed: ParsedDoc, draft: _Draft, index: int, byte_of: dict[int, int], newlines: Sequence[int]
 ) -> Chunk:
     document, path = parsed.document, draft.section.path
-    content_start, end = draft.units[0].start, draft.units[-1].end
-    text = clean_span(parsed, draft.start, end)
     breadcrumb = _build_breadcrumb(document.title, path)
     anchor = path[-1].anchor if path else None
-    parts = [" > ".join(breadcrumb), draft.lead_in, text]
+    parts = [" > ".join(breadcrumb), draft.lead_in, draft.text]
     return Chunk(
         chunk_id=make_chunk_id(document.doc_path, index),
         doc_path=document.doc_path,
@@ -237,17 +267,17 @@ def _build_chunk(
         anchor=anchor,
         url=link_to_anchor(document.url, anchor),
         chunk_index=index,
-        content_type=_find_content_type(document.content_type, draft.units),
+        content_type=_find_content_type(parsed, draft),
         tags=document.tags,
-        content_hash=hash_text(text),
-        word_count=len(text.split()),
-        token_count=count_tokens(text),
+        content_hash=hash_text(draft.text),
+        word_count=len(draft.text.split()),
+        token_count=draft.tokens,
         start_line=bisect.bisect_left(newlines, draft.start) + 1,
-        end_line=bisect.bisect_left(newlines, end) + 1,
+        end_line=bisect.bisect_left(newlines, draft.end) + 1,
         start_byte=byte_of[draft.start],
-        content_start_byte=byte_of[content_start],
-        end_byte=byte_of[end],
-        text=text,
+        content_start_byte=byte_of[draft.content_start],
+        end_byte=byte_of[draft.end],
+        text=draft.text,
         embedding_text="\n\n".join(part for part in parts if part),
     )
 
@@ -257,13 +287,13 @@ def _build_breadcrumb(title: str, path: Sequence[Heading]) -> tuple[str, ...]:
     return (title, *(texts[1:] if texts[:1] == [title] else texts))
 
 
-def _find_content_type(document_type: ContentType, units: Sequence[Unit]) -> ContentType:
+def _find_content_type(parsed: ParsedDoc, draft: _Draft) -> ContentType:
     """The document's type where it is a lab, quiz or assessment, else that of most tokens."""
-    if document_type is not ContentType.PROSE:
-        return document_type
-    total = sum(unit.tokens for unit in units)
-    kinds = ((BlockKind.CODE, ContentType.CODE), (BlockKind.TABLE, ContentType.TABLE))
-    for kind, content_type in kinds:
-        if 2 * sum(unit.tokens for unit in units if unit.block.kind is kind) > total:
+    if parsed.document.content_type is not ContentType.PROSE:
+        return parsed.document.content_type
+    for kind, content_type in _TYPE_OF_KIND.items():
+        own = (unit for unit in draft.units if unit.block.kind is kind)
+        tokens = sum(unit.tokens or measure(parsed.source, unit).tokens for unit in own)
+        if 2 * tokens > draft.tokens:
             return content_type
     return ContentType.PROSE

@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import BlockKind
@@ -32,12 +32,12 @@ _LOOK_BACK: Final = 48  # characters before a boundary that tell whether a sente
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Characters `start` to `end` (exclusive) of one block, with the tokens they clean to."""
+    """Characters `start` to `end` (exclusive) of one block; `tokens` of 0 are not counted yet."""
 
     block: Block
     start: int
     end: int
-    tokens: int
+    tokens: int = 0
 
     @property
     def is_atomic(self) -> bool:
@@ -61,16 +61,32 @@ def read_units(source: str, blocks: Sequence[Block], longest: int, cap: int) -> 
         cap: Tokens above which a sentence is cut too.
     """
     units: list[Unit] = []
-    for block in blocks:
-        unit = _measure(source, block, block.start, block.end)
-        if unit is None:
+    for unit in map(as_unit, blocks):
+        if not has_text(source, unit):
             continue
-        if unit.is_atomic or unit.tokens <= longest:
-            units.append(unit)
+        measured = measure(source, unit)
+        if unit.is_atomic or measured.tokens <= longest:
+            units.append(measured)
         else:
             pieces = cut_sentences(source, unit)
             units.extend(part for piece in pieces for part in _cut_long(source, piece, cap))
     return units
+
+
+def as_unit(block: Block) -> Unit:
+    """A whole block as one unit."""
+    return Unit(block, block.start, block.end)
+
+
+def has_text(source: str, unit: Unit) -> bool:
+    """Tell whether anything of a unit is left when it is cleaned."""
+    return bool(clean_block(source, unit.block, unit.start, unit.end).strip())
+
+
+def measure(source: str, unit: Unit) -> Unit:
+    """Count a unit's tokens, and one for the line break that joins it to the next."""
+    text = clean_block(source, unit.block, unit.start, unit.end).strip()
+    return replace(unit, tokens=count_tokens(text) + 1)
 
 
 def cut_sentences(source: str, unit: Unit) -> list[Unit]:
@@ -80,15 +96,10 @@ def cut_sentences(source: str, unit: Unit) -> list[Unit]:
     text = source[unit.start : unit.end]
     spans = [(unit.start + start, unit.start + end) for start, end in split_sentences(text)]
     pieces = (
-        _measure(source, unit.block, start, end)
+        Unit(unit.block, start, end)
         for start, end in _join_unfinished(source, spans, unit.block.holds)
     )
-    return [piece for piece in pieces if piece is not None]
-
-
-def _measure(source: str, block: Block, start: int, end: int) -> Unit | None:
-    text = clean_block(source, block, start, end).strip()
-    return Unit(block, start, end, count_tokens(text) + 1) if text else None
+    return [measure(source, piece) for piece in pieces if has_text(source, piece)]
 
 
 def _join_unfinished(
@@ -124,11 +135,8 @@ def _cut_long(source: str, unit: Unit, cap: int) -> Iterator[Unit]:
         if cut is None:
             yield piece
             continue
-        halves = (
-            _measure(source, piece.block, piece.start, cut),
-            _measure(source, piece.block, cut, piece.end),
-        )
-        pending.extend(half for half in reversed(halves) if half is not None)
+        halves = (Unit(piece.block, cut, piece.end), Unit(piece.block, piece.start, cut))
+        pending.extend(measure(source, half) for half in halves if has_text(source, half))
 
 
 def _find_cut(source: str, unit: Unit, cap: int) -> int | None:
