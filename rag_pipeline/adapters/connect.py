@@ -15,6 +15,8 @@ from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import EmbeddingProvider
 
 if TYPE_CHECKING:
+    from pydantic import SecretStr
+
     from rag_pipeline.core.ports import ChatModel, CollectionCatalog, Embedder
     from rag_pipeline.core.settings import Settings
 
@@ -23,25 +25,58 @@ def connect_embedder(settings: Settings) -> Embedder:
     """Build the embedder that EMBEDDING_PROVIDER asks for; asks no service and loads no weights.
 
     Raises:
-        ConfigurationError: The provider's key is not set, or EMBEDDING_MODEL is not one of its own.
+        ConfigurationError: The provider's key is not set, or the model or its dimension is not one
+            of its own.
         MissingDependencyError: The provider's package is not installed.
     """
-    from rag_pipeline.adapters.local_embedder import LocalEmbedder
+    match settings.provider:
+        case EmbeddingProvider.OPENAI:
+            key = _read_key("OPENAI_API_KEY", settings.openai_api_key)
+            base_url = _read_url("OPENAI_BASE_URL", settings.openai_base_url)
+            from rag_pipeline.adapters.openai_embedder import OpenAIEmbedder
 
-    if settings.provider is EmbeddingProvider.LOCAL and settings.embedding_model:
-        raise ConfigurationError(
-            "EMBEDDING_MODEL",
-            f"the local provider has one model of its own, not {settings.embedding_model}",
-            "Leave it empty, or set OPENAI_API_KEY to embed by a service",
-        )
-    return LocalEmbedder()
+            return OpenAIEmbedder(
+                model=settings.embedding_model,
+                dim=settings.embedding_dim,
+                api_key=key,
+                base_url=base_url,
+                batch_size=settings.embedding_batch_size,
+                timeout_s=settings.embedding_timeout_s,
+            )
+        case EmbeddingProvider.COHERE:
+            key = _read_key("COHERE_API_KEY", settings.cohere_api_key)
+            base_url = _read_url("COHERE_BASE_URL", settings.cohere_base_url)
+            from rag_pipeline.adapters.cohere_embedder import CohereEmbedder
+
+            return CohereEmbedder(
+                model=settings.embedding_model,
+                dim=settings.embedding_dim,
+                api_key=key,
+                base_url=base_url,
+                batch_size=settings.embedding_batch_size,
+                timeout_s=settings.embedding_timeout_s,
+            )
+        case _:
+            return _connect_local(settings)
 
 
 def connect_catalog(settings: Settings) -> CollectionCatalog:
     """Build the catalog of the collection: on the server at QDRANT_URL, else embedded in DATA_DIR.
 
     No server is asked and no file opened before the catalog is used.
+
+    Raises:
+        ConfigurationError: QDRANT_URL or QDRANT_API_KEY cannot be used.
     """
+    if settings.qdrant_url:
+        url = _read_url("QDRANT_URL", settings.qdrant_url)
+        secret = settings.qdrant_api_key.get_secret_value().strip()
+        key = _read_key("QDRANT_API_KEY", settings.qdrant_api_key) if secret else ""
+        from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
+        from rag_pipeline.adapters.qdrant_connection import connect_server
+
+        connection = connect_server(url, api_key=key, timeout_s=settings.qdrant_timeout_s)
+        return QdrantCatalog(connection, settings.qdrant_collection)
     from rag_pipeline.adapters.edge_catalog import EdgeCatalog
 
     root = settings.state_dir / "store" / settings.qdrant_collection
@@ -49,11 +84,12 @@ def connect_catalog(settings: Settings) -> CollectionCatalog:
 
 
 def connect_chat_model(settings: Settings) -> ChatModel | None:
-    """Build the model that writes answers; None where no key is set and no server of one's own named.
+    """Build the model that writes answers; None where neither a key nor a server of one's own is set.
 
     A server at OPENAI_BASE_URL may ask for no key: ANSWER_MODEL alone is enough for it.
     """
-    key = settings.openai_api_key.get_secret_value()
+    has_key = bool(settings.openai_api_key.get_secret_value().strip())
+    key = _read_key("OPENAI_API_KEY", settings.openai_api_key) if has_key else ""
     if not key and not (settings.openai_base_url and settings.answer_model):
         return None
     from rag_pipeline.adapters.chat_model import OpenAIChatModel
@@ -61,7 +97,43 @@ def connect_chat_model(settings: Settings) -> ChatModel | None:
     return OpenAIChatModel(
         model=settings.answer_model,
         api_key=key,
-        base_url=settings.openai_base_url,
+        base_url=_read_url("OPENAI_BASE_URL", settings.openai_base_url),
         timeout_s=settings.answer_timeout_s,
         max_tokens=settings.answer_max_tokens,
     )
+
+
+def _connect_local(settings: Settings) -> Embedder:
+    from rag_pipeline.adapters.local_embedder import LocalEmbedder
+
+    embedder = LocalEmbedder()
+    if settings.embedding_model:
+        raise ConfigurationError(
+            "EMBEDDING_MODEL",
+            f"the local provider has one model of its own, not {settings.embedding_model}",
+            "Leave it empty, or set OPENAI_API_KEY to embed by a service",
+        )
+    if settings.embedding_dim not in {0, embedder.model.dim}:
+        problem = f"the local model has {embedder.model.dim} dimensions"
+        raise ConfigurationError("EMBEDDING_DIM", problem, "Set it to 0")
+    return embedder
+
+
+def _read_key(setting: str, secret: SecretStr) -> str:
+    """A key that can stand in a request's header; a client's own complaint would show it."""
+    key = secret.get_secret_value().strip()
+    if not key:
+        raise ConfigurationError(setting, "it is not set", "Set it in the environment or in .env")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        problem = "it holds characters that no key has"
+        raise ConfigurationError(setting, problem, "Copy it again, without quotes or line breaks")
+    return key
+
+
+def _read_url(setting: str, url: str) -> str:
+    """An address with its scheme, or empty; its user and password are not shown."""
+    stripped = url.strip()
+    if stripped and not stripped.startswith(("http://", "https://")):
+        problem = "it does not begin with http:// or https://"
+        raise ConfigurationError(setting, problem, "Give the whole address, such as http://host:1")
+    return stripped

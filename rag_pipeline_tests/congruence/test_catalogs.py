@@ -1,0 +1,158 @@
+"""What every CollectionCatalog does alike: builds, switching, rolling back, the space check."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.errors import CollectionMissingError, SpaceMismatchError
+from rag_pipeline.core.ids import PointId
+from rag_pipeline_tests.congruence.points import SPACE, make_point
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.ports import CollectionCatalog
+
+
+def build(catalog: CollectionCatalog, point_id: int) -> str:
+    """Make a collection of one point and put it in use."""
+    store = catalog.create(SPACE)
+    store.upsert([make_point(point_id)])
+    store.close()
+    catalog.switch_to(store.collection_id)
+    return store.collection_id
+
+
+def read_ids(catalog: CollectionCatalog) -> list[int]:
+    store = catalog.open_current(SPACE)
+    try:
+        return [point.point_id for point in store.scroll()]
+    finally:
+        store.close()
+
+
+def test_nothing_is_in_use_before_the_first_build(catalog: CollectionCatalog) -> None:
+    assert catalog.current_id() is None
+    with pytest.raises(CollectionMissingError, match="ingest"):
+        catalog.open_current(SPACE)
+    with pytest.raises(CollectionMissingError):
+        catalog.roll_back()
+
+
+def test_a_collection_is_not_in_use_before_the_switch(catalog: CollectionCatalog) -> None:
+    store = catalog.create(SPACE)
+    assert catalog.current_id() is None
+    store.close()
+    catalog.switch_to(store.collection_id)
+    assert catalog.current_id() == store.collection_id
+
+
+def test_a_collection_opened_again_has_space_id_and_points(catalog: CollectionCatalog) -> None:
+    collection_id = build(catalog, 2**63 + 9)
+    for space in (SPACE, None):
+        store = catalog.open_current(space)
+        assert store.space == SPACE
+        assert store.collection_id == collection_id
+        assert [point.point_id for point in store.scroll()] == [2**63 + 9]
+        store.close()
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        replace(SPACE, format_version=2),
+        replace(SPACE, model=replace(SPACE.model, provider="openai")),
+        replace(SPACE, model=replace(SPACE.model, model="another")),
+        replace(SPACE, model=replace(SPACE.model, dim=16)),
+        replace(SPACE, model=replace(SPACE.model, max_input_tokens=99)),
+        replace(SPACE, model=replace(SPACE.model, window_tokens=None)),
+    ],
+    ids=["format", "provider", "model", "dim", "limit", "windows"],
+)
+def test_another_space_is_refused(catalog: CollectionCatalog, space: object) -> None:
+    build(catalog, 1)
+    with pytest.raises(SpaceMismatchError, match="--rebuild"):
+        catalog.open_current(space)  # type: ignore[arg-type]  # a space, by parametrize
+    assert read_ids(catalog) == [1]
+
+
+def test_each_build_has_an_id_of_its_own(catalog: CollectionCatalog) -> None:
+    first, second = build(catalog, 1), build(catalog, 2)
+    assert first != second
+    assert catalog.current_id() == second
+    assert read_ids(catalog) == [2]
+
+
+def test_rolling_back_swaps_with_the_build_before(catalog: CollectionCatalog) -> None:
+    first, second = build(catalog, 1), build(catalog, 2)
+    assert catalog.roll_back() == first
+    assert catalog.current_id() == first
+    assert read_ids(catalog) == [1]
+    assert catalog.roll_back() == second
+    assert read_ids(catalog) == [2]
+
+
+def test_only_the_build_before_is_kept(catalog: CollectionCatalog) -> None:
+    build(catalog, 1)
+    second, third = build(catalog, 2), build(catalog, 3)
+    assert catalog.roll_back() == second
+    assert catalog.roll_back() == third
+
+
+def test_switching_to_what_is_in_use_keeps_the_build_before(catalog: CollectionCatalog) -> None:
+    first, second = build(catalog, 1), build(catalog, 2)
+    catalog.switch_to(second)
+    assert catalog.roll_back() == first
+
+
+def test_switching_to_what_is_not_there_changes_nothing(catalog: CollectionCatalog) -> None:
+    first = build(catalog, 1)
+    with pytest.raises(CollectionMissingError):
+        catalog.switch_to("book-20260101T000000-abcdef")
+    assert catalog.current_id() == first
+    assert read_ids(catalog) == [1]
+
+
+def test_an_open_store_stays_with_its_own_build(catalog: CollectionCatalog) -> None:
+    build(catalog, 1)
+    store = catalog.open_current(SPACE)
+    build(catalog, 2)
+    assert [point.point_id for point in store.fetch([PointId(1), PointId(2)])] == [1]
+    store.close()
+
+
+def test_a_build_not_in_use_can_be_opened_by_its_id(catalog: CollectionCatalog) -> None:
+    first, second = build(catalog, 1), build(catalog, 2)
+    store = catalog.open(first, SPACE)
+    assert [point.point_id for point in store.scroll()] == [1]
+    store.close()
+    assert catalog.current_id() == second
+    with pytest.raises(SpaceMismatchError):
+        catalog.open(first, replace(SPACE, format_version=2))
+    with pytest.raises(CollectionMissingError):
+        catalog.open("book-20260101T000000-abcdef")
+
+
+def test_discarding_deletes_a_build_but_never_the_one_in_use(catalog: CollectionCatalog) -> None:
+    first = build(catalog, 1)
+    abandoned = catalog.create(SPACE)
+    abandoned.close()
+    catalog.discard(abandoned.collection_id)
+    catalog.discard(abandoned.collection_id)
+    with pytest.raises(CollectionMissingError):
+        catalog.switch_to(abandoned.collection_id)
+    for harmless in (first, "", ".", "..", "someone-else"):
+        catalog.discard(harmless)
+    assert catalog.current_id() == first
+    assert read_ids(catalog) == [1]
+
+
+def test_discarding_the_build_before_leaves_nothing_to_roll_back_to(
+    catalog: CollectionCatalog,
+) -> None:
+    first, second = build(catalog, 1), build(catalog, 2)
+    catalog.discard(first)
+    with pytest.raises(CollectionMissingError):
+        catalog.roll_back()
+    assert catalog.current_id() == second

@@ -1,0 +1,316 @@
+"""What every PointStore does alike: writing, reading, filters, scores, order."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from rag_pipeline.core.ids import PointId
+from rag_pipeline.core.models import ChunkVectors, SparseVector
+from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter, PointStore
+from rag_pipeline_tests.congruence.conftest import SERVER_URL, STORES
+from rag_pipeline_tests.congruence.points import (
+    ABOVE_SIGNED,
+    DIM,
+    HIGHEST_ID,
+    SPACE,
+    make_point,
+    make_points,
+    make_rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rag_pipeline.core.models import Payload, Point
+    from rag_pipeline.core.ports import CollectionCatalog
+
+POINTS = make_points()
+
+
+@pytest.mark.qdrant
+def test_a_server_is_among_the_stores() -> None:
+    if not SERVER_URL:
+        pytest.skip("QDRANT_URL is not set: Edge and memory are compared, a server is not")
+    assert "server" in STORES
+
+
+@pytest.fixture
+def store(catalog: CollectionCatalog) -> Iterator[PointStore]:
+    """An empty store."""
+    built = catalog.create(SPACE)
+    yield built
+    built.close()
+
+
+@pytest.fixture
+def full(store: PointStore) -> PointStore:
+    """A store with the points."""
+    store.upsert(POINTS)
+    return store
+
+
+def ids_of(points: Sequence[object]) -> list[int]:
+    return [point.point_id for point in points]  # type: ignore[attr-defined]  # both kinds have one
+
+
+def score_by_hand(points: Sequence[Point], query: ChannelQuery) -> list[tuple[PointId, float]]:
+    """Cosine, best window, and BM25 weights times Qdrant's inverse document frequency."""
+    scored = []
+    for point in points:
+        if isinstance(query.vector, SparseVector):
+            weights = dict(zip(point.sparse.indices, point.sparse.values, strict=True))
+            common = [term for term in query.vector.indices if term in weights]
+            score = 0.0
+            for term in common:
+                holders = sum(term in other.sparse.indices for other in points)
+                idf = math.log((len(points) - holders + 0.5) / (holders + 0.5) + 1)
+                asked = query.vector.values[query.vector.indices.index(term)]
+                score += asked * weights[term] * idf
+            if not common:
+                continue
+        elif query.channel is Channel.WINDOWS:
+            score = float((point.vectors.windows @ query.vector).max())
+        else:
+            score = float(point.vectors.dense @ query.vector)
+        scored.append((point.point_id, score))
+    return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[: query.limit]
+
+
+def check_hits(found: list[tuple[PointId, float]], expected: list[tuple[PointId, float]]) -> None:
+    assert [score for _, score in found] == pytest.approx([s for _, s in expected], abs=1e-4)
+    # Engines may differ in the last bit, and so in the order of scores that are all but equal.
+    gaps = dict(expected)
+    for (found_id, score), (expected_id, _) in zip(found, expected, strict=True):
+        assert found_id == expected_id or gaps[found_id] == pytest.approx(score, abs=1e-4)
+
+
+DENSE = ChannelQuery(Channel.DENSE, make_rows(900, 1)[0], 10)
+WINDOWS = ChannelQuery(Channel.WINDOWS, make_rows(901, 1)[0], 10)
+BM25 = ChannelQuery(Channel.BM25, SparseVector((3, 12, 21), (1.0, 2.0, 0.5)), 10)
+
+
+@pytest.mark.parametrize("query", [DENSE, WINDOWS, BM25], ids=["dense", "windows", "bm25"])
+def test_scores_are_those_worked_out_by_hand(full: PointStore, query: ChannelQuery) -> None:
+    check_hits(full.search_many([query])[0], score_by_hand(POINTS, query))
+
+
+def test_searches_run_together_answer_as_they_do_alone(full: PointStore) -> None:
+    queries = [DENSE, WINDOWS, BM25, DENSE]
+    for query, together in zip(queries, full.search_many(queries), strict=True):
+        check_hits(together, full.search_many([query])[0])
+    assert full.search_many([]) == []
+
+
+def test_an_empty_store_finds_nothing(store: PointStore) -> None:
+    assert store.search_many([DENSE, WINDOWS, BM25]) == [[], [], []]
+    assert store.scroll() == []
+    assert store.count() == 0
+    assert store.fetch([PointId(1)]) == []
+
+
+def test_points_without_a_common_term_are_left_out(full: PointStore) -> None:
+    unknown = SparseVector((999,), (1.0,))
+    no_terms = SparseVector((), ())
+    queries = [ChannelQuery(Channel.BM25, vector, 5) for vector in (unknown, no_terms)]
+    assert full.search_many(queries) == [[], []]
+
+
+def test_ties_are_ordered_and_cut_by_ascending_id(store: PointStore) -> None:
+    ids = [7, 2**63 + 5, 3, HIGHEST_ID, 11, *range(200, 300)]
+    store.upsert([make_point(point_id, seed=1) for point_id in reversed(ids)])
+    expected = sorted(ids)
+    for channel in (Channel.DENSE, Channel.WINDOWS):
+        query = ChannelQuery(channel, make_rows(5, 1)[0], 30)
+        assert [hit[0] for hit in store.search_many([query])[0]] == expected[:30]
+    everything = ChannelQuery(Channel.BM25, SparseVector((1,), (1.0,)), 200)
+    assert [hit[0] for hit in store.search_many([everything])[0]] == expected
+
+
+def test_ids_above_the_signed_range_come_back_whole(full: PointStore) -> None:
+    found = full.fetch([HIGHEST_ID, ABOVE_SIGNED])
+    assert ids_of(found) == [HIGHEST_ID, ABOVE_SIGNED]
+    assert ids_of(full.scroll())[-2:] == [ABOVE_SIGNED, HIGHEST_ID]
+    only = PointFilter(point_ids=(HIGHEST_ID,))
+    assert [hit[0] for hit in full.search_many([ask(DENSE, only)])[0]] == [HIGHEST_ID]
+
+
+def test_fetch_keeps_the_order_asked_for_and_leaves_out_what_is_not_there(
+    full: PointStore,
+) -> None:
+    assert ids_of(full.fetch([PointId(i) for i in (9, 2, 12_345, 5)])) == [9, 2, 5]
+    assert full.fetch([]) == []
+
+
+def test_payload_and_vectors_come_back_as_they_were(full: PointStore) -> None:
+    by_id = {point.point_id: point for point in POINTS}
+    for found in full.scroll(with_vectors=True):
+        written = by_id[found.point_id]
+        assert found.payload == written.payload
+        assert found.vectors is not None
+        np.testing.assert_allclose(found.vectors.dense, written.vectors.dense, atol=1e-6)
+        np.testing.assert_allclose(found.vectors.windows, written.vectors.windows, atol=1e-6)
+        assert found.vectors.windows.shape == written.vectors.windows.shape
+        assert found.vectors.windows.dtype == np.float32
+    assert full.fetch([PointId(1)])[0].vectors is None
+    assert full.fetch([PointId(1)], with_vectors=True)[0].vectors is not None
+
+
+def test_awkward_payload_values_survive(store: PointStore) -> None:
+    payload: Payload = {
+        "text": 'a\x00b "quoted" \n\t ü 🤖 \\d',
+        "nothing": None,
+        "number": 1.5,
+        "whole": 2**53,
+        "flag": True,
+        "list": [],
+        "nested": {"a": ["b", None]},
+    }
+    point = make_point(1)
+    point.payload.clear()
+    point.payload.update(payload)
+    store.upsert([point])
+    assert store.fetch([PointId(1)])[0].payload == payload
+
+
+def test_scroll_and_count_go_over_every_page(store: PointStore) -> None:
+    store.upsert([make_point(number) for number in range(2500, 0, -1)])
+    assert store.count() == 2500
+    assert ids_of(store.scroll()) == list(range(1, 2501))
+
+
+def test_upserting_again_replaces_the_whole_point(full: PointStore) -> None:
+    changed = make_point(1, seed=77, module="module-7")
+    full.upsert([changed])
+    found = full.fetch([PointId(1)], with_vectors=True)[0]
+    assert found.payload == changed.payload
+    assert "chapter" not in found.payload
+    assert found.vectors is not None
+    np.testing.assert_allclose(found.vectors.windows, changed.vectors.windows, atol=1e-6)
+    assert full.count() == len(POINTS)
+    hits = full.search_many([ChannelQuery(Channel.DENSE, changed.vectors.dense, 1)])[0]
+    assert hits[0][0] == 1
+    assert hits[0][1] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_set_payloads_replaces_payloads_and_keeps_vectors(full: PointStore) -> None:
+    before = full.fetch([PointId(1)], with_vectors=True)[0].vectors
+    full.set_payloads({PointId(1): {"module": "new"}, PointId(2): {"tags": ["x"]}})
+    one, two = full.fetch([PointId(1), PointId(2)], with_vectors=True)
+    assert one.payload == {"module": "new"}
+    assert two.payload == {"tags": ["x"]}
+    assert isinstance(before, ChunkVectors)
+    assert isinstance(one.vectors, ChunkVectors)
+    np.testing.assert_array_equal(one.vectors.dense, before.dense)
+    np.testing.assert_array_equal(one.vectors.windows, before.windows)
+    assert full.count(PointFilter(modules=("new",))) == 1
+    assert full.count(PointFilter(tags=("x",))) == 1
+
+
+def test_deleted_points_are_nowhere_and_deleting_again_is_fine(full: PointStore) -> None:
+    gone = [PointId(1), PointId(2), HIGHEST_ID, PointId(55_555)]
+    full.delete(gone)
+    full.delete(gone)
+    full.delete([])
+    assert full.count() == len(POINTS) - 3
+    assert full.fetch(gone) == []
+    everything = ChannelQuery(Channel.DENSE, DENSE.vector, 100)
+    assert {hit[0] for hit in full.search_many([everything])[0]}.isdisjoint(gone)
+    full.upsert([])
+    full.set_payloads({})
+
+
+def ask(query: ChannelQuery, where: PointFilter) -> ChannelQuery:
+    return ChannelQuery(query.channel, query.vector, 100, where)
+
+
+def has_any(field: str, values: tuple[str, ...]) -> Callable[[Point], bool]:
+    def matches(point: Point) -> bool:
+        stored = point.payload.get(field)
+        found = stored if isinstance(stored, list) else [stored]
+        return any(value in values for value in found)
+
+    return matches
+
+
+FILTERS: list[tuple[PointFilter, list[Callable[[Point], bool]]]] = [
+    (PointFilter(), []),
+    (PointFilter(modules=("module-1",)), [has_any("module", ("module-1",))]),
+    (
+        PointFilter(modules=("module-1", "module-9")),
+        [has_any("module", ("module-1", "module-9"))],
+    ),
+    (PointFilter(chapters=("chapter-2",)), [has_any("chapter", ("chapter-2",))]),
+    (
+        PointFilter(content_types=("code", "lab")),
+        [has_any("content_type", ("code", "lab"))],
+    ),
+    (PointFilter(tags=("tag-0", "tag-3")), [has_any("tags", ("tag-0", "tag-3"))]),
+    (PointFilter(doc_paths=("a b/ü.md",)), [has_any("doc_path", ("a b/ü.md",))]),
+    (
+        PointFilter(modules=("module-0", "module-1"), chapters=("chapter-1",), tags=("tag-1",)),
+        [
+            has_any("module", ("module-0", "module-1")),
+            has_any("chapter", ("chapter-1",)),
+            has_any("tags", ("tag-1",)),
+        ],
+    ),
+    (PointFilter(modules=("Module-1",)), [has_any("module", ("Module-1",))]),
+    (PointFilter(point_ids=()), [lambda _: False]),
+    (
+        PointFilter(point_ids=(PointId(3), PointId(4), HIGHEST_ID, PointId(99_999))),
+        [lambda point: point.point_id in {3, 4, HIGHEST_ID}],
+    ),
+    (
+        PointFilter(point_ids=(PointId(3), PointId(4)), modules=("module-0",)),
+        [lambda point: point.point_id in {3, 4}, has_any("module", ("module-0",))],
+    ),
+]
+
+
+@pytest.mark.parametrize(("where", "rules"), FILTERS)
+def test_filters_restrict_every_way_of_reading(
+    full: PointStore, where: PointFilter, rules: list[Callable[[Point], bool]]
+) -> None:
+    matching = [point for point in POINTS if all(rule(point) for rule in rules)]
+    ids = {point.point_id for point in matching}
+    assert full.count(where) == len(ids)
+    assert ids_of(full.scroll(where)) == sorted(ids)
+    dense, windows, bm25 = full.search_many([ask(q, where) for q in (DENSE, WINDOWS, BM25)])
+    check_hits(dense, score_by_hand(matching, ask(DENSE, where)))
+    check_hits(windows, score_by_hand(matching, ask(WINDOWS, where)))
+    # Inverse document frequencies stay those of the whole collection.
+    of_all = {hit[0]: hit[1] for hit in score_by_hand(POINTS, ask(BM25, PointFilter()))}
+    assert dict(bm25) == pytest.approx({i: of_all[i] for i in ids if i in of_all}, abs=1e-4)
+
+
+def test_more_points_than_one_write_takes(store: PointStore) -> None:
+    rows = np.tile(make_rows(3, 1), (30_000, 1))
+    wide = make_point(1)
+    big = [
+        type(wide)(PointId(i), ChunkVectors(rows[0], rows), wide.sparse, wide.payload)
+        for i in range(1, 4)
+    ]
+    store.upsert(big)
+    assert store.count() == 3
+
+
+def test_many_readers_at_once_get_the_same_answer(full: PointStore) -> None:
+    queries = [DENSE, WINDOWS, BM25]
+    expected = full.search_many(queries)
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(lambda _: full.search_many(queries), range(40)))
+    for answer in answers:
+        for found, wanted in zip(answer, expected, strict=True):
+            check_hits(found, wanted)
+
+
+def test_closing_twice_is_fine(catalog: CollectionCatalog) -> None:
+    store = catalog.create(SPACE)
+    store.close()
+    store.close()
+    assert store.space.model.dim == DIM
