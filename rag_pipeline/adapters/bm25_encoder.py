@@ -47,6 +47,10 @@ class Bm25Encoder:
         """Term weights of a question: 1 for each term."""
         return _sort(self._bm25.embed_query(" ".join(extract_terms(text))))
 
+    def encode_terms(self, terms: Sequence[str]) -> list[SparseVector]:
+        """Each term alone, with weight 1."""
+        return [_sort(self._bm25.embed_query(term)) for term in terms]
+
 
 def _sort(vector: Any) -> SparseVector:  # noqa: ANN401  # the engine's class carries no usable type
     pairs = sorted(zip(vector.indices, vector.values, strict=True))

@@ -67,6 +67,9 @@ class SparseEncoder(Protocol):
     def encode_query(self, text: str) -> SparseVector:
         """Term weights of a question; empty for a question without terms."""
 
+    def encode_terms(self, terms: Sequence[str]) -> list[SparseVector]:
+        """One vector a term, in order; terms as `core.terms.extract_terms` gives them."""
+
 
 class Reranker(Protocol):
     """Scores passages against a question once more, slower and better than a search does."""

@@ -174,6 +174,35 @@ class ScoredChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class TermWeight:
+    """A term of the question, and how much it tells about a passage that holds it.
+
+    Attributes:
+        word: The word as asked that the term comes from.
+        weight: Above 0; higher for rarer terms.
+        known: Whether the book holds the term anywhere.
+    """
+
+    term: str
+    word: str
+    weight: float
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the whole book says about a question's terms, filters left out of it.
+
+    Attributes:
+        model: Fingerprint of the embedding model that the channel scores come from.
+        terms: Distinct, in the question's order; empty for a question without terms.
+    """
+
+    model: str
+    terms: tuple[TermWeight, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RetrievalResult:
     """Passages for a question, best first.
 
@@ -184,6 +213,7 @@ class RetrievalResult:
             mode.
         relatedness: How strongly question and selection are related, 0 to 1; None in normal mode.
         notice: A hint for the reader, such as to ask the whole book.
+        evidence: What grounding weighs; None in selected-text mode.
     """
 
     chunks: tuple[ScoredChunk, ...]
@@ -193,6 +223,7 @@ class RetrievalResult:
     related: bool = True
     relatedness: float | None = None
     notice: str | None = None
+    evidence: Evidence | None = None
 
 
 def _is_count(value: object, lowest: int, highest: int | None) -> bool:

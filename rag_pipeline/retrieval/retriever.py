@@ -17,6 +17,7 @@ from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.terms import extract_terms
 from rag_pipeline.retrieval.candidates import DEPTH, Pool, Search, gather_candidates
 from rag_pipeline.retrieval.citations import build_citation
+from rag_pipeline.retrieval.evidence import gather_evidence
 from rag_pipeline.retrieval.expansion import expand, read_sections
 from rag_pipeline.retrieval.filters import build_point_filter
 from rag_pipeline.retrieval.models import ChannelScores, Mode, Query, RetrievalResult, ScoredChunk
@@ -167,9 +168,14 @@ class Retriever:
             pools = gather_candidates(index, searches, DEPTH)
             if not any(pool.candidates for pool in pools) and index.count() == 0:
                 raise CollectionMissingError("in use", "the store")
+            questions = [_clean(query.question) for query in queries]
+            model = self._embedder.model.fingerprint
+            evidence = gather_evidence(index, self._encoder, questions, model)
             return [
-                self._finish(index, query, search, pool)
-                for query, search, pool in zip(queries, searches, pools, strict=True)
+                replace(self._finish(index, query, search, pool), evidence=known)
+                for query, search, pool, known in zip(
+                    queries, searches, pools, evidence, strict=True
+                )
             ]
 
     def close(self) -> None:

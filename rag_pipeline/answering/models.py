@@ -1,0 +1,114 @@
+"""What grounding and answering give back: plain data for a backend, the command line and tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rag_pipeline.retrieval.models import Citation, Mode
+
+
+class Reason(StrEnum):
+    """Why the context does or does not suffice."""
+
+    SUFFICIENT = "sufficient"
+    NO_PASSAGES = "no_passages"
+    NOT_COVERED = "not_covered"
+    UNRELATED_TO_SELECTION = "unrelated_to_selection"
+    MODEL_DECLINED = "model_declined"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A passage that an answer may rest on, under the number it is cited by, from 1."""
+
+    number: int
+    chunk_id: str
+    text: str
+    citation: Citation
+
+
+@dataclass(frozen=True, slots=True)
+class GroundedResponse:
+    """Passages made ready for an answer, and whether they hold one.
+
+    Attributes:
+        context: Numbered sources for a model's prompt; in selected-text mode the selection as it
+            is. Given even where it does not suffice; empty without passages.
+        system_instruction: What a model must be told; names the marks that enclose sources.
+        citations: One for each source, in their order.
+        sufficient_context: False where the question must be refused.
+        confidence: How likely the sources hold the answer, 0 to 1; None in selected-text mode.
+        message: The refusal in words; empty where the context suffices.
+        related: At most three sections to try instead, best first; only with a refusal.
+        notices: Hints for the reader, such as names that the book does not mention.
+    """
+
+    context: str
+    system_instruction: str
+    citations: tuple[Citation, ...]
+    mode: Mode
+    sufficient_context: bool
+    reason: Reason
+    sources: tuple[Source, ...] = ()
+    confidence: float | None = None
+    message: str = ""
+    related: tuple[Citation, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+class AnswerKind(StrEnum):
+    """How an answer came about."""
+
+    GENERATED = "generated"
+    EXTRACTED = "extracted"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSentence:
+    """A sentence of an answer and the numbers of the sources it cites, if any."""
+
+    text: str
+    cited: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with its evidence.
+
+    Attributes:
+        text: Sentences with `[n]` behind them; numbers without a source are already dropped.
+        sentences: The text in sentences, code blocks whole.
+        citations: Of the cited sources in the order of their numbers; of the related sections in a
+            refusal.
+        dropped_numbers: Cited numbers that no source has, ascending.
+        complete: False where the token limit cut the answer.
+        model: Which wrote it; None where no model took part.
+        notices: Hints for the reader, those of grounding first.
+    """
+
+    question: str
+    text: str
+    kind: AnswerKind
+    sentences: tuple[AnswerSentence, ...]
+    citations: tuple[Citation, ...]
+    grounding: GroundedResponse
+    dropped_numbers: tuple[int, ...] = ()
+    complete: bool = True
+    model: str | None = None
+    notices: tuple[str, ...] = ()
+
+    @property
+    def cited_numbers(self) -> tuple[int, ...]:
+        """Numbers of the sources that some sentence cites, ascending."""
+        return tuple(sorted({number for entry in self.sentences for number in entry.cited}))
+
+    @property
+    def uncited_sentences(self) -> tuple[str, ...]:
+        """Sentences of a generated answer that name no source."""
+        if self.kind is not AnswerKind.GENERATED:
+            return ()
+        return tuple(entry.text for entry in self.sentences if not entry.cited)
