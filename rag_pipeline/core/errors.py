@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -311,6 +312,31 @@ class AnswerTimeoutError(AnswerError):
 
     code = "ANSWER_TIMEOUT"
     http_status = 504
+
+
+class EvaluationFileError(RagPipelineError):
+    """A kept report or baseline cannot be read."""
+
+    code = "EVALUATION_FILE_INVALID"
+    exit_code = 2
+
+    def __init__(self, path: Path, problem: str, mend: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: {problem}. {mend}")
+
+
+class GoldenSetError(RagPipelineError):
+    """A file of evaluation questions is not usable, or names pages or headings that are not there."""
+
+    code = "TEST_SET_INVALID"
+    exit_code = 2
+
+    def __init__(self, path: Path, problems: Sequence[str]) -> None:
+        self.path = path
+        self.problems = tuple(problems)
+        shown = "; ".join(self.problems[:10])
+        more = f"; and {len(self.problems) - 10} more" if len(self.problems) > 10 else ""
+        super().__init__(f"{path}: {shown}{more}. Mend the file, or the page that it names")
 
 
 class MissingDependencyError(RagPipelineError):

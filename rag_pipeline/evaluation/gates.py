@@ -1,0 +1,204 @@
+"""Whether an evaluation is good enough to release, and no worse than the last accepted one.
+
+Belongs here: bounds and verdicts. Does not belong here: measuring (metrics), the accepted results
+(baseline).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.evaluation.matching import DOCUMENT, SECTION
+from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
+from rag_pipeline.evaluation.significance import compare_pairs
+
+if TYPE_CHECKING:
+    from rag_pipeline.evaluation.baseline import Baseline
+    from rag_pipeline.evaluation.records import EvaluationReport, Interval, Summary
+
+REPORT_HALF: Final = "report"
+_HALF_FROM: Final = 30  # questions; one miss in a smaller half moves it by over 3 points
+_COMPARED: Final = ((DOCUMENT, SUCCESS), (SECTION, NDCG))
+
+
+@dataclass(frozen=True, slots=True)
+class GateBounds:
+    """What an evaluation must reach.
+
+    Attributes:
+        success_at_5: Lowest Success@5 at document level.
+        refusal_recall: Lowest share of unanswerable questions refused.
+        refusal_precision: Lowest share of refusals that are right.
+        leak_count: Highest number of selected-text cases that leak or fail.
+        latency_p95_ms: Highest 95th percentile of retrieval time.
+        significance: A loss with a p-value below it is no chance.
+
+    Source:
+        success_at_5: SC-001; leak_count: SC-002; latency_p95_ms: SC-006.
+    """
+
+    success_at_5: float = 0.90
+    refusal_recall: float = 0.60
+    refusal_precision: float = 0.75
+    leak_count: int = 0
+    latency_p95_ms: float = 5000.0
+    significance: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """Verdict of one gate.
+
+    Attributes:
+        value: What was found; None where the golden set holds nothing to measure it by.
+        bound: What `value` is held against, from below or above as the sentence says.
+        sentence: The verdict for people.
+    """
+
+    name: str
+    value: float | None
+    bound: float
+    passed: bool
+    sentence: str
+
+
+def check_gates(
+    report: EvaluationReport, baseline: Baseline | None, bounds: GateBounds
+) -> tuple[GateResult, ...]:
+    """Judge a report, one result a gate, always the same gates in the same order.
+
+    What the golden set has no case of passes and says so, but for Success@5: a set without an
+    answerable question passes nothing. Success@5 is judged over all questions and over the half
+    that nothing was tuned on; a loss by Success@5 of documents and nDCG@10 of sections.
+    """
+    return (
+        _check_success("success_at_5", "all questions", report.overall, bounds, lowest_count=1),
+        _check_success(
+            "success_at_5_report_half",
+            "the questions kept from tuning",
+            report.halves.get(REPORT_HALF, {}),
+            bounds,
+            lowest_count=_HALF_FROM,
+        ),
+        *(_check_loss(report, baseline, level, measure, bounds) for level, measure in _COMPARED),
+        _check_refusal_recall(report, bounds),
+        _check_refusal_precision(report, bounds),
+        _check_leaks(report, bounds),
+        _check_latency(report, bounds),
+    )
+
+
+def _check_success(
+    name: str, scope: str, summary: Summary, bounds: GateBounds, *, lowest_count: int
+) -> GateResult:
+    interval = summary.get(DOCUMENT, {}).get(SUCCESS)
+    count = interval.count if interval else 0
+    if interval is None or count < lowest_count:
+        passed = lowest_count > 1
+        why = f"{count} answerable questions in {scope}, too few to judge"
+        return GateResult(name, None, bounds.success_at_5, passed, f"Success@5: {why}")
+    return GateResult(
+        name,
+        interval.mean,
+        bounds.success_at_5,
+        interval.mean >= bounds.success_at_5,
+        f"Success@5 (recall@5 of SC-001) at document level over {scope} is "
+        f"{describe_interval(interval)}, at least {bounds.success_at_5:.2f} is asked for",
+    )
+
+
+def _check_loss(
+    report: EvaluationReport,
+    baseline: Baseline | None,
+    level: str,
+    measure: str,
+    bounds: GateBounds,
+) -> GateResult:
+    name = f"no_loss_{level}_{measure.lower().replace('@', '_at_')}"
+    pairs = [] if baseline is None else baseline.pair_with(report, level, measure)
+    if not pairs:
+        why = (
+            "no baseline was accepted yet"
+            if baseline is None
+            else "the accepted baseline has no question in common with this golden set"
+        )
+        sentence = f"{measure} at {level} level was compared with nothing: {why}"
+        return GateResult(name, None, bounds.significance, passed=True, sentence=sentence)
+    test = compare_pairs([old for old, _ in pairs], [new for _, new in pairs])
+    return GateResult(
+        name,
+        test.p_value,
+        bounds.significance,
+        not (test.difference < 0 and test.p_value < bounds.significance),
+        f"{measure} at {level} level changed by {test.difference:+.3f} against the accepted "
+        f"baseline ({test.changed_count} of {test.pair_count} questions differ, "
+        f"p = {test.p_value:.3f}); a loss with p < {bounds.significance:g} fails",
+    )
+
+
+def _check_refusal_recall(report: EvaluationReport, bounds: GateBounds) -> GateResult:
+    name, recall = "refusal_recall", report.refusal["all"].recall
+    if recall is None:
+        why = "no unanswerable question was put to a grounding policy"
+        return GateResult(name, None, bounds.refusal_recall, passed=True, sentence=why)
+    return GateResult(
+        name,
+        recall.mean,
+        bounds.refusal_recall,
+        recall.mean >= bounds.refusal_recall,
+        f"{describe_interval(recall)} of the unanswerable questions were refused, at least "
+        f"{bounds.refusal_recall:.2f} is asked for",
+    )
+
+
+def _check_refusal_precision(report: EvaluationReport, bounds: GateBounds) -> GateResult:
+    name, precision = "refusal_precision", report.refusal["all"].precision
+    if precision is None:
+        why = "nothing was refused and nothing had to be"
+        return GateResult(name, None, bounds.refusal_precision, passed=True, sentence=why)
+    return GateResult(
+        name,
+        precision,
+        bounds.refusal_precision,
+        precision >= bounds.refusal_precision,
+        f"{precision:.3f} of the refusals were right, at least {bounds.refusal_precision:.2f} is "
+        "asked for",
+    )
+
+
+def _check_leaks(report: EvaluationReport, bounds: GateBounds) -> GateResult:
+    scores = report.selected_text
+    value = scores.leak_count + scores.failure_count
+    return GateResult(
+        "selected_text_leaks",
+        float(value) if scores.case_count else None,
+        float(bounds.leak_count),
+        value <= bounds.leak_count,
+        f"{scores.leak_count} of {scores.case_count} selected-text cases returned text from "
+        f"outside the selection and {scores.failure_count} failed, at most {bounds.leak_count} "
+        "may",
+    )
+
+
+def _check_latency(report: EvaluationReport, bounds: GateBounds) -> GateResult:
+    p95_ms = report.latency.p95_ms
+    if p95_ms is None:
+        why = "no question was answered, so no time was measured"
+        return GateResult("latency_p95", None, bounds.latency_p95_ms, passed=False, sentence=why)
+    return GateResult(
+        "latency_p95",
+        p95_ms,
+        bounds.latency_p95_ms,
+        p95_ms <= bounds.latency_p95_ms,
+        f"95% of retrievals took at most {p95_ms:.0f} ms, {bounds.latency_p95_ms:.0f} ms are "
+        "allowed",
+    )
+
+
+def describe_interval(interval: Interval) -> str:
+    """Write a mean with its 95% interval and count."""
+    return (
+        f"{interval.mean:.3f} (95% interval {interval.low:.3f} to {interval.high:.3f}, "
+        f"n = {interval.count})"
+    )

@@ -1,0 +1,207 @@
+"""From a golden set and a retriever to a report: asked, measured, put together.
+
+Belongs here: which measure is taken of what. Does not belong here: the measures (metrics, spans),
+verdicts (gates), what a report looks like (report_text, report_html, report_files).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rag_pipeline.evaluation.fingerprint import hash_parts
+from rag_pipeline.evaluation.matching import DOCUMENT, SECTION, Ranking, name_unit, rank_hits
+from rag_pipeline.evaluation.metrics import (
+    is_flagged,
+    score_budgets,
+    score_rankings,
+    summarize,
+    summarize_by,
+)
+from rag_pipeline.evaluation.records import (
+    REPORT_VERSION,
+    EvaluationReport,
+    ExpectedPlace,
+    Latency,
+    QuestionResult,
+    RefusalScores,
+    SelectedTextScores,
+)
+from rag_pipeline.evaluation.runner import run_golden_set
+from rag_pipeline.evaluation.significance import find_interval
+from rag_pipeline.evaluation.spans import TokenMap, score_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rag_pipeline.core.models import ParsedDoc
+    from rag_pipeline.evaluation.golden_set import GoldenQuery, GoldenSet, SelectedTextCase
+    from rag_pipeline.evaluation.records import (
+        Fingerprint,
+        QuestionRun,
+        Scores,
+        SelectedTextRun,
+    )
+    from rag_pipeline.evaluation.runner import Grounder, Retriever
+
+TOKEN: Final = "token"  # noqa: S105  # a level of measuring, no secret
+_SHOWN: Final = 10  # ranks kept in the report
+
+
+def evaluate(
+    golden: GoldenSet,
+    retriever: Retriever,
+    grounder: Grounder | None,
+    documents: Sequence[ParsedDoc],
+    fingerprint: Fingerprint,
+) -> EvaluationReport:
+    """Put a golden set to a retriever and measure what comes back.
+
+    Args:
+        golden: Checked against `documents` by `validate_against_corpus`.
+        retriever: Over a collection of `documents`.
+        grounder: The grounding policy; None leaves refusals unmeasured.
+        documents: The corpus, for modules and expected spans.
+        fingerprint: What the result depends on.
+    """
+    run = run_golden_set(golden, retriever, grounder)
+    scores, rankings = _score_questions(golden, run.questions, documents)
+    module_of: dict[str, str] = {
+        parsed.document.doc_path: parsed.document.module for parsed in documents
+    }
+    questions = tuple(
+        _describe_question(query, one, scores.get(query.id, {}), rankings.get(query.id), module_of)
+        for query, one in zip(golden.queries, run.questions, strict=True)
+    )
+    errors = [one.error for one in run.questions] + [one.error for one in run.selected_text]
+    return EvaluationReport(
+        report_version=REPORT_VERSION,
+        created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        fingerprint=fingerprint,
+        overall=summarize(questions),
+        halves=summarize_by(questions, lambda result: [result.half]),
+        categories=summarize_by(questions, lambda result: [result.category]),
+        modules=summarize_by(questions, lambda result: result.modules),
+        refusal=_score_refusals(questions, judged=grounder is not None),
+        selected_text=_score_selections(
+            golden.selected_text, run.selected_text, judged=grounder is not None
+        ),
+        latency=_measure_latency(run.questions, run.cold_ms),
+        failure_count=sum(error is not None for error in errors),
+        questions=questions,
+        selected_text_runs=run.selected_text,
+    )
+
+
+def _score_questions(
+    golden: GoldenSet, runs: Sequence[QuestionRun], documents: Sequence[ParsedDoc]
+) -> tuple[dict[str, Scores], dict[str, dict[str, Ranking]]]:
+    needed = {section.doc_path for query in golden.queries for section in query.expected}
+    needed |= {chunk.doc_path for run in runs for chunk in run.retrieved}
+    maps: dict[str, TokenMap] = {
+        parsed.document.doc_path: TokenMap(parsed)
+        for parsed in documents
+        if parsed.document.doc_path in needed
+    }
+    asked = [
+        (query, run.retrieved)
+        for query, run in zip(golden.queries, runs, strict=True)
+        if query.expected
+    ]
+    scores: dict[str, Scores] = {query.id: {} for query, _ in asked}
+    rankings: dict[str, dict[str, Ranking]] = {query.id: {} for query, _ in asked}
+    for level in (DOCUMENT, SECTION):
+        ranked = {query.id: rank_hits(query, retrieved, level) for query, retrieved in asked}
+        measured = score_rankings(ranked)
+        for query, retrieved in asked:
+            rankings[query.id][level] = ranked[query.id]
+            budgets = score_budgets(ranked[query.id], retrieved)
+            scores[query.id][level] = measured[query.id] | budgets
+    for query, retrieved in asked:
+        scores[query.id][TOKEN] = score_spans(query.expected, retrieved, maps)
+    return scores, rankings
+
+
+def _describe_question(
+    query: GoldenQuery,
+    run: QuestionRun,
+    scores: Scores,
+    rankings: Mapping[str, Ranking] | None,
+    module_of: Mapping[str, str],
+) -> QuestionResult:
+    places = tuple(
+        ExpectedPlace(
+            section.doc_path,
+            section.section_heading,
+            section.group,
+            rankings[SECTION].first_rank(name_unit(section, SECTION)) if rankings else None,
+            rankings[DOCUMENT].first_rank(name_unit(section, DOCUMENT)) if rankings else None,
+        )
+        for section in query.expected
+    )
+    expected = [repr((place.doc_path, place.section_heading, place.group)) for place in places]
+    modules = (module_of.get(place.doc_path, "") for place in places)
+    return QuestionResult(
+        query_id=query.id,
+        question=query.question,
+        question_hash=hash_parts([query.question, str(query.all_of), *sorted(expected)]),
+        category=query.category,
+        modules=tuple(dict.fromkeys(module or "top level" for module in modules)),
+        half=query.half,
+        all_of=query.all_of,
+        expected=places,
+        retrieved=run.retrieved[:_SHOWN],
+        scores=scores,
+        refused=run.refused,
+        latency_ms=run.latency_ms,
+        error=run.error,
+        flagged=is_flagged(scores),
+    )
+
+
+def _score_refusals(
+    questions: Sequence[QuestionResult], *, judged: bool
+) -> dict[str, RefusalScores]:
+    groups: dict[str, list[QuestionResult]] = defaultdict(list, {"all": []})
+    for question in questions:
+        groups["all"].append(question)
+        groups[question.half].append(question)
+    return {name: _score_refusal_group(group if judged else []) for name, group in groups.items()}
+
+
+def _score_refusal_group(questions: Sequence[QuestionResult]) -> RefusalScores:
+    """A failure is neither an answer nor a refusal, so it is wrong on either side."""
+    unanswerable = [one.refused is True for one in questions if not one.answerable]
+    answered = [one.refused is False for one in questions if one.answerable]
+    refused_count = sum(one.refused is True for one in questions)
+    precision = 0.0 if unanswerable else None
+    if refused_count:
+        precision = sum(unanswerable) / refused_count
+    return RefusalScores(precision, find_interval(unanswerable), find_interval(answered))
+
+
+def _score_selections(
+    cases: Sequence[SelectedTextCase], runs: Sequence[SelectedTextRun], *, judged: bool
+) -> SelectedTextScores:
+    right = [
+        run.refused is (not case.answerable)
+        for case, run in zip(cases, runs, strict=True)
+        if case.relation != "injected"
+    ]
+    return SelectedTextScores(
+        len(runs),
+        sum(bool(run.leaks) for run in runs),
+        sum(run.error is not None for run in runs),
+        find_interval(right) if judged else None,
+    )
+
+
+def _measure_latency(runs: Sequence[QuestionRun], cold_ms: float) -> Latency:
+    times = [run.latency_ms for run in runs if run.error is None]
+    if not times:
+        return Latency(None, None, cold_ms)
+    p50_ms, p95_ms = np.percentile(times, [50, 95])
+    return Latency(float(p50_ms), float(p95_ms), cold_ms)
