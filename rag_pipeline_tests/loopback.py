@@ -27,6 +27,7 @@ class Received:
     path: str
     headers: dict[str, str]
     body: Any
+    client_port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ class LoopbackServer:
                 raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 body = json.loads(raw) if raw else None
-                reply = server._reply_to(Received(self.command, self.path, headers, body))
+                port = self.client_address[1]
+                reply = server._reply_to(Received(self.command, self.path, headers, body, port))
                 if reply.fault == "hang":
                     server._closing.wait()
                 if reply.fault is not None:

@@ -84,7 +84,7 @@ def connect_catalog(settings: Settings) -> CollectionCatalog:
 
 
 def connect_chat_model(settings: Settings) -> ChatModel | None:
-    """Build the model that writes answers; None where neither a key nor a server of one's own is set.
+    """Build the model that writes answers; None where neither key nor server of one's own is set.
 
     A server at OPENAI_BASE_URL may ask for no key: ANSWER_MODEL alone is enough for it.
     """
