@@ -1,0 +1,351 @@
+"""The golden set keeps its shape, fits the book, and a broken one says what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.errors import GoldenSetError
+from rag_pipeline.evaluation.golden_entry import (
+    MAX_SHARED_WORDS,
+    MAX_TERM_SHARE,
+    Overlap,
+    measure_overlap,
+    read_section_texts,
+)
+from rag_pipeline.evaluation.golden_set import (
+    QUESTIONS_PATH,
+    SELECTED_TEXT_PATH,
+    ExpectedSection,
+    GoldenQuery,
+    GoldenSet,
+    load_golden_set,
+    validate_against_corpus,
+)
+from rag_pipeline_tests.evaluation.golden_pages import make_page, read_book
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.evaluation.golden_set import SelectedTextCase
+
+MODULES = ("module-1", "module-2", "module-3", "module-4", "top")
+CATEGORIES = ("fact", "how-to", "code", "comparison", "cross-module")
+PAGE = make_page(
+    "guide/setup.md",
+    "---\ntitle: Setup\n---\n\n# Setup\n\nIntro.\n\n## Install `pip`\n\nText.\n\n"
+    "### On *Linux*\n\nMore.\n\n#### Proxy\n\nDeep.\n",
+)
+QUERY = {
+    "id": "q1",
+    "question": "How?",
+    "category": "fact",
+    "all_of": False,
+    "expected": [{"doc_path": "guide/setup.md", "section_heading": "On Linux"}],
+}
+CASE = {
+    "id": "s1",
+    "selected_text": "Text.",
+    "doc_path": "guide/setup.md",
+    "section_heading": "Install pip",
+    "question": "What?",
+    "relation": "related",
+    "must_not_contain": ["Deep"],
+}
+
+
+@pytest.fixture(scope="module")
+def golden() -> GoldenSet:
+    return load_golden_set(QUESTIONS_PATH, SELECTED_TEXT_PATH)
+
+
+def write(path: Path, content: object) -> Path:
+    text = content if isinstance(content, str) else json.dumps(content)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def module_of(query: GoldenQuery) -> str:
+    parts = query.expected[0].doc_path.split("/")
+    return parts[0] if len(parts) > 1 else "top"
+
+
+def find_section(doc_path: str, heading: str) -> str:
+    return read_section_texts(read_book()[doc_path])[heading]
+
+
+def load_problems(path: Path, content: object) -> tuple[str, ...]:
+    with pytest.raises(GoldenSetError) as caught:
+        load_golden_set(write(path, content))
+    assert str(path) in str(caught.value)
+    return caught.value.problems
+
+
+def test_every_expected_page_and_heading_stands_in_the_book(golden: GoldenSet) -> None:
+    documents = [page.document for page in read_book().values()]
+    assert validate_against_corpus(golden, documents) == golden
+
+
+def test_the_set_is_large_and_covers_the_whole_book(golden: GoldenSet) -> None:
+    answerable = [query for query in golden.queries if query.expected]
+    assert len(answerable) >= 160
+    assert len({section.doc_path for query in answerable for section in query.expected}) >= 70
+    by_module = Counter(module_of(query) for query in answerable)
+    assert set(by_module) == set(MODULES)
+    assert min(by_module.values()) >= 15
+
+
+def test_every_kind_of_question_is_there(golden: GoldenSet) -> None:
+    counts = Counter(query.category for query in golden.queries)
+    assert set(counts) == {*CATEGORIES, "unanswerable-near", "unanswerable-far"}
+    assert min(counts.values()) >= 15
+    for query in golden.queries:
+        assert query.category.startswith("unanswerable") is not bool(query.expected)
+        assert (query.category == "cross-module") is query.all_of
+    cross = [query for query in golden.queries if query.all_of]
+    assert all({section.group for section in query.expected} == {"a", "b"} for query in cross)
+
+
+@pytest.mark.parametrize("kind", ["category", "module"])
+def test_the_halves_are_alike(golden: GoldenSet, kind: str) -> None:
+    queries = [query for query in golden.queries if kind == "category" or query.expected]
+    for key in {query.category if kind == "category" else module_of(query) for query in queries}:
+        halves = Counter(
+            query.half
+            for query in queries
+            if key == (query.category if kind == "category" else module_of(query))
+        )
+        assert abs(halves["tune"] - halves["report"]) <= 5, key
+
+
+def test_no_question_is_asked_twice(golden: GoldenSet) -> None:
+    counts = Counter(query.question.casefold() for query in golden.queries)
+    assert counts.most_common(1)[0][1] == 1
+
+
+def test_questions_are_not_copied_from_what_answers_them(golden: GoldenSet) -> None:
+    shares = []
+    for query in (query for query in golden.queries if query.expected):
+        overlaps = [
+            measure_overlap(query.question, find_section(one.doc_path, one.section_heading))
+            for one in query.expected
+        ]
+        copied = max(overlap.shared_words for overlap in overlaps)
+        assert copied <= MAX_SHARED_WORDS, query.id
+        shares.append(max(overlap.term_share for overlap in overlaps))
+        assert shares[-1] <= MAX_TERM_SHARE, query.id
+    hard = sum(share <= 0.5 for share in shares)
+    assert 0.6 <= hard / len(shares) <= 0.8
+
+
+def test_selected_text_cases_are_of_every_kind(golden: GoldenSet) -> None:
+    counts = Counter(case.relation for case in golden.selected_text)
+    assert len(golden.selected_text) >= 30
+    assert min(counts["related"], counts["unrelated"], counts["injected"]) >= 8
+    assert all(case.answerable is (case.relation == "related") for case in golden.selected_text)
+
+
+def test_selected_passages_stand_in_their_section(golden: GoldenSet) -> None:
+    for case in golden.selected_text:
+        section = find_section(case.doc_path, case.section_heading)
+        assert " ".join(case.selected_text.split()) in " ".join(section.split()), case.id
+
+
+def test_forbidden_terms_stand_elsewhere_in_the_book_alone(golden: GoldenSet) -> None:
+    sections = {
+        (doc_path, heading): " ".join(text.split()).casefold()
+        for doc_path, page in read_book().items()
+        for heading, text in read_section_texts(page).items()
+    }
+
+    def stands_elsewhere(case: SelectedTextCase, term: str) -> bool:
+        own = (case.doc_path, case.section_heading)
+        return any(term.casefold() in text for key, text in sections.items() if key != own)
+
+    for case in golden.selected_text:
+        assert case.must_not_contain, case.id
+        for term in case.must_not_contain:
+            assert term.casefold() not in case.question.casefold(), (case.id, term)
+            assert stands_elsewhere(case, term), (case.id, term)
+
+
+def test_a_foreign_set_needs_no_split_and_may_have_fields_of_its_own(tmp_path: Path) -> None:
+    queries = [QUERY | {"note": "mine"}, {"id": "q2", "question": "Who?", "expected": []}]
+    golden = load_golden_set(write(tmp_path / "set.json", {"queries": queries, "name": "x"}))
+    assert [query.half for query in golden.queries] == ["report", "report"]
+    assert golden.select_half("report") == golden
+    assert golden.select_half("tune").queries == ()
+    assert golden.selected_text == ()
+
+
+def test_a_group_may_be_a_number(tmp_path: Path) -> None:
+    expected = [QUERY["expected"][0] | {"group": number} for number in (1, 2, None)]
+    queries = [QUERY | {"all_of": True, "expected": expected}]
+    golden = load_golden_set(write(tmp_path / "set.json", {"queries": queries}))
+    assert [section.group for section in golden.queries[0].expected] == ["1", "2", None]
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = write(tmp_path / "set.json", "\ufeff" + json.dumps({"queries": [QUERY]}))
+    assert load_golden_set(path).queries[0].id == "q1"
+
+
+def test_equal_sets_at_other_places_are_equal_and_look_alike(tmp_path: Path) -> None:
+    one = load_golden_set(write(tmp_path / "a.json", {"queries": [QUERY]}))
+    other = load_golden_set(write(tmp_path / "b.json", {"queries": [QUERY]}))
+    assert one == other
+    assert repr(one) == repr(other)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"question": " "}, "query 'q1': question: "),
+        ({"question": None}, "query 'q1': question: "),
+        ({"expected": None}, "query 'q1': expected: "),
+        ({"expected": [{"doc_path": "a.md"}]}, "query 'q1': expected[0].section_heading: "),
+        (
+            {"expected": [{"doc_path": "../a.md", "section_heading": "A"}]},
+            "query 'q1': expected[0].doc_path: document id '../a.md'",
+        ),
+        ({"all_of": "yes"}, "query 'q1': all_of: "),
+        ({"split": "dev"}, "query 'q1': split: "),
+        ({"id": ""}, "query number 1: id: "),
+        ({"all_of": True, "expected": []}, "query 'q1': all_of is true, but expected is empty"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_query(
+    tmp_path: Path, change: dict[str, object], problem: str
+) -> None:
+    problems = load_problems(tmp_path / "set.json", {"queries": [QUERY | change]})
+    assert len(problems) == 1
+    assert problems[0].startswith(problem)
+
+
+def test_all_wrong_fields_are_named_at_once(tmp_path: Path) -> None:
+    queries = [QUERY | {"question": ""}, {"question": "x", "expected": []}, 3]
+    problems = load_problems(tmp_path / "set.json", {"queries": queries})
+    assert [problem.split(":")[0] for problem in problems] == [
+        "query 'q1'",
+        "query number 2",
+        "query number 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{", "the file: Invalid JSON"),
+        ([], "the file: "),
+        ({}, "queries: Field required"),
+        ({"queries": {}}, "queries: "),
+        ({"queries": []}, "queries is empty"),
+        ({"queries": [QUERY, QUERY]}, "query 'q1': id stands 2 times"),
+    ],
+)
+def test_a_file_of_another_form_is_refused(tmp_path: Path, content: object, problem: str) -> None:
+    assert load_problems(tmp_path / "set.json", content)[0].startswith(problem)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(GoldenSetError, match=r"none\.json: cannot be read"):
+        load_golden_set(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("cases", "problem"),
+    [
+        ([CASE | {"relation": "other"}], "query 's1': relation: "),
+        ([CASE, CASE], "query 's1': id stands 2 times"),
+        ([CASE | {"must_not_contain": ["text"]}], "query 's1': must_not_contain: 'text'"),
+    ],
+)
+def test_a_wrong_case_is_named(tmp_path: Path, cases: list[object], problem: str) -> None:
+    path = write(tmp_path / "cases.json", {"cases": cases})
+    with pytest.raises(GoldenSetError) as caught:
+        load_golden_set(write(tmp_path / "set.json", {"queries": [QUERY]}), path)
+    assert caught.value.path == path
+    assert caught.value.problems[0].startswith(problem)
+
+
+def make_set(tmp_path: Path, doc_path: str, heading: str) -> GoldenSet:
+    expected = (ExpectedSection(doc_path, heading),)
+    return GoldenSet(tmp_path / "set.json", (GoldenQuery("q1", "How?", expected),))
+
+
+@pytest.mark.parametrize(
+    ("written", "section"),
+    [
+        ("Setup", "Setup"),
+        ("Install pip", "Install pip"),
+        ("install  `pip`", "Install pip"),
+        ("On *Linux*", "On Linux"),
+        ("Proxy", "On Linux"),
+    ],
+)
+def test_a_heading_is_brought_into_the_spelling_of_the_page(
+    tmp_path: Path, written: str, section: str
+) -> None:
+    golden = make_set(tmp_path, "guide/setup.md", written)
+    checked = validate_against_corpus(golden, [PAGE.document])
+    assert checked.queries[0].expected == (ExpectedSection("guide/setup.md", section),)
+
+
+@pytest.mark.parametrize(
+    ("doc_path", "heading", "problem"),
+    [
+        (
+            "guide/setup.md",
+            "Install pipx",
+            (
+                "query 'q1': expected[0].section_heading 'Install pipx' is no heading of "
+                "guide/setup.md; the nearest is 'Install pip'"
+            ),
+        ),
+        (
+            "guide/set-up.md",
+            "Setup",
+            (
+                "query 'q1': expected[0].doc_path 'guide/set-up.md' is no page; the nearest is "
+                "'guide/setup.md'"
+            ),
+        ),
+        ("zzz.md", "Setup", "query 'q1': expected[0].doc_path 'zzz.md' is no page"),
+    ],
+)
+def test_a_renamed_page_or_heading_fails_and_names_the_nearest(
+    tmp_path: Path, doc_path: str, heading: str, problem: str
+) -> None:
+    golden = make_set(tmp_path, doc_path, heading)
+    with pytest.raises(GoldenSetError) as caught:
+        validate_against_corpus(golden, [PAGE.document])
+    assert caught.value.problems == (problem,)
+    assert caught.value.path == golden.path
+
+
+def test_a_case_about_a_renamed_heading_fails(tmp_path: Path) -> None:
+    cases = write(tmp_path / "cases.json", {"cases": [CASE | {"section_heading": "Installing"}]})
+    golden = load_golden_set(write(tmp_path / "set.json", {"queries": [QUERY]}), cases)
+    with pytest.raises(GoldenSetError, match="query 's1': section_heading 'Installing'"):
+        validate_against_corpus(golden, [PAGE.document])
+
+
+def test_many_problems_are_counted_rather_than_listed(tmp_path: Path) -> None:
+    queries = tuple(
+        GoldenQuery(f"q{number}", "How?", (ExpectedSection("none.md", "None"),))
+        for number in range(14)
+    )
+    with pytest.raises(GoldenSetError, match="and 4 more") as caught:
+        validate_against_corpus(GoldenSet(tmp_path / "set.json", queries), [PAGE.document])
+    assert len(caught.value.problems) == 14
+
+
+def test_overlap_counts_words_in_a_row_and_terms() -> None:
+    section = "The capture point is where the robot must step to come to rest."
+    overlap = measure_overlap("Where must the robot step: the capture point?", section)
+    assert overlap == Overlap(3, 1.0)
+    assert not overlap.is_fair
+    assert measure_overlap("", section) == Overlap(0, 0.0)
