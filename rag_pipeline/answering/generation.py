@@ -1,0 +1,329 @@
+"""From a query to an answer: retrieve, ground, then a model's words or the book's own.
+
+Belongs here: the order of these steps and what becomes of a model's words. Does not belong here:
+the client (adapters.chat_model), the rule (grounding), what a model is told (prompts).
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.answering.citing import CitationFilter, split_answer
+from rag_pipeline.answering.extractive import extract_answer, format_extract
+from rag_pipeline.answering.grounding import (
+    RELATED_SECTIONS,
+    apply_grounding_policy,
+    weigh_question,
+)
+from rag_pipeline.answering.models import Answer, AnswerKind, Reason
+from rag_pipeline.answering.prompts import DECLINED, build_messages
+from rag_pipeline.core.errors import AnswerError
+from rag_pipeline.core.terms import extract_words
+from rag_pipeline.retrieval.models import Mode, Query
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from types import TracebackType
+    from typing import Self
+
+    from rag_pipeline.answering.models import GroundedResponse
+    from rag_pipeline.core.ports import ChatModel, Embedder
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval.models import Citation, RetrievalResult
+    from rag_pipeline.retrieval.retriever import Retriever
+
+NO_MODEL_NOTICE: Final = (
+    "No answer model is set: these are the book's own sentences. Set OPENAI_API_KEY or "
+    "ANSWER_MODEL for a written answer."
+)
+CUT_NOTICE: Final = "The answer was cut at ANSWER_MAX_TOKENS."
+UNCITED_NOTICE: Final = "Sentences without a number name no source; check them in the book."
+
+
+class AnswerStream:
+    """An answer on its way: iterate for pieces of its text, then read `answer`.
+
+    Closing it, or leaving its `with` block, ends the model's request.
+
+    Attributes:
+        result: What retrieval found.
+        grounding: Sources and decision, known before the first piece.
+    """
+
+    def __init__(
+        self,
+        result: RetrievalResult,
+        grounding: GroundedResponse,
+        pieces: Generator[str, None, Answer],
+    ) -> None:
+        self.result = result
+        self.grounding = grounding
+        self._pieces = pieces
+        self._answer: Answer | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> str:
+        """The next piece, never empty."""
+        try:
+            return next(self._pieces)
+        except StopIteration as end:
+            if end.value is not None:
+                self._answer = end.value
+            raise
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer with its checked citations; what was not yet read is read first.
+
+        Raises:
+            AnswerError: The stream was closed, or failed, before its end.
+        """
+        for _ in self:
+            pass
+        if self._answer is None:
+            message = "the answer was ended before it was complete. Ask again"
+            raise AnswerError(message)
+        return self._answer
+
+    def close(self) -> None:
+        """End the model's request; closing twice is fine."""
+        self._pieces.close()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+
+def answer(
+    query: Query | str,
+    *,
+    retriever: Retriever | None = None,
+    chat_model: ChatModel | None = None,
+    settings: Settings | None = None,
+    embedder: Embedder | None = None,
+    even_if_unrelated: bool = False,
+) -> Answer:
+    """Answer a question with citations; see `stream_answer`."""
+    with stream_answer(
+        query,
+        retriever=retriever,
+        chat_model=chat_model,
+        settings=settings,
+        embedder=embedder,
+        even_if_unrelated=even_if_unrelated,
+    ) as stream:
+        return stream.answer
+
+
+def stream_answer(  # one argument a service, all but the query by name
+    query: Query | str,
+    *,
+    retriever: Retriever | None = None,
+    chat_model: ChatModel | None = None,
+    settings: Settings | None = None,
+    embedder: Embedder | None = None,
+    even_if_unrelated: bool = False,
+) -> AnswerStream:
+    """Retrieve and ground at once, then write the answer piece by piece.
+
+    Where the passages do not hold the answer it is refused and no model is asked. Without a model
+    the answer is made of the book's own sentences.
+
+    Args:
+        query: A text asks the whole book.
+        retriever: None opens one for this query; selected-text mode needs none.
+        chat_model: None takes that of the settings; there may be none.
+        settings: None reads the environment and `.env`, where something is to be taken from it.
+        embedder: Helps to choose sentences where there is no model; None compares words.
+        even_if_unrelated: Answer from a selection that the question does not seem to be about.
+
+    Raises:
+        QueryError: The query is not usable.
+        EmbeddingError: The question could not be embedded.
+        StoreError: The collection is missing, of another model, or not reached.
+        ConfigurationError: A setting is missing or refused.
+        AnswerError: While iterating: the model was not reached, not in time, or wrote nothing.
+    """
+    asked = Query(query) if isinstance(query, str) else query
+    asked.check()
+    result = _retrieve(asked, retriever, settings)
+    if even_if_unrelated and not result.related:
+        result = replace(result, related=True)
+    grounded = apply_grounding_policy(result, asked.question)
+    model = chat_model
+    if model is None and grounded.sufficient_context:
+        from rag_pipeline.adapters.connect import connect_chat_model  # noqa: PLC0415  # see __init__
+
+        model = connect_chat_model(settings or _load_settings())
+    if not grounded.sufficient_context:
+        pieces = _refuse(grounded, asked.question)
+    elif model is not None:
+        pieces = _generate(grounded, asked.question, model)
+    else:
+        weights = weigh_question(result.evidence, asked.question)
+        pieces = _extract(grounded, asked.question, weights, embedder)
+    return AnswerStream(result, grounded, pieces)
+
+
+def _retrieve(
+    query: Query, retriever: Retriever | None, settings: Settings | None
+) -> RetrievalResult:
+    if retriever is not None:
+        return retriever.retrieve(query)
+    chosen = settings or _load_settings()
+    if query.mode == Mode.SELECTED_TEXT_ONLY:
+        from rag_pipeline.retrieval.selected_text import retrieve_selected  # noqa: PLC0415  # see __init__
+
+        return retrieve_selected(query, chosen.selected_text_threshold, chosen.site)
+    from rag_pipeline.retrieval.opening import open_retriever  # noqa: PLC0415  # see __init__
+
+    with open_retriever(chosen) as opened:
+        return opened.retrieve(query)
+
+
+def _load_settings() -> Settings:
+    from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see __init__
+
+    return load_settings()
+
+
+def _refuse(grounded: GroundedResponse, question: str) -> Generator[str, None, Answer]:
+    text = grounded.message
+    if grounded.related:
+        places = "\n".join(_format_place(entry) for entry in grounded.related)
+        text = f"{text}\n\nRelated sections to try:\n{places}"
+    yield text
+    return Answer(
+        question=question,
+        text=text,
+        kind=AnswerKind.REFUSED,
+        sentences=(),
+        citations=grounded.related or grounded.citations,
+        grounding=grounded,
+        notices=grounded.notices,
+    )
+
+
+def _extract(
+    grounded: GroundedResponse,
+    question: str,
+    weights: dict[str, float],
+    embedder: Embedder | None,
+) -> Generator[str, None, Answer]:
+    sentences = extract_answer(question, grounded.sources, weights=weights, embedder=embedder)
+    text = format_extract(sentences)
+    yield text
+    extracted = Answer(
+        question=question,
+        text=text,
+        kind=AnswerKind.EXTRACTED,
+        sentences=sentences,
+        citations=(),
+        grounding=grounded,
+        notices=(*grounded.notices, NO_MODEL_NOTICE),
+    )
+    return _cite(extracted)
+
+
+def _generate(
+    grounded: GroundedResponse, question: str, model: ChatModel
+) -> Generator[str, None, Answer]:
+    checked = CitationFilter(frozenset(source.number for source in grounded.sources))
+    parts: list[str] = []
+    complete = True
+    with closing(model.stream(build_messages(grounded, question))) as pieces:
+        while True:
+            try:
+                piece = checked.feed(next(pieces))
+            except StopIteration as end:
+                complete = end.value is not False
+                break
+            if piece:
+                parts.append(piece)
+                yield piece
+    rest = checked.finish()
+    if rest:
+        parts.append(rest)
+        yield rest
+    text = "".join(parts).strip()
+    if not text:
+        message = f"{model.name} wrote nothing. Raise ANSWER_MAX_TOKENS or choose another model"
+        raise AnswerError(message)
+    if _has_declined(text):
+        return _decline(grounded, question, text, model.name)
+    written = Answer(
+        question=question,
+        text=text,
+        kind=AnswerKind.GENERATED,
+        sentences=split_answer(text),
+        citations=(),
+        grounding=grounded,
+        dropped_numbers=tuple(sorted(checked.dropped)),
+        complete=complete,
+        model=model.name,
+    )
+    return _cite(replace(written, notices=_collect_notices(written)))
+
+
+def _cite(entry: Answer) -> Answer:
+    cited = set(entry.cited_numbers)
+    sources = entry.grounding.sources
+    return replace(
+        entry,
+        citations=tuple(source.citation for source in sources if source.number in cited),
+    )
+
+
+def _collect_notices(entry: Answer) -> tuple[str, ...]:
+    notices = list(entry.grounding.notices)
+    if entry.uncited_sentences:
+        notices.append(UNCITED_NOTICE)
+    if not entry.complete:
+        notices.append(CUT_NOTICE)
+    return tuple(notices)
+
+
+def _has_declined(text: str) -> bool:
+    return [word.lower() for word in extract_words(text)] == [
+        word.lower() for word in extract_words(DECLINED)
+    ]
+
+
+def _decline(grounded: GroundedResponse, question: str, text: str, model: str) -> Answer:
+    related = tuple(dict.fromkeys(grounded.citations))[:RELATED_SECTIONS]
+    declined = replace(
+        grounded,
+        sufficient_context=False,
+        reason=Reason.MODEL_DECLINED,
+        message=text,
+        related=related,
+    )
+    return Answer(
+        question=question,
+        text=text,
+        kind=AnswerKind.REFUSED,
+        sentences=(),
+        citations=related,
+        grounding=declined,
+        model=model,
+        notices=grounded.notices,
+    )
+
+
+def _format_place(citation: Citation) -> str:
+    place = " > ".join(dict.fromkeys(part for part in (citation.title, citation.section) if part))
+    return f"- {place} ({citation.url})" if citation.url else f"- {place}"

@@ -1,0 +1,245 @@
+"""Whether the passages found hold an answer, and what a model is given of them.
+
+Belongs here: the decision and its words. Does not belong here: how passages are found (retrieval),
+what a model makes of them (generation). The rule was measured, docs/adr/0006-grounding-rule.md says
+how; benchmarks/grounding_curve.py prints its curve.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.answering.models import GroundedResponse, Reason, Source
+from rag_pipeline.answering.prompts import build_instruction, format_context, make_key
+from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.retrieval.models import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rag_pipeline.retrieval.models import Citation, Evidence, RetrievalResult, ScoredChunk
+
+MAX_CONTEXT_TOKENS: Final = 8_000
+"""Of all sources together in a prompt; later ones are left out. Ten chunks of the largest size."""
+
+RELATED_SECTIONS: Final = 3
+_CHARS_PER_TOKEN: Final = 3  # of widened passages: few texts have fewer
+
+_NO_PASSAGES: Final = (
+    "I don't have enough information in the book to answer this: no passage was found."
+)
+_NOT_COVERED: Final = (
+    "I don't have enough information in the book to answer this: it does not seem to cover the "
+    "question."
+)
+_UNRELATED: Final = (
+    "The question does not seem to be about the selected text. I can answer from the selection "
+    "all the same, or search the whole book."
+)
+_FILTERED: Final = "The search was limited to a part of the book; ask again without filters."
+
+
+@dataclass(frozen=True, slots=True)
+class GroundingRule:
+    """A logistic rule; confidence of 0.5 and more suffices.
+
+    Attributes:
+        semantic: Weight of the question's cosine with the nearest passage found.
+        cover: Weight of the share of the question's terms that the best passage holds.
+        joint_cover: Weight of the share that all passages together hold.
+        bias: Added to all.
+    """
+
+    semantic: float
+    cover: float
+    joint_cover: float
+    bias: float
+
+    def confidence(self, signals: Signals) -> float:
+        """How likely the passages hold the answer, 0 to 1."""
+        logit = (
+            self.semantic * signals.semantic
+            + self.cover * signals.cover
+            + self.joint_cover * signals.joint_cover
+            + self.bias
+        )
+        return 1 / (1 + math.exp(-max(-60.0, min(60.0, logit))))
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What the rule weighs; each is free of the size and subject of a book.
+
+    Attributes:
+        semantic: Highest mean of both cosines of a passage, -1 to 1; None without channel scores.
+        cover: Highest weighted share of the question's terms in one passage and its headings.
+        joint_cover: The same share in all passages together.
+    """
+
+    semantic: float
+    cover: float
+    joint_cover: float
+
+
+LEXICAL_RULE: Final = GroundingRule(semantic=0.0, cover=6.0, joint_cover=0.0, bias=-3.0)
+"""For embedding models that no rule was measured for: their cosines have a scale of their own."""
+
+_RULES: Final = {
+    "local/all-MiniLM-L6-v2-int8-29a433e9": GroundingRule(
+        semantic=14.0, cover=3.0, joint_cover=0.0, bias=-8.0
+    ),
+}
+"""By provider and model; measured with the default fusion."""
+
+
+def apply_grounding_policy(
+    result: RetrievalResult, question: str, *, max_context_tokens: int = MAX_CONTEXT_TOKENS
+) -> GroundedResponse:
+    """Make passages ready for an answer, or refuse.
+
+    In normal mode a measured rule on the passages' scores and on how much of the question their
+    words cover decides; in selected-text mode whether the question is about the selection.
+
+    Args:
+        result: Of `Retriever.retrieve`; one without scores is judged by words alone.
+        question: As asked.
+        max_context_tokens: Of all sources together; the first is always given whole.
+
+    Returns:
+        Context, instruction, citations and the decision; three related sections with a refusal.
+    """
+    selected = result.mode == Mode.SELECTED_TEXT_ONLY
+    sources = _number_sources(result.chunks, None if selected else max_context_tokens)
+    key = make_key([question, *(source.text for source in sources)])
+    context = "\n\n".join(source.text for source in sources) if selected else None
+    reason, confidence = _decide(result, question)
+    refused = reason is not Reason.SUFFICIENT
+    return GroundedResponse(
+        context=format_context(sources, Mode.NORMAL, key) if context is None else context,
+        system_instruction=build_instruction(result.mode, key),
+        citations=tuple(source.citation for source in sources),
+        mode=Mode(result.mode),
+        sufficient_context=not refused,
+        reason=reason,
+        sources=sources,
+        confidence=confidence,
+        message=_MESSAGES[reason],
+        related=_suggest_sections(result.chunks) if refused and not selected else (),
+        notices=_collect_notices(result, question, refused=refused),
+    )
+
+
+def choose_rule(model: str) -> GroundingRule:
+    """The rule measured for an embedding model, by its fingerprint; else words alone decide."""
+    name = "/".join(model.split("/")[:2])
+    return _RULES.get(name, LEXICAL_RULE)
+
+
+def measure_signals(result: RetrievalResult, question: str) -> Signals:
+    """What the rule weighs of a result in normal mode with at least one passage."""
+    weights = weigh_question(result.evidence, question)
+    total = math.fsum(weights.values())
+    held = [
+        set(extract_terms(" ".join((*chunk.metadata.heading_breadcrumb, chunk.text))))
+        for chunk in result.chunks
+    ]
+    joint = set().union(*held)
+    scored = [chunk.channels for chunk in result.chunks if chunk.channels is not None]
+    return Signals(
+        semantic=max(((entry.dense + entry.windows) / 2 for entry in scored), default=0.0),
+        cover=max((_share(weights, terms, total) for terms in held), default=0.0),
+        joint_cover=_share(weights, joint, total),
+    )
+
+
+def weigh_question(evidence: Evidence | None, question: str) -> dict[str, float]:
+    """Weights of a question's distinct terms; all alike where nothing is known of them."""
+    known = {entry.term: entry.weight for entry in evidence.terms} if evidence else {}
+    typical = math.fsum(known.values()) / len(known) if known else 1.0
+    return {term: known.get(term, typical) for term in extract_terms(question)}
+
+
+def find_missing_names(evidence: Evidence | None, question: str) -> tuple[str, ...]:
+    """Names in the question that occur nowhere in the book, as written, in order.
+
+    A name is a word with a capital behind its first letter, a digit or an underscore, or one with a
+    capital that does not begin the question. `ROS2` is not missing where `ROS` and `2` occur.
+    """
+    if evidence is None:
+        return ()
+    first = question.split(maxsplit=1)[0] if question.strip() else ""
+    missing: list[str] = []
+    for word in dict.fromkeys(entry.word for entry in evidence.terms):
+        inner = any(char.isupper() or char.isdigit() or char == "_" for char in word[1:])
+        if not inner and not (word[:1].isupper() and not first.startswith(word)):
+            continue
+        entries = [entry for entry in evidence.terms if entry.word == word]
+        whole, *parts = [entry.known for entry in entries]
+        joined = any(char.isdigit() or char == "_" for char in word) and parts and all(parts)
+        if not whole and not joined:
+            missing.append(word)
+    return tuple(missing)
+
+
+def _suggest_sections(chunks: Sequence[ScoredChunk]) -> tuple[Citation, ...]:
+    """The best passages' sections, each once, at most three."""
+    return tuple(dict.fromkeys(chunk.citation for chunk in chunks))[:RELATED_SECTIONS]
+
+
+_MESSAGES: Final = {
+    Reason.SUFFICIENT: "",
+    Reason.NO_PASSAGES: _NO_PASSAGES,
+    Reason.NOT_COVERED: _NOT_COVERED,
+    Reason.UNRELATED_TO_SELECTION: _UNRELATED,
+}
+
+
+def _decide(result: RetrievalResult, question: str) -> tuple[Reason, float | None]:
+    if not result.chunks:
+        return Reason.NO_PASSAGES, 0.0
+    if result.mode == Mode.SELECTED_TEXT_ONLY:
+        return (Reason.SUFFICIENT if result.related else Reason.UNRELATED_TO_SELECTION), None
+    scored = any(chunk.channels is not None for chunk in result.chunks)
+    model = result.evidence.model if result.evidence and scored else ""
+    confidence = choose_rule(model).confidence(measure_signals(result, question))
+    return (Reason.SUFFICIENT if confidence >= 0.5 else Reason.NOT_COVERED), confidence
+
+
+def _number_sources(chunks: Sequence[ScoredChunk], max_tokens: int | None) -> tuple[Source, ...]:
+    sources: list[Source] = []
+    left = max_tokens
+    for chunk in chunks:
+        widened = chunk.expanded_text is not None
+        tokens = (
+            len(chunk.context_text) // _CHARS_PER_TOKEN if widened else chunk.metadata.token_count
+        )
+        if left is not None:
+            if sources and tokens > left:
+                break
+            left -= tokens
+        number = len(sources) + 1
+        sources.append(Source(number, chunk.chunk_id, chunk.context_text, chunk.citation))
+    return tuple(sources)
+
+
+def _collect_notices(result: RetrievalResult, question: str, *, refused: bool) -> tuple[str, ...]:
+    notices: list[str] = []
+    if result.notice and not (refused and result.mode == Mode.SELECTED_TEXT_ONLY):
+        notices.append(result.notice)
+    missing = find_missing_names(result.evidence, question)
+    if missing:
+        notices.append(f"The book does not mention {', '.join(missing)}.")
+    filters = result.query.filters
+    limited = filters is not None and any(
+        (filters.modules, filters.chapters, filters.content_types, filters.tags)
+    )
+    if refused and limited and result.mode == Mode.NORMAL:
+        notices.append(_FILTERED)
+    return tuple(notices)
+
+
+def _share(weights: Mapping[str, float], terms: set[str], total: float) -> float:
+    held = math.fsum(weight for term, weight in weights.items() if term in terms)
+    return held / total if total > 0 else 0.0
