@@ -57,6 +57,12 @@ class EdgeCatalog:
         collection_id = self.current_id()
         if collection_id is None:
             raise CollectionMissingError(self._collection, str(self._root))
+        return self.open(collection_id, space)
+
+    def open(self, collection_id: str, space: EmbeddingSpace | None = None) -> EdgeStore:
+        """Open a collection by id; see `CollectionCatalog.open`."""
+        if not self._is_built(collection_id):
+            raise CollectionMissingError(collection_id, str(self._root))
         with self._file_errors():
             text = (self._root / collection_id / "space.json").read_text("utf-8", "replace")
         stored = read_space(text)

@@ -1,0 +1,31 @@
+"""Dagster code location: wires resources, assets, checks, jobs, sensors and schedules."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from rag_pipeline.core.settings import load_settings
+from rag_pipeline.orchestration.assets.ingestion import ingestion_assets
+from rag_pipeline.orchestration.environment import build_environment
+from rag_pipeline.orchestration.jobs import INGEST_JOB, NIGHTLY_RECONCILIATION
+from rag_pipeline.orchestration.resources import IngestionResource
+
+
+def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
+    """Build the definitions; settings are read when a run or a tick first needs them.
+
+    Args:
+        resource_overrides: Resources by name in place of those wired here, for tests.
+    """
+    resources = {"ingestion": IngestionResource(build=lambda: build_environment(load_settings()))}
+    return dg.Definitions(
+        assets=[ingestion_assets],
+        jobs=[INGEST_JOB],
+        schedules=[NIGHTLY_RECONCILIATION],
+        resources=resources | dict(resource_overrides or {}),
+        executor=dg.in_process_executor,
+    )
+
+
+defs = build_defs()

@@ -1,0 +1,278 @@
+"""One ingestion from start to end: what changed, the stages, deletions, and the switch after a
+rebuild.
+
+Belongs here: the decisions of a run on plain data and Protocols. Does not belong here: Dagster,
+which starts a run and
+shows its events (orchestration.assets.ingestion).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.errors import RagPipelineError, RebuildIncompleteError
+from rag_pipeline.core.format_version import FORMAT_VERSION
+from rag_pipeline.core.ids import DocId, parse_doc_id
+from rag_pipeline.core.models import DocFailure, EmbeddingSpace, KnownFile, Stage
+from rag_pipeline.ingestion.changes import compute_pipeline_fingerprint, plan_ingestion
+from rag_pipeline.ingestion.discovery import Discovery, discover_docs
+from rag_pipeline.ingestion.pipeline import IngestionServices, StageResult, ingest_docs
+from rag_pipeline.ingestion.writing import delete_documents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
+    from rag_pipeline.core.ports import (
+        ArtifactStore,
+        CollectionCatalog,
+        Embedder,
+        EmbeddingCache,
+        Ledger,
+        LedgerEntry,
+        PointStore,
+        SparseEncoder,
+    )
+    from rag_pipeline.ingestion.changes import IngestionPlan
+    from rag_pipeline.ingestion.report import IngestionReport
+
+ALL_STAGES = frozenset(Stage)
+
+
+@dataclass(frozen=True, slots=True)
+class IngestionEnvironment:
+    """Settings and services of an ingestion; building one opens no store and loads no model.
+
+    Attributes:
+        open_ledger: The ledger of a collection by its id.
+        lock: Holds off other ingestions for the time of a `with` block.
+    """
+
+    docs_dir: Path
+    site: SiteSettings
+    limits: ChunkLimits
+    embedder: Embedder
+    sparse: SparseEncoder
+    cache: EmbeddingCache
+    artifacts: ArtifactStore
+    catalog: CollectionCatalog
+    open_ledger: Callable[[str], Ledger]
+    lock: Callable[[], AbstractContextManager[None]]
+    price_per_token_usd: float = 0.0
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """What the present settings embed into."""
+        return EmbeddingSpace(self.embedder.model, FORMAT_VERSION)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of every setting that shapes what is indexed."""
+        return compute_pipeline_fingerprint(self.space, self.limits, self.site)
+
+
+@dataclass(frozen=True, slots=True)
+class IngestionRequest:
+    """What to ingest.
+
+    Attributes:
+        doc_ids: Documents to process even where unchanged; None for whatever changed, deletions
+            included.
+        delete_ids: Documents to remove if they are really gone; only with `doc_ids`.
+        stages: Which assets to make.
+        rebuild: Build a new collection of all documents beside the one in use, then switch.
+    """
+
+    doc_ids: tuple[str, ...] | None = None
+    delete_ids: tuple[str, ...] = ()
+    stages: frozenset[Stage] = ALL_STAGES
+    rebuild: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DocDeleted:
+    """A document that is gone from the docs folder was removed from the index."""
+
+    doc_id: DocId
+    point_count: int
+
+
+def scan(
+    environment: IngestionEnvironment,
+) -> tuple[Discovery, IngestionPlan, Mapping[DocId, LedgerEntry]]:
+    """Look what an ingestion would do, without a lock, a store or a model.
+
+    Raises:
+        DocsFolderError: The docs folder is missing or empty.
+    """
+    collection_id = environment.catalog.current_id()
+    entries = environment.open_ledger(collection_id).entries() if collection_id else {}
+    discovery = discover_docs(environment.docs_dir, _known_files(entries))
+    return discovery, plan_ingestion(discovery, entries, environment.fingerprint), entries
+
+
+def refresh_ledger(
+    ledger: Ledger, plan: IngestionPlan, entries: Mapping[DocId, LedgerEntry]
+) -> None:
+    """Note new times of files whose content is as indexed, so that the next scan need not read
+    them.
+    """
+    for doc in plan.touched:
+        ledger.record(
+            replace(entries[doc.doc_id], mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes)
+        )
+
+
+def run_ingestion(
+    request: IngestionRequest,
+    environment: IngestionEnvironment,
+    run_id: str,
+    report: IngestionReport,
+) -> Iterator[StageResult | DocFailure | DocDeleted]:
+    """Ingest, and fill the report on the way.
+
+    Raises:
+        DocsFolderError: The docs folder is missing or empty; nothing was changed.
+        SpaceMismatchError: The collection in use needs a rebuild; nothing was changed.
+        StoreUnavailableError: Another ingestion or process holds the store, or no server answers.
+        RebuildIncompleteError: Documents failed in a rebuild; the collection in use stays in use.
+    """
+    start = time.perf_counter()
+    report.run_id = run_id
+    with environment.lock():
+        try:
+            for event in _run_locked(request, environment, run_id, report):
+                if isinstance(event, DocFailure):
+                    report.add_failure(event)
+                elif isinstance(event, StageResult):
+                    report.add_result(event)
+                else:
+                    report.docs_deleted += 1
+                    report.chunks_deleted += event.point_count
+                yield event
+        finally:
+            report.duration_s = time.perf_counter() - start
+
+
+def _run_locked(
+    request: IngestionRequest,
+    environment: IngestionEnvironment,
+    run_id: str,
+    report: IngestionReport,
+) -> Iterator[StageResult | DocFailure | DocDeleted]:
+    discovery = discover_docs(environment.docs_dir, _known_files(_current_entries(environment)))
+    current = environment.catalog.current_id()
+    collection_id = _prepare_collection(request, environment)
+    report.collection_id = collection_id
+    ledger = environment.open_ledger(collection_id)
+    entries = ledger.entries()
+    plan = plan_ingestion(discovery, entries, environment.fingerprint)
+    docs, deletes, unknown = _choose(request, discovery, plan, entries)
+    chosen = {doc.doc_id for doc in docs}
+    report.docs_discovered = len(discovery.docs) + len(discovery.failures)
+    left_alone = [doc for doc in plan.unchanged if doc.doc_id not in chosen]
+    report.docs_unchanged = len(left_alone)
+    report.chunks_unchanged += sum(entries[doc.doc_id].chunk_count for doc in left_alone)
+    if request.doc_ids is None:
+        yield from discovery.failures
+    yield from unknown
+    services = IngestionServices(
+        site=environment.site,
+        limits=environment.limits,
+        embedder=environment.embedder,
+        sparse=environment.sparse,
+        cache=environment.cache,
+        artifacts=environment.artifacts,
+        ledger=ledger,
+        open_store=lambda: environment.catalog.open(collection_id, environment.space),
+        pipeline_fingerprint=environment.fingerprint,
+        price_per_token_usd=environment.price_per_token_usd,
+        run_id=run_id,
+        now=_now,
+    )
+    yield from ingest_docs(docs, services, request.stages)
+    if deletes:
+        yield from _delete(deletes, services)
+    if current is None or collection_id == current:
+        refresh_ledger(ledger, plan, entries)
+    elif report.failures:
+        environment.catalog.discard(collection_id)
+        raise RebuildIncompleteError([failure.doc_path for failure in report.failures])
+    else:
+        environment.catalog.switch_to(collection_id)
+
+
+def _prepare_collection(request: IngestionRequest, environment: IngestionEnvironment) -> str:
+    """Check the collection in use, or make a new one; the first of all is in use at once."""
+    current = environment.catalog.current_id()
+    if current is not None and not request.rebuild:
+        environment.catalog.open_current(environment.space).close()
+        return current
+    store: PointStore = environment.catalog.create(environment.space)
+    store.close()
+    if current is None:
+        environment.catalog.switch_to(store.collection_id)
+    return store.collection_id
+
+
+def _choose(
+    request: IngestionRequest,
+    discovery: Discovery,
+    plan: IngestionPlan,
+    entries: Mapping[DocId, LedgerEntry],
+) -> tuple[tuple[DiscoveredDoc, ...], tuple[DocId, ...], tuple[DocFailure, ...]]:
+    """Documents to process, documents to delete, and failures for documents asked for and not
+    there.
+    """
+    if request.doc_ids is None:
+        return plan.process, plan.delete, ()
+    there = {doc.doc_id: doc for doc in discovery.docs}
+    unread = {failure.doc_path: failure for failure in discovery.failures}
+    docs, unknown = [], []
+    for doc_id in dict.fromkeys(request.doc_ids):
+        if doc_id in there:
+            docs.append(there[parse_doc_id(doc_id)])
+        elif doc_id in unread:
+            unknown.append(unread[doc_id])
+        else:
+            message = f"{doc_id}: is not in the docs folder, or is a draft. Check the path"
+            unknown.append(DocFailure(doc_id, Stage.DISCOVERED.value, "DocumentMissing", message))
+    gone = frozenset(plan.delete) & set(request.delete_ids) & set(entries)
+    return tuple(docs), tuple(sorted(gone)), tuple(unknown)
+
+
+def _delete(
+    doc_ids: tuple[DocId, ...], services: IngestionServices
+) -> Iterator[DocDeleted | DocFailure]:
+    try:
+        store = services.open_store()
+    except RagPipelineError as error:
+        for doc_id in doc_ids:
+            yield DocFailure(doc_id, Stage.POINTS.value, type(error).__name__, str(error))
+        return
+    try:
+        for outcome in delete_documents(doc_ids, store, services.artifacts, services.ledger):
+            yield outcome if isinstance(outcome, DocFailure) else DocDeleted(*outcome)
+    finally:
+        store.close()
+
+
+def _current_entries(environment: IngestionEnvironment) -> Mapping[DocId, LedgerEntry]:
+    collection_id = environment.catalog.current_id()
+    return environment.open_ledger(collection_id).entries() if collection_id else {}
+
+
+def _known_files(entries: Mapping[DocId, LedgerEntry]) -> dict[DocId, KnownFile]:
+    return {
+        doc_id: KnownFile(entry.size_bytes, entry.mtime_ns, entry.sha256)
+        for doc_id, entry in entries.items()
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,127 @@
+"""Stage outputs as bytes and back: JSON for documents and chunks, NumPy's own format for vectors;
+never pickle.
+
+Each output names the format version that wrote it; one of another version reads as missing and is
+made anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rag_pipeline.core.format_version import FORMAT_VERSION
+from rag_pipeline.core.ids import ChunkId, DocId
+from rag_pipeline.core.models import Chunk, ChunkVectors, ContentType, Document, Heading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def dump_record(record: dict[str, Any]) -> bytes:
+    """A JSON object with the format version beside its own fields."""
+    text = json.dumps(
+        {"format_version": FORMAT_VERSION, **record}, ensure_ascii=False, sort_keys=True, indent=1
+    )
+    return text.encode("utf-8", "surrogatepass")
+
+
+def load_record(data: bytes | None) -> dict[str, Any] | None:
+    """Read what `dump_record` wrote; None where it is missing, damaged or of another version."""
+    if data is None:
+        return None
+    try:
+        record = json.loads(data.decode("utf-8", "surrogatepass"))
+    except ValueError:
+        return None
+    if not isinstance(record, dict) or record.pop("format_version", None) != FORMAT_VERSION:
+        return None
+    return record
+
+
+def dump_chunks(sha256: str, document: Document, chunks: Sequence[Chunk]) -> bytes:
+    """A document, its chunks and the hash of the file they come from."""
+    return dump_record(
+        {
+            "sha256": sha256,
+            "document": dataclasses.asdict(document),
+            "chunks": [dataclasses.asdict(chunk) for chunk in chunks],
+        }
+    )
+
+
+def load_chunks(data: bytes | None) -> tuple[str, Document, tuple[Chunk, ...]] | None:
+    """Read what `dump_chunks` wrote; None where it cannot be."""
+    record = load_record(data)
+    if record is None:
+        return None
+    try:
+        chunks = tuple(_read_chunk(entry) for entry in record["chunks"])
+        return str(record["sha256"]), _read_document(record["document"]), chunks
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def dump_vectors(text_hashes: Sequence[str], vectors: Sequence[ChunkVectors]) -> bytes:
+    """Vectors of a document's chunks, in chunk order, with the hashes of the texts embedded."""
+    buffer = io.BytesIO()
+    windows = [entry.windows for entry in vectors]
+    np.savez(
+        buffer,
+        format_version=np.array(FORMAT_VERSION),
+        text_hashes=np.array(list(text_hashes), dtype="U64"),
+        dense=np.array([entry.dense for entry in vectors], dtype=np.float32),
+        windows=np.concatenate(windows) if windows else np.zeros((0, 0), dtype=np.float32),
+        window_counts=np.array([len(rows) for rows in windows], dtype=np.int64),
+    )
+    return buffer.getvalue()
+
+
+def load_vectors(data: bytes | None) -> dict[str, ChunkVectors] | None:
+    """Vectors by text hash as `dump_vectors` wrote them; None where they cannot be read."""
+    if data is None:
+        return None
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+            if int(stored["format_version"]) != FORMAT_VERSION:
+                return None
+            hashes, dense = stored["text_hashes"], stored["dense"]
+            ends = np.cumsum(stored["window_counts"])[:-1]
+            windows = np.split(stored["windows"], ends) if len(hashes) else []
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile):
+        return None
+    return {
+        str(text_hash): ChunkVectors(row, rows)
+        for text_hash, row, rows in zip(hashes, dense, windows, strict=True)
+    }
+
+
+def _read_document(record: dict[str, Any]) -> Document:
+    return Document(
+        **record
+        | {
+            "doc_path": DocId(record["doc_path"]),
+            "tags": tuple(record["tags"]),
+            "learning_objectives": tuple(record["learning_objectives"]),
+            "content_type": ContentType(record["content_type"]),
+            "headings": tuple(Heading(**heading) for heading in record["headings"]),
+        }
+    )
+
+
+def _read_chunk(record: dict[str, Any]) -> Chunk:
+    return Chunk(
+        **record
+        | {
+            "chunk_id": ChunkId(record["chunk_id"]),
+            "doc_path": DocId(record["doc_path"]),
+            "heading_breadcrumb": tuple(record["heading_breadcrumb"]),
+            "content_type": ContentType(record["content_type"]),
+            "tags": tuple(record["tags"]),
+        }
+    )

@@ -1,0 +1,128 @@
+"""Writing a document's points, and removing those of a document that is gone, in the order that
+loses nothing.
+
+The order is: upsert, payload updates, delete of stale points, ledger (decision 6). A crash between
+any two leaves the
+old or the new points in place, and the next run, which reads what is really there, converges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.ids import to_point_id
+from rag_pipeline.core.models import DocFailure, Point, Stage
+from rag_pipeline.core.ports import LedgerEntry, PointFilter
+from rag_pipeline.ingestion.indexing import (
+    IndexPlan,
+    build_payloads,
+    compute_data_version,
+    plan_index,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.models import Chunk, ChunkVectors, DiscoveredDoc, Document
+    from rag_pipeline.core.ports import ArtifactStore, Ledger, PointStore, SparseEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class RunStamp:
+    """What a run writes beside the points: its id, its settings, its time in ISO 8601 UTC."""
+
+    run_id: str
+    pipeline_fingerprint: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedDocument:
+    """A document ready to be written: its file, what is known of it, a vector for each chunk."""
+
+    doc: DiscoveredDoc
+    document: Document
+    chunks: tuple[Chunk, ...]
+    vectors: tuple[ChunkVectors, ...]
+
+
+def write_document(
+    embedded: EmbeddedDocument,
+    store: PointStore,
+    sparse: SparseEncoder,
+    ledger: Ledger,
+    stamp: RunStamp,
+) -> tuple[IndexPlan, str]:
+    """Make the store hold exactly these chunks of a document, then say so in the ledger.
+
+    Args:
+        embedded: All there is of the document.
+        store: Open for writing.
+        sparse: Asked for the terms of points that are written whole.
+        ledger: Of the store's collection.
+        stamp: Of the run.
+
+    Returns:
+        What was done, and the data version of what the store now holds.
+    """
+    doc, chunks = embedded.doc, embedded.chunks
+    existing = {
+        point.point_id: point.payload
+        for point in store.scroll(PointFilter(doc_paths=(doc.doc_id,)))
+    }
+    known_since = {
+        str(payload.get("content_hash")): str(payload.get("ingested_at"))
+        for payload in existing.values()
+    }
+    payloads = build_payloads(embedded.document, chunks, known_since, stamp.time)
+    plan = plan_index(payloads, existing)
+    vectors_by_id = dict(zip(payloads, embedded.vectors, strict=True))
+    texts = {to_point_id(chunk.chunk_id): chunk.embedding_text for chunk in chunks}
+    terms = sparse.encode_passages([texts[point_id] for point_id in plan.upserts])
+    points = [
+        Point(point_id, vectors_by_id[point_id], point_terms, payload)
+        for (point_id, payload), point_terms in zip(plan.upserts.items(), terms, strict=True)
+    ]
+    store.upsert(points)
+    store.set_payloads(plan.payload_updates)
+    store.delete(plan.deletes)
+    data_version = compute_data_version(payloads)
+    ledger.record(
+        LedgerEntry(
+            doc_id=doc.doc_id,
+            sha256=doc.sha256,
+            size_bytes=doc.size_bytes,
+            mtime_ns=doc.mtime_ns,
+            pipeline_fingerprint=stamp.pipeline_fingerprint,
+            collection_id=store.collection_id,
+            data_version=data_version,
+            chunk_count=len(chunks),
+            run_id=stamp.run_id,
+            indexed_at=stamp.time,
+        )
+    )
+    return plan, data_version
+
+
+def delete_documents(
+    doc_ids: Sequence[DocId], store: PointStore, artifacts: ArtifactStore, ledger: Ledger
+) -> Iterator[tuple[DocId, int] | DocFailure]:
+    """Remove documents: points first, ledger entry last, so that a crash between is seen and
+    mended.
+
+    Yields:
+        Each document with the number of points deleted, or its failure.
+    """
+    for doc_id in doc_ids:
+        try:
+            points = store.scroll(PointFilter(doc_paths=(doc_id,)))
+            store.delete([point.point_id for point in points])
+            artifacts.remove(doc_id)
+            ledger.forget(doc_id)
+        except (RagPipelineError, OSError) as error:
+            yield DocFailure(doc_id, Stage.POINTS.value, type(error).__name__, str(error))
+        else:
+            yield doc_id, len(points)

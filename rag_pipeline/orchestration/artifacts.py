@@ -1,0 +1,63 @@
+"""Where stage outputs rest: one file a stage and document, on a local folder or any store that
+UPath reaches.
+
+    <root>/<stage>/<hash of the document id>.json or .npz
+
+Ids are hashed for file names, since an id may hold any character; each JSON output names its
+document.
+"""
+
+import hashlib
+from pathlib import Path
+from uuid import uuid4
+
+from upath import UPath
+
+from rag_pipeline.core.ids import DocId
+from rag_pipeline.core.models import Stage
+
+_KEPT = (Stage.DISCOVERED, Stage.PARSED, Stage.CHUNKS, Stage.EMBEDDINGS)
+
+
+class UPathArtifactStore:
+    """An `ArtifactStore`.
+
+    Args:
+        root: Folder or URL such as `s3://bucket/prefix`; folders are made on first use.
+    """
+
+    def __init__(self, root: UPath) -> None:
+        """Keep the root; nothing is made or asked before the first call."""
+        self._root = root
+
+    def write(self, stage: Stage, doc_id: DocId, data: bytes) -> None:
+        """Write so that a reader sees the output before or the new one."""
+        path = self._path(stage, doc_id)
+        if not isinstance(path, Path):
+            path.write_bytes(data)  # an object store shows a file only when it is whole
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+    def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
+        """Read an output; None where there is none."""
+        try:
+            return self._path(stage, doc_id).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def remove(self, doc_id: DocId) -> None:
+        """Remove all outputs of a document."""
+        for stage in _KEPT:
+            self._path(stage, doc_id).unlink(missing_ok=True)
+
+    def _path(self, stage: Stage, doc_id: DocId) -> UPath:
+        digest = hashlib.sha256(doc_id.encode()).hexdigest()[:32]
+        suffix = "npz" if stage is Stage.EMBEDDINGS else "json"
+        return self._root / stage.value / f"{digest}.{suffix}"

@@ -1,0 +1,152 @@
+"""The five ingestion assets as one multi-asset: a run takes any set of documents, and each fails or
+lands alone.
+
+Belongs here: reading what a run was asked for and logging what it did. Does not belong here: doing
+it (ingestion.run).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import dagster as dg
+import pydantic
+
+from rag_pipeline.core.models import Chunk, DocFailure, Stage
+from rag_pipeline.ingestion.pipeline import StageResult
+from rag_pipeline.ingestion.report import IngestionReport
+from rag_pipeline.ingestion.run import DocDeleted, IngestionRequest, run_ingestion
+from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
+from rag_pipeline.orchestration.resources import IngestionResource
+
+_PREVIEW_CHUNKS = 20  # rows; the event log keeps every one of them for good
+_PREVIEW_CHARACTERS = 80
+
+_DESCRIPTIONS = {
+    Stage.DISCOVERED: "Markdown files that Docusaurus builds, each with the hash of its content.",
+    Stage.PARSED: "Documents as front matter, headings with their anchors, and typed blocks.",
+    Stage.CHUNKS: "Pieces of one section each, with the exact place in the book they are cited by.",
+    Stage.EMBEDDINGS: "Vectors of the chunks; a text embedded before is never embedded again.",
+    Stage.POINTS: "What the store holds: a document's chunks, searchable, and nothing else of it.",
+}
+
+
+class IngestConfig(dg.Config):
+    """What a run without partitions ingests; as it stands: whatever changed."""
+
+    doc_ids: list[str] | None = None
+    delete_ids: list[str] = pydantic.Field(default_factory=list)
+    rebuild: bool = False
+
+
+def _specs() -> list[dg.AssetSpec]:
+    stages = list(Stage)
+    return [
+        dg.AssetSpec(
+            stage.value,
+            deps=[stages[place - 1].value] if place else [],
+            partitions_def=DOC_PARTITIONS,
+            skippable=True,
+            group_name="ingestion",
+            description=_DESCRIPTIONS[stage],
+            kinds={"qdrant"} if stage is Stage.POINTS else {"python"},
+        )
+        for place, stage in enumerate(stages)
+    ]
+
+
+@dg.multi_asset(
+    specs=_specs(),
+    can_subset=True,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    name="ingestion",
+)
+def ingestion_assets(
+    context: dg.AssetExecutionContext, config: IngestConfig, ingestion: IngestionResource
+) -> Iterator[Any]:
+    """Take documents from file to point; see the descriptions of the five assets."""
+    report = IngestionReport()
+    request = _read_request(context, config)
+    for event in run_ingestion(request, ingestion.environment, context.run.run_id, report):
+        _log_event(context, event)
+    context.log.info("ingestion report: %s", report.to_json())
+    context.instance.add_run_tags(context.run.run_id, _report_tags(report))
+    if report.failures:
+        raise dg.Failure(
+            description=f"{report.docs_failed} document(s) failed; the others are indexed",
+            metadata={failure.doc_path: failure.message for failure in report.failures},
+            allow_retries=False,
+        )
+    yield from ()
+
+
+def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> IngestionRequest:
+    stages = frozenset(Stage(key.to_user_string()) for key in context.selected_asset_keys)
+    if context.has_partition_key or context.has_partition_key_range:
+        doc_ids = tuple(str(to_doc_id(key)) for key in context.partition_keys)
+        return IngestionRequest(doc_ids, stages=stages)
+    if config.doc_ids is None:
+        return IngestionRequest(stages=stages, rebuild=config.rebuild)
+    return IngestionRequest(tuple(config.doc_ids), tuple(config.delete_ids), stages)
+
+
+def _log_event(
+    context: dg.AssetExecutionContext, event: StageResult | DocFailure | DocDeleted
+) -> None:
+    if isinstance(event, DocFailure):
+        context.log.error("%s failed in %s: %s", event.doc_path, event.stage, event.message)
+        return
+    key = to_partition_key(event.doc_id)
+    if isinstance(event, DocDeleted):
+        context.log.info("%s removed with %d points", event.doc_id, event.point_count)
+        context.instance.delete_dynamic_partition(str(DOC_PARTITIONS.name), key)
+        return
+    if event.stage is Stage.DISCOVERED:
+        context.instance.add_dynamic_partitions(str(DOC_PARTITIONS.name), [key])
+    context.log_event(
+        dg.AssetMaterialization(
+            event.stage.value,
+            partition=key,
+            metadata=_metadata(event),
+            tags={"dagster/data_version": event.data_version},
+        )
+    )
+
+
+def _metadata(result: StageResult) -> Mapping[str, dg.MetadataValue[Any] | int | float | str]:
+    metadata: dict[str, dg.MetadataValue[Any] | int | float | str] = dict(result.counts)
+    if "url" in metadata:
+        metadata["url"] = dg.MetadataValue.path(str(metadata["url"]))
+    if result.stage is Stage.CHUNKS:
+        metadata["preview"] = dg.MetadataValue.md(preview_chunks(result.chunks))
+    return metadata
+
+
+def preview_chunks(chunks: tuple[Chunk, ...]) -> str:
+    """The first chunks of a document as a Markdown table: place, kind, size, section and how the
+    text begins.
+    """
+    rows = ["| # | type | tokens | section | text |", "|---|---|---|---|---|"]
+    for chunk in chunks[:_PREVIEW_CHUNKS]:
+        cells = (
+            str(chunk.chunk_index),
+            chunk.content_type.value,
+            str(chunk.token_count),
+            chunk.section_heading,
+            chunk.text[:_PREVIEW_CHARACTERS],
+        )
+        rows.append("| " + " | ".join(_escape_cell(cell) for cell in cells) + " |")
+    if len(chunks) > _PREVIEW_CHUNKS:
+        rows.append(f"\n{len(chunks) - _PREVIEW_CHUNKS} more chunks")
+    return "\n".join(rows)
+
+
+def _escape_cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _report_tags(report: IngestionReport) -> dict[str, str]:
+    return {
+        "docs_processed": str(report.docs_processed),
+        "docs_failed": str(report.docs_failed),
+        "texts_embedded": str(report.texts_embedded),
+    }

@@ -1,0 +1,24 @@
+"""Jobs and schedules over the assets."""
+
+from typing import Final
+
+import dagster as dg
+
+from rag_pipeline.core.models import Stage
+
+INGEST_JOB: Final = dg.define_asset_job(
+    "ingest",
+    selection=dg.AssetSelection.assets(*(stage.value for stage in Stage)),
+    description=(
+        "Index the documents named in the run config or the chosen partitions; without either, "
+        "whatever changed in the docs folder since it was last indexed."
+    ),
+)
+"""Started by the command line, the sensor, the schedule and the UI."""
+
+NIGHTLY_RECONCILIATION: Final = dg.ScheduleDefinition(
+    name="nightly_reconciliation",
+    job=INGEST_JOB,
+    cron_schedule="0 3 * * *",
+    description="Compare the whole docs folder with the index and mend the difference.",
+)

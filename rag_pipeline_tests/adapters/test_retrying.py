@@ -1,0 +1,78 @@
+"""When a call is tried again, and how long is waited."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from rag_pipeline.adapters.retrying import call_with_retries, read_retry_after
+from rag_pipeline.adapters.vendor_text import name_host, quote_vendor
+from rag_pipeline.core.errors import StoreError, StoreUnavailableError
+
+
+def fail_with(*errors: Exception | None) -> tuple[list[int], object]:
+    calls: list[int] = []
+
+    def action() -> str:
+        calls.append(1)
+        error = errors[len(calls) - 1]
+        if error:
+            raise error
+        return "done"
+
+    return calls, action
+
+
+def test_success_needs_no_wait() -> None:
+    waits: list[float] = []
+    assert call_with_retries(lambda: 5, longest_wait_s=9, sleep=waits.append) == (5, 0)
+    assert waits == []
+
+
+@pytest.mark.parametrize("error", [StoreError("for good"), KeyError("a bug")])
+def test_what_is_not_transient_is_not_tried_again(error: Exception) -> None:
+    calls, action = fail_with(error, None)
+    with pytest.raises(type(error)):
+        call_with_retries(action, longest_wait_s=9, sleep=pytest.fail)  # type: ignore[arg-type]  # never called
+    assert len(calls) == 1
+
+
+def test_waits_grow_and_stay_under_their_bound() -> None:
+    waits: list[float] = []
+    calls, action = fail_with(*[StoreUnavailableError("later")] * 3)
+    with pytest.raises(StoreUnavailableError):
+        call_with_retries(action, longest_wait_s=0.9, sleep=waits.append)  # type: ignore[arg-type]  # a callable
+    assert len(calls) == 3
+    assert 0.5 <= waits[0] <= 0.75
+    assert waits[1] == 0.9
+
+
+def test_retry_after_in_every_form() -> None:
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    assert read_retry_after("12") == 12
+    assert read_retry_after("0.5") == 0.5
+    assert read_retry_after(soon) == pytest.approx(30, abs=3)
+    assert read_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
+    assert read_retry_after("-5") == 0
+    for unusable in (None, "", "soon", "nan", "inf"):
+        assert read_retry_after(unusable) is None
+
+
+def test_vendor_texts_are_one_short_line_without_the_secret() -> None:
+    assert quote_vendor("a\n b  KEY", "KEY") == "a b ***"
+    assert len(quote_vendor("x" * 1000, "")) == 200
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://user:pass@host.example:6333/path?key=1", "host.example:6333"),
+        ("http://127.0.0.1/v1", "127.0.0.1"),
+        ("localhost:6333", "localhost:6333"),
+        ("http://host:port", "an address that cannot be read"),
+    ],
+)
+def test_a_host_is_named_without_what_may_be_secret(url: str, host: str) -> None:
+    assert name_host(url) == host
