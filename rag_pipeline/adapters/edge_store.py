@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from rag_pipeline.core.models import EmbeddingSpace, Payload, Point
+    from rag_pipeline.core.models import EmbeddingSpace, FloatVector, Payload, Point
 
 _SCROLL_PAGE = 1_000  # points per page; bounds memory of one answer
 
@@ -58,6 +58,26 @@ class EdgeStore:
         records = _call(self._shard.retrieve, list(point_ids), True, with_vectors)  # noqa: FBT003  # the engine takes it by place
         by_id = {record.id: _stored_point(record, with_vectors=with_vectors) for record in records}
         return [by_id[point_id] for point_id in point_ids if point_id in by_id]
+
+    def fetch_fields(
+        self, point_ids: Sequence[PointId], fields: Sequence[str]
+    ) -> dict[PointId, Payload]:
+        """Some fields of points' payloads."""
+        if not point_ids:
+            return {}
+        records = _call(self._shard.retrieve, list(point_ids), list(fields), False)  # noqa: FBT003  # the engine takes it by place
+        return {PointId(record.id): dict(record.payload or {}) for record in records}
+
+    def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
+        """Dense vectors alone."""
+        if not point_ids:
+            return {}
+        name = Channel.DENSE.value
+        records = _call(self._shard.retrieve, list(point_ids), False, [name])  # noqa: FBT003  # the engine takes it by place
+        return {
+            PointId(record.id): np.asarray(record.vector[name], dtype=np.float32)
+            for record in records
+        }
 
     def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
         """How many points match."""

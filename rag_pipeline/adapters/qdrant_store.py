@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
     from rag_pipeline.adapters.qdrant_connection import QdrantConnection
-    from rag_pipeline.core.models import EmbeddingSpace, Payload, Point
+    from rag_pipeline.core.models import EmbeddingSpace, FloatVector, Payload, Point
 
 _Entry = TypeVar("_Entry")
 
@@ -67,20 +67,32 @@ class QdrantStore:
         self, point_ids: Sequence[PointId], *, with_vectors: bool = False
     ) -> list[StoredPoint]:
         """Points by id, in the order asked for."""
-        by_id: dict[PointId, StoredPoint] = {}
-        for page in _pages(point_ids, _PAGE_WITH_VECTORS if with_vectors else _PAGE):
-            records = self._call(
-                methodcaller(
-                    "retrieve",
-                    self._collection_id,
-                    ids=[int(point_id) for point_id in page],
-                    with_payload=True,
-                    with_vectors=list(_DENSE_CHANNELS) if with_vectors else False,
-                )
-            )
-            for record in records:
-                by_id[PointId(record.id)] = _stored_point(record, with_vectors=with_vectors)
+        records = self._retrieve(
+            point_ids,
+            with_payload=True,
+            with_vectors=list(_DENSE_CHANNELS) if with_vectors else False,
+        )
+        by_id = {
+            PointId(record.id): _stored_point(record, with_vectors=with_vectors)
+            for record in records
+        }
         return [by_id[point_id] for point_id in point_ids if point_id in by_id]
+
+    def fetch_fields(
+        self, point_ids: Sequence[PointId], fields: Sequence[str]
+    ) -> dict[PointId, Payload]:
+        """Some fields of points' payloads."""
+        records = self._retrieve(point_ids, with_payload=list(fields), with_vectors=False)
+        return {PointId(record.id): dict(record.payload or {}) for record in records}
+
+    def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
+        """Dense vectors alone."""
+        name = Channel.DENSE.value
+        records = self._retrieve(point_ids, with_payload=False, with_vectors=[name])
+        return {
+            PointId(record.id): np.asarray(record.vector[name], dtype=np.float32)
+            for record in records
+        }
 
     def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
         """How many points match."""
@@ -175,6 +187,24 @@ class QdrantStore:
             methodcaller("query_batch_points", self._collection_id, requests=requests)
         )
         return [[(PointId(hit.id), float(hit.score)) for hit in hits.points] for hits in answers]
+
+    def _retrieve(
+        self,
+        point_ids: Sequence[PointId],
+        *,
+        with_payload: bool | list[str],
+        with_vectors: Any,  # noqa: ANN401  # a list of names or a truth value
+    ) -> Iterator[Any]:
+        for page in _pages(point_ids, _PAGE_WITH_VECTORS if with_vectors else _PAGE):
+            yield from self._call(
+                methodcaller(
+                    "retrieve",
+                    self._collection_id,
+                    ids=[int(point_id) for point_id in page],
+                    with_payload=with_payload,
+                    with_vectors=with_vectors,
+                )
+            )
 
     def _call(self, action: Callable[[QdrantClient], Any]) -> Any:  # noqa: ANN401  # the client's own
         return self._connection.call(action, self._collection_id)

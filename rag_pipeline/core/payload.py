@@ -108,6 +108,18 @@ def read_metadata(payload: Payload) -> ChunkMetadata:
     return ChunkMetadata(**values)  # type: ignore[arg-type]  # each field was checked against _FIELD_KINDS
 
 
+def read_text(payload: Payload) -> str:
+    """Read the passage itself.
+
+    Raises:
+        PayloadError: It is missing.
+    """
+    text = payload.get("text")
+    if not isinstance(text, str):
+        raise PayloadError(str(payload.get("chunk_id", "?")), "text", text)
+    return text
+
+
 _MISSING: Final = object()
 
 _FIELD_KINDS: Final = {

@@ -194,6 +194,16 @@ class VectorIndex(Protocol):
     ) -> list[StoredPoint]:
         """Points by id in the order asked for; ids that are not there are left out."""
 
+    def fetch_fields(
+        self, point_ids: Sequence[PointId], fields: Sequence[str]
+    ) -> dict[PointId, Payload]:
+        """Some fields of points' payloads, which many stores read faster than all; fields and
+        points that are not there are left out.
+        """
+
+    def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
+        """Dense vectors alone, of unit length; points that are not there are left out."""
+
     def count(self, where: PointFilter = PointFilter()) -> int:
         """How many points match, exactly."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.payload import read_metadata
+from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter
 from rag_pipeline.retrieval.ranking import STATISTICS_DEPTH, Candidate
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.models import FloatVector, SparseVector
-    from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.ports import StoredPoint, VectorIndex
+    from rag_pipeline.core.models import FloatVector, Payload, SparseVector
+    from rag_pipeline.core.ports import VectorIndex
 
 DEPTH: Final = STATISTICS_DEPTH
 """Candidates asked of each retriever."""
+
+_FIELDS: Final = ("doc_path", "anchor", "section_heading", "chunk_index", "content_hash")
+"""What ranking needs of a candidate's payload; the rest is read of hits alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,13 @@ class Pool:
     """
 
     candidates: tuple[Candidate, ...]
-    points: Mapping[PointId, StoredPoint]
     exhausted: bool
 
 
 def gather_candidates(index: VectorIndex, searches: Sequence[Search], depth: int) -> list[Pool]:
     """Find the `depth` best of each retriever and score all of them by every retriever.
 
-    All searches together cost three round trips: the best, the missing scores, the payloads.
+    All searches together cost three round trips: the best, the missing scores, where they stand.
 
     Raises:
         StoreUnavailableError: Not reached, not in time, or held by another process.
@@ -77,21 +78,16 @@ def gather_candidates(index: VectorIndex, searches: Sequence[Search], depth: int
             exhausted[at] = False
     unions = [sorted(set().union(*by_channel.values())) for by_channel in scores]
     _fill_missing(index, searches, unions, scores)
-    wanted = sorted(set().union(*unions))
-    points = {point.point_id: point for point in index.fetch(wanted)}
+    payloads = index.fetch_fields(sorted(set().union(*unions)), _FIELDS)
     return [
-        Pool(
-            tuple(_candidate(points[pid], by_channel) for pid in union if pid in points),
-            points,
-            done,
-        )
-        for union, by_channel, done in zip(unions, scores, exhausted, strict=True)
+        Pool(tuple(_candidate(pid, payloads[pid], found) for pid in union if pid in payloads), done)
+        for union, found, done in zip(unions, scores, exhausted, strict=True)
     ]
 
 
-def section_of(metadata: ChunkMetadata) -> str:
-    """Name of a chunk's section, unique over all documents."""
-    return f"{metadata.doc_path}#{metadata.anchor or metadata.section_heading}"
+def section_of(doc_path: str, anchor: str | None, heading: str) -> str:
+    """Name of a section, unique over all documents."""
+    return f"{doc_path}#{anchor or heading}"
 
 
 def _fill_missing(
@@ -129,17 +125,30 @@ def _channel_query(
     return ChannelQuery(channel, vector, limit, where)
 
 
-def _candidate(point: StoredPoint, scores: Mapping[Channel, Mapping[PointId, float]]) -> Candidate:
-    metadata = read_metadata(point.payload)
-    point_id = point.point_id
+def _candidate(
+    point_id: PointId, payload: Payload, scores: Mapping[Channel, Mapping[PointId, float]]
+) -> Candidate:
+    doc_path, heading, content_hash = (
+        _read_text(payload, name) for name in ("doc_path", "section_heading", "content_hash")
+    )
+    anchor, chunk_index = payload.get("anchor"), payload.get("chunk_index")
+    if not isinstance(chunk_index, int):
+        raise PayloadError(f"{point_id:016x}", "chunk_index", chunk_index)
     dense = scores[Channel.DENSE].get(point_id, 0.0)
     return Candidate(
         point_id=point_id,
-        doc_path=metadata.doc_path,
-        section=section_of(metadata),
-        chunk_index=metadata.chunk_index,
-        content_hash=metadata.content_hash,
+        doc_path=doc_path,
+        section=section_of(doc_path, str(anchor) if anchor else None, heading),
+        chunk_index=chunk_index,
+        content_hash=content_hash,
         dense=dense,
         windows=scores.get(Channel.WINDOWS, {}).get(point_id, dense),
         bm25=scores.get(Channel.BM25, {}).get(point_id, 0.0),
     )
+
+
+def _read_text(payload: Payload, name: str) -> str:
+    value = payload.get(name)
+    if not isinstance(value, str):
+        raise PayloadError(str(payload.get("doc_path", "?")), name, value)
+    return value

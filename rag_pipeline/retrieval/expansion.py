@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.payload import ChunkMetadata, read_metadata
+from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
 from rag_pipeline.core.ports import PointFilter
 from rag_pipeline.retrieval.candidates import section_of
 
@@ -25,7 +25,9 @@ def read_sections(index: VectorIndex, doc_paths: Sequence[str]) -> dict[str, lis
         return sections
     for point in index.scroll(PointFilter(doc_paths=tuple(sorted(set(doc_paths))))):
         metadata = read_metadata(point.payload)
-        sections.setdefault(section_of(metadata), []).append((metadata, str(point.payload["text"])))
+        sections.setdefault(_name_section(metadata), []).append(
+            (metadata, read_text(point.payload))
+        )
     for pieces in sections.values():
         pieces.sort(key=lambda piece: piece[0].chunk_index)
     return sections
@@ -42,7 +44,7 @@ def expand(
         sections: Of `read_sections`.
         budget_tokens: Bound on the sum of the chunks' own token counts; overlaps count twice.
     """
-    pieces = sections.get(section_of(hit), [])
+    pieces = sections.get(_name_section(hit), [])
     at = next((i for i, (piece, _) in enumerate(pieces) if piece.chunk_id == hit.chunk_id), None)
     if at is None:
         return text
@@ -77,3 +79,7 @@ def join_pieces(pieces: Sequence[Piece]) -> str:
 
 def _adjoin(pieces: Sequence[Piece], one: int, other: int) -> bool:
     return abs(pieces[one][0].chunk_index - pieces[other][0].chunk_index) == 1
+
+
+def _name_section(metadata: ChunkMetadata) -> str:
+    return section_of(metadata.doc_path, metadata.anchor, metadata.section_heading)

@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from rag_pipeline.core.errors import CollectionMissingError, EmbeddingDimensionError
 from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.payload import read_metadata
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.ports import Channel, ChannelQuery
 from rag_pipeline.retrieval.candidates import DEPTH, Pool, Search, gather_candidates
-from rag_pipeline.retrieval.citations import build_citation
 from rag_pipeline.retrieval.evidence import gather_evidence
-from rag_pipeline.retrieval.expansion import expand, read_sections
 from rag_pipeline.retrieval.filters import build_point_filter
-from rag_pipeline.retrieval.models import ChannelScores, Mode, Query, RetrievalResult, ScoredChunk
-from rag_pipeline.retrieval.ranking import FusionWeights, Ranked, fuse, scale_scores, select
+from rag_pipeline.retrieval.hits import (
+    Choice,
+    NearDuplicates,
+    build_hits,
+    rerank_hits,
+    widen_hits,
+)
+from rag_pipeline.retrieval.models import Mode, Query, RetrievalResult
+from rag_pipeline.retrieval.ranking import FusionWeights, fuse, select
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 
 if TYPE_CHECKING:
@@ -29,14 +36,15 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import FloatVector
     from rag_pipeline.core.ports import Embedder, Reranker, SparseEncoder, VectorIndex
-    from rag_pipeline.retrieval.ranking import Candidate
+    from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.store_session import StoreSession
 
 _PARALLEL_EMBEDDINGS: Final = 8  # as many requests as a service adapter has in flight
 _RERANK_FACTOR: Final = 4  # hits offered to a reranker for each one asked for
+_HEAD_FACTOR: Final = 3  # candidates whose vectors are read at once for each hit asked for
+_DEEPEN_FACTOR: Final = 4  # how much further the search goes where duplicates left too few hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +172,49 @@ class Retriever:
             )
             for query, vector in zip(queries, vectors, strict=True)
         ]
+        questions = [_clean(query.question) for query in queries]
         with self._session.use() as index:
             pools = gather_candidates(index, searches, DEPTH)
             if not any(pool.candidates for pool in pools) and index.count() == 0:
-                raise CollectionMissingError("in use", "the store")
-            questions = [_clean(query.question) for query in queries]
+                raise CollectionMissingError(index.collection_id, "the store in use")
+            choices = self._choose(index, queries, searches, pools)
+            wanted = {hit.candidate.point_id for choice in choices for hit in choice.chosen}
+            points = {point.point_id: point for point in index.fetch(sorted(wanted))}
             model = self._embedder.model.fingerprint
             evidence = gather_evidence(index, self._encoder, questions, model)
             return [
-                replace(self._finish(index, query, search, pool), evidence=known)
-                for query, search, pool, known in zip(
-                    queries, searches, pools, evidence, strict=True
+                RetrievalResult(
+                    chunks=self._present(index, query, build_hits(question, choice, points)),
+                    query=query,
+                    mode=Mode.NORMAL,
+                    total_candidates=choice.candidate_count,
+                    evidence=known,
+                )
+                for query, question, choice, known in zip(
+                    queries, questions, choices, evidence, strict=True
                 )
             ]
+
+    def probe(self) -> None:
+        """Check that the collection can be searched: model, dimension, and one point's payload.
+
+        Raises:
+            StoreError: The collection is missing, empty, of another model, or not reached.
+            EmbeddingDimensionError: Questions and points have vectors of different length.
+            PayloadError: The point does not keep the payload contract.
+        """
+        model = self._embedder.model
+        with self._session.use() as index:
+            if index.space.model.dim != model.dim:
+                found = f"{index.space.model.dim} dimensions in the store"
+                raise EmbeddingDimensionError(model.model, f"{model.dim} dimensions", found)
+            unit = np.zeros(model.dim, dtype=np.float32)
+            unit[0] = 1.0
+            found_ids = index.search_many([ChannelQuery(Channel.DENSE, unit, 1)])[0]
+            points = index.fetch([point_id for point_id, _ in found_ids])
+            if not points:
+                raise CollectionMissingError(index.collection_id, "the store in use")
+            read_metadata(points[0].payload)
 
     def close(self) -> None:
         """Let go of the store; a later query opens it again."""
@@ -195,26 +233,47 @@ class Retriever:
         """Close."""
         self.close()
 
-    def _finish(
-        self, index: VectorIndex, query: Query, search: Search, pool: Pool
-    ) -> RetrievalResult:
-        wanted = query.result_count * (_RERANK_FACTOR if self._reranker else 1)
-        depth = DEPTH
-        while True:
-            ranked = fuse(pool.candidates, self._options.weights)
-            near = _NearDuplicates(index, ranked, wanted, self._options.dedup_threshold)
-            chosen = select(ranked, wanted, near)
-            if len(chosen) == wanted or pool.exhausted:
-                break
-            depth *= 4
-            pool = gather_candidates(index, [search], depth)[0]
-        nearest = max((candidate.semantic for candidate in pool.candidates), default=0.0)
-        hits = _build_hits(query, pool, chosen, scale_scores(chosen, nearest))
-        if self._reranker is not None:
-            hits = _rerank(self._reranker, query.question, hits)[: query.result_count]
+    def _choose(
+        self,
+        index: VectorIndex,
+        queries: Sequence[Query],
+        searches: Sequence[Search],
+        pools: Sequence[Pool],
+    ) -> list[Choice]:
+        factor = _RERANK_FACTOR if self._reranker else 1
+        counts = [query.result_count * factor for query in queries]
+        rankings = [fuse(pool.candidates, self._options.weights) for pool in pools]
+        near = NearDuplicates(index, self._options.dedup_threshold)
+        near.load(
+            [
+                hit.candidate
+                for ranked, count in zip(rankings, counts, strict=True)
+                for hit in ranked[: count * _HEAD_FACTOR]
+            ]
+        )
+        choices = []
+        for search, first, first_ranked, count in zip(
+            searches, pools, rankings, counts, strict=True
+        ):
+            pool, ranked, depth = first, first_ranked, DEPTH
+            chosen = select(ranked, count, near.is_near)
+            while len(chosen) < count and not pool.exhausted:
+                depth *= _DEEPEN_FACTOR
+                pool = gather_candidates(index, [search], depth)[0]
+                ranked = fuse(pool.candidates, self._options.weights)
+                chosen = select(ranked, count, near.is_near)
+            nearest = max((candidate.semantic for candidate in pool.candidates), default=0.0)
+            choices.append(Choice(tuple(chosen), nearest, len(pool.candidates)))
+        return choices
+
+    def _present(
+        self, index: VectorIndex, query: Query, hits: list[ScoredChunk]
+    ) -> tuple[ScoredChunk, ...]:
+        if self._reranker is not None and hits:
+            hits = rerank_hits(self._reranker, query.question, hits)[: query.result_count]
         if query.expand_to_section_tokens is not None:
-            hits = _widen(index, hits, query.expand_to_section_tokens)
-        return RetrievalResult(tuple(hits), query, Mode.NORMAL, len(pool.candidates))
+            hits = widen_hits(index, hits, query.expand_to_section_tokens)
+        return tuple(hits)
 
     def _retrieve_selected(self, query: Query) -> RetrievalResult:
         return retrieve_selected(
@@ -223,71 +282,6 @@ class Retriever:
             self._options.site,
             self._selection_embedder,
         )
-
-
-class _NearDuplicates:
-    """Compares candidates by their dense vectors, read from the store in blocks when needed."""
-
-    def __init__(
-        self, index: VectorIndex, ranked: Sequence[Ranked], count: int, threshold: float
-    ) -> None:
-        self._index = index
-        self._order = [hit.candidate.point_id for hit in ranked]
-        self._place = {point_id: at for at, point_id in enumerate(self._order)}
-        self._block = 2 * count
-        self._threshold = threshold
-        self._vectors: dict[PointId, FloatVector] = {}
-
-    def __call__(self, one: Candidate, other: Candidate) -> bool:
-        left, right = self._vector(one), self._vector(other)
-        if left is None or right is None:  # deleted since it was found
-            return False
-        return float(left @ right) > self._threshold
-
-    def _vector(self, candidate: Candidate) -> FloatVector | None:
-        point_id = candidate.point_id
-        if point_id not in self._vectors:
-            at = self._place[point_id]
-            block = self._order[at : at + self._block]
-            for point in self._index.fetch(block, with_vectors=True):
-                if point.vectors is not None:
-                    self._vectors[point.point_id] = point.vectors.dense
-        return self._vectors.get(point_id)
-
-
-def _build_hits(
-    query: Query, pool: Pool, chosen: Sequence[Ranked], scores: Sequence[float]
-) -> list[ScoredChunk]:
-    terms = set(extract_terms(query.question))
-    hits = []
-    for ranked, score in zip(chosen, scores, strict=True):
-        candidate = ranked.candidate
-        payload = pool.points[candidate.point_id].payload
-        metadata, text = read_metadata(payload), str(payload["text"])
-        held = set(extract_terms(" ".join((*metadata.heading_breadcrumb, text))))
-        channels = ChannelScores(
-            dense=candidate.dense,
-            windows=candidate.windows,
-            bm25=candidate.bm25,
-            lexical=len(terms & held) / len(terms) if terms else 0.0,
-            fused=ranked.score,
-        )
-        citation = build_citation(metadata)
-        hits.append(ScoredChunk(metadata.chunk_id, text, score, metadata, citation, channels))
-    return hits
-
-
-def _rerank(reranker: Reranker, question: str, hits: Sequence[ScoredChunk]) -> list[ScoredChunk]:
-    scores = reranker.rerank(question, [hit.text for hit in hits])
-    order = sorted(range(len(hits)), key=lambda at: (-scores[at], at))
-    return [replace(hits[at], score=min(1.0, max(0.0, scores[at]))) for at in order]
-
-
-def _widen(index: VectorIndex, hits: Sequence[ScoredChunk], budget: int) -> list[ScoredChunk]:
-    sections = read_sections(index, [hit.metadata.doc_path for hit in hits])
-    return [
-        replace(hit, expanded_text=expand(hit.metadata, hit.text, sections, budget)) for hit in hits
-    ]
 
 
 def _clean(question: str) -> str:
