@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SUCCESS: Final = "Success@5"
 RECALL: Final = "recall@5"
 NDCG: Final = "nDCG@10"
+_MEASURES: Final = (SUCCESS, RECALL, "R@5", "P@5", "RR@10", NDCG)
 CONTEXT_BUDGETS_TOKENS: Final = (1000, 2000)
 _FLAG_BELOW: Final = 0.5  # recall@5; tasks.md T050
 
@@ -51,15 +52,17 @@ def score_rankings(rankings: Mapping[str, Ranking]) -> dict[str, dict[str, float
     ir = _load_ir_measures()
     chunk_hits = {query_id: _list_chunk_hits(one) for query_id, one in rankings.items()}
     unit_hits = {query_id: _list_unit_hits(one) for query_id, one in rankings.items()}
-    scores: dict[str, dict[str, float]] = {query_id: {} for query_id in rankings}
+    success = _score_success(rankings)
+    scores = {
+        query_id: dict.fromkeys(_MEASURES, 0.0) | {SUCCESS: value, RECALL: value}
+        for query_id, value in success.items()
+    }
     for measures, hits in (
         ((ir.P @ 5, ir.RR @ 10), chunk_hits),
         ((ir.R @ 5, ir.nDCG @ 10), unit_hits),
     ):
         for query_id, measure, value in _calculate(measures, rankings, hits):
             scores[query_id][measure] = value
-    for query_id, value in _score_success(rankings).items():
-        scores[query_id] |= {SUCCESS: value, RECALL: value}
     return scores
 
 

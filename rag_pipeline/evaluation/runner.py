@@ -81,7 +81,9 @@ def _ask(query: GoldenQuery, retriever: Retriever, grounder: Grounder | None) ->
     try:
         result = retriever.retrieve(Query(query.question, top_k=DEPTH))
         latency_ms = _since(started)
-        refused = grounder and not grounder(result, query.question).sufficient_context
+        refused = None
+        if grounder is not None:
+            refused = not grounder(result, query.question).sufficient_context
         retrieved = tuple(_describe(chunk) for chunk in result.chunks)
     except Exception as error:  # noqa: BLE001  # whatever fails is a miss with its message kept
         return QuestionRun(query.id, (), None, _since(started), _name_error(error))

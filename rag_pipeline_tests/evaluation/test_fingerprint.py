@@ -1,0 +1,59 @@
+"""The fingerprint moves with what can move a result, and with nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.models import EmbeddingModel
+from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.evaluation.fingerprint import build_fingerprint, find_commit
+from rag_pipeline_tests.evaluation.world import DOCUMENTS, GOLDEN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.evaluation.records import Fingerprint
+
+MODEL = EmbeddingModel("local", "minilm", 384, 256)
+
+
+def build(settings: Settings | None = None) -> Fingerprint:
+    return build_fingerprint(DOCUMENTS, GOLDEN, settings or load_settings(), MODEL)
+
+
+def test_order_of_documents_and_place_of_files_do_not_count(tmp_path: Path) -> None:
+    moved = load_settings(data_dir=tmp_path, docs_dir=tmp_path)
+    golden = replace(GOLDEN, path=tmp_path / "elsewhere.json")
+    assert build_fingerprint(DOCUMENTS[::-1], golden, moved, MODEL) == build()
+
+
+def test_a_setting_a_page_and_a_question_count() -> None:
+    assert build(load_settings(chunk_max_tokens=700)) != build()
+    edited = (replace(DOCUMENTS[0], source=DOCUMENTS[0].source + "x"), *DOCUMENTS[1:])
+    fingerprint = build_fingerprint(edited, GOLDEN, load_settings(), MODEL)
+    assert fingerprint.corpus_version != build().corpus_version
+    golden = replace(GOLDEN, queries=GOLDEN.queries[1:])
+    other = build_fingerprint(DOCUMENTS, golden, load_settings(), MODEL)
+    assert other.golden_version != build().golden_version
+
+
+def test_no_secret_and_no_folder_is_in_it(tmp_path: Path) -> None:
+    settings = load_settings(
+        openai_api_key="sk-secret", qdrant_api_key="qd-secret", data_dir=tmp_path
+    )
+    text = repr(build(settings))
+    assert "secret" not in text
+    assert str(tmp_path) not in text
+    assert "chunk_max_tokens" in text
+
+
+def test_a_commit_is_read_where_there_is_one(tmp_path: Path) -> None:
+    assert find_commit(tmp_path) is None
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    for arguments in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+        subprocess.run([*git, *arguments], cwd=tmp_path, check=True)
+    commit = find_commit(tmp_path)
+    assert commit is not None
+    assert len(commit) == 40

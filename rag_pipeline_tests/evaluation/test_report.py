@@ -1,0 +1,304 @@
+"""The report: what it measures, its files, its text and its page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.errors import EvaluationFileError
+from rag_pipeline.evaluation.baseline import load_baseline
+from rag_pipeline.evaluation.gates import GateBounds, check_gates
+from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
+from rag_pipeline.evaluation.plots import draw_history, draw_ranks, draw_scores, to_png
+from rag_pipeline.evaluation.report_files import (
+    dump_report,
+    load_history,
+    load_report,
+    write_report,
+)
+from rag_pipeline.evaluation.report_html import render_html
+from rag_pipeline.evaluation.report_text import render_markdown, render_text
+from rag_pipeline_tests.evaluation.world import (
+    DOCUMENTS,
+    GOLDEN,
+    KnowingRetriever,
+    LeakingRetriever,
+    RaisingRetriever,
+    RandomRetriever,
+    evaluate_world,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.evaluation.records import EvaluationReport, Summary
+    from rag_pipeline.retrieval import Query, RetrievalResult
+
+VOID_TAGS = {"meta", "br", "hr", "img", "input", "link"}
+HOSTILE = "<script>alert('x')</script><img src=http://evil.example/x> & \"quoted\""
+
+
+@pytest.fixture(scope="module")
+def report() -> EvaluationReport:
+    return evaluate_world(KnowingRetriever())
+
+
+class PageReader(HTMLParser):
+    """Checks that tags nest, and collects what a browser could fetch or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.add(tag)
+        if tag not in VOID_TAGS:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in {"src", "href", "srcset", "action", "data", "poster"}:
+                self.addresses.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Match an end tag."""
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element without content, as SVG has."""
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID_TAGS:
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        """Collect text."""
+        self.text += data
+
+
+def read_page(html: str) -> PageReader:
+    reader = PageReader()
+    reader.feed(html)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def assert_self_contained(html: str) -> PageReader:
+    reader = read_page(html)
+    assert not re.search(r"(?<![\w-])(?:https?:)?//[\w.-]+", re.sub(r"<p>.*?</p>", "", html))
+    assert "@import" not in html
+    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", html)
+    assert all(address.startswith("#") for address in reader.addresses)
+    assert reader.tags.isdisjoint({"script", "link", "iframe", "img", "object", "embed"})
+    assert len(reader.ids) == len(set(reader.ids))
+    return reader
+
+
+def test_every_question_is_reported_in_order_with_all_measures(report: EvaluationReport) -> None:
+    assert [one.query_id for one in report.questions] == [one.id for one in GOLDEN.queries]
+    ranked = ["Success@5", "recall@5", "R@5", "P@5", "RR@10", "nDCG@10"]
+    budgets = ["Success@1000tok", "Success@2000tok"]
+    for question in report.questions:
+        if question.answerable:
+            assert set(question.scores) == {"document", "section", "token"}
+            assert set(question.scores["section"]) == {*ranked, *budgets}
+            assert set(question.scores["token"]) == {"recall@5", "precision@5", "IoU@5"}
+        else:
+            assert question.scores == {}
+
+
+def test_groups_hold_their_questions(report: EvaluationReport) -> None:
+    def count(groups: dict[str, Summary]) -> dict[str, int]:
+        return {name: one["document"]["Success@5"].count for name, one in groups.items()}
+
+    assert count({"all": report.overall}) == {"all": 48}
+    assert count(report.halves) == {"report": 24, "tune": 24}
+    assert count(report.categories) == {"fact": 32, "how-to": 16}
+    assert set(report.modules) == {"module-1", "module-2", "module-3", "module-4"}
+
+
+def test_a_cross_module_question_counts_in_each_of_its_modules() -> None:
+    first, second = DOCUMENTS[0].document, DOCUMENTS[1].document
+    query = GoldenQuery(
+        "cross",
+        GOLDEN.queries[0].question,
+        (
+            ExpectedSection(first.doc_path, "Part 0 of page 0", "one"),
+            ExpectedSection(second.doc_path, "Part 0 of page 1", "two"),
+        ),
+        all_of=True,
+    )
+    report = evaluate_world(KnowingRetriever(), golden=replace(GOLDEN, queries=(query,)))
+    assert report.questions[0].modules == ("module-1", "module-2")
+    assert set(report.modules) == {"module-1", "module-2"}
+    assert report.questions[0].expected[0].section_rank == 1
+
+
+def test_refusals_and_selections_are_counted(report: EvaluationReport) -> None:
+    scores = report.refusal["all"]
+    assert scores.precision == 1.0
+    assert scores.recall is not None
+    assert scores.answered is not None
+    assert (scores.recall.mean, scores.recall.count) == (1.0, 12)
+    assert (scores.answered.mean, scores.answered.count) == (1.0, 48)
+    assert (report.selected_text.case_count, report.selected_text.leak_count) == (6, 0)
+    assert report.selected_text.judged_right is not None
+    assert report.selected_text.judged_right.mean == 1.0
+
+
+def test_one_failure_is_one_miss_with_its_error_kept() -> None:
+    class FailingOnce(KnowingRetriever):
+        def retrieve(self, query: Query) -> RetrievalResult:
+            if query.question == GOLDEN.queries[3].question:
+                raise TimeoutError("too slow")
+            return super().retrieve(query)
+
+    report = evaluate_world(FailingOnce())
+    failed = report.questions[3]
+    assert failed.error == "TimeoutError: too slow"
+    assert failed.flagged
+    assert set(failed.scores["document"].values()) == {0.0}
+    assert report.failure_count == 1
+    assert report.overall["document"]["Success@5"].mean == pytest.approx(47 / 48)
+
+
+def test_a_forbidden_term_in_the_context_is_a_leak() -> None:
+    golden = replace(
+        GOLDEN,
+        selected_text=(replace(GOLDEN.selected_text[0], must_not_contain=("RIGHT",)),),
+    )
+    report = evaluate_world(KnowingRetriever(), golden=golden)
+    assert report.selected_text.leak_count == int("right" in golden.selected_text[0].selected_text)
+
+
+def test_a_report_reads_back_as_it_was_written(tmp_path: Path, report: EvaluationReport) -> None:
+    files = write_report(report, tmp_path)
+    assert load_report(files.json_path) == report
+    assert files.json_path.read_bytes() == dump_report(report)
+    assert files.run_count == 1
+    later = replace(report, created_at="2999-01-01T00:00:00.000000+00:00")
+    assert write_report(later, tmp_path).run_count == 2
+    assert load_history(tmp_path) == (report, later)
+    assert load_report(files.json_path) == later
+
+
+def test_a_damaged_report_is_named_and_a_damaged_history_entry_is_passed_over(
+    tmp_path: Path, report: EvaluationReport
+) -> None:
+    files = write_report(report, tmp_path)
+    (tmp_path / "history" / "0.json").write_text("{")
+    assert load_history(tmp_path) == (report,)
+    files.json_path.write_text('{"report_version": 1}')
+    with pytest.raises(EvaluationFileError, match=r"report\.json"):
+        load_report(files.json_path)
+    with pytest.raises(EvaluationFileError, match="baseline"):
+        load_baseline(_write(tmp_path / "baseline.json", "[]"))
+    other = dump_report(replace(report, report_version=99))
+    with pytest.raises(EvaluationFileError, match="version 99"):
+        load_report(_write(tmp_path / "other.json", other.decode()))
+
+
+def _write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_the_page_is_self_contained_and_says_what_the_gates_say(report: EvaluationReport) -> None:
+    gates = check_gates(report, None, GateBounds())
+    reader = assert_self_contained(render_html(report, [report], gates))
+    assert all(gate.name in reader.text for gate in gates)
+    assert {"svg", "table", "details"} <= reader.tags
+    assert GOLDEN.queries[0].question in reader.text
+
+
+@pytest.mark.parametrize(
+    "retriever",
+    [RandomRetriever(), RaisingRetriever(), LeakingRetriever()],
+    ids=["random", "raising", "leaking"],
+)
+def test_the_page_of_a_bad_run_is_whole_and_flags_it(retriever: KnowingRetriever) -> None:
+    report = evaluate_world(retriever)
+    reader = assert_self_contained(render_html(report, []))
+    flagged = sum(one.flagged for one in report.questions)
+    assert reader.text.count("recall@5 below 0.5") >= flagged
+    if isinstance(retriever, RaisingRetriever):
+        assert "ConnectionError: no store for" in reader.text
+    if isinstance(retriever, LeakingRetriever):
+        assert "case-0" in reader.text
+
+
+def test_the_page_escapes_everything_that_comes_from_outside(report: EvaluationReport) -> None:
+    first = report.questions[0]
+    chunk = replace(
+        first.retrieved[0],
+        doc_path=HOSTILE,
+        section_heading=HOSTILE,
+        heading_breadcrumb=(HOSTILE,),
+        excerpt=HOSTILE,
+    )
+    place = replace(first.expected[0], doc_path=HOSTILE, section_heading=HOSTILE, group=HOSTILE)
+    question = replace(
+        first,
+        query_id=HOSTILE,
+        question=HOSTILE,
+        category=HOSTILE,
+        modules=(HOSTILE,),
+        expected=(place,),
+        retrieved=(chunk,),
+        error=HOSTILE,
+    )
+    run = replace(report.selected_text_runs[0], case_id=HOSTILE, leaks=(HOSTILE,))
+    hostile = replace(
+        report,
+        questions=(question,),
+        categories={HOSTILE: report.overall},
+        modules={HOSTILE: report.overall},
+        halves={HOSTILE: report.overall},
+        selected_text_runs=(run,),
+        fingerprint=replace(
+            report.fingerprint, model=HOSTILE, commit=HOSTILE, settings={HOSTILE: HOSTILE}
+        ),
+    )
+    gates = [replace(check_gates(report, None, GateBounds())[0], name=HOSTILE, sentence=HOSTILE)]
+    html = render_html(hostile, [hostile], gates)
+    reader = read_page(html)
+    assert reader.tags.isdisjoint({"script", "img"})
+    assert reader.text.count("<script>") >= 15
+    assert "data-label=" in html
+
+
+def test_runs_of_another_golden_set_are_not_plotted(report: EvaluationReport) -> None:
+    other = replace(report, fingerprint=replace(report.fingerprint, golden_version="other"))
+    assert render_html(report, [other, report]) == render_html(report, [report])
+
+
+def test_plots_draw_any_report(report: EvaluationReport) -> None:
+    empty = replace(report, overall={}, questions=())
+    for figure in (
+        draw_history([report] * 3),
+        draw_history([empty]),
+        draw_scores(empty),
+        draw_ranks(empty),
+    ):
+        assert to_png(figure).startswith(b"\x89PNG")
+
+
+def test_the_text_tells_both_halves_with_intervals(report: EvaluationReport) -> None:
+    text = render_text(report, check_gates(report, None, GateBounds()))
+    assert re.search(r"tune:\n  document Success@5 +1\.000 \[0\.\d+, 1\.000\] n=24", text)
+    assert re.search(r"report:\n  document Success@5 +1\.000 \[0\.\d+, 1\.000\] n=24", text)
+    assert "refusals (report): precision 1.000" in text
+    assert "pass success_at_5" in text
+    table = render_markdown(report).splitlines()
+    assert table[0] == "| level | measure | all | report | tune |"
+    assert len({line.count("|") for line in table}) == 1

@@ -1,0 +1,104 @@
+"""Intervals and paired tests: known values, properties, and the same result every time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pipeline.evaluation.significance import (
+    compare_pairs,
+    correct_p_values,
+    find_interval,
+    find_intervals,
+)
+
+VALUES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=40)
+
+
+@given(VALUES)
+def test_an_interval_holds_its_mean_and_stays_within_the_values(values: list[float]) -> None:
+    interval = find_interval(values)
+    assert interval is not None
+    assert interval.low <= interval.mean <= interval.high
+    assert interval.count == len(values)
+    if interval.mean not in {0.0, 1.0}:
+        assert min(values) - 1e-9 <= interval.low
+        assert interval.high <= max(values) + 1e-9
+
+
+def test_an_interval_is_the_same_every_time_and_narrows_with_more_questions() -> None:
+    few = find_interval([1.0] * 8 + [0.0] * 2)
+    many = find_interval([1.0] * 80 + [0.0] * 20)
+    assert few == find_interval([1.0] * 8 + [0.0] * 2)
+    assert few is not None
+    assert many is not None
+    assert many.high - many.low < few.high - few.low
+    assert (many.low, many.high) == pytest.approx((0.72, 0.88), abs=0.02)
+
+
+def test_all_right_is_not_certainty() -> None:
+    interval = find_interval([1.0] * 45)
+    assert interval is not None
+    assert (interval.mean, interval.high) == (1.0, 1.0)
+    assert interval.low == pytest.approx(0.921, abs=0.001)
+    none_right = find_interval([0.0] * 45)
+    assert none_right is not None
+    assert none_right.high == pytest.approx(0.079, abs=0.001)
+
+
+def test_columns_are_measured_apart() -> None:
+    table = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
+    assert find_intervals(table) == [find_interval(column) for column in table.T.tolist()]
+
+
+def test_no_value_has_no_interval() -> None:
+    assert find_interval([]) is None
+
+
+@pytest.mark.parametrize(
+    ("lost", "p_value"), [(1, 1.0), (4, 0.125), (5, 0.0625), (6, 0.03125), (10, 2 / 1024)]
+)
+def test_few_pairs_are_tested_exactly(lost: int, p_value: float) -> None:
+    test = compare_pairs([1.0] * 50, [0.0] * lost + [1.0] * (50 - lost))
+    assert test.p_value == pytest.approx(p_value)
+    assert test.difference == pytest.approx(-lost / 50)
+    assert (test.pair_count, test.changed_count) == (50, lost)
+
+
+def test_many_pairs_are_drawn_and_near_the_exact_value() -> None:
+    old = [0.0] * 12 + [1.0] * 6
+    new = [1.0] * 12 + [0.0] * 6
+    test = compare_pairs(old, new)
+    assert test.p_value == pytest.approx(0.2379, abs=0.015)  # two-sided sign test, 6 of 18
+    assert test == compare_pairs(old, new)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12))
+def test_a_test_is_symmetric_and_a_probability(pairs: list[tuple[float, float]]) -> None:
+    old, new = [one for one, _ in pairs], [other for _, other in pairs]
+    there, back = compare_pairs(old, new), compare_pairs(new, old)
+    assert 0 < there.p_value <= 1
+    assert there.p_value == pytest.approx(back.p_value)
+    assert there.difference == pytest.approx(-back.difference)
+
+
+def test_no_difference_is_no_evidence() -> None:
+    assert compare_pairs([], []).p_value == 1.0
+    assert compare_pairs([0.3, 0.4], [0.3, 0.4]).p_value == 1.0
+
+
+def test_chance_is_called_a_difference_in_about_one_of_twenty_cases() -> None:
+    rng = np.random.default_rng(3)
+    calls = [
+        compare_pairs(rng.random(12).tolist(), rng.random(12).tolist()).p_value < 0.05
+        for _ in range(300)
+    ]
+    assert 0.02 < np.mean(calls) < 0.09
+
+
+def test_holm_corrects_in_order_and_never_below_a_smaller_one() -> None:
+    assert correct_p_values([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert correct_p_values([0.6, 0.7]) == [1.0, 1.0]
+    assert correct_p_values([]) == []

@@ -1,0 +1,63 @@
+"""Sweeps: the grid, the comparison on the tune half, and a winner only where one is shown."""
+
+from __future__ import annotations
+
+from rag_pipeline.evaluation.records import EvaluationReport
+from rag_pipeline.evaluation.sweep import SweepCell, make_grid, render_sweep, run_sweep
+from rag_pipeline_tests.evaluation.world import (
+    KnowingRetriever,
+    RandomRetriever,
+    ReversedRetriever,
+    evaluate_world,
+)
+
+GOOD = evaluate_world(KnowingRetriever())
+RANDOM = evaluate_world(RandomRetriever())
+BAD = evaluate_world(ReversedRetriever())
+
+
+def test_a_grid_moves_one_setting_at_a_time_or_all_together() -> None:
+    axes = {"chunk_target_tokens": [300, 500], "chunk_overlap_tokens": [0, 50]}
+    assert [cell.name for cell in make_grid(axes)] == [
+        "chunk_target_tokens=300",
+        "chunk_target_tokens=500",
+        "chunk_overlap_tokens=0",
+        "chunk_overlap_tokens=50",
+    ]
+    crossed = make_grid(axes, crossed=True)
+    assert len(crossed) == len(set(crossed)) == 4
+    assert crossed[0].overrides == (("chunk_target_tokens", 300), ("chunk_overlap_tokens", 0))
+
+
+def sweep(present: EvaluationReport, *others: EvaluationReport) -> tuple[SweepCell | None, str]:
+    cells = [SweepCell((("cell", number),)) for number in range(len(others))]
+    reports = dict(zip([SweepCell(), *cells], [present, *others], strict=True))
+    seen: list[SweepCell] = []
+    result = run_sweep(cells, reports.__getitem__, seen.append)
+    assert seen == [SweepCell(), *cells]
+    return result.winner, render_sweep(result)
+
+
+def test_a_much_better_design_wins() -> None:
+    winner, table = sweep(BAD, RANDOM, GOOD)
+    assert winner == SweepCell((("cell", 1),))
+    assert "cell=1 is better than the present settings" in table
+
+
+def test_an_equal_or_worse_design_does_not_win() -> None:
+    winner, table = sweep(GOOD, GOOD, BAD)
+    assert winner is None
+    assert "No cell is better than the present settings beyond chance" in table
+    assert "present settings" in table.splitlines()[2]
+    assert "24 questions of the tune half" in table
+
+
+def test_the_report_half_decides_nothing() -> None:
+    mixed = tuple(
+        good if good.half == "report" else bad
+        for good, bad in zip(GOOD.questions, BAD.questions, strict=True)
+    )
+    lucky = EvaluationReport(
+        **{name: getattr(BAD, name) for name in EvaluationReport.__slots__} | {"questions": mixed}
+    )
+    assert sweep(BAD, lucky)[0] is None

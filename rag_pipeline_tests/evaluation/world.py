@@ -1,0 +1,219 @@
+"""A book of 16 pages with a golden set, and retrievers over it: one that knows, five bad ones."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.ids import DocId, hash_text
+from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
+from rag_pipeline.core.payload import build_payload, read_metadata
+from rag_pipeline.evaluation.golden_set import (
+    ExpectedSection,
+    GoldenQuery,
+    GoldenSet,
+    SelectedTextCase,
+)
+from rag_pipeline.evaluation.records import EvaluationReport, Fingerprint
+from rag_pipeline.evaluation.report import evaluate
+from rag_pipeline.ingestion.chunking import chunk_doc
+from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.retrieval import (
+    Citation,
+    Mode,
+    Query,
+    RetrievalResult,
+    ScoredChunk,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.core.models import ParsedDoc
+    from rag_pipeline.evaluation.runner import Grounder, Retriever
+
+PAGE_COUNT = 16
+SECTION_COUNT = 3
+FINGERPRINT = Fingerprint("corpus", "golden", 1, "model", {"chunk_max_tokens": "800"}, "abc")
+
+
+def parse_page(doc_path: str, source: str) -> ParsedDoc:
+    """Parse a page from its text."""
+    data = source.encode()
+    doc = DiscoveredDoc(DocId(doc_path), Path(doc_path), hash_text(source), len(data), 0)
+    return parse_doc(doc, SiteSettings(), data)
+
+
+def _write_page(number: int) -> str:
+    sections = "\n\n".join(
+        f"## Part {part} of page {number}\n\nText {number}-{part} about subject {number}. "
+        f"It says that value {number * 10 + part} is right.\n\n### Detail {number}-{part}\n\n"
+        f"A finer point {number}-{part} with a measure of {number + part} units."
+        for part in range(SECTION_COUNT)
+    )
+    return f"---\ntitle: Page {number}\n---\n\n# Page {number}\n\nLead {number}.\n\n{sections}\n"
+
+
+DOCUMENTS = tuple(
+    parse_page(f"module-{number % 4 + 1}/page-{number}.md", _write_page(number))
+    for number in range(PAGE_COUNT)
+)
+
+
+def score_chunk(parsed: ParsedDoc, index: int, score: float = 0.5) -> ScoredChunk:
+    """A chunk of a page as a retriever returns it."""
+    chunk = chunk_doc(parsed, ChunkLimits())[index]
+    metadata = read_metadata(build_payload(chunk, parsed.document, "2026-01-01T00:00:00Z"))
+    citation = Citation(chunk.title, chunk.section_heading, chunk.url, chunk.module, chunk.chapter)
+    return ScoredChunk(chunk.chunk_id, chunk.text, score, metadata, citation)
+
+
+CHUNKS = tuple(
+    score_chunk(parsed, index)
+    for parsed in DOCUMENTS
+    for index in range(len(chunk_doc(parsed, ChunkLimits())))
+)
+
+
+def _make_golden_set() -> GoldenSet:
+    asked = tuple(
+        GoldenQuery(
+            f"q{number}-{part}",
+            f"What is right on page {number}, part {part}?",
+            (
+                ExpectedSection(
+                    DOCUMENTS[number].document.doc_path, f"Part {part} of page {number}"
+                ),
+            ),
+            "fact" if part else "how-to",
+            half="tune" if (number + part) % 2 else "report",
+        )
+        for number in range(PAGE_COUNT)
+        for part in range(SECTION_COUNT)
+    )
+    unanswerable = tuple(
+        GoldenQuery(f"out-{number}", f"Who won match {number}?", (), "unanswerable")
+        for number in range(12)
+    )
+    cases = tuple(
+        SelectedTextCase(
+            f"case-{number}",
+            CHUNKS[number].text,
+            CHUNKS[number].metadata.doc_path,
+            CHUNKS[number].metadata.section_heading,
+            "What does this mean?",
+            "related",
+            (f"value {(number + 8) * 10}",),
+        )
+        for number in range(6)
+    )
+    return GoldenSet(Path("golden.json"), (*asked, *unanswerable), cases)
+
+
+GOLDEN = _make_golden_set()
+
+
+class KnowingRetriever:
+    """Returns the expected section first, then the other chunks; the selection for a selection."""
+
+    def retrieve(self, query: Query) -> RetrievalResult:
+        """Find passages."""
+        if query.mode == Mode.SELECTED_TEXT_ONLY:
+            chunks: tuple[ScoredChunk, ...] = self.select(query)
+        else:
+            chunks = tuple(self.rank(query)[: query.result_count])
+        return RetrievalResult(chunks, query, query.mode, len(CHUNKS))
+
+    def rank(self, query: Query) -> list[ScoredChunk]:
+        """All chunks, best first; a question that the book does not answer scores 0.1."""
+        golden = next(one for one in GOLDEN.queries if one.question == query.question)
+        wanted = {(one.doc_path, one.section_heading) for one in golden.expected}
+        places = [(chunk.metadata.doc_path, chunk.metadata.section_heading) for chunk in CHUNKS]
+        first = [chunk for chunk, at in zip(CHUNKS, places, strict=True) if at in wanted]
+        rest = [chunk for chunk, at in zip(CHUNKS, places, strict=True) if at not in wanted]
+        level = 0.9 if wanted else 0.1
+        return [replace(chunk, score=level) for chunk in (*first, *rest)]
+
+    def select(self, query: Query) -> tuple[ScoredChunk, ...]:
+        """The selection as the one passage."""
+        return (replace(CHUNKS[0], text=query.selected_text or "", score=1.0),)
+
+
+class RandomRetriever(KnowingRetriever):
+    """Chunks in an order that has nothing to do with the question."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(7)  # noqa: S311  # no secret
+
+    def rank(self, query: Query) -> list[ScoredChunk]:
+        """All chunks, shuffled."""
+        chunks = super().rank(query)
+        self._random.shuffle(chunks)
+        return chunks
+
+
+class ReversedRetriever(KnowingRetriever):
+    """The best chunk last."""
+
+    def rank(self, query: Query) -> list[ScoredChunk]:
+        """All chunks, worst first."""
+        return super().rank(query)[::-1]
+
+
+class ConstantRetriever(KnowingRetriever):
+    """The same page whatever is asked."""
+
+    def rank(self, query: Query) -> list[ScoredChunk]:
+        """Chunks of the first page."""
+        del query
+        return [chunk for chunk in CHUNKS if chunk.metadata.title == "Page 0"]
+
+
+class LeakingRetriever(KnowingRetriever):
+    """Adds a passage of the book to the selection."""
+
+    def select(self, query: Query) -> tuple[ScoredChunk, ...]:
+        """The selection and one more."""
+        return (*super().select(query), CHUNKS[-1])
+
+
+class RaisingRetriever(KnowingRetriever):
+    """Fails on every question."""
+
+    def retrieve(self, query: Query) -> RetrievalResult:
+        """Fail."""
+        raise ConnectionError(f"no store for {query.question}")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a grounding policy says."""
+
+    sufficient_context: bool
+    context: str = ""
+
+
+@dataclass
+class ThresholdGrounder:
+    """Takes a best score of 0.5 for sufficient."""
+
+    threshold: float = 0.5
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, result: RetrievalResult, question: str) -> Judgement:
+        """Judge by the best score."""
+        self.asked.append(question)
+        best = max((chunk.score for chunk in result.chunks), default=0.0)
+        return Judgement(best >= self.threshold, "\n".join(one.text for one in result.chunks))
+
+
+def evaluate_world(
+    retriever: Retriever,
+    grounder: Grounder | None = None,
+    golden: GoldenSet = GOLDEN,
+    documents: Sequence[ParsedDoc] = DOCUMENTS,
+) -> EvaluationReport:
+    """Evaluate a retriever on the book."""
+    return evaluate(golden, retriever, grounder or ThresholdGrounder(), documents, FINGERPRINT)
