@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter
-from rag_pipeline.retrieval.ranking import STATISTICS_DEPTH, Candidate
+from rag_pipeline.retrieval.ranking import STATISTICS_DEPTH, Candidate, Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,10 +57,13 @@ class Pool:
     exhausted: bool
 
 
-def gather_candidates(index: VectorIndex, searches: Sequence[Search], depth: int) -> list[Pool]:
+def gather_candidates(
+    index: VectorIndex, searches: Sequence[Search], depth: int, places: PlaceCache
+) -> list[Pool]:
     """Find the `depth` best of each retriever and score all of them by every retriever.
 
-    All searches together cost three round trips: the best, the missing scores, where they stand.
+    All searches together cost three round trips: the best, the missing scores, and where those
+    stand whose place is not known yet.
 
     Raises:
         StoreUnavailableError: Not reached, not in time, or held by another process.
@@ -78,11 +81,37 @@ def gather_candidates(index: VectorIndex, searches: Sequence[Search], depth: int
             exhausted[at] = False
     unions = [sorted(set().union(*by_channel.values())) for by_channel in scores]
     _fill_missing(index, searches, unions, scores)
-    payloads = index.fetch_fields(sorted(set().union(*unions)), _FIELDS)
+    known = places.look_up(index, sorted(set().union(*unions)))
     return [
-        Pool(tuple(_candidate(pid, payloads[pid], found) for pid in union if pid in payloads), done)
+        Pool(tuple(_candidate(known[pid], pid, found) for pid in union if pid in known), done)
         for union, found, done in zip(unions, scores, exhausted, strict=True)
     ]
+
+
+class PlaceCache:
+    """Where points stand, remembered while nobody else can change the collection.
+
+    Args:
+        lasting: Whether the collection cannot change while it is open, as the embedded one; then a
+            point is read once. Else every query reads anew.
+    """
+
+    def __init__(self, *, lasting: bool) -> None:
+        self._lasting = lasting
+        # One reference, replaced whole: threads see a collection with its own places or another.
+        self._read: tuple[VectorIndex | None, dict[PointId, Place]] = (None, {})
+
+    def look_up(self, index: VectorIndex, point_ids: Sequence[PointId]) -> dict[PointId, Place]:
+        """Places of points, and perhaps of others; ids that are not there are left out."""
+        of_index, remembered = self._read
+        known = remembered if self._lasting and index is of_index else {}
+        missing = [point_id for point_id in point_ids if point_id not in known]
+        if missing:
+            payloads = index.fetch_fields(missing, _FIELDS)
+            read = {pid: _read_place(pid, payload) for pid, payload in payloads.items()}
+            known = {**known, **read}
+            self._read = (index, known)
+        return known
 
 
 def section_of(doc_path: str, anchor: str | None, heading: str) -> str:
@@ -126,29 +155,33 @@ def _channel_query(
 
 
 def _candidate(
-    point_id: PointId, payload: Payload, scores: Mapping[Channel, Mapping[PointId, float]]
+    place: Place, point_id: PointId, scores: Mapping[Channel, Mapping[PointId, float]]
 ) -> Candidate:
+    dense = scores[Channel.DENSE].get(point_id, 0.0)
+    windows = scores.get(Channel.WINDOWS)
+    bm25 = scores.get(Channel.BM25)
+    return Candidate(
+        place,
+        dense,
+        windows.get(point_id, dense) if windows else dense,
+        bm25.get(point_id, 0.0) if bm25 else 0.0,
+    )
+
+
+def _read_place(point_id: PointId, payload: Payload) -> Place:
     doc_path, heading, content_hash = (
-        _read_text(payload, name) for name in ("doc_path", "section_heading", "content_hash")
+        _read_text(point_id, payload, name)
+        for name in ("doc_path", "section_heading", "content_hash")
     )
     anchor, chunk_index = payload.get("anchor"), payload.get("chunk_index")
     if not isinstance(chunk_index, int):
         raise PayloadError(f"{point_id:016x}", "chunk_index", chunk_index)
-    dense = scores[Channel.DENSE].get(point_id, 0.0)
-    return Candidate(
-        point_id=point_id,
-        doc_path=doc_path,
-        section=section_of(doc_path, str(anchor) if anchor else None, heading),
-        chunk_index=chunk_index,
-        content_hash=content_hash,
-        dense=dense,
-        windows=scores.get(Channel.WINDOWS, {}).get(point_id, dense),
-        bm25=scores.get(Channel.BM25, {}).get(point_id, 0.0),
-    )
+    section = section_of(doc_path, str(anchor) if anchor else None, heading)
+    return Place(point_id, doc_path, section, chunk_index, content_hash)
 
 
-def _read_text(payload: Payload, name: str) -> str:
+def _read_text(point_id: PointId, payload: Payload, name: str) -> str:
     value = payload.get(name)
     if not isinstance(value, str):
-        raise PayloadError(str(payload.get("doc_path", "?")), name, value)
+        raise PayloadError(f"{point_id:016x}", name, value)
     return value

@@ -51,16 +51,16 @@ class NearDuplicates:
 
     def load(self, candidates: Sequence[Candidate]) -> None:
         """Read vectors that are likely to be compared, in one round trip."""
-        wanted = sorted({candidate.point_id for candidate in candidates} - self._asked)
+        wanted = sorted({candidate.place.point_id for candidate in candidates} - self._asked)
         self._asked.update(wanted)
         self._vectors |= self._index.fetch_dense(wanted)
 
     def is_near(self, one: Candidate, other: Candidate) -> bool:
         """Whether two candidates say the same; never for one deleted since it was found."""
-        missing = [each for each in (one, other) if each.point_id not in self._asked]
+        missing = [each for each in (one, other) if each.place.point_id not in self._asked]
         if missing:
             self.load(missing)
-        left, right = self._vectors.get(one.point_id), self._vectors.get(other.point_id)
+        left, right = self._vectors.get(one.place.point_id), self._vectors.get(other.place.point_id)
         if left is None or right is None:
             return False
         return float(left @ right) > self._threshold
@@ -80,7 +80,7 @@ def build_hits(
         choice.chosen, scale_scores(choice.chosen, choice.nearest), strict=True
     ):
         candidate = ranked.candidate
-        point = points.get(candidate.point_id)
+        point = points.get(candidate.place.point_id)
         if point is None:
             continue
         metadata, text = read_metadata(point.payload), read_text(point.payload)

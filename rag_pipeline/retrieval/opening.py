@@ -5,7 +5,7 @@ They are imported when a retriever is opened, so that importing the library cost
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.models import EmbeddingSpace
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ports import Embedder, Reranker
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.retriever import Retriever
+    from rag_pipeline.retrieval.store_session import StoreSession
+
+_SERVER_RECHECK_S: Final = 1.0  # asking which collection is in use costs a server a round trip
 
 
 def open_retriever(
@@ -37,10 +40,9 @@ def open_retriever(
         MissingDependencyError: The package of the embedding provider is not installed.
     """
     from rag_pipeline.adapters.bm25_encoder import Bm25Encoder  # noqa: PLC0415  # see module
-    from rag_pipeline.adapters.connect import connect_catalog, connect_embedder  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.connect import connect_embedder  # noqa: PLC0415  # see module
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.store_session import StoreSession  # noqa: PLC0415  # see module
 
     chosen = settings or load_settings()
     embedder = connect_embedder(chosen)
@@ -48,7 +50,7 @@ def open_retriever(
     return Retriever(
         embedder,
         Bm25Encoder(),
-        StoreSession(connect_catalog(chosen), space, chosen.store_idle_s),
+        _make_session(chosen, space),
         options=RetrieverOptions(
             dedup_threshold=chosen.dedup_threshold,
             selected_text_threshold=chosen.selected_text_threshold,
@@ -56,4 +58,18 @@ def open_retriever(
         ),
         reranker=reranker,
         selection_embedder=selection_embedder,
+    )
+
+
+def _make_session(settings: Settings, space: EmbeddingSpace) -> StoreSession:
+    from rag_pipeline.adapters.connect import connect_catalog  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.store_session import StoreSession  # noqa: PLC0415  # see module
+
+    is_embedded = not settings.qdrant_url
+    return StoreSession(
+        connect_catalog(settings),
+        space,
+        settings.store_idle_s,
+        is_exclusive=is_embedded,
+        recheck_s=0.0 if is_embedded else _SERVER_RECHECK_S,
     )

@@ -21,14 +21,11 @@ STATISTICS_DEPTH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A point that some retriever found, with its exact score by every retriever.
+class Place:
+    """Where a point stands in the book, and what its text is.
 
     Attributes:
         section: Equal for all chunks of one section of one document.
-        dense: Cosine of question and whole chunk.
-        windows: Cosine of question and the best sentence window.
-        bm25: 0 for a point without any of the question's terms.
     """
 
     point_id: PointId
@@ -36,6 +33,19 @@ class Candidate:
     section: str
     chunk_index: int
     content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A point that some retriever found, with its exact score by every retriever.
+
+    Attributes:
+        dense: Cosine of question and whole chunk.
+        windows: Cosine of question and the best sentence window.
+        bm25: 0 for a point without any of the question's terms.
+    """
+
+    place: Place
     dense: float
     windows: float
     bm25: float
@@ -100,19 +110,19 @@ def fuse(candidates: Sequence[Candidate], weights: FusionWeights) -> list[Ranked
     then each document's mean over its candidates is added with its own weight. Ties go by document
     path and position, so that the order is the same on every run and store.
     """
-    semantic = Distribution.of(candidate.semantic for candidate in candidates)
+    cosines = [candidate.semantic for candidate in candidates]
+    semantic = Distribution.of(cosines)
     bm25 = Distribution.of(candidate.bm25 for candidate in candidates)
     own = [
-        weights.semantic * semantic.place(candidate.semantic)
-        + weights.bm25 * bm25.place(candidate.bm25)
-        for candidate in candidates
+        weights.semantic * semantic.place(cosine) + weights.bm25 * bm25.place(candidate.bm25)
+        for candidate, cosine in zip(candidates, cosines, strict=True)
     ]
     by_document: dict[str, list[float]] = defaultdict(list)
     for candidate, score in zip(candidates, own, strict=True):
-        by_document[candidate.doc_path].append(score)
+        by_document[candidate.place.doc_path].append(score)
     means = {path: math.fsum(scores) / len(scores) for path, scores in by_document.items()}
     ranked = [
-        Ranked(candidate, score + weights.document_mean * means[candidate.doc_path])
+        Ranked(candidate, score + weights.document_mean * means[candidate.place.doc_path])
         for candidate, score in zip(candidates, own, strict=True)
     ]
     return sorted(ranked, key=_rank_key)
@@ -138,11 +148,11 @@ def select(
         for hit in pool:
             if len(chosen) == count:
                 return
-            if hit.candidate.content_hash in hashes:
+            if hit.candidate.place.content_hash in hashes:
                 continue
             if any(is_near(hit.candidate, kept.candidate) for kept in chosen):
                 continue
-            hashes.add(hit.candidate.content_hash)
+            hashes.add(hit.candidate.place.content_hash)
             chosen.append(hit)
 
     first, others = _split_by_section(ranked)
@@ -169,8 +179,8 @@ def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
 
 
 def _rank_key(hit: Ranked) -> tuple[float, str, int, int]:
-    candidate = hit.candidate
-    return (-hit.score, candidate.doc_path, candidate.chunk_index, candidate.point_id)
+    place = hit.candidate.place
+    return (-hit.score, place.doc_path, place.chunk_index, place.point_id)
 
 
 def _split_by_section(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
@@ -179,6 +189,6 @@ def _split_by_section(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Rank
     others: list[Ranked] = []
     seen: set[str] = set()
     for hit in ranked:
-        (others if hit.candidate.section in seen else first).append(hit)
-        seen.add(hit.candidate.section)
+        (others if hit.candidate.place.section in seen else first).append(hit)
+        seen.add(hit.candidate.place.section)
     return first, others

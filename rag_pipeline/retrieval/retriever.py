@@ -17,7 +17,7 @@ from rag_pipeline.core.errors import CollectionMissingError, EmbeddingDimensionE
 from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.ports import Channel, ChannelQuery
-from rag_pipeline.retrieval.candidates import DEPTH, Pool, Search, gather_candidates
+from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, Pool, Search, gather_candidates
 from rag_pipeline.retrieval.evidence import gather_evidence
 from rag_pipeline.retrieval.filters import build_point_filter
 from rag_pipeline.retrieval.hits import (
@@ -91,6 +91,7 @@ class Retriever:
         self._encoder = encoder
         self._session = session
         self._options = options or RetrieverOptions()
+        self._places = PlaceCache(lasting=session.is_exclusive)
         self._reranker = reranker
         self._selection_embedder = selection_embedder
 
@@ -174,11 +175,11 @@ class Retriever:
         ]
         questions = [_clean(query.question) for query in queries]
         with self._session.use() as index:
-            pools = gather_candidates(index, searches, DEPTH)
+            pools = gather_candidates(index, searches, DEPTH, self._places)
             if not any(pool.candidates for pool in pools) and index.count() == 0:
                 raise CollectionMissingError(index.collection_id, "the store in use")
             choices = self._choose(index, queries, searches, pools)
-            wanted = {hit.candidate.point_id for choice in choices for hit in choice.chosen}
+            wanted = {hit.candidate.place.point_id for choice in choices for hit in choice.chosen}
             points = {point.point_id: point for point in index.fetch(sorted(wanted))}
             model = self._embedder.model.fingerprint
             evidence = gather_evidence(index, self._encoder, questions, model)
@@ -259,7 +260,7 @@ class Retriever:
             chosen = select(ranked, count, near.is_near)
             while len(chosen) < count and not pool.exhausted:
                 depth *= _DEEPEN_FACTOR
-                pool = gather_candidates(index, [search], depth)[0]
+                pool = gather_candidates(index, [search], depth, self._places)[0]
                 ranked = fuse(pool.candidates, self._options.weights)
                 chosen = select(ranked, count, near.is_near)
             nearest = max((candidate.semantic for candidate in pool.candidates), default=0.0)

@@ -24,7 +24,6 @@ class _Held:
     """An open collection and how many callers are in it."""
 
     store: PointStore
-    collection_id: str | None
     users: int = 0
     last_used: float = 0.0
 
@@ -36,12 +35,26 @@ class StoreSession:
         catalog: Knows which collection is in use.
         space: What the collection must have been built with.
         idle_s: How long an unused collection stays open; 0 closes it after every use.
+        is_exclusive: Whether nobody else can write the collection while it is open here.
+        recheck_s: How long it is taken for granted that the open collection is the one in use; 0
+            asks the catalog before each use.
     """
 
-    def __init__(self, catalog: CollectionCatalog, space: EmbeddingSpace, idle_s: float) -> None:
+    def __init__(
+        self,
+        catalog: CollectionCatalog,
+        space: EmbeddingSpace,
+        idle_s: float,
+        *,
+        is_exclusive: bool,
+        recheck_s: float = 0.0,
+    ) -> None:
+        self.is_exclusive = is_exclusive
         self._catalog = catalog
         self._space = space
         self._idle_s = idle_s
+        self._recheck_s = recheck_s
+        self._checked_at = -recheck_s
         self._changed = threading.Condition()
         self._held: _Held | None = None
         self._closer: threading.Thread | None = None
@@ -68,11 +81,13 @@ class StoreSession:
 
     def _enter(self) -> _Held:
         with self._changed:
-            collection_id = self._catalog.current_id()
-            if self._held is not None and self._held.collection_id != collection_id:
-                self._drop()
+            if self._held is None or time.monotonic() - self._checked_at >= self._recheck_s:
+                collection_id = self._catalog.current_id()
+                self._checked_at = time.monotonic()
+                if self._held is not None and self._held.store.collection_id != collection_id:
+                    self._drop()
             if self._held is None:
-                self._held = _Held(self._catalog.open_current(self._space), collection_id)
+                self._held = _Held(self._catalog.open_current(self._space))
             self._held.users += 1
             return self._held
 
