@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rag_pipeline.core.errors import RagPipelineError, RebuildIncompleteError
 from rag_pipeline.core.format_version import FORMAT_VERSION
@@ -51,6 +51,7 @@ class IngestionEnvironment:
     Attributes:
         open_ledger: The ledger of a collection by its id.
         lock: Holds off other ingestions for the time of a `with` block.
+        observe: Told each event of a run, and last its report or the error that ended it.
     """
 
     docs_dir: Path
@@ -64,6 +65,7 @@ class IngestionEnvironment:
     open_ledger: Callable[[str], Ledger]
     lock: Callable[[], AbstractContextManager[None]]
     price_per_token_usd: float = 0.0
+    observe: Callable[[RunEvent | IngestionReport | RagPipelineError], None] = lambda _: None
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -102,6 +104,9 @@ class DocDeleted:
     point_count: int
 
 
+RunEvent: TypeAlias = StageResult | DocFailure | DocDeleted
+
+
 def scan(
     environment: IngestionEnvironment,
 ) -> tuple[Discovery, IngestionPlan, Mapping[DocId, LedgerEntry]]:
@@ -133,7 +138,7 @@ def run_ingestion(
     environment: IngestionEnvironment,
     run_id: str,
     report: IngestionReport,
-) -> Iterator[StageResult | DocFailure | DocDeleted]:
+) -> Iterator[RunEvent]:
     """Ingest, and fill the report on the way.
 
     Raises:
@@ -144,8 +149,8 @@ def run_ingestion(
     """
     start = time.perf_counter()
     report.run_id = run_id
-    with environment.lock():
-        try:
+    try:
+        with environment.lock():
             for event in _run_locked(request, environment, run_id, report):
                 if isinstance(event, DocFailure):
                     report.add_failure(event)
@@ -154,9 +159,13 @@ def run_ingestion(
                 else:
                     report.docs_deleted += 1
                     report.chunks_deleted += event.point_count
+                environment.observe(event)
                 yield event
-        finally:
-            report.duration_s = time.perf_counter() - start
+    except RagPipelineError as error:
+        environment.observe(error)
+        raise
+    report.duration_s = time.perf_counter() - start
+    environment.observe(report)
 
 
 def _run_locked(
@@ -164,7 +173,7 @@ def _run_locked(
     environment: IngestionEnvironment,
     run_id: str,
     report: IngestionReport,
-) -> Iterator[StageResult | DocFailure | DocDeleted]:
+) -> Iterator[RunEvent]:
     discovery = discover_docs(environment.docs_dir, _known_files(_current_entries(environment)))
     current = environment.catalog.current_id()
     collection_id = _prepare_collection(request, environment)

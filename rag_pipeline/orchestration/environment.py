@@ -18,7 +18,8 @@ from rag_pipeline.adapters.connect import connect_catalog, connect_embedder
 from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
 from rag_pipeline.adapters.file_ledger import FileLedger
 from rag_pipeline.adapters.process_lock import hold_lock
-from rag_pipeline.core.ports import Ledger
+from rag_pipeline.core.models import ContentType, JsonValue
+from rag_pipeline.core.ports import Ledger, PointFilter
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.ingestion.run import IngestionEnvironment
 from rag_pipeline.orchestration.artifacts import UPathArtifactStore
@@ -49,3 +50,50 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
         lock=partial(hold_lock, state_dir / "ingest.lock", settings.ingest_lock_timeout_s),
         price_per_token_usd=settings.embedding_prices.get(embedder.model.model, 0.0) / 1e6,
     )
+
+
+def read_stats(environment: IngestionEnvironment) -> dict[str, JsonValue]:
+    """What the collection in use holds: counts by document and kind, its space, when it was last
+    written.
+
+    Raises:
+        CollectionMissingError: Nothing has been ingested yet.
+        StoreUnavailableError: The store is held by another process or not reached.
+    """
+    store = environment.catalog.open_current()
+    try:
+        count = store.count()
+        by_type: dict[str, JsonValue] = {
+            kind.value: store.count(PointFilter(content_types=(kind.value,)))
+            for kind in ContentType
+        }
+        space, collection_id = store.space, store.collection_id
+    finally:
+        store.close()
+    entries = environment.open_ledger(collection_id).entries()
+    model = space.model
+    return {
+        "collection_id": collection_id,
+        "point_count": count,
+        "doc_count": len(entries),
+        "failed_doc_count": len(environment.open_ledger(collection_id).failures()),
+        "content_types": by_type,
+        "provider": model.provider,
+        "model": model.model,
+        "dim": model.dim,
+        "format_version": space.format_version,
+        "last_indexed_at": max((entry.indexed_at for entry in entries.values()), default=None),
+    }
+
+
+def prune_embeddings(environment: IngestionEnvironment) -> int:
+    """Forget cached embeddings of texts that no indexed chunk has; returns how many were
+    forgotten.
+    """
+    store = environment.catalog.open_current()
+    try:
+        hashes = frozenset(str(point.payload.get("embedding_hash")) for point in store.scroll())
+        fingerprint = store.space.model.fingerprint
+    finally:
+        store.close()
+    return environment.cache.prune({fingerprint: hashes})

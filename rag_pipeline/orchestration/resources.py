@@ -1,35 +1,29 @@
-"""Resources: the shells in which assets, sensors and checks find what is wired in `definitions.py`.
+"""Resources: what assets, sensors and checks are given by `definitions.py`.
 
-Belongs here: ConfigurableResource classes. Does not belong here: what an adapter does.
+A plain object under `dg.ResourceParam`: settings are read from the environment in one place
+(core.settings), so there
+is nothing to configure in Dagster's own way.
 """
 
 from collections.abc import Callable
-from typing import Any
-
-import dagster as dg
-from pydantic import PrivateAttr
+from functools import cached_property
 
 from rag_pipeline.ingestion.run import IngestionEnvironment
 
 
-class IngestionResource(dg.ConfigurableResource):  # type: ignore[type-arg]  # generic in a value that is unused here
+class IngestionResource:
     """Gives an ingestion environment, built on first use and kept for the process.
 
     Args:
-        build: Makes the environment; called once, when a run or a sensor tick needs it.
+        build: Makes the environment; called once, when a run or a sensor tick needs it, so that
+            loading definitions reads no settings and opens nothing.
     """
 
-    _build: Callable[[], IngestionEnvironment] = PrivateAttr()
-    _environment: IngestionEnvironment | None = PrivateAttr(default=None)
-
-    def __init__(self, build: Callable[[], IngestionEnvironment], **fields: Any) -> None:  # noqa: ANN401  # passed on to pydantic as they are
-        """Keep the builder; loading definitions reads no settings and opens nothing."""
-        super().__init__(**fields)
+    def __init__(self, build: Callable[[], IngestionEnvironment]) -> None:
+        """Keep the builder."""
         self._build = build
 
-    @property
+    @cached_property
     def environment(self) -> IngestionEnvironment:
         """The environment of this process."""
-        if self._environment is None:
-            self._environment = self._build()
-        return self._environment
+        return self._build()

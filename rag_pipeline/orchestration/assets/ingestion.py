@@ -14,7 +14,7 @@ import pydantic
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
 from rag_pipeline.ingestion.pipeline import StageResult
 from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.ingestion.run import DocDeleted, IngestionRequest, run_ingestion
+from rag_pipeline.ingestion.run import DocDeleted, IngestionRequest, RunEvent, run_ingestion
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 
@@ -61,7 +61,9 @@ def _specs() -> list[dg.AssetSpec]:
     name="ingestion",
 )
 def ingestion_assets(
-    context: dg.AssetExecutionContext, config: IngestConfig, ingestion: IngestionResource
+    context: dg.AssetExecutionContext,
+    config: IngestConfig,
+    ingestion: dg.ResourceParam[IngestionResource],
 ) -> Iterator[Any]:
     """Take documents from file to point; see the descriptions of the five assets."""
     report = IngestionReport()
@@ -89,9 +91,7 @@ def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> In
     return IngestionRequest(tuple(config.doc_ids), tuple(config.delete_ids), stages)
 
 
-def _log_event(
-    context: dg.AssetExecutionContext, event: StageResult | DocFailure | DocDeleted
-) -> None:
+def _log_event(context: dg.AssetExecutionContext, event: RunEvent) -> None:
     if isinstance(event, DocFailure):
         context.log.error("%s failed in %s: %s", event.doc_path, event.stage, event.message)
         return

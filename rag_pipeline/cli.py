@@ -1,0 +1,347 @@
+"""The `rag-pipeline` command; with definitions.py the only place that wires parts together.
+
+Standard output holds the result alone, with `--json` one JSON document; everything else goes to
+standard error. Exit
+codes: 0 done, 1 the work fell short, 2 bad usage or configuration. Heavy parts are imported by the
+    command that needs
+them, so that a command that finds nothing to do takes well under a second.
+"""
+
+# ruff: noqa: PLC0415  # see above: each command imports its own parts
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
+from rag_pipeline.core.settings import load_settings
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.ingestion.run import IngestionEnvironment
+    from rag_pipeline.retrieval.models import Query
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Turn a Docusaurus book into cited answers.",
+)
+
+DocsDir = Annotated[
+    Path | None, typer.Option("--docs-dir", help="Folder of the Markdown files [DOCS_DIR].")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+TopK = Annotated[int, typer.Option("--top-k", "-k", help="Number of passages, 1 to 100.")]
+Modules = Annotated[list[str] | None, typer.Option("--module", help="Only this module.")]
+Chapters = Annotated[list[str] | None, typer.Option("--chapter", help="Only this chapter.")]
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", help="Only prose, code, table, lab, quiz or assessment."),
+]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only documents with this tag.")]
+
+
+def main() -> None:
+    """Run the command; an error is one line that names the culprit and the mend."""
+    try:
+        code = app(standalone_mode=False)
+    except RagPipelineError as error:
+        code = _fail(error.code, str(error), error.exit_code)
+    except typer.Exit as stop:
+        code = stop.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        code = _fail("INTERRUPTED", "stopped; the next ingest goes on from here", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        mend = "Check disk space and permissions"
+        code = _fail("SYSTEM_ERROR", f"{place}{error.strerror or error}. {mend}", 1)
+    except Exception as error:
+        usage = getattr(error, "format_message", None)  # click's usage errors, by any click
+        if usage is None:
+            raise
+        code = _fail("USAGE", f"{usage()} See `rag-pipeline --help`", 2)
+    sys.exit(code or 0)
+
+
+@app.command()
+def ingest(
+    docs_dir: DocsDir = None,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Build a new collection beside the old one, then switch."),
+    ] = False,
+    roll_back: Annotated[
+        bool, typer.Option("--roll-back", help="Put the collection before the last rebuild in use.")
+    ] = False,
+    prune_cache: Annotated[
+        bool, typer.Option("--prune-cache", help="Forget embeddings that no document uses.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Index what changed in the docs folder; what is unchanged costs nothing."""
+    from rag_pipeline.orchestration.environment import build_environment
+
+    settings = load_settings(docs_dir=docs_dir)
+    environment = build_environment(settings)
+    if roll_back:
+        collection_id = environment.catalog.roll_back()
+        _print({"collection_id": collection_id}, as_json, f"In use again: {collection_id}")
+        return
+    report = _ingest_changes(settings, environment, rebuild=rebuild)
+    if prune_cache:
+        from rag_pipeline.orchestration.environment import prune_embeddings
+
+        forgotten = prune_embeddings(environment)
+        report.warnings.append(f"{forgotten} unused embeddings forgotten")
+    _finish_ingest(report, settings, as_json)
+
+
+@app.command("ingest-doc")
+def ingest_doc(
+    doc_path: Annotated[str, typer.Argument(help="Path below the docs folder.")],
+    docs_dir: DocsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Index one document, changed or not; remove it if its file is gone."""
+    from rag_pipeline.core.ids import parse_doc_id
+    from rag_pipeline.ingestion.run import scan
+    from rag_pipeline.orchestration.environment import build_environment
+
+    settings = load_settings(docs_dir=docs_dir)
+    environment = build_environment(settings)
+    doc_id = parse_doc_id(doc_path.removeprefix("./"))
+    _, plan, _ = scan(environment)
+    gone = doc_id in plan.delete
+    report = _launch(settings, environment, [] if gone else [doc_id], [doc_id] if gone else [], 1)
+    _finish_ingest(report, settings, as_json)
+
+
+@app.command()
+def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
+    """Parse and chunk the docs folder, embedding nothing."""
+    from rag_pipeline.ingestion.export import chunk_folder
+
+    settings = load_settings(docs_dir=docs_dir)
+    record = chunk_folder(settings.docs_dir, settings.site, settings.chunk_limits)
+    documents, found, failures = (
+        _as_list(record[key]) for key in ("documents", "chunks", "failures")
+    )
+    lines = [
+        f"{chunk['doc_path']}:{chunk['start_line']}-{chunk['end_line']}  {chunk['token_count']:>4} "
+        f"tokens  {chunk['content_type']:<10}  {chunk['section_heading']}"
+        for chunk in found
+    ]
+    lines += [f"FAILED {failure['message']}" for failure in failures]
+    lines.append(f"{len(documents)} documents, {len(found)} chunks, {len(failures)} failures")
+    _print(record, as_json, "\n".join(lines))
+    if failures:
+        raise typer.Exit(1)
+
+
+@app.command()
+def search(
+    question: Annotated[str, typer.Argument(help="What to look for.")],
+    top_k: TopK = 5,
+    module: Modules = None,
+    chapter: Chapters = None,
+    content_type: Types = None,
+    tag: Tags = None,
+    docs_dir: DocsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rank the book's passages for a question, with their places; no answer."""
+    from rag_pipeline.retrieval import Query, QueryFilters, open_retriever
+    from rag_pipeline.terminal import show_hits
+
+    query = Query(question, filters=QueryFilters(module, chapter, content_type, tag, top_k))
+    with open_retriever(load_settings(docs_dir=docs_dir)) as retriever:
+        result = retriever.retrieve(query)
+    record = {
+        "question": question,
+        "mode": result.mode.value,
+        "total_candidates": result.total_candidates,
+        "chunks": [dataclasses.asdict(chunk) for chunk in result.chunks],
+    }
+    _print(record, as_json, show_hits(result))
+
+
+@app.command()
+def query(
+    question: Annotated[str, typer.Argument(help="What to ask the book.")],
+    top_k: TopK = 5,
+    module: Modules = None,
+    chapter: Chapters = None,
+    content_type: Types = None,
+    tag: Tags = None,
+    selected_text: Annotated[
+        str | None, typer.Option("--selected-text", help="Answer from this text alone.")
+    ] = None,
+    source_doc: Annotated[
+        str | None, typer.Option("--source-doc", help="Document the text was selected in.")
+    ] = None,
+    source_section: Annotated[
+        str | None, typer.Option("--source-section", help="Heading the text stands under.")
+    ] = None,
+    docs_dir: DocsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question from the book alone, with links to the exact sections."""
+    from rag_pipeline.retrieval import Mode, Query, QueryFilters
+
+    asked = Query(
+        question,
+        mode=Mode.NORMAL if selected_text is None else Mode.SELECTED_TEXT_ONLY,
+        selected_text=selected_text,
+        source_doc_path=source_doc,
+        source_section=source_section,
+        filters=QueryFilters(module, chapter, content_type, tag, top_k),
+    )
+    _answer(asked, load_settings(docs_dir=docs_dir), as_json)
+
+
+@app.command()
+def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
+    """Show what the collection in use holds and how it was built."""
+    from rag_pipeline.orchestration.environment import build_environment, read_stats
+    from rag_pipeline.terminal import show_fields
+
+    record = read_stats(build_environment(load_settings(docs_dir=docs_dir)))
+    _print(record, as_json, show_fields(list(record.items())))
+
+
+def _ingest_changes(
+    settings: Settings, environment: IngestionEnvironment, *, rebuild: bool
+) -> IngestionReport:
+    """Find out what changed; where nothing has, neither Dagster nor a model is loaded."""
+    from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.ingestion.run import refresh_ledger, scan
+
+    discovery, plan, entries = scan(environment)
+    if not plan.is_empty or rebuild:
+        count = len(discovery.docs) if rebuild else len(plan.process)
+        return _launch(settings, environment, None, [], count, rebuild=rebuild)
+    collection_id = environment.catalog.current_id() or ""
+    refresh_ledger(environment.open_ledger(collection_id), plan, entries)
+    report = IngestionReport(
+        collection_id=collection_id,
+        docs_discovered=len(discovery.docs) + len(discovery.failures),
+        docs_unchanged=len(plan.unchanged),
+        chunks_unchanged=sum(entries[doc.doc_id].chunk_count for doc in plan.unchanged),
+    )
+    for failure in discovery.failures:
+        report.add_failure(failure)
+    return report
+
+
+def _launch(
+    settings: Settings,
+    environment: IngestionEnvironment,
+    doc_ids: list[str] | None,
+    delete_ids: list[str],
+    count: int,
+    *,
+    rebuild: bool = False,
+) -> IngestionReport:
+    from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.orchestration.instance import prepare_dagster_home
+    from rag_pipeline.terminal import IngestionProgress
+
+    try:
+        import dagster  # noqa: F401  # told apart from an error inside the modules below
+    except ImportError as error:
+        from rag_pipeline.core.errors import MissingDependencyError
+
+        raise MissingDependencyError("dagster", "pipeline") from error
+    prepare_dagster_home(settings)
+    from rag_pipeline.definitions import build_defs
+    from rag_pipeline.orchestration.launch import run_ingest_job
+    from rag_pipeline.orchestration.resources import IngestionResource
+
+    outcome: list[object] = []
+    with IngestionProgress(count) as progress:
+
+        def observe(event: object) -> None:
+            progress.observe(event)
+            if isinstance(event, (IngestionReport, RagPipelineError)):
+                outcome.append(event)
+
+        watched = dataclasses.replace(environment, observe=observe)
+        definitions = build_defs({"ingestion": IngestionResource(build=lambda: watched)})
+        run_ingest_job(definitions, doc_ids, delete_ids, rebuild=rebuild)
+    last = outcome[-1] if outcome else None
+    if isinstance(last, RagPipelineError):
+        raise last
+    if not isinstance(last, IngestionReport):
+        home = os.environ["DAGSTER_HOME"]
+        problem = "the Dagster run ended before ingestion began"
+        raise ConfigurationError("DAGSTER_HOME", problem, f"See the runs in {home} with `make dev`")
+    return last
+
+
+def _finish_ingest(report: IngestionReport, settings: Settings, as_json: bool) -> None:
+    from rag_pipeline.terminal import show_ingestion
+
+    _print(report.to_json(), as_json, show_ingestion(report, str(settings.docs_dir)))
+    if report.docs_failed:
+        raise typer.Exit(1)
+
+
+def _answer(asked: Query, settings: Settings, as_json: bool) -> None:
+    from rag_pipeline.answering import stream_answer
+    from rag_pipeline.terminal import show_answer_sources
+
+    with stream_answer(asked, settings=settings) as stream:
+        if not as_json:
+            for piece in stream:
+                sys.stdout.write(piece)
+                sys.stdout.flush()
+        answer = stream.answer
+        chunks = stream.result.chunks
+    record = {
+        "question": answer.question,
+        "mode": answer.grounding.mode.value,
+        "kind": answer.kind.value,
+        "answer": answer.text,
+        "sufficient_context": answer.grounding.sufficient_context,
+        "reason": answer.grounding.reason.value,
+        "model": answer.model,
+        "sentences": [dataclasses.asdict(sentence) for sentence in answer.sentences],
+        "citations": [dataclasses.asdict(citation) for citation in answer.citations],
+        "chunks": [dataclasses.asdict(chunk) for chunk in chunks],
+        "notices": list(answer.notices),
+    }
+    _print(record, as_json, show_answer_sources(answer))
+
+
+def _print(record: object, as_json: bool, text: str) -> None:
+    if as_json:
+        text = json.dumps(record, ensure_ascii=False, indent=1, default=str)
+    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    sys.stdout.flush()
+
+
+def _as_list(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401  # JSON
+    return list(value)
+
+
+def _fail(code: str, message: str, exit_code: int) -> int:
+    if "--json" in sys.argv:
+        _print({"error": {"code": code, "message": message}}, as_json=True, text="")
+    sys.stderr.write(f"rag-pipeline: {message}\n")
+    return exit_code
+
+
+if __name__ == "__main__":
+    main()
