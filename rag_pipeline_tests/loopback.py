@@ -7,6 +7,7 @@ Real clients talk to it over real sockets. `Reply` says what it answers; a plan 
 from __future__ import annotations
 
 import json
+import select
 import socket
 import struct
 from contextlib import contextmanager
@@ -35,14 +36,15 @@ class Reply:
     """One answer.
 
     Attributes:
-        fault: `hang` never answers, `reset` breaks the connection; None sends the rest.
+        fault: `hang` never answers, `reset` breaks the connection; `stall` sends the body as if
+            more were to come and goes silent, `cut` then breaks off; None sends the rest.
         body: Bytes as they are, anything else as JSON.
     """
 
     status: int = 200
     body: Any = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
-    fault: Literal["hang", "reset"] | None = None
+    fault: Literal["hang", "reset", "stall", "cut"] | None = None
 
 
 HANG = Reply(fault="hang")
@@ -56,6 +58,7 @@ class LoopbackServer:
     def __init__(self, plan: Sequence[Reply] | Callable[[Received], Reply]) -> None:
         self.received: list[Received] = []
         self.most_in_flight = 0
+        self.hung_up = Event()  # set once a client leaves a stalled answer
         self._plan = plan
         self._in_flight = 0
         self._lock = Lock()
@@ -89,7 +92,13 @@ class LoopbackServer:
             self._in_flight += change
             self.most_in_flight = max(self.most_in_flight, self._in_flight)
 
-    def _make_handler(self) -> type[BaseHTTPRequestHandler]:
+    def _wait_for_hang_up(self, connection: socket.socket) -> None:
+        while not self._closing.is_set():
+            if select.select([connection], [], [], 0.02)[0]:
+                self.hung_up.set()
+                return
+
+    def _make_handler(self) -> type[BaseHTTPRequestHandler]:  # noqa: C901  # a class around its server
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -110,7 +119,7 @@ class LoopbackServer:
                 reply = server._reply_to(Received(self.command, self.path, headers, body, port))
                 if reply.fault == "hang":
                     server._closing.wait()
-                if reply.fault is not None:
+                if reply.fault in {"hang", "reset"}:
                     self._break_off()
                     return
                 data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body)
@@ -118,9 +127,14 @@ class LoopbackServer:
                 self.send_response(reply.status)
                 for name, value in {"Content-Type": "application/json", **reply.headers}.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(data)))
+                unfinished = reply.fault is not None
+                self.send_header("Content-Length", str(len(data) + 1_000 * unfinished))
                 self.end_headers()
                 self.wfile.write(data)
+                if reply.fault == "stall":
+                    server._wait_for_hang_up(self.connection)
+                if unfinished:
+                    self._break_off()
 
             def _break_off(self) -> None:
                 # No linger: the other side sees a reset instead of an orderly end.

@@ -1,0 +1,174 @@
+"""The real client against a loopback server that streams, and that fails in every way we name."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from rag_pipeline.adapters.chat_model import DEFAULT_MODEL, OpenAIChatModel
+from rag_pipeline.adapters.connect import connect_chat_model
+from rag_pipeline.core.errors import (
+    AnswerError,
+    AnswerServiceError,
+    AnswerTimeoutError,
+    ConfigurationError,
+    RagPipelineError,
+)
+from rag_pipeline.core.ports import ChatMessage
+from rag_pipeline.core.settings import Settings
+from rag_pipeline_tests.loopback import HANG, RESET, LoopbackServer, Reply, find_closed_port, serve
+
+KEY = "sk-test-0123456789abcdef"
+MESSAGES = [ChatMessage("system", "Be short."), ChatMessage("user", "Why?")]
+
+
+def stream_reply(*pieces: str, finish: str | None = "stop", fault: str | None = None) -> Reply:
+    """An answer in server-sent events, as chat services stream it."""
+    choices = [{"index": 0, "delta": {"content": piece}, "finish_reason": None} for piece in pieces]
+    if finish:
+        choices.append({"index": 0, "delta": {}, "finish_reason": finish})
+    events = [
+        {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [c]}
+        for c in choices
+    ]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    end = "" if fault or finish is None else "data: [DONE]\n\n"
+    headers = {"Content-Type": "text/event-stream"}
+    return Reply(body=(body + end).encode(), headers=headers, fault=fault)  # type: ignore[arg-type]  # one of the names
+
+
+def make_model(server: LoopbackServer | str, timeout_s: float = 5.0) -> OpenAIChatModel:
+    url = server if isinstance(server, str) else server.url
+    return OpenAIChatModel(
+        model="m",
+        api_key=KEY,
+        base_url=f"{url}/v1",
+        timeout_s=timeout_s,
+        max_tokens=100,
+        sleep=lambda _: None,
+    )
+
+
+def read(model: OpenAIChatModel) -> tuple[str, bool]:
+    stream, pieces = model.stream(MESSAGES), []
+    while True:
+        try:
+            pieces.append(next(stream))
+        except StopIteration as end:
+            return "".join(pieces), end.value
+
+
+def test_pieces_come_in_order_and_the_request_names_model_limit_and_messages() -> None:
+    with serve([stream_reply("Because ", "it ", "does.")]) as server:
+        assert read(make_model(server)) == ("Because it does.", True)
+    request = server.received[0]
+    assert request.path == "/v1/chat/completions"
+    assert request.body["model"] == "m"
+    assert request.body["stream"] is True
+    assert request.body["max_tokens"] == 100
+    assert request.body["messages"][1] == {"role": "user", "content": "Why?"}
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_an_answer_cut_at_the_token_limit_says_so() -> None:
+    with serve([stream_reply("Becau", finish="length")]) as server:
+        assert read(make_model(server)) == ("Becau", False)
+
+
+def test_nothing_is_sent_before_the_first_piece_is_asked_for() -> None:
+    with serve([stream_reply("x")]) as server:
+        make_model(server).stream(MESSAGES).close()
+        assert server.received == []
+
+
+@pytest.mark.parametrize(
+    "first", [Reply(429, headers={"Retry-After": "0"}), Reply(500), Reply(503), RESET]
+)
+def test_a_passing_failure_before_the_first_piece_is_tried_again(first: Reply) -> None:
+    with serve([first, stream_reply("Fine.")]) as server:
+        assert read(make_model(server))[0] == "Fine."
+        assert len(server.received) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "tries"),
+    [
+        (Reply(429), AnswerServiceError, 3),
+        (Reply(500), AnswerServiceError, 3),
+        (RESET, AnswerServiceError, 3),
+        (Reply(400, {"error": {"message": "bad"}}), AnswerError, 1),
+        (Reply(401, {"error": {"message": f"wrong key {KEY}"}}), ConfigurationError, 1),
+        (Reply(404, {"error": {"message": "no such model"}}), ConfigurationError, 1),
+        (
+            Reply(429, {"error": {"message": "pay", "code": "insufficient_quota"}}),
+            ConfigurationError,
+            1,
+        ),
+        (Reply(body=b"<html>hello</html>"), AnswerError, 1),
+        (Reply(body=b"data: {broken\n\n"), AnswerError, 1),
+        (Reply(body=b'data: {"choices": [{"delta": 7}]}\n\n'), AnswerError, 1),
+        (Reply(body=b'data: {"error": {"message": "overloaded"}}\n\n'), AnswerError, 1),
+    ],
+)
+def test_each_failure_has_its_error_and_none_shows_the_key(
+    reply: Reply, error: type[RagPipelineError], tries: int
+) -> None:
+    with serve([reply]) as server, pytest.raises(error) as caught:
+        read(make_model(server))
+    assert len(server.received) == tries
+    assert KEY not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unreachable_service_names_host_and_setting() -> None:
+    port = find_closed_port()
+    with pytest.raises(AnswerServiceError, match=rf"127\.0\.0\.1:{port}.*OPENAI_BASE_URL"):
+        read(make_model(f"http://127.0.0.1:{port}"))
+
+
+def test_a_stream_that_breaks_off_is_an_error_behind_what_came() -> None:
+    with serve([stream_reply("Half an ", finish=None, fault="cut")]) as server:
+        stream = make_model(server).stream(MESSAGES)
+        assert next(stream) == "Half an "
+        with pytest.raises(AnswerServiceError):
+            next(stream)
+
+
+def test_a_stream_that_ends_without_a_reason_broke_off() -> None:
+    replies = [stream_reply("Half an ", finish=None)]
+    with serve(replies) as server, pytest.raises(AnswerServiceError, match="broke off"):
+        read(make_model(server))
+
+
+@pytest.mark.parametrize("reply", [HANG, stream_reply("Wait ", finish=None, fault="stall")])
+def test_a_silent_service_is_given_up_in_time(reply: Reply) -> None:
+    pattern = r"0\.3 s.*ANSWER_TIMEOUT_S"
+    start = time.monotonic()
+    with serve([reply]) as server, pytest.raises(AnswerTimeoutError, match=pattern):
+        read(make_model(server, timeout_s=0.3))
+    assert time.monotonic() - start < 3
+
+
+def test_closing_the_generator_hangs_up() -> None:
+    with serve([stream_reply("First", finish=None, fault="stall")]) as server:
+        stream = make_model(server).stream(MESSAGES)
+        assert next(stream) == "First"
+        stream.close()
+        assert server.hung_up.wait(5)
+
+
+def make_settings(**values: object) -> Settings:
+    return Settings(_env_file=None, **values)  # type: ignore[arg-type, call-arg]  # pydantic checks them
+
+
+def test_settings_decide_whether_there_is_a_model() -> None:
+    assert connect_chat_model(make_settings()) is None
+    assert connect_chat_model(make_settings(answer_model="m")) is None
+    keyed = connect_chat_model(make_settings(openai_api_key=KEY))
+    assert keyed is not None
+    assert keyed.name == DEFAULT_MODEL
+    local = connect_chat_model(make_settings(answer_model="m", openai_base_url="http://x/v1"))
+    assert local is not None
+    assert local.name == "m"
