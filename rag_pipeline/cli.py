@@ -212,6 +212,43 @@ def query(
 
 
 @app.command()
+def evaluate(
+    test_set: Annotated[
+        Path | None,
+        typer.Option("--test-set", help="Questions (JSON); default: the textbook's own."),
+    ] = None,
+    docs_dir: DocsDir = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the report page here.")] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Compare later evaluations with this one.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure retrieval by a golden set; exit 1 when a gate fails. Ingests first what changed."""
+    from rag_pipeline.evaluation.book import evaluate_book
+    from rag_pipeline.evaluation.report_text import render_text
+    from rag_pipeline.orchestration.environment import build_environment
+    from rag_pipeline.terminal import show_ingestion
+
+    settings = load_settings(docs_dir=docs_dir)
+    ingested = _ingest_changes(settings, build_environment(settings), rebuild=False)
+    sys.stderr.write(show_ingestion(ingested, str(settings.docs_dir)) + "\n")
+    evaluation = evaluate_book(settings, test_set, accept_baseline=accept)
+    if html is not None:
+        html.parent.mkdir(parents=True, exist_ok=True)
+        html.write_bytes(evaluation.files.html_path.read_bytes())
+    record = {
+        "passed": evaluation.passed,
+        "gates": [dataclasses.asdict(gate) for gate in evaluation.gates],
+        "report": json.loads(evaluation.files.json_path.read_bytes()),
+    }
+    text = render_text(evaluation.report, evaluation.gates)
+    _print(record, as_json, f"{text}Report: {html or evaluation.files.html_path}")
+    if not evaluation.passed:
+        raise typer.Exit(1)
+
+
+@app.command()
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """Show what the collection in use holds and how it was built."""
     from rag_pipeline.orchestration.environment import build_environment, read_stats

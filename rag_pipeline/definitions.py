@@ -6,10 +6,13 @@ from typing import Any
 import dagster as dg
 
 from rag_pipeline.core.settings import load_settings
+from rag_pipeline.evaluation.book import evaluate_book
+from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.assets.ingestion import ingestion_assets
 from rag_pipeline.orchestration.environment import build_environment
-from rag_pipeline.orchestration.jobs import INGEST_JOB, NIGHTLY_RECONCILIATION
+from rag_pipeline.orchestration.jobs import EVALUATE_JOB, INGEST_JOB, NIGHTLY_RECONCILIATION
 from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.sensors import docs_changes
 
 
 def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -18,10 +21,14 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
     Args:
         resource_overrides: Resources by name in place of those wired here, for tests.
     """
-    resources = {"ingestion": IngestionResource(build=lambda: build_environment(load_settings()))}
+    resources = {
+        "ingestion": IngestionResource(build=lambda: build_environment(load_settings())),
+        "evaluate_collection": lambda: evaluate_book(load_settings()),
+    }
     return dg.Definitions(
-        assets=[ingestion_assets],
-        jobs=[INGEST_JOB],
+        assets=[ingestion_assets, retrieval_evaluation],
+        jobs=[INGEST_JOB, EVALUATE_JOB],
+        sensors=[docs_changes],
         schedules=[NIGHTLY_RECONCILIATION],
         resources=resources | dict(resource_overrides or {}),
         executor=dg.in_process_executor,

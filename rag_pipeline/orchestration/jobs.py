@@ -16,6 +16,12 @@ INGEST_JOB: Final = dg.define_asset_job(
 )
 """Started by the command line, the sensor, the schedule and the UI."""
 
+EVALUATE_JOB: Final = dg.define_asset_job(
+    "evaluate",
+    selection=dg.AssetSelection.groups("evaluation"),
+    description="Put the golden set to the collection in use; its checks gate a release.",
+)
+
 NIGHTLY_RECONCILIATION: Final = dg.ScheduleDefinition(
     name="nightly_reconciliation",
     job=INGEST_JOB,

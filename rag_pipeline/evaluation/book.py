@@ -1,0 +1,106 @@
+"""The evaluation of a book as its maintainer asks for it: golden set, corpus and collection of some
+settings.
+
+Belongs here: bringing the parts together through the public retrieval API. Does not belong here:
+measuring (report).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.adapters.connect import connect_embedder
+from rag_pipeline.answering import apply_grounding_policy
+from rag_pipeline.core.errors import DocumentError
+from rag_pipeline.evaluation.baseline import accept, load_baseline
+from rag_pipeline.evaluation.fingerprint import build_fingerprint
+from rag_pipeline.evaluation.gates import GateBounds, GateResult, check_gates
+from rag_pipeline.evaluation.golden_set import (
+    QUESTIONS_PATH,
+    SELECTED_TEXT_PATH,
+    GoldenSet,
+    load_golden_set,
+    validate_against_corpus,
+)
+from rag_pipeline.evaluation.report import evaluate
+from rag_pipeline.evaluation.report_files import ReportFiles, write_report
+from rag_pipeline.ingestion.discovery import discover_docs
+from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.retrieval import open_retriever
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.core.models import ParsedDoc, SiteSettings
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.evaluation.records import EvaluationReport
+
+BASELINE_PATH: Final = QUESTIONS_PATH.with_name("baseline.json")
+"""Accepted results of the golden set that comes with this package."""
+
+
+@dataclass(frozen=True, slots=True)
+class BookEvaluation:
+    """A report, the verdicts on it, and where both were written."""
+
+    report: EvaluationReport
+    gates: tuple[GateResult, ...]
+    files: ReportFiles
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate passed."""
+        return all(gate.passed for gate in self.gates)
+
+
+def evaluate_book(
+    settings: Settings, test_set: Path | None = None, *, accept_baseline: bool = False
+) -> BookEvaluation:
+    """Put a golden set to the collection of the settings, judge it, and write the report.
+
+    Args:
+        settings: Name the docs folder and the collection, which must have been ingested.
+        test_set: Questions in the form of the golden set; None takes the one of the textbook.
+        accept_baseline: Make this result the one that later ones are compared with.
+
+    Raises:
+        GoldenSetError: The test set is malformed, or expects a page or heading that is not there.
+        StoreError: The collection is missing, of another model, or not reached.
+    """
+    documents = parse_corpus(settings.docs_dir, settings.site)
+    golden = load_for(test_set, documents)
+    folder = settings.state_dir / "evaluation"
+    with open_retriever(settings) as retriever:
+        retriever.probe()
+        model = connect_embedder(settings).model
+        fingerprint = build_fingerprint(documents, golden, settings, model)
+        report = evaluate(golden, retriever, apply_grounding_policy, documents, fingerprint)
+    baseline_path = BASELINE_PATH if test_set is None else folder / "baseline.json"
+    gates = check_gates(report, load_baseline(baseline_path), GateBounds())
+    if accept_baseline:
+        accept(report, baseline_path)
+    return BookEvaluation(report, gates, write_report(report, folder, gates))
+
+
+def load_for(test_set: Path | None, documents: tuple[ParsedDoc, ...]) -> GoldenSet:
+    """Load a test set, or the textbook's own with its selected-text cases, checked against a
+    corpus.
+    """
+    golden = (
+        load_golden_set(QUESTIONS_PATH, SELECTED_TEXT_PATH)
+        if test_set is None
+        else load_golden_set(test_set)
+    )
+    return validate_against_corpus(golden, [parsed.document for parsed in documents])
+
+
+def parse_corpus(docs_dir: Path, site: SiteSettings) -> tuple[ParsedDoc, ...]:
+    """Parse all documents of a folder; those that cannot be parsed are not in the index either."""
+    documents = []
+    for doc in discover_docs(docs_dir).docs:
+        try:
+            documents.append(parse_doc(doc, site))
+        except DocumentError:
+            continue
+    return tuple(documents)

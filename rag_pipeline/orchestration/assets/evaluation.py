@@ -1,0 +1,89 @@
+"""The evaluation asset and its checks: what stands between a change and a release.
+
+Belongs here: showing a report in Dagster. Does not belong here: measuring and judging (evaluation).
+"""
+
+import base64
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dagster as dg
+
+from rag_pipeline.core.models import Stage
+from rag_pipeline.evaluation.book import BookEvaluation
+from rag_pipeline.evaluation.gates import GateResult
+from rag_pipeline.evaluation.plots import draw_scores, to_png
+from rag_pipeline.evaluation.records import EvaluationReport
+from rag_pipeline.evaluation.report_text import render_markdown
+
+ASSET_NAME = "retrieval_evaluation"
+
+_GATES = {
+    "success_at_5": "Success@5 of documents over all questions is at least 0.90 (SC-001).",
+    "success_at_5_report_half": "The same over the questions kept from tuning.",
+    "no_loss_document_success_at_5": "No significant loss of Success@5 of documents.",
+    "no_loss_section_ndcg_at_10": "No significant loss of nDCG@10 of sections.",
+    "refusal_recall": "Questions the book does not answer are refused.",
+    "refusal_precision": "Questions the book answers are not refused.",
+    "selected_text_leaks": "Answers from a selection hold nothing from outside it.",
+    "latency_p95": "Retrieval is fast enough.",
+}
+
+
+@dg.asset(
+    name=ASSET_NAME,
+    deps=[Stage.POINTS.value],
+    group_name="evaluation",
+    kinds={"python"},
+    check_specs=[
+        dg.AssetCheckSpec(name, asset=ASSET_NAME, description=text, blocking=True)
+        for name, text in _GATES.items()
+    ],
+    description=(
+        "How well questions of the golden set find their sections. Its checks gate a release; the "
+        "numbers are charted over time, the page with all questions is named in the metadata."
+    ),
+)
+def retrieval_evaluation(
+    context: dg.AssetExecutionContext,
+    evaluate_collection: dg.ResourceParam[Callable[[], BookEvaluation]],
+) -> Iterator[dg.MaterializeResult[None]]:
+    """Evaluate the collection in use."""
+    evaluation = evaluate_collection()
+    for gate in evaluation.gates:
+        context.log.info(gate.sentence)
+    yield dg.MaterializeResult(
+        metadata=_metadata(evaluation),
+        check_results=[_check(gate) for gate in evaluation.gates],
+    )
+
+
+def _check(gate: GateResult) -> dg.AssetCheckResult:
+    metadata: dict[str, Any] = {"verdict": gate.sentence, "bound": gate.bound}
+    if gate.value is not None:
+        metadata["value"] = gate.value
+    return dg.AssetCheckResult(passed=gate.passed, check_name=gate.name, metadata=metadata)
+
+
+def _metadata(evaluation: BookEvaluation) -> dict[str, Any]:
+    report = evaluation.report
+    picture = base64.b64encode(to_png(draw_scores(report))).decode()
+    return {
+        **_numbers(report),
+        "measures": dg.MetadataValue.md(render_markdown(report)),
+        "scores": dg.MetadataValue.md(f"![score distributions](data:image/png;base64,{picture})"),
+        "page": dg.MetadataValue.path(str(evaluation.files.html_path)),
+        "report": dg.MetadataValue.path(str(evaluation.files.json_path)),
+        "model": report.fingerprint.model,
+        "corpus_version": report.fingerprint.corpus_version,
+        "commit": report.fingerprint.commit or "unknown",
+    }
+
+
+def _numbers(report: EvaluationReport) -> dict[str, float]:
+    """Means by level and measure, as Dagster charts them: `section_Success_5` and the like."""
+    return {
+        f"{level}_{measure}".replace("@", "_"): interval.mean
+        for level, measures in report.overall.items()
+        for measure, interval in measures.items()
+    }
