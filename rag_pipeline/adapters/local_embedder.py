@@ -29,7 +29,6 @@ _NAME: Final = "rag-pipeline/all-MiniLM-L6-v2-int8"
 _DIM: Final = 384
 _MAX_INPUT_TOKENS: Final = 254  # 256 positions, two of them special; more is slower and no better
 _WINDOW_TOKENS: Final = 64
-_BATCH: Final = 16  # texts of like length; larger batches pay more for padding than they win
 
 
 class LocalEmbedder:
@@ -54,29 +53,30 @@ class LocalEmbedder:
         return [len(encoding.ids) for encoding in encodings]
 
     def embed_passages(self, texts: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
-        """Embed texts, batched by length; a text over the limit is cut by the model."""
+        """Embed texts, each by an inference of its own; a text over the limit is cut by the model.
+
+        A text's row is the same whatever stands beside it: activations are quantized by one scale
+        an inference, so texts that shared one would move each other (cosine 0.99).
+        """
         start = time.perf_counter()
         rows = np.zeros((len(texts), _DIM), dtype=np.float32)
         if not texts:
             return rows, EmbeddingUsage()
         token_counts = self.count_tokens(texts)
-        order = sorted(range(len(texts)), key=lambda index: token_counts[index], reverse=True)
-        batches = [order[place : place + _BATCH] for place in range(0, len(order), _BATCH)]
-        model = _load_model()
-
-        def embed_batch(batch: list[int]) -> None:
-            rows[batch] = list(model.embed([texts[index] for index in batch], batch_size=_BATCH))
-
-        # One inference a core, longest first: threads inside one inference wait for each other
-        # by spinning, which doubles the time as soon as anything else runs on the machine.
+        longest_first = sorted(range(len(texts)), key=lambda index: -token_counts[index])
+        _load_model()  # before the threads, each of which would load its own
+        # One inference a core: threads inside one inference wait for each other by spinning, which
+        # doubles the time as soon as anything else runs on the machine. One text in each: 20% less
+        # work than batches of 16 sorted by length, whose padding costs more than the batch saves.
         with ThreadPoolExecutor(self._workers) as workers:
-            for _ in workers.map(embed_batch, batches):
-                pass
+            vectors = workers.map(lambda index: self.embed_query(texts[index]), longest_first)
+            for index, vector in zip(longest_first, vectors, strict=True):
+                rows[index] = vector
         seconds = time.perf_counter() - start
         return rows, EmbeddingUsage(1, 0, sum(token_counts), seconds)
 
     def embed_query(self, text: str) -> FloatVector:
-        """Embed a question."""
+        """Embed a question; the same text as a passage has the same vector."""
         vector = next(iter(_load_model().embed([text], batch_size=1)))
         return np.asarray(vector, dtype=np.float32)
 

@@ -1,0 +1,117 @@
+"""The embedded model: known vectors, and a text's vector independent of everything but the text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from rag_pipeline.adapters import local_embedder
+from rag_pipeline.adapters.local_embedder import LocalEmbedder
+from rag_pipeline.core.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUESTION = "What are the core principles of Physical AI?"
+SENTENCE = "A robot that walks must keep its centre of mass above its support polygon."
+COMMAND = "ros2 topic echo /joint_states"
+FOREIGN = "Übung: ∂L/∂θ — naïve 機器人"
+TEXTS = (QUESTION, SENTENCE, COMMAND, FOREIGN, "x", "gear " * 400, "", "  \n")
+
+# The first components by the model before quantization (float32, straight from the published
+# weights, mean-pooled and normalized), so that a wrong graph, tokenizer or pooling shows. 8-bit
+# weights and activations move a component by up to 0.02 where its size is 0.05.
+CANONICAL = {
+    QUESTION: (-0.02492, -0.01968, 0.03037, -0.03692, 0.00170, 0.03910),
+    SENTENCE: (0.00060, 0.00751, -0.03256, -0.00702, 0.02011, -0.02538),
+    COMMAND: (-0.00498, -0.01438, -0.10371, 0.05098, 0.10209, 0.00539),
+    FOREIGN: (-0.06004, 0.03202, 0.05028, -0.02607, -0.04184, -0.05549),
+}
+
+
+@pytest.fixture(scope="module")
+def embedder() -> LocalEmbedder:
+    return LocalEmbedder()
+
+
+@pytest.mark.parametrize("text", CANONICAL)
+def test_vectors_are_those_of_the_published_model(embedder: LocalEmbedder, text: str) -> None:
+    vector = embedder.embed_query(text)
+    np.testing.assert_allclose(vector[:6], CANONICAL[text], atol=0.022)
+
+
+def test_meaning_is_kept(embedder: LocalEmbedder) -> None:
+    rows, _ = embedder.embed_passages(
+        [
+            "How does a walking robot keep its balance?",
+            SENTENCE,
+            "Knead the dough and let it rest for an hour.",
+        ]
+    )
+    assert rows[0] @ rows[1] > rows[0] @ rows[2] + 0.2
+
+
+def test_a_vector_depends_on_its_text_alone(embedder: LocalEmbedder) -> None:
+    together, _ = embedder.embed_passages(TEXTS)
+    for text, row in zip(TEXTS, together, strict=True):
+        alone, _ = embedder.embed_passages([text])
+        np.testing.assert_allclose(alone[0], row, atol=1e-6)
+        np.testing.assert_allclose(embedder.embed_query(text), row, atol=1e-6)
+
+
+def test_workers_change_nothing() -> None:
+    one, _ = LocalEmbedder(workers=1).embed_passages(TEXTS)
+    three, _ = LocalEmbedder(workers=3).embed_passages(TEXTS)
+    np.testing.assert_allclose(one, three, atol=1e-6)
+
+
+def test_rows_stand_in_the_order_of_the_texts(embedder: LocalEmbedder) -> None:
+    shuffled = [TEXTS[place] for place in (5, 2, 7, 0, 3, 6, 1, 4)]
+    rows, _ = embedder.embed_passages(TEXTS)
+    moved, _ = embedder.embed_passages(shuffled)
+    for text, row in zip(shuffled, moved, strict=True):
+        np.testing.assert_allclose(rows[TEXTS.index(text)], row, atol=1e-6)
+
+
+def test_rows_are_float32_of_unit_length(embedder: LocalEmbedder) -> None:
+    rows, usage = embedder.embed_passages(TEXTS)
+    assert rows.shape == (len(TEXTS), embedder.model.dim)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    assert usage.tokens == sum(embedder.count_tokens(TEXTS))
+
+
+def test_no_text_is_no_row(embedder: LocalEmbedder) -> None:
+    rows, usage = embedder.embed_passages([])
+    assert rows.shape == (0, embedder.model.dim)
+    assert usage.requests == 0
+
+
+def test_tokens_are_word_pieces_and_never_cut(embedder: LocalEmbedder) -> None:
+    assert embedder.count_tokens(["", "robot", COMMAND, "gear " * 400]) == [0, 1, 9, 400]
+
+
+def test_text_past_the_limit_changes_nothing(embedder: LocalEmbedder) -> None:
+    limit = embedder.model.max_input_tokens
+    full = embedder.embed_query("gear " * limit)
+    np.testing.assert_allclose(embedder.embed_query("gear " * (limit + 50)), full, atol=1e-6)
+    assert np.abs(embedder.embed_query("gear " * (limit - 50)) - full).max() > 1e-3
+
+
+def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vendored = local_embedder._model_dir()  # noqa: SLF001  # the folder is no setting
+    for file in vendored.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    weights = tmp_path / "model.onnx"
+    data = bytearray(weights.read_bytes())
+    data[len(data) // 2] ^= 1
+    weights.write_bytes(data)
+    monkeypatch.setattr(local_embedder, "_model_dir", lambda: tmp_path)
+    local_embedder._load_model.cache_clear()  # noqa: SLF001  # other tests may have loaded it
+    try:
+        with pytest.raises(EmbeddingError, match=r"model\.onnx is damaged"):
+            LocalEmbedder().embed_query(QUESTION)
+    finally:
+        local_embedder._load_model.cache_clear()  # noqa: SLF001  # nothing of this test stays
