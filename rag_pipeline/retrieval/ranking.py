@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 STATISTICS_DEPTH: Final = 100
 """Best scores of a retriever that its distribution is taken from."""
 
+DOCUMENT_DEPTH: Final = 3
+"""Best candidates of a document that say how much the question is about it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -66,11 +69,11 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class FusionWeights:
-    """How much each retriever counts, and how much a document's other candidates lift a hit."""
+    """How much each retriever counts, and how much a document's best candidates lift a hit."""
 
     semantic: float = 0.5
     bm25: float = 0.5
-    document_mean: float = 0.2
+    document: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def fuse(candidates: Sequence[Candidate], weights: FusionWeights) -> list[Ranked
     """Order candidates by their fused score.
 
     Each retriever's scores are placed in the distribution of its 100 best, weighted and added;
-    then each document's mean over its candidates is added with its own weight. Ties go by document
+    then the mean of each document's three best is added with its own weight. Ties go by document
     path and position, so that the order is the same on every run and store.
     """
     cosines = [candidate.semantic for candidate in candidates]
@@ -120,9 +123,9 @@ def fuse(candidates: Sequence[Candidate], weights: FusionWeights) -> list[Ranked
     by_document: dict[str, list[float]] = defaultdict(list)
     for candidate, score in zip(candidates, own, strict=True):
         by_document[candidate.place.doc_path].append(score)
-    means = {path: math.fsum(scores) / len(scores) for path, scores in by_document.items()}
+    means = {path: _mean_of_best(scores) for path, scores in by_document.items()}
     ranked = [
-        Ranked(candidate, score + weights.document_mean * means[candidate.place.doc_path])
+        Ranked(candidate, score + weights.document * means[candidate.place.doc_path])
         for candidate, score in zip(candidates, own, strict=True)
     ]
     return sorted(ranked, key=_rank_key)
@@ -176,6 +179,11 @@ def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
         level = min(level, max(0.0, min(1.0, nearest) * share))
         scaled.append(level)
     return scaled
+
+
+def _mean_of_best(scores: list[float]) -> float:
+    best = sorted(scores, reverse=True)[:DOCUMENT_DEPTH]
+    return math.fsum(best) / len(best)
 
 
 def _rank_key(hit: Ranked) -> tuple[float, str, int, int]:
