@@ -1,0 +1,132 @@
+import type {Config} from '@docusaurus/types';
+import type * as Preset from '@docusaurus/preset-classic';
+import rehypeKatex from 'rehype-katex';
+import remarkMath from 'remark-math';
+
+import failOnFormulaError from './src/plugins/failOnFormulaError';
+import {darkCode, lightCode} from './src/prismThemes';
+
+// The citation settings of the pipeline repeat baseUrl, routeBasePath and trailingSlash; a test
+// holds the two equal. Change them here and there in one commit.
+const config: Config = {
+  title: 'Physical AI & Humanoid Robotics',
+  tagline: 'A textbook on robots that sense, decide and move in the real world',
+  favicon: 'img/favicon.svg',
+
+  // The host the site is served from. No page's path depends on it.
+  url: process.env.SITE_URL || 'https://example.github.io',
+  baseUrl: '/physical-ai-robotics-textbook/',
+  trailingSlash: false,
+
+  onBrokenLinks: 'throw',
+  onBrokenAnchors: 'throw',
+  onDuplicateRoutes: 'throw',
+
+  future: {
+    v4: true,
+    faster: {
+      swcJsLoader: true,
+      swcJsMinimizer: true,
+      swcHtmlMinimizer: true,
+      lightningCssMinimizer: true,
+      mdxCrossCompilerCache: true,
+      rspackBundler: true,
+      rspackPersistentCache: true,
+      ssgWorkerThreads: true,
+      // No page shows dates or authors from the history, so the build does not read it.
+      gitEagerVcs: false,
+    },
+  },
+
+  i18n: {defaultLocale: 'en', locales: ['en']},
+
+  markdown: {
+    mermaid: true,
+    hooks: {
+      onBrokenMarkdownLinks: 'throw',
+      onBrokenMarkdownImages: 'throw',
+    },
+  },
+  themes: ['@docusaurus/theme-mermaid'],
+
+  presets: [
+    [
+      'classic',
+      {
+        docs: {
+          routeBasePath: 'docs',
+          sidebarPath: './sidebars.ts',
+          remarkPlugins: [remarkMath],
+          rehypePlugins: [rehypeKatex, failOnFormulaError],
+        },
+        blog: false,
+        theme: {
+          customCss: './src/css/custom.css',
+        },
+      } satisfies Preset.Options,
+    ],
+  ],
+
+  themeConfig: {
+    colorMode: {respectPrefersColorScheme: true},
+    docs: {sidebar: {hideable: true, autoCollapseCategories: true}},
+    tableOfContents: {minHeadingLevel: 2, maxHeadingLevel: 3},
+    navbar: {
+      title: 'Physical AI & Humanoid Robotics',
+      logo: {alt: '', src: 'img/logo.svg', srcDark: 'img/logo-dark.svg'},
+      items: [
+        {type: 'docSidebar', sidebarId: 'textbook', label: 'Read', position: 'left'},
+        {to: '/docs/syllabus', label: 'Syllabus', position: 'left'},
+        {to: '/docs/glossary', label: 'Glossary', position: 'left'},
+      ],
+    },
+    footer: {
+      links: [
+        {
+          title: 'Modules',
+          items: [
+            {label: 'Foundations and ROS 2', to: '/docs/module-1'},
+            {label: 'Simulation with Gazebo', to: '/docs/module-2'},
+            {label: 'Isaac and autonomy', to: '/docs/module-3'},
+            {label: 'Humanoids and VLA', to: '/docs/module-4'},
+          ],
+        },
+        {
+          title: 'The course',
+          items: [
+            {label: 'Syllabus', to: '/docs/syllabus'},
+            {label: 'Learning objectives', to: '/docs/learning-objectives'},
+            {label: 'Hardware', to: '/docs/hardware-requirements'},
+            {label: 'Assessments', to: '/docs/assessments'},
+          ],
+        },
+        {
+          title: 'At the end',
+          items: [
+            {label: 'Capstone project', to: '/docs/module-4/capstone-project'},
+            {label: 'Conclusion', to: '/docs/conclusion'},
+            {label: 'Glossary', to: '/docs/glossary'},
+            {label: 'Index of tags', to: '/docs/tags'},
+          ],
+        },
+      ],
+    },
+    prism: {
+      theme: lightCode,
+      darkTheme: darkCode,
+      additionalLanguages: ['bash', 'cmake', 'diff', 'docker', 'ini', 'toml'],
+    },
+    mermaid: {
+      theme: {light: 'neutral', dark: 'dark'},
+      // Natural size: a diagram wider than the column scrolls instead of shrinking its labels.
+      options: {
+        flowchart: {useMaxWidth: false, nodeSpacing: 24, rankSpacing: 36, padding: 10},
+        sequence: {useMaxWidth: false, wrap: true, actorMargin: 10, width: 110},
+        state: {useMaxWidth: false, nodeSpacing: 30, rankSpacing: 36},
+        gantt: {useMaxWidth: false, useWidth: 730, fontSize: 13, sectionFontSize: 13, barHeight: 26},
+      },
+    },
+  } satisfies Preset.ThemeConfig,
+};
+
+export default config;

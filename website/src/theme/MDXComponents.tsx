@@ -1,0 +1,27 @@
+import type {ComponentProps, ReactNode} from 'react';
+import {useDoc} from '@docusaurus/plugin-content-docs/client';
+import MDXComponents from '@theme-original/MDXComponents';
+
+/** The page's title with, below it, the learning objectives its front matter lists. */
+function TitleWithObjectives(props: ComponentProps<'h1'>): ReactNode {
+  const {frontMatter} = useDoc();
+  const listed = (frontMatter as Record<string, unknown>)['learning-objectives'];
+  const objectives = Array.isArray(listed) ? listed.map(String) : [];
+  return (
+    <>
+      <MDXComponents.h1 {...props} />
+      {objectives.length > 0 && (
+        <aside className="objectives" aria-label="Learning objectives">
+          <p className="objectivesLabel">After this page you can</p>
+          <ul>
+            {objectives.map((objective) => (
+              <li key={objective}>{objective}</li>
+            ))}
+          </ul>
+        </aside>
+      )}
+    </>
+  );
+}
+
+export default {...MDXComponents, h1: TitleWithObjectives};
