@@ -1,4 +1,4 @@
-"""Questions that the textbook does not answer, beside those of the golden set, to calibrate refusal.
+"""Questions that the textbook does not answer, beside the golden ones, to calibrate refusal.
 
 `NEAR` are about robots, simulation or machine learning and were checked against the chapters; `FAR`
 are about anything else and fit any technical book. The rest belongs to three foreign books that

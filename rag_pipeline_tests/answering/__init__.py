@@ -1,0 +1,1 @@
+"""Tests of grounding, citations and answers."""

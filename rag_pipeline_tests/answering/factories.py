@@ -1,0 +1,139 @@
+"""Small results and a scripted chat model, so that each test states only what it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.ids import hash_text
+from rag_pipeline.core.payload import ChunkMetadata
+from rag_pipeline.core.terms import extract_terms, extract_words
+from rag_pipeline.retrieval.models import (
+    ChannelScores,
+    Citation,
+    Evidence,
+    Mode,
+    Query,
+    RetrievalResult,
+    ScoredChunk,
+    TermWeight,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from rag_pipeline.core.ports import ChatMessage
+
+LOCAL_MODEL = "local/all-MiniLM-L6-v2-int8-29a433e9/384/254/64"
+
+WALKING = (
+    "A walking robot keeps its balance by placing its foot on the capture point. "
+    "The capture point depends on the velocity of the centre of mass. "
+    "Ankle torque corrects small errors within the support polygon."
+)
+SENSING = (
+    "An inertial measurement unit reports angular velocity at 400 Hz. "
+    "Its gyroscope drifts, so the filter adds the accelerometer's gravity direction."
+)
+CODE = (
+    "Start the node like this:\n\n```python\nnode = Node('walker')\nrclpy.spin(node)\n```\n\n"
+    "The spin call blocks."
+)
+
+
+def make_chunk(
+    text: str = WALKING,
+    *,
+    title: str = "Balance",
+    section: str = "Capture point",
+    cosine: float | None = 0.6,
+) -> ScoredChunk:
+    """A passage; without a cosine it carries no channel scores."""
+    citation = Citation(title, section, f"/docs/{section}", "module-1", "1.1-start")
+    metadata = ChunkMetadata(
+        chunk_id=hash_text(text)[:16],
+        doc_path="module-1/1.1-start/page.md",
+        module="module-1",
+        chapter="1.1-start",
+        title=title,
+        description="",
+        section_heading=section,
+        heading_breadcrumb=(title, section),
+        heading_level=2,
+        anchor=section,
+        url=citation.url,
+        chunk_index=0,
+        content_type="prose",
+        tags=(),
+        learning_objectives=(),
+        sidebar_label=title,
+        sidebar_position=None,
+        content_hash=hash_text(text),
+        word_count=len(extract_words(text)),
+        token_count=len(text) // 4,
+        start_line=1,
+        end_line=1,
+        start_byte=0,
+        end_byte=len(text.encode()),
+        ingested_at="2026-01-01T00:00:00+00:00",
+    )
+    channels = None if cosine is None else ChannelScores(cosine, cosine, 5.0, 0.5, 0.9)
+    return ScoredChunk(metadata.chunk_id, text, cosine or 0.5, metadata, citation, channels)
+
+
+def make_evidence(question: str, unknown: Sequence[str] = (), model: str = LOCAL_MODEL) -> Evidence:
+    """What a book knows of a question, where it holds every term but those of some words."""
+    terms = {
+        term: TermWeight(term, word, 8.0 if word in unknown else 5.0, word not in unknown)
+        for word in extract_words(question)
+        for term in extract_terms(word)
+    }
+    return Evidence(model, tuple(terms.values()))
+
+
+def make_result(
+    question: str,
+    chunks: Sequence[ScoredChunk],
+    *,
+    unknown: Sequence[str] = (),
+    model: str = LOCAL_MODEL,
+    query: Query | None = None,
+) -> RetrievalResult:
+    """A result in normal mode."""
+    evidence = make_evidence(question, unknown, model)
+    asked = query or Query(question)
+    return RetrievalResult(tuple(chunks), asked, Mode.NORMAL, len(chunks), evidence=evidence)
+
+
+@dataclass(slots=True)
+class FixedRetriever:
+    """Finds the same passages for every question."""
+
+    chunks: Sequence[ScoredChunk]
+    unknown: Sequence[str] = ()
+    asked: list[Query] = field(default_factory=list)
+
+    def retrieve(self, query: Query) -> RetrievalResult:
+        """Find them."""
+        self.asked.append(query)
+        return make_result(query.question, self.chunks, unknown=self.unknown, query=query)
+
+
+@dataclass(slots=True)
+class ScriptedModel:
+    """A `ChatModel` that writes given pieces and remembers what it was told."""
+
+    pieces: Sequence[str]
+    complete: bool = True
+    name: str = "scripted"
+    told: list[Sequence[ChatMessage]] = field(default_factory=list)
+    closed: bool = False
+
+    def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
+        """Write the pieces."""
+        self.told.append(messages)
+        try:
+            yield from self.pieces
+        finally:
+            self.closed = True
+        return self.complete
