@@ -146,6 +146,24 @@ def test_fetch_keeps_the_order_asked_for_and_leaves_out_what_is_not_there(
     assert full.fetch([]) == []
 
 
+def test_some_fields_and_dense_vectors_can_be_read_alone(full: PointStore) -> None:
+    ids = [PointId(3), HIGHEST_ID, PointId(12_345)]
+    by_id = {point.point_id: point for point in POINTS}
+    wanted = ["module", "tags", "not_there"]
+    assert full.fetch_fields(ids, wanted) == {
+        point_id: {name: by_id[point_id].payload[name] for name in ("module", "tags")}
+        for point_id in ids[:2]
+    }
+    assert full.fetch_fields(ids, ["not_there"]) == {PointId(3): {}, HIGHEST_ID: {}}
+    dense = full.fetch_dense(ids)
+    assert set(dense) == set(ids[:2])
+    for point_id, vector in dense.items():
+        assert vector.dtype == np.float32
+        np.testing.assert_allclose(vector, by_id[point_id].vectors.dense, atol=1e-6)
+    assert full.fetch_fields([], wanted) == {}
+    assert full.fetch_dense([]) == {}
+
+
 def test_payload_and_vectors_come_back_as_they_were(full: PointStore) -> None:
     by_id = {point.point_id: point for point in POINTS}
     for found in full.scroll(with_vectors=True):
