@@ -1,0 +1,38 @@
+"""One tiny book, built once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.retrieval import open_retriever
+from rag_pipeline_tests.retrieval.world import PAGES, build_collection, make_points, make_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rag_pipeline.core.models import Point
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval import Retriever
+
+
+@pytest.fixture(scope="session")
+def book_points() -> list[Point]:
+    """Points of the tiny book, embedded once."""
+    return make_points(PAGES)
+
+
+@pytest.fixture(scope="session")
+def book_settings(tmp_path_factory: pytest.TempPathFactory, book_points: list[Point]) -> Settings:
+    """Settings of the tiny book, its collection in place."""
+    settings = make_settings(tmp_path_factory.mktemp("book"), store_idle_s=30.0)
+    build_collection(settings, book_points)
+    return settings
+
+
+@pytest.fixture
+def retriever(book_settings: Settings) -> Iterator[Retriever]:
+    """A retriever over the tiny book."""
+    with open_retriever(book_settings) as opened:
+        yield opened

@@ -1,0 +1,214 @@
+"""Fusion and choice, by numbers worked by hand and by properties."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pipeline.core.ids import PointId
+from rag_pipeline.retrieval.ranking import (
+    Candidate,
+    Distribution,
+    FusionWeights,
+    Place,
+    Ranked,
+    fuse,
+    scale_scores,
+    select,
+)
+
+NO_DOCUMENT = FusionWeights(0.5, 0.5, 0.0)
+
+
+def make_candidate(
+    number: int,
+    *,
+    doc: str = "a.md",
+    section: str | None = None,
+    text: str | None = None,
+    cosine: float = 0.0,
+    bm25: float = 0.0,
+) -> Candidate:
+    place = Place(PointId(number), doc, section or f"{doc}#{number}", number, text or f"t{number}")
+    return Candidate(place, cosine, cosine, bm25)
+
+
+def rank(*candidates: Candidate) -> list[Ranked]:
+    return [Ranked(candidate, 1.0 - at / 10) for at, candidate in enumerate(candidates)]
+
+
+def never_near(one: Candidate, other: Candidate) -> bool:
+    del one, other
+    return False
+
+
+def numbers(hits: list[Ranked]) -> list[int]:
+    return [hit.candidate.place.point_id for hit in hits]
+
+
+def test_a_distribution_places_its_mean_at_half_and_three_deviations_above_at_one() -> None:
+    described = Distribution.of([2.0, 4.0, 6.0, 8.0])
+    assert described.mean == 5.0
+    assert described.deviation == pytest.approx(math.sqrt(5.0))
+    assert described.place(5.0) == 0.5
+    assert described.place(5.0 + 3 * math.sqrt(5.0)) == pytest.approx(1.0)
+
+
+def test_places_beyond_three_deviations_are_not_clamped() -> None:
+    described = Distribution(0.0, 1.0)
+    assert described.place(6.0) == 1.5
+    assert described.place(-6.0) == -0.5
+
+
+def test_only_the_hundred_best_scores_describe_a_retriever() -> None:
+    assert Distribution.of([*[1.0] * 100, *[-50.0] * 100]).mean == 1.0
+
+
+def test_equal_scores_tell_nothing_apart() -> None:
+    assert Distribution.of([3.0, 3.0]).place(3.0) == 0.5
+    assert Distribution.of([]).place(7.0) == 0.5
+
+
+def test_fusion_adds_both_placed_scores() -> None:
+    # cosines 0.2, 0.4: mean 0.3, deviation 0.1, so they stand at 1/3 and 2/3; BM25 0, 10 likewise
+    hits = fuse(
+        [make_candidate(1, cosine=0.2, bm25=10.0), make_candidate(2, cosine=0.4, bm25=10.0),
+         make_candidate(3, cosine=0.4, bm25=0.0), make_candidate(4, cosine=0.2, bm25=0.0)],
+        NO_DOCUMENT,
+    )  # fmt: skip
+    assert numbers(hits) == [2, 1, 3, 4]
+    assert [hit.score for hit in hits] == pytest.approx([2 / 3, 1 / 2, 1 / 2, 1 / 3])
+
+
+def test_a_document_lifts_its_hits_by_the_mean_of_its_three_best() -> None:
+    candidates = [
+        make_candidate(1, doc="a.md", cosine=0.4),
+        make_candidate(2, doc="a.md", cosine=0.4),
+        make_candidate(3, doc="b.md", cosine=0.4),
+        make_candidate(4, doc="b.md", cosine=0.2),
+        make_candidate(5, doc="a.md", cosine=0.2),
+        make_candidate(6, doc="a.md", cosine=0.2),
+    ]
+    own = {hit.candidate.place.point_id: hit.score for hit in fuse(candidates, NO_DOCUMENT)}
+    lifted = {
+        hit.candidate.place.point_id: hit.score
+        for hit in fuse(candidates, FusionWeights(0.5, 0.5, 0.2))
+    }
+    best_of_a = (own[1] + own[2] + own[5]) / 3
+    assert lifted[1] == pytest.approx(own[1] + 0.2 * best_of_a)
+    assert lifted[3] == pytest.approx(own[3] + 0.2 * (own[3] + own[4]) / 2)
+
+
+def test_ties_go_by_document_and_position_whatever_the_order_of_candidates() -> None:
+    tied = [
+        make_candidate(9, doc="b.md", cosine=0.3),
+        make_candidate(7, doc="a.md", cosine=0.3),
+        make_candidate(5, doc="b.md", cosine=0.3),
+    ]
+    assert numbers(fuse(tied, NO_DOCUMENT)) == [7, 5, 9]
+    assert numbers(fuse(tied[::-1], NO_DOCUMENT)) == [7, 5, 9]
+
+
+def test_a_section_gives_one_hit_before_any_gives_a_second() -> None:
+    hits = rank(
+        make_candidate(1, section="s"),
+        make_candidate(2, section="s"),
+        make_candidate(3, section="u"),
+    )
+    assert numbers(select(hits, 2, never_near)) == [1, 3]
+    assert numbers(select(hits, 3, never_near)) == [1, 3, 2]
+
+
+def test_the_same_text_is_chosen_once_and_its_place_is_refilled() -> None:
+    hits = rank(make_candidate(1, text="same"), make_candidate(2, text="same"), make_candidate(3))
+    assert numbers(select(hits, 2, never_near)) == [1, 3]
+
+
+def test_a_near_duplicate_makes_room_for_the_next() -> None:
+    def first_two_are_near(one: Candidate, other: Candidate) -> bool:
+        return {one.place.point_id, other.place.point_id} == {1, 2}
+
+    hits = rank(make_candidate(1), make_candidate(2), make_candidate(3))
+    assert numbers(select(hits, 2, first_two_are_near)) == [1, 3]
+
+
+def test_shown_scores_begin_at_the_nearest_cosine_and_never_rise() -> None:
+    hits = rank(make_candidate(1), make_candidate(2), make_candidate(3))
+    assert scale_scores(hits, 0.8) == pytest.approx([0.8, 0.72, 0.64])
+    assert scale_scores(hits, -0.2) == [0.0, 0.0, 0.0]
+    assert scale_scores([], 0.5) == []
+
+
+def test_a_hit_that_fills_up_late_never_scores_above_the_one_before() -> None:
+    hits = rank(make_candidate(1), make_candidate(2), make_candidate(3))
+    late = [hits[0], hits[2], hits[1]]
+    assert scale_scores(late, 1.0) == pytest.approx([1.0, 0.8, 0.8])
+
+
+scores = st.floats(min_value=-1.0, max_value=1.0, width=32)
+candidates_lists = st.lists(
+    st.tuples(
+        scores,
+        st.floats(min_value=0, max_value=40, width=32),
+        st.integers(0, 4),
+        st.integers(0, 6),
+        st.integers(0, 12),
+    ),
+    max_size=40,
+).map(
+    lambda rows: [
+        make_candidate(
+            number,
+            doc=f"d{doc}.md",
+            section=f"d{doc}#{section}",
+            text=f"t{text}",
+            cosine=cosine,
+            bm25=bm25,
+        )
+        for number, (cosine, bm25, doc, section, text) in enumerate(rows)
+    ]
+)
+
+
+@given(candidates_lists, st.randoms(use_true_random=False))
+def test_the_order_does_not_depend_on_the_order_of_candidates(
+    candidates: list[Candidate], random: object
+) -> None:
+    shuffled = list(candidates)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]  # Hypothesis gives a random.Random
+    assert fuse(candidates, FusionWeights()) == fuse(shuffled, FusionWeights())
+
+
+@given(candidates_lists, st.integers(1, 12))
+def test_choice_fills_up_to_the_count_whenever_distinct_texts_are_there(
+    candidates: list[Candidate], count: int
+) -> None:
+    ranked = fuse(candidates, FusionWeights())
+    chosen = select(ranked, count, never_near)
+    texts = [hit.candidate.place.content_hash for hit in chosen]
+    assert len(set(texts)) == len(texts)
+    assert len(chosen) == min(count, len({each.place.content_hash for each in candidates}))
+
+
+@given(candidates_lists, st.integers(1, 12))
+def test_fewer_results_are_a_prefix_of_more_while_sections_last(
+    candidates: list[Candidate], count: int
+) -> None:
+    ranked = fuse(candidates, FusionWeights())
+    more = select(ranked, count + 3, never_near)
+    fewer = select(ranked, count, never_near)
+    assert more[: len(fewer)] == fewer
+    nearest = 0.7
+    assert scale_scores(more, nearest)[: len(fewer)] == scale_scores(fewer, nearest)
+
+
+@given(candidates_lists, st.integers(1, 12), st.floats(-1, 1))
+def test_shown_scores_keep_their_bounds(
+    candidates: list[Candidate], count: int, nearest: float
+) -> None:
+    shown = scale_scores(select(fuse(candidates, FusionWeights()), count, never_near), nearest)
+    assert all(0.0 <= score <= 1.0 for score in shown)
+    assert shown == sorted(shown, reverse=True)

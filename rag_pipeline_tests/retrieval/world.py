@@ -1,0 +1,191 @@
+"""A tiny book in a real embedded store with the real local model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
+from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.local_embedder import LocalEmbedder
+from rag_pipeline.core.format_version import FORMAT_VERSION
+from rag_pipeline.core.ids import DocId, hash_text
+from rag_pipeline.core.models import (
+    ChunkLimits,
+    ChunkVectors,
+    DiscoveredDoc,
+    EmbeddingSpace,
+    Point,
+    SiteSettings,
+)
+from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.ingestion.chunking import chunk_doc
+from rag_pipeline.ingestion.embedding import embed_chunks
+from rag_pipeline.ingestion.indexing import build_payloads
+from rag_pipeline.ingestion.parsing import parse_doc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LIMITS = ChunkLimits(min_tokens=30, target_tokens=60, max_tokens=90, overlap_tokens=15)
+
+_LIDAR = " ".join(
+    f"Beam {number} of the scanner returns a range of {number} meters, measured by time of flight."
+    for number in range(1, 15)
+)
+
+PAGES = {
+    "module-1/1.1-foundations/embodiment.md": """---
+title: Embodiment
+tags: [body, theory]
+---
+
+# Embodiment
+
+The body of a robot takes part in thinking.
+
+## Soft grippers
+
+A gripper with soft fingers closes around an egg with one command. The compliance of the rubber
+does the force regulation that a rigid gripper needs a sensor for.
+
+## Passive walking
+
+A walker without motors strolls down a slope. Gravity puts in the energy that each step loses.
+""",
+    "module-1/1.2-ros2/topics.md": """---
+title: Topics and Services
+tags: [ros2]
+---
+
+# Topics and Services
+
+## Publishers
+
+A node publishes messages on a topic. Subscribers receive them without knowing the publisher.
+
+```python
+self.pub = self.create_publisher(JointState, "joint_states", 10)
+```
+
+## Services
+
+A service answers one request with one response. The caller waits until the answer arrives.
+
+## Simulated time
+
+Set `use_sim_time` to true so that nodes read the clock of the simulator.
+""",
+    "module-2/2.1-sensors/lidar.md": f"""---
+title: Laser Scanners
+tags: [sensing, lidar]
+---
+
+# Laser Scanners
+
+## Time of flight
+
+{_LIDAR}
+
+## Rain and glass
+
+Water drops scatter the light, and glass lets it pass: both give ranges that are wrong.
+""",
+    "module-2/2.1-sensors/lab-exercises.md": """---
+title: "Lab: measuring a wall"
+tags: [sensing, practice]
+---
+
+# Lab: measuring a wall
+
+## Exercise 1: noise at one meter
+
+Place the scanner one meter from a wall and record a hundred ranges. Compute their deviation.
+""",
+    "module-2/2.2-copies/copy-one.md": """---
+title: Battery care
+---
+
+# Battery care
+
+## Storage
+
+Store a lithium battery half charged in a cool, dry place, away from anything that burns.
+""",
+    "module-2/2.2-copies/copy-two.md": """---
+title: Battery care
+---
+
+# Battery care
+
+## Storage
+
+Store a lithium battery half charged in a cool, dry place, away from anything that burns.
+""",
+}
+
+
+class NoCache:
+    """An `EmbeddingCache` that remembers nothing."""
+
+    def get_many(self, fingerprint: str, text_hashes: Sequence[str]) -> dict[str, ChunkVectors]:
+        """Nothing."""
+        del fingerprint, text_hashes
+        return {}
+
+    def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
+        """Forget them."""
+
+    def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
+        """Nothing to forget."""
+        del keep
+        return 0
+
+
+def make_points(pages: Mapping[str, str]) -> list[Point]:
+    """Points of pages as an ingest would write them."""
+    points = []
+    embedder, encoder = LocalEmbedder(), Bm25Encoder()
+    for doc_path, source in pages.items():
+        data = source.encode()
+        doc = DiscoveredDoc(DocId(doc_path), Path(doc_path), hash_text(source), len(data), 0)
+        parsed = parse_doc(doc, SiteSettings("/book/"), data)
+        chunks = chunk_doc(parsed, LIMITS)
+        vectors = embed_chunks(chunks, embedder, NoCache()).vectors
+        sparse = encoder.encode_passages([chunk.embedding_text for chunk in chunks])
+        payloads = build_payloads(parsed.document, chunks, {}, "2026-01-01T00:00:00Z")
+        points += [
+            Point(point_id, vector, terms, payload)
+            for (point_id, payload), vector, terms in zip(
+                payloads.items(), vectors, sparse, strict=True
+            )
+        ]
+    return points
+
+
+def make_settings(folder: Path, **overrides: object) -> Settings:
+    """Settings of a book in a folder; the environment does not count."""
+    return load_settings(
+        docs_dir=folder / "docs",
+        data_dir=folder / "data",
+        embedding_provider="local",
+        qdrant_url="",
+        site_base_url="/book/",
+        **overrides,
+    )
+
+
+def make_catalog(settings: Settings) -> EdgeCatalog:
+    """The catalog that the settings name."""
+    root = settings.state_dir / "store" / settings.qdrant_collection
+    return EdgeCatalog(root, settings.qdrant_collection, settings.store_lock_timeout_s)
+
+
+def build_collection(settings: Settings, points: Sequence[Point]) -> str:
+    """Write points into a new collection and put it in use; returns its id."""
+    catalog = make_catalog(settings)
+    store = catalog.create(EmbeddingSpace(LocalEmbedder().model, FORMAT_VERSION))
+    store.upsert(points)
+    store.close()
+    catalog.switch_to(store.collection_id)
+    return store.collection_id
