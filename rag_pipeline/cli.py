@@ -258,6 +258,36 @@ def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     _print(record, as_json, show_fields(list(record.items())))
 
 
+@app.command()
+def audit(
+    docs_dir: DocsDir = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what is found.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare ledger, artifacts and store both ways; exit 1 while they disagree."""
+    from rag_pipeline.orchestration.environment import (
+        audit_environment,
+        build_environment,
+        delete_points,
+    )
+    from rag_pipeline.terminal import show_audit
+
+    settings = load_settings(docs_dir=docs_dir)
+    environment = build_environment(settings)
+    found = audit_environment(environment)
+    repaired = False
+    if repair and found.findings:
+        delete_points(environment, found.stray_points)
+        if found.wrong_docs:
+            docs = list(found.wrong_docs)
+            _launch(settings, environment, docs, [], len(docs), rewrite=True)
+        repaired = not audit_environment(environment).findings
+    record = found.to_json() | {"repaired": repaired}
+    _print(record, as_json, show_audit(found, repaired=repaired))
+    if found.findings and not repaired:
+        raise typer.Exit(1)
+
+
 def _ingest_changes(
     settings: Settings, environment: IngestionEnvironment, *, rebuild: bool
 ) -> IngestionReport:
@@ -289,6 +319,7 @@ def _launch(
     delete_ids: list[str],
     count: int,
     *,
+    rewrite: bool = False,
     rebuild: bool = False,
 ) -> IngestionReport:
     from rag_pipeline.ingestion.report import IngestionReport
@@ -316,7 +347,7 @@ def _launch(
 
         watched = dataclasses.replace(environment, observe=observe)
         definitions = build_defs({"ingestion": IngestionResource(build=lambda: watched)})
-        run_ingest_job(definitions, doc_ids, delete_ids, rebuild=rebuild)
+        run_ingest_job(definitions, doc_ids, delete_ids, rewrite=rewrite, rebuild=rebuild)
     last = outcome[-1] if outcome else None
     if isinstance(last, RagPipelineError):
         raise last

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from rag_pipeline.answering.models import Answer
+    from rag_pipeline.ingestion.audit import AuditReport
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
 
@@ -133,6 +134,21 @@ def show_citation(citation: Citation) -> str:
     """Title, section and link of a citation."""
     place = " > ".join(dict.fromkeys(part for part in (citation.title, citation.section) if part))
     return f"{place}  {citation.url}".rstrip()
+
+
+def show_audit(report: AuditReport, *, repaired: bool) -> str:
+    """What disagrees, a line each, and what to do."""
+    lines = [
+        f"{finding.kind:<14} {finding.doc_path} {finding.chunk_id} {finding.detail}"
+        for finding in report.findings
+    ]
+    lines.append(
+        f"{report.doc_count} documents, {report.point_count} points: "
+        f"{len(report.findings)} disagreements"
+    )
+    if report.findings:
+        lines.append("Mended." if repaired else "Mend them with `rag-pipeline audit --repair`.")
+    return "\n".join(lines)
 
 
 def show_fields(fields: Sequence[tuple[str, object]]) -> str:

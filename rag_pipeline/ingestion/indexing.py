@@ -44,10 +44,20 @@ class IndexPlan:
         return len(self.upserts) - self.created + len(self.payload_updates)
 
 
-def plan_index(wanted: Mapping[PointId, Payload], existing: Mapping[PointId, Payload]) -> IndexPlan:
+def plan_index(
+    wanted: Mapping[PointId, Payload],
+    existing: Mapping[PointId, Payload],
+    *,
+    rewrite: bool = False,
+) -> IndexPlan:
     """Compare the points a document should have with those it has.
 
     `ingested_at` alone never makes a difference: a point that is otherwise equal stays as it is.
+
+    Args:
+        wanted: Payloads of the document's chunks.
+        existing: Payloads of its points.
+        rewrite: Write every point whole, for a store whose vectors cannot be trusted.
     """
     upserts: dict[PointId, Payload] = {}
     payload_updates: dict[PointId, Payload] = {}
@@ -57,7 +67,7 @@ def plan_index(wanted: Mapping[PointId, Payload], existing: Mapping[PointId, Pay
         if stored is None:
             created += 1
             upserts[point_id] = payload
-        elif stored.get("embedding_hash") != payload["embedding_hash"]:
+        elif rewrite or stored.get("embedding_hash") != payload["embedding_hash"]:
             upserts[point_id] = payload
         elif _contents(stored) != _contents(payload):
             payload_updates[point_id] = payload

@@ -81,6 +81,7 @@ class IngestionServices:
     pipeline_fingerprint: str
     price_per_token_usd: float
     run_id: str
+    rewrite: bool
     now: Callable[[], str]
 
 
@@ -325,7 +326,9 @@ def _write_points(work: _Work, services: IngestionServices, store: PointStore) -
     if work.document is None:
         raise ArtifactMissingError(work.doc.doc_id, Stage.CHUNKS.value)
     start = time.perf_counter()
-    stamp = RunStamp(services.run_id, services.pipeline_fingerprint, services.now())
+    stamp = RunStamp(
+        services.run_id, services.pipeline_fingerprint, services.now(), services.rewrite
+    )
     plan, work.versions[Stage.POINTS] = write_document(
         EmbeddedDocument(work.doc, work.document, work.chunks, work.vectors),
         store,

@@ -87,12 +87,14 @@ class IngestionRequest:
             included.
         delete_ids: Documents to remove if they are really gone; only with `doc_ids`.
         stages: Which assets to make.
+        rewrite: Write the points of `doc_ids` whole, even those that look unchanged.
         rebuild: Build a new collection of all documents beside the one in use, then switch.
     """
 
     doc_ids: tuple[str, ...] | None = None
     delete_ids: tuple[str, ...] = ()
     stages: frozenset[Stage] = ALL_STAGES
+    rewrite: bool = False
     rebuild: bool = False
 
 
@@ -202,6 +204,7 @@ def _run_locked(
         pipeline_fingerprint=environment.fingerprint,
         price_per_token_usd=environment.price_per_token_usd,
         run_id=run_id,
+        rewrite=request.rewrite,
         now=_now,
     )
     yield from ingest_docs(docs, services, request.stages)

@@ -32,11 +32,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunStamp:
-    """What a run writes beside the points: its id, its settings, its time in ISO 8601 UTC."""
+    """What a run writes beside the points: its id, its settings, its time in ISO 8601 UTC.
+
+    With `rewrite`, points that look unchanged are written whole too.
+    """
 
     run_id: str
     pipeline_fingerprint: str
     time: str
+    rewrite: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ def write_document(
         for payload in existing.values()
     }
     payloads = build_payloads(embedded.document, chunks, known_since, stamp.time)
-    plan = plan_index(payloads, existing)
+    plan = plan_index(payloads, existing, rewrite=stamp.rewrite)
     vectors_by_id = dict(zip(payloads, embedded.vectors, strict=True))
     texts = {to_point_id(chunk.chunk_id): chunk.embedding_text for chunk in chunks}
     terms = sparse.encode_passages([texts[point_id] for point_id in plan.upserts])

@@ -9,6 +9,7 @@ under DATA_DIR.
 Imports no Dagster: a command that finds nothing to do never loads it.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from upath import UPath
@@ -18,9 +19,11 @@ from rag_pipeline.adapters.connect import connect_catalog, connect_embedder
 from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
 from rag_pipeline.adapters.file_ledger import FileLedger
 from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.models import ContentType, JsonValue
 from rag_pipeline.core.ports import Ledger, PointFilter
 from rag_pipeline.core.settings import Settings
+from rag_pipeline.ingestion.audit import AuditReport, audit_collection
 from rag_pipeline.ingestion.run import IngestionEnvironment
 from rag_pipeline.orchestration.artifacts import UPathArtifactStore
 
@@ -84,6 +87,39 @@ def read_stats(environment: IngestionEnvironment) -> dict[str, JsonValue]:
         "format_version": space.format_version,
         "last_indexed_at": max((entry.indexed_at for entry in entries.values()), default=None),
     }
+
+
+def audit_environment(environment: IngestionEnvironment) -> AuditReport:
+    """Compare ledger, artifacts and store of the collection in use.
+
+    Raises:
+        CollectionMissingError: Nothing has been ingested yet.
+        StoreUnavailableError: The store is held by another process or not reached.
+    """
+    store = environment.catalog.open_current()
+    try:
+        points = store.scroll(with_vectors=True)
+        collection_id = store.collection_id
+    finally:
+        store.close()
+    return audit_collection(
+        collection_id,
+        points,
+        environment.open_ledger(collection_id).entries(),
+        environment.artifacts,
+        environment.fingerprint,
+    )
+
+
+def delete_points(environment: IngestionEnvironment, point_ids: Sequence[PointId]) -> None:
+    """Delete points that stand for no chunk, while no ingestion runs."""
+    if point_ids:
+        with environment.lock():
+            store = environment.catalog.open_current(environment.space)
+            try:
+                store.delete(point_ids)
+            finally:
+                store.close()
 
 
 def prune_embeddings(environment: IngestionEnvironment) -> int:

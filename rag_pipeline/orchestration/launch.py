@@ -17,6 +17,7 @@ def run_ingest_job(
     doc_ids: Sequence[str] | None,
     delete_ids: Sequence[str] = (),
     *,
+    rewrite: bool = False,
     rebuild: bool = False,
 ) -> bool:
     """Run the ingestion job to its end on the instance at DAGSTER_HOME.
@@ -25,6 +26,7 @@ def run_ingest_job(
         definitions: The code location.
         doc_ids: Documents to process; None for whatever changed.
         delete_ids: Documents to remove if they are gone.
+        rewrite: Write points whole, even those that look unchanged.
         rebuild: Build a new collection and switch to it.
 
     Returns:
@@ -33,6 +35,7 @@ def run_ingest_job(
     config = {
         "doc_ids": None if doc_ids is None else list(doc_ids),
         "delete_ids": list(delete_ids),
+        "rewrite": rewrite,
         "rebuild": rebuild,
     }
     with dg.DagsterInstance.get() as instance:

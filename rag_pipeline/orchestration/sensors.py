@@ -4,12 +4,14 @@ one run.
 Belongs here: when to ask for a run. Does not belong here: what changed (ingestion.changes).
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.ids import DocId, parse_doc_id
+from rag_pipeline.core.ports import LedgerFailure
 from rag_pipeline.ingestion.changes import is_due
 from rag_pipeline.ingestion.run import refresh_ledger, scan
 from rag_pipeline.orchestration.jobs import INGEST_JOB
@@ -85,7 +87,7 @@ def _find_run_in_flight(instance: dg.DagsterInstance) -> str | None:
     return records[0].dagster_run.run_id[:8] if records else None
 
 
-def _describe_rest(unchanged: int, waiting: int, failures: dict[DocId, object]) -> str:
+def _describe_rest(unchanged: int, waiting: int, failures: Mapping[DocId, LedgerFailure]) -> str:
     reason = f"{unchanged} documents are indexed as they are"
     if waiting:
         names = sorted(failures)[:_NAMED_FAILURES]

@@ -35,6 +35,7 @@ class IngestConfig(dg.Config):
 
     doc_ids: list[str] | None = None
     delete_ids: list[str] = pydantic.Field(default_factory=list)
+    rewrite: bool = False
     rebuild: bool = False
 
 
@@ -88,7 +89,9 @@ def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> In
         return IngestionRequest(doc_ids, stages=stages)
     if config.doc_ids is None:
         return IngestionRequest(stages=stages, rebuild=config.rebuild)
-    return IngestionRequest(tuple(config.doc_ids), tuple(config.delete_ids), stages)
+    return IngestionRequest(
+        tuple(config.doc_ids), tuple(config.delete_ids), stages, rewrite=config.rewrite
+    )
 
 
 def _log_event(context: dg.AssetExecutionContext, event: RunEvent) -> None:

@@ -1,0 +1,177 @@
+"""Whether ledger, artifacts and store agree, both ways, and which documents must be indexed anew
+where they do not.
+
+Belongs here: the comparison. Does not belong here: mending, which is an ordinary ingestion of the
+named documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rag_pipeline.core.ids import DocId, hash_text, to_point_id
+from rag_pipeline.core.models import Stage
+from rag_pipeline.core.payload import build_payload
+from rag_pipeline.ingestion.serialization import load_chunks, load_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rag_pipeline.core.ids import PointId
+    from rag_pipeline.core.models import ChunkVectors, FloatMatrix, JsonValue, Payload
+    from rag_pipeline.core.ports import ArtifactStore, LedgerEntry, StoredPoint
+
+STRAY: Final = "stray"
+
+_COSINE_TOLERANCE = 1e-4  # stores keep float32 and normalize anew
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFinding:
+    """One disagreement.
+
+    Attributes:
+        kind: missing, stray, stale, wrong_payload, wrong_vector, wrong_model or no_artifact.
+        doc_path: The document concerned; as the point itself says where the ledger knows none.
+        chunk_id: The chunk concerned; empty for a whole document.
+        point_id: The point concerned; None for a whole document.
+    """
+
+    kind: str
+    doc_path: str
+    chunk_id: str
+    detail: str
+    point_id: PointId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """All disagreements of a collection, by document, and what was looked at."""
+
+    collection_id: str
+    doc_count: int
+    point_count: int
+    findings: tuple[AuditFinding, ...]
+
+    @property
+    def wrong_docs(self) -> tuple[str, ...]:
+        """Indexed documents that must be written anew, ascending."""
+        return tuple(sorted({one.doc_path for one in self.findings if one.kind != STRAY}))
+
+    @property
+    def stray_points(self) -> tuple[PointId, ...]:
+        """Points that stand for no chunk and must go, ascending."""
+        strays = (one.point_id for one in self.findings if one.kind == STRAY)
+        return tuple(sorted(point_id for point_id in strays if point_id is not None))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The report as a JSON object."""
+        return {
+            "collection_id": self.collection_id,
+            "doc_count": self.doc_count,
+            "point_count": self.point_count,
+            "finding_count": len(self.findings),
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+
+def audit_collection(
+    collection_id: str,
+    points: Iterable[StoredPoint],
+    entries: Mapping[DocId, LedgerEntry],
+    artifacts: ArtifactStore,
+    fingerprint: str,
+) -> AuditReport:
+    """Compare what the store holds with what the ledger and the artifacts say it should.
+
+    Args:
+        collection_id: The collection in use.
+        points: All its points, with vectors.
+        entries: Its ledger.
+        artifacts: Chunks and vectors of the last run of each document.
+        fingerprint: Of the present settings.
+    """
+    by_doc: dict[str, dict[PointId, StoredPoint]] = {}
+    for point in points:
+        by_doc.setdefault(str(point.payload.get("doc_path", "")), {})[point.point_id] = point
+    findings: list[AuditFinding] = []
+    for doc_id, entry in sorted(entries.items()):
+        stored = by_doc.pop(doc_id, {})
+        if (entry.collection_id, entry.pipeline_fingerprint) != (collection_id, fingerprint):
+            detail = "was indexed with other settings, or into another collection"
+            findings.append(AuditFinding("wrong_model", doc_id, "", detail))
+            continue
+        findings.extend(_audit_document(doc_id, entry, stored, artifacts))
+    for doc_path, stored in sorted(by_doc.items()):
+        findings.extend(
+            _stray(doc_path, point, "its document is not in the ledger")
+            for point in stored.values()
+        )
+    point_count = sum(entry.chunk_count for entry in entries.values())
+    return AuditReport(collection_id, len(entries), point_count, tuple(findings))
+
+
+def _audit_document(
+    doc_id: DocId,
+    entry: LedgerEntry,
+    stored: Mapping[PointId, StoredPoint],
+    artifacts: ArtifactStore,
+) -> Iterable[AuditFinding]:
+    kept = load_chunks(artifacts.read(Stage.CHUNKS, doc_id))
+    vectors = load_vectors(artifacts.read(Stage.EMBEDDINGS, doc_id))
+    if kept is None or vectors is None:
+        yield AuditFinding("no_artifact", doc_id, "", "chunks or vectors of it are not kept")
+        return
+    sha256, document, chunks = kept
+    if sha256 != entry.sha256:
+        yield AuditFinding("stale", doc_id, "", "its chunks were made anew and not indexed")
+        return
+    wanted = {to_point_id(chunk.chunk_id): chunk for chunk in chunks}
+    for point_id, chunk in wanted.items():
+        point = stored.get(point_id)
+        if point is None:
+            yield AuditFinding("missing", doc_id, chunk.chunk_id, "has no point", point_id)
+            continue
+        expected = build_payload(chunk, document, str(point.payload.get("ingested_at")))
+        wrong = _differing_fields(point.payload, expected)
+        if wrong:
+            detail = f"differs in {wrong}"
+            yield AuditFinding("wrong_payload", doc_id, chunk.chunk_id, detail, point_id)
+        vector = vectors.get(hash_text(chunk.embedding_text))
+        if vector is None or point.vectors is None or not _agree(vector, point.vectors):
+            detail = "is not what was embedded"
+            yield AuditFinding("wrong_vector", doc_id, chunk.chunk_id, detail, point_id)
+    for point_id, point in stored.items():
+        if point_id not in wanted:
+            yield _stray(doc_id, point, "no chunk stands for it")
+
+
+def _stray(doc_path: str, point: StoredPoint, detail: str) -> AuditFinding:
+    chunk_id = str(point.payload.get("chunk_id", ""))
+    return AuditFinding(STRAY, doc_path, chunk_id, detail, point.point_id)
+
+
+def _differing_fields(stored: Payload, expected: Payload) -> str:
+    names = sorted(stored.keys() | expected.keys())
+    return ", ".join(name for name in names if stored.get(name) != expected.get(name))
+
+
+def _agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
+    if expected.windows.shape != stored.windows.shape:
+        return False
+    return all(
+        bool(np.allclose(_unit(one), _unit(other), atol=_COSINE_TOLERANCE))
+        for one, other in (
+            (expected.dense[np.newaxis, :], stored.dense[np.newaxis, :]),
+            (expected.windows, stored.windows),
+        )
+    )
+
+
+def _unit(rows: FloatMatrix) -> FloatMatrix:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: FloatMatrix = rows / np.where(norms > 0, norms, 1.0)
+    return unit
