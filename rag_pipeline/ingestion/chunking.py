@@ -18,7 +18,15 @@ from rag_pipeline.core.models import BlockKind, Chunk, ContentType
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.ingestion.cleaning import clean_block, clean_span
 from rag_pipeline.ingestion.source import count_bytes
-from rag_pipeline.ingestion.units import Unit, as_unit, cut_sentences, has_text, measure, read_units
+from rag_pipeline.ingestion.units import (
+    Unit,
+    as_unit,
+    begins_sentence,
+    cut_sentences,
+    has_text,
+    measure,
+    read_units,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -235,9 +243,10 @@ def _overlap_starts(source: str, before: Sequence[Unit], least: int, most: int) 
             taken += piece.tokens
             if taken > most:
                 return
-            yield piece.start
-            if taken >= least:
-                return
+            if begins_sentence(source, piece):
+                yield piece.start
+                if taken >= least:
+                    return
 
 
 def _last_sentence(parsed: ParsedDoc, unit: Unit) -> str:

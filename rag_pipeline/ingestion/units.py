@@ -73,6 +73,12 @@ def read_units(source: str, blocks: Sequence[Block], longest: int, cap: int) -> 
     return units
 
 
+def begins_sentence(source: str, unit: Unit) -> bool:
+    """Tell whether a unit begins its block or a sentence of it, not the rest of a cut sentence."""
+    before = source[max(unit.block.start, unit.start - _LOOK_BACK) : unit.start]
+    return not before.strip() or _SENTENCE_END.search(before) is not None
+
+
 def as_unit(block: Block) -> Unit:
     """A whole block as one unit."""
     return Unit(block, block.start, block.end)
@@ -95,6 +101,9 @@ def cut_sentences(source: str, unit: Unit) -> list[Unit]:
         return [unit]
     text = source[unit.start : unit.end]
     spans = [(unit.start + start, unit.start + end) for start, end in split_sentences(text)]
+    if spans:  # white space at the edges may be part of an edit
+        spans[0] = (unit.start, spans[0][1])
+        spans[-1] = (spans[-1][0], unit.end)
     pieces = (
         Unit(unit.block, start, end)
         for start, end in _join_unfinished(source, spans, unit.block.holds)
@@ -150,7 +159,9 @@ def _find_cut(source: str, unit: Unit, cap: int) -> int | None:
         places = [
             match.end()
             for match in separator.finditer(source, low, high)
-            if match.end() < unit.end and _holding(unit.block.holds, match.end()) is None
+            if match.end() < unit.end
+            and _holding(unit.block.holds, match.end()) is None
+            and _holding(unit.block.edits, match.end()) is None
         ]
         if places:
             return min(places, key=lambda place: abs(place - goal))

@@ -1,0 +1,1 @@
+"""Case files: title, input and expected output of parsing and chunking."""

@@ -1,0 +1,76 @@
+"""Reads case files and writes a document's blocks and chunks as their `expected` part shows them.
+
+A case is a title line, the input and the expected output, each ended by a line with a dot. After a
+`|` the title may set format, path and limits: `Title | format=md limits=20/40/60/10`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.ids import parse_doc_id
+from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, MarkdownFormat, SiteSettings
+from rag_pipeline.ingestion.chunking import chunk_doc
+from rag_pipeline.ingestion.parsing import parse_doc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rag_pipeline.core.models import Block, Chunk
+
+CASES_DIR = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class CaseFile:
+    """One case of a file."""
+
+    file: str
+    title: str
+    options: dict[str, str]
+    source: str
+    expected: str
+
+
+def read_cases() -> Iterator[CaseFile]:
+    """All cases of the folder, in order of file and place."""
+    for path in sorted(CASES_DIR.glob("*.md")):
+        parts = path.read_text(encoding="utf-8").split("\n.\n")
+        for at in range(0, len(parts) - 2, 3):
+            title, _, options = parts[at].strip("\n").partition(" | ")
+            pairs = (pair.split("=", 1) for pair in options.split())
+            yield CaseFile(path.stem, title, dict(pairs), parts[at + 1], parts[at + 2])
+
+
+def describe(case: CaseFile) -> str:
+    """Blocks with their lines, then chunks with type, lines, heading path, anchor and text."""
+    doc_id = parse_doc_id(case.options.get("path", "page.md"))
+    doc = DiscoveredDoc(doc_id, Path(doc_id), "", 0, 0)
+    site = SiteSettings(markdown_format=MarkdownFormat(case.options.get("format", "mdx")))
+    sizes = case.options.get("limits", "200/500/800/50").split("/")
+    parsed = parse_doc(doc, site, case.source.encode())
+    chunks = chunk_doc(parsed, ChunkLimits(*map(int, sizes)))
+    lines = [*map(_describe_block, parsed.blocks)]
+    for chunk in chunks:
+        lines += _describe_chunk(chunk)
+    return "\n".join(lines)
+
+
+def _describe_block(block: Block) -> str:
+    span = str(block.start_line)
+    if block.end_line > block.start_line:
+        span += f"-{block.end_line}"
+    return f"{span} {block.kind}"
+
+
+def _describe_chunk(chunk: Chunk) -> Iterator[str]:
+    path = " > ".join(chunk.heading_breadcrumb)
+    anchor = f" #{chunk.anchor}" if chunk.anchor else ""
+    yield f"[{chunk.content_type}] {chunk.start_line}-{chunk.end_line} {path}{anchor}"
+    lead_in = chunk.embedding_text.removeprefix(path).removesuffix(chunk.text).strip()
+    if lead_in:
+        yield f"  (after: {lead_in})"
+    for line in chunk.text.split("\n"):
+        yield f"  | {line}".rstrip()

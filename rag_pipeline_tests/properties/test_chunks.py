@@ -1,0 +1,210 @@
+"""What holds for the blocks and chunks of any Markdown; every check runs on every document."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from rag_pipeline.core.errors import FrontMatterError
+from rag_pipeline.core.ids import DocId, make_chunk_id
+from rag_pipeline.core.models import (
+    Block,
+    BlockKind,
+    Chunk,
+    ChunkLimits,
+    DiscoveredDoc,
+    MarkdownFormat,
+    ParsedDoc,
+    SiteSettings,
+)
+from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.ingestion.chunking import chunk_doc
+from rag_pipeline.ingestion.cleaning import clean_block, clean_span
+from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline_tests.markdown_strategies import DOCUMENTS
+
+_ATOMIC = {BlockKind.CODE, BlockKind.TABLE, BlockKind.MATH}
+_LIMITS = st.sampled_from([ChunkLimits(), ChunkLimits(20, 40, 60, 10), ChunkLimits(12, 24, 24, 0)])
+_FORMATS = st.sampled_from([MarkdownFormat.MDX, MarkdownFormat.MD])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A document with its chunks, and where in the source's characters they lie."""
+
+    parsed: ParsedDoc
+    limits: ChunkLimits
+    chunks: tuple[Chunk, ...]
+
+    def at(self, offset: int) -> int:
+        return len(self.parsed.source.encode()[:offset].decode())
+
+    def clean(self, block: Block) -> str:
+        return clean_block(self.parsed.source, block, block.start, block.end)
+
+    def clean_bytes(self, start: int, end: int) -> str:
+        return clean_span(self.parsed, self.at(start), self.at(end))
+
+
+def parse(source: str, markdown_format: MarkdownFormat = MarkdownFormat.MDX) -> ParsedDoc:
+    doc = DiscoveredDoc(DocId("module-1/intro/page.md"), Path("page.md"), "", 0, 0)
+    return parse_doc(doc, SiteSettings(markdown_format=markdown_format), source.encode())
+
+
+@given(DOCUMENTS, _LIMITS, _FORMATS)
+@example("1. :::note T\n\n   :::note T\n\n   ## S", ChunkLimits(12, 24, 24, 0), MarkdownFormat.MDX)
+def test_blocks_and_chunks_keep_their_promises(
+    source: str, limits: ChunkLimits, markdown_format: MarkdownFormat
+) -> None:
+    check_all(source, limits, markdown_format)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("word " * 3000, id="no sentence ends"),
+        pytest.param("A word. " * 3000, id="many sentences"),
+        pytest.param("a" * 9000, id="one word"),
+        pytest.param("\u7dda" * 5000, id="no spaces"),
+        pytest.param(":::note " + "word " * 1000, id="long title"),
+        pytest.param('<X title="' + "word " * 1000 + '" />', id="long attribute"),
+        pytest.param("`" + "word " * 3000 + "`", id="long code span"),
+        pytest.param("[" + "word " * 3000 + "](a.md)", id="long link"),
+        pytest.param("![a](data:x," + "b" * 9000 + ") A word." * 500, id="long destination"),
+        pytest.param("## A\n\n" + "| a | b |\n|-|-|\n" + "| c | d |\n" * 900, id="long table"),
+        pytest.param("Intro:\n\n```py\n" + "x = 1\n" * 900 + "```\n\nEnd.", id="long fence"),
+    ],
+)
+def test_long_parts_keep_the_promises(source: str) -> None:
+    check_all(source, ChunkLimits(), MarkdownFormat.MDX)
+
+
+def check_all(source: str, limits: ChunkLimits, markdown_format: MarkdownFormat) -> None:
+    parsed = parse(source, markdown_format)
+    case = Case(parsed, limits, chunk_doc(parsed, limits))
+    every_line_is_in_one_block(case)
+    no_chunk_crosses_a_heading(case)
+    code_tables_and_math_are_whole(case)
+    spans_cover_the_content_once_and_in_order(case)
+    the_cleaned_span_is_the_text(case)
+    every_bound_is_held_but_for_one_atomic_block(case)
+    overlap_is_bounded_and_of_the_same_section(case)
+    ids_follow_from_path_and_position(case)
+    assert chunk_doc(parse(source, markdown_format), limits) == case.chunks
+
+
+def every_line_is_in_one_block(case: Case) -> None:
+    parsed = case.parsed
+    taken = [
+        line for block in parsed.blocks for line in range(block.start_line, block.end_line + 1)
+    ]
+    lines = parsed.source.split("\n")
+    filled = {number for number, line in enumerate(lines, 1) if line.strip()}
+    assert len(set(taken)) == len(taken)
+    assert taken == sorted(taken)
+    assert filled <= set(taken)
+    encoded = parsed.source.encode()
+    for block in parsed.blocks:
+        text = "\n".join(lines[block.start_line - 1 : block.end_line])
+        assert parsed.source[block.start : block.end] == text
+        assert encoded[block.start_byte : block.end_byte].decode() == text
+
+
+def no_chunk_crosses_a_heading(case: Case) -> None:
+    headings = [heading for heading in case.parsed.document.headings if heading.level <= 3]
+    for chunk in case.chunks:
+        above = [heading for heading in headings if heading.line <= chunk.start_line]
+        last = above[-1] if above else None
+        assert not [h for h in headings if chunk.start_line < h.line <= chunk.end_line]
+        assert chunk.heading_level == (last.level if last else 0)
+        assert chunk.anchor == (last.anchor if last else None)
+        assert chunk.section_heading == ((last.text if last else "") or chunk.title)
+        assert chunk.heading_breadcrumb[0] == chunk.title
+
+
+def code_tables_and_math_are_whole(case: Case) -> None:
+    for block in case.parsed.blocks:
+        if block.kind not in _ATOMIC:
+            continue
+        text = " ".join(case.clean(block).split())
+        holders = [
+            chunk
+            for chunk in case.chunks
+            if chunk.content_start_byte <= block.start_byte and block.end_byte <= chunk.end_byte
+        ]
+        assert len(holders) == 1
+        for chunk in case.chunks:
+            if chunk.start_byte < block.end_byte and block.start_byte < chunk.end_byte:
+                assert chunk.start_byte <= block.start_byte
+                assert block.end_byte <= chunk.end_byte
+                assert text in " ".join(chunk.text.split())
+
+
+def spans_cover_the_content_once_and_in_order(case: Case) -> None:
+    spans = [(chunk.content_start_byte, chunk.end_byte) for chunk in case.chunks]
+    assert all(start < end for start, end in spans)
+    assert all(spans[i][1] <= spans[i + 1][0] for i in range(len(spans) - 1))
+    whole = clean_span(case.parsed, 0, len(case.parsed.source))
+    pieces = "".join(case.clean_bytes(start, end) for start, end in spans)
+    assert re.sub(r"\s", "", pieces) == re.sub(r"\s", "", whole)
+
+
+def the_cleaned_span_is_the_text(case: Case) -> None:
+    for chunk in case.chunks:
+        assert case.clean_bytes(chunk.start_byte, chunk.end_byte) == chunk.text
+        assert chunk.text.strip()
+        assert chunk.embedding_text.endswith(chunk.text)
+        lines = case.parsed.source.count
+        assert lines("\n", 0, case.at(chunk.start_byte)) + 1 == chunk.start_line
+        assert lines("\n", 0, case.at(chunk.end_byte)) + 1 == chunk.end_line
+
+
+def every_bound_is_held_but_for_one_atomic_block(case: Case) -> None:
+    for chunk in case.chunks:
+        assert chunk.token_count == count_tokens(chunk.text)
+        if chunk.token_count <= case.limits.max_tokens:
+            continue
+        inside = [
+            block
+            for block in case.parsed.blocks
+            if block.start_byte < chunk.end_byte
+            and chunk.start_byte < block.end_byte
+            and case.clean(block).strip()
+        ]
+        assert [block.kind in _ATOMIC for block in inside] == [True]
+
+
+def overlap_is_bounded_and_of_the_same_section(case: Case) -> None:
+    before = None
+    for chunk in case.chunks:
+        overlap = case.clean_bytes(chunk.start_byte, chunk.content_start_byte)
+        if overlap:
+            assert before is not None
+            assert before.content_start_byte <= chunk.start_byte < before.end_byte
+            assert (before.section_heading, before.anchor) == (chunk.section_heading, chunk.anchor)
+            assert count_tokens(overlap) <= 2 * case.limits.overlap_tokens
+        before = chunk
+
+
+def ids_follow_from_path_and_position(case: Case) -> None:
+    assert [chunk.chunk_index for chunk in case.chunks] == list(range(len(case.chunks)))
+    assert [chunk.chunk_id for chunk in case.chunks] == [
+        make_chunk_id(chunk.doc_path, chunk.chunk_index) for chunk in case.chunks
+    ]
+
+
+@given(st.text(), _FORMATS)
+def test_any_text_is_parsed_or_named_as_broken_front_matter(
+    source: str, markdown_format: MarkdownFormat
+) -> None:
+    try:
+        parsed = parse(source.encode("utf-8", "replace").decode(), markdown_format)
+    except FrontMatterError:
+        assume(source.startswith("---"))
+        return
+    every_line_is_in_one_block(Case(parsed, ChunkLimits(), chunk_doc(parsed, ChunkLimits())))
