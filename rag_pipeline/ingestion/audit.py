@@ -173,5 +173,5 @@ def _agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
 
 def _unit(rows: FloatMatrix) -> FloatMatrix:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: FloatMatrix = rows / np.where(norms > 0, norms, 1.0)
+    unit: FloatMatrix = (rows / np.where(norms > 0, norms, 1.0)).astype(np.float32)
     return unit

@@ -11,10 +11,12 @@ from typing import Any
 import dagster as dg
 import pydantic
 
+from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
 from rag_pipeline.ingestion.pipeline import StageResult
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.run import DocDeleted, IngestionRequest, RunEvent, run_ingestion
+from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 
@@ -59,6 +61,7 @@ def _specs() -> list[dg.AssetSpec]:
     specs=_specs(),
     can_subset=True,
     backfill_policy=dg.BackfillPolicy.single_run(),
+    check_specs=CHECK_SPECS,
     name="ingestion",
 )
 def ingestion_assets(
@@ -68,9 +71,14 @@ def ingestion_assets(
 ) -> Iterator[Any]:
     """Take documents from file to point; see the descriptions of the five assets."""
     report = IngestionReport()
+    written: dict[DocId, tuple[Chunk, ...]] = {}
     request = _read_request(context, config)
     for event in run_ingestion(request, ingestion.environment, context.run.run_id, report):
         _log_event(context, event)
+        if isinstance(event, StageResult) and event.stage is Stage.POINTS:
+            written[event.doc_id] = event.chunks
+    if written:
+        log_checks(context, ingestion.environment, report.collection_id, written)
     context.log.info("ingestion report: %s", report.to_json())
     context.instance.add_run_tags(context.run.run_id, _report_tags(report))
     if report.failures:

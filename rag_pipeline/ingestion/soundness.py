@@ -1,0 +1,95 @@
+"""What must hold of every indexed document: the rules behind the asset checks, on plain data.
+
+Belongs here: one rule a check. Does not belong here: showing results (orchestration.checks).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rag_pipeline.core.ids import to_point_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rag_pipeline.core.models import Chunk, ChunkLimits
+    from rag_pipeline.core.ports import StoredPoint
+
+CHECKS: Final = {
+    "chunk_bounds": "No chunk is empty or, but for one atomic block, over the maximum size.",
+    "balanced_fences": "Every code fence that a chunk opens it also closes.",
+    "sound_vectors": "Every point has finite unit vectors of the model's dimension.",
+    "points_equal_chunks": "The store holds a point for each chunk of the document and no other.",
+    "unique_chunk_ids": "No two chunks of the document have one id.",
+}
+"""Name of each check, and the sentence that it makes sure of."""
+
+_FENCE: Final = re.compile(r"^ {0,3}(?:> ?|[-*+] |\d+[.)] )*\s*(`{3,}|~{3,})([^`]*)$")
+_UNIT_TOLERANCE: Final = 1e-3
+
+
+def find_faults(
+    chunks: Sequence[Chunk], points: Sequence[StoredPoint], limits: ChunkLimits, dim: int
+) -> Iterator[tuple[str, str]]:
+    """Faults of one document as pairs of check name and what is wrong.
+
+    Args:
+        chunks: All its chunks.
+        points: All its points, with vectors, as read back from the store.
+        limits: Sizes the chunks were made with.
+        dim: Of the collection's vectors.
+    """
+    ids = Counter(chunk.chunk_id for chunk in chunks)
+    for chunk_id, count in ids.items():
+        if count > 1:
+            yield "unique_chunk_ids", f"chunk {chunk_id} stands {count} times"
+    for chunk in chunks:
+        if not chunk.text.strip():
+            yield "chunk_bounds", f"chunk {chunk.chunk_index} is empty"
+        if chunk.token_count > limits.max_tokens and not _holds_atomic_block(chunk.text):
+            size = f"{chunk.token_count} tokens of at most {limits.max_tokens}"
+            yield "chunk_bounds", f"chunk {chunk.chunk_index} has {size}"
+        if not has_balanced_fences(chunk.text):
+            yield "balanced_fences", f"chunk {chunk.chunk_index} opens a fence and leaves it open"
+    wanted = {to_point_id(chunk.chunk_id) for chunk in chunks}
+    there = {point.point_id for point in points}
+    if wanted != there:
+        detail = f"{len(wanted - there)} points missing, {len(there - wanted)} stray"
+        yield "points_equal_chunks", detail
+    for point in points:
+        if not _has_sound_vectors(point, dim):
+            yield "sound_vectors", f"point {point.payload.get('chunk_id', point.point_id)}"
+
+
+def has_balanced_fences(text: str) -> bool:
+    """Whether every code fence that a text opens is closed in it."""
+    fence = ""
+    for line in text.splitlines():
+        match = _FENCE.match(line)
+        if match is None:
+            continue
+        marks, info = match.groups()
+        if not fence:
+            fence = marks
+        elif marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip():
+            fence = ""
+    return not fence
+
+
+def _holds_atomic_block(text: str) -> bool:
+    return any(_FENCE.match(line) or "|" in line for line in text.splitlines())
+
+
+def _has_sound_vectors(point: StoredPoint, dim: int) -> bool:
+    if point.vectors is None or point.vectors.dense.shape != (dim,):
+        return False
+    windows = point.vectors.windows
+    if windows.ndim != 2 or windows.shape[0] < 1 or windows.shape[1] != dim:
+        return False
+    rows = np.vstack([point.vectors.dense[np.newaxis, :], windows])
+    norms = np.linalg.norm(rows, axis=1)
+    return bool(np.isfinite(rows).all() and (np.abs(norms - 1.0) <= _UNIT_TOLERANCE).all())
