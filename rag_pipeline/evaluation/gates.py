@@ -29,7 +29,9 @@ class GateBounds:
     Attributes:
         success_at_5: Lowest Success@5 at document level.
         refusal_recall: Lowest share of unanswerable questions refused.
-        refusal_precision: Lowest share of refusals that are right.
+        refusal_precision: Lowest share of refusals that are right; it falls with the share of
+            unanswerable questions in the set, which `answered` does not.
+        answered: Lowest share of answerable questions that are not refused.
         leak_count: Highest number of selected-text cases that leak or fail.
         latency_p95_ms: Highest 95th percentile of retrieval time.
         significance: A loss with a p-value below it is no chance.
@@ -40,7 +42,8 @@ class GateBounds:
 
     success_at_5: float = 0.90
     refusal_recall: float = 0.60
-    refusal_precision: float = 0.75
+    refusal_precision: float = 0.50
+    answered: float = 0.90
     leak_count: int = 0
     latency_p95_ms: float = 5000.0
     significance: float = 0.05
@@ -72,6 +75,7 @@ def check_gates(
     answerable question passes nothing. Success@5 is judged over all questions and over the half
     that nothing was tuned on; a loss by Success@5 of documents and nDCG@10 of sections.
     """
+    refusal = report.refusal["all"]
     return (
         _check_success("success_at_5", "all questions", report.overall, bounds, lowest_count=1),
         _check_success(
@@ -82,8 +86,16 @@ def check_gates(
             lowest_count=_HALF_FROM,
         ),
         *(_check_loss(report, baseline, level, measure, bounds) for level, measure in _COMPARED),
-        _check_refusal_recall(report, bounds),
+        _check_share(
+            "refusal_recall",
+            refusal.recall,
+            bounds.refusal_recall,
+            "unanswerable questions that were refused",
+        ),
         _check_refusal_precision(report, bounds),
+        _check_share(
+            "answered", refusal.answered, bounds.answered, "answerable questions not refused"
+        ),
         _check_leaks(report, bounds),
         _check_latency(report, bounds),
     )
@@ -137,18 +149,16 @@ def _check_loss(
     )
 
 
-def _check_refusal_recall(report: EvaluationReport, bounds: GateBounds) -> GateResult:
-    name, recall = "refusal_recall", report.refusal["all"].recall
-    if recall is None:
-        why = "no unanswerable question was put to a grounding policy"
-        return GateResult(name, None, bounds.refusal_recall, passed=True, sentence=why)
+def _check_share(name: str, share: Interval | None, bound: float, what: str) -> GateResult:
+    if share is None:
+        why = f"no case to measure by: {what}"
+        return GateResult(name, None, bound, passed=True, sentence=why)
     return GateResult(
         name,
-        recall.mean,
-        bounds.refusal_recall,
-        recall.mean >= bounds.refusal_recall,
-        f"{describe_interval(recall)} of the unanswerable questions were refused, at least "
-        f"{bounds.refusal_recall:.2f} is asked for",
+        share.mean,
+        bound,
+        share.mean >= bound,
+        f"{describe_interval(share)} is the share of {what}, at least {bound:.2f} is asked for",
     )
 
 

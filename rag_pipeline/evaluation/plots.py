@@ -128,10 +128,10 @@ def _new_figure(title: str, x_label: str, y_label: str) -> tuple[Figure, Axes]:
         raise MissingDependencyError("matplotlib", "pipeline") from error
     figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
     axes = figure.add_subplot()
-    axes.set_title(title, color=_INK, fontsize=11)
-    axes.set_xlabel(x_label, color=_INK, fontsize=9)
-    axes.set_ylabel(y_label, color=_INK, fontsize=9)
-    axes.tick_params(colors=_INK, labelsize=8)
+    axes.set_title(title, color=_INK, fontsize=13)
+    axes.set_xlabel(x_label, color=_INK, fontsize=11)
+    axes.set_ylabel(y_label, color=_INK, fontsize=11)
+    axes.tick_params(colors=_INK, labelsize=10)
     axes.grid(visible=True, axis="y", color=_INK, alpha=0.15)
     for side, spine in axes.spines.items():
         spine.set_visible(side in {"left", "bottom"})
@@ -140,7 +140,7 @@ def _new_figure(title: str, x_label: str, y_label: str) -> tuple[Figure, Axes]:
 
 
 def _add_legend(axes: Axes) -> None:
-    axes.legend(frameon=False, labelcolor=_INK, fontsize=8)
+    axes.legend(frameon=False, labelcolor=_INK, fontsize=10)
 
 
 def _name_rank(rank: int | None) -> str:

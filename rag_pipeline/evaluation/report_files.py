@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -58,22 +58,23 @@ class ReportFiles:
 def write_report(
     report: EvaluationReport, folder: Path, gates: Sequence[GateResult] = ()
 ) -> ReportFiles:
-    """Write `report.json`, `report.html` and a copy of the JSON in `history/`.
+    """Write `report.json` and `report.html`, and the JSON without its questions in `history/`.
 
     The page shows the runs of that history, of this golden set, over time.
     """
-    data = dump_report(report)
+    summary = replace(report, questions=(), selected_text_runs=())
     stamp = "".join(char for char in report.created_at if char.isdigit())[:20]
-    write_bytes_atomically(folder / _HISTORY_DIR / f"{stamp}.json", data)
-    write_bytes_atomically(folder / "report.json", data)
+    write_bytes_atomically(folder / _HISTORY_DIR / f"{stamp}.json", dump_report(summary))
+    write_bytes_atomically(folder / "report.json", dump_report(report))
     history = load_history(folder)
     write_text_atomically(folder / "report.html", render_html(report, history, gates))
     return ReportFiles(folder / "report.json", folder / "report.html", len(history))
 
 
 def load_history(folder: Path) -> tuple[EvaluationReport, ...]:
-    """Reports that `write_report` kept in a folder, oldest first; unreadable ones are logged and
-    left out.
+    """Reports that `write_report` kept in a folder, oldest first and without their questions.
+
+    Unreadable ones are logged and left out.
     """
     reports = []
     for path in sorted((folder / _HISTORY_DIR).glob("*.json")):

@@ -184,9 +184,12 @@ def _render_question(question: QuestionResult) -> str:
 
 def _render_expected(place: ExpectedPlace) -> str:
     rank = "not found" if place.section_rank is None else f"rank {place.section_rank}"
+    kind = "bad" if place.section_rank is None else "good"
+    if place.section_rank is not None and place.section_rank > _SHOWN_CHUNKS:
+        kind = "near"
     group = f" (part {escape(place.group)})" if place.group else ""
     return (
-        f"<li class='{'bad' if place.section_rank is None else 'good'}'><code>"
+        f"<li class='{kind}'><code>"
         f"{escape(place.doc_path)}</code> {escape(place.section_heading)}{group}: {rank}</li>"
     )
 

@@ -24,14 +24,15 @@ th, td { padding: 0.3rem 0.6rem; text-align: left; border-bottom: 1px solid var(
 thead th { background: var(--soft); }
 tbody th { font-weight: 500; }
 .gates { list-style: none; padding: 0; }
-.gates li { border-left: 4px solid; padding: 0.2rem 0.6rem; margin: 0.3rem 0;
+.gates li { border-width: 0 0 0 4px; border-style: solid; padding: 0.2rem 0.6rem; margin: 0.3rem 0;
   background: var(--soft); }
 .good { border-color: var(--good); }
 .good::marker, .good > b, p.good { color: var(--good); }
 .bad { border-color: var(--bad); }
 .bad::marker, .bad > b, p.bad, .badge.bad { color: var(--bad); }
 .near { border-color: var(--near); }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr));
+.near::marker { color: var(--near); }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr));
   gap: 1rem; }
 figure { margin: 0; }
 svg { width: 100%; height: auto; display: block; }
@@ -45,6 +46,7 @@ summary { cursor: pointer; padding: 0.4rem 0; font-weight: 600; }
 .pair li.good { border-color: var(--good); }
 .pair li.bad { border-color: var(--bad); }
 .pair li.near { border-color: var(--near); }
+.near::marker { color: var(--near); }
 .excerpt { font-size: 0.8rem; opacity: 0.8; max-height: 3em; overflow: hidden; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1rem; font-size: 0.85rem; }
 dt { font-weight: 500; }

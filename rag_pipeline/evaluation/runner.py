@@ -7,6 +7,7 @@ worth (metrics), what a page shows (report).
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rag_pipeline.core.tokens import count_tokens
@@ -17,6 +18,7 @@ from rag_pipeline.evaluation.records import (
     SelectedTextRun,
 )
 from rag_pipeline.retrieval import Mode, Query
+from rag_pipeline.retrieval.models import DEFAULT_TOP_K
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,7 +85,8 @@ def _ask(query: GoldenQuery, retriever: Retriever, grounder: Grounder | None) ->
         latency_ms = _since(started)
         refused = None
         if grounder is not None:
-            refused = not grounder(result, query.question).sufficient_context
+            shown = replace(result, chunks=result.chunks[:DEFAULT_TOP_K])  # what a user would get
+            refused = not grounder(shown, query.question).sufficient_context
         retrieved = tuple(_describe(chunk) for chunk in result.chunks)
     except Exception as error:  # noqa: BLE001  # whatever fails is a miss with its message kept
         return QuestionRun(query.id, (), None, _since(started), _name_error(error))

@@ -39,7 +39,7 @@ def baseline(tmp_path: Path) -> Baseline:
 
 def find_failed(report: EvaluationReport, baseline: Baseline | None = None) -> set[str]:
     gates = check_gates(report, baseline, GateBounds())
-    assert len({gate.name for gate in gates}) == len(gates) == 8
+    assert len({gate.name for gate in gates}) == len(gates) == 9
     assert all(gate.sentence for gate in gates)
     return {gate.name for gate in gates if not gate.passed}
 
@@ -72,6 +72,7 @@ def test_a_retriever_that_raises_fails_everything_and_skips_nothing(baseline: Ba
         *LOSS_GATES,
         "refusal_recall",
         "refusal_precision",
+        "answered",
         "selected_text_leaks",
         "latency_p95",
     }
@@ -85,9 +86,9 @@ def test_a_policy_that_never_refuses_fails_by_refusals() -> None:
     assert find_failed(report) == {"refusal_recall", "refusal_precision"}
 
 
-def test_a_policy_that_always_refuses_fails_by_precision() -> None:
+def test_a_policy_that_always_refuses_fails_by_precision_and_by_what_it_answers() -> None:
     report = evaluate_world(KnowingRetriever(), ThresholdGrounder(2.0))
-    assert find_failed(report) == {"refusal_precision"}
+    assert find_failed(report) == {"refusal_precision", "answered"}
     assert report.refusal["all"].answered is not None
     assert report.refusal["all"].answered.mean == 0
 
