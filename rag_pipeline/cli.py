@@ -249,6 +249,54 @@ def evaluate(
 
 
 @app.command()
+def sweep(
+    values: Annotated[
+        list[str],
+        typer.Argument(help="Settings to move: CHUNK_TARGET_TOKENS=300,500,700 ..."),
+    ],
+    crossed: Annotated[
+        bool, typer.Option("--crossed", help="Every combination, not one setting at a time.")
+    ] = False,
+    test_set: Annotated[Path | None, typer.Option("--test-set", help="Questions (JSON).")] = None,
+    docs_dir: DocsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare designs on the tune half of a golden set, each in a collection of its own."""
+    from rag_pipeline.evaluation.sweep import make_grid, render_sweep, run_sweep
+    from rag_pipeline.orchestration.sweep_cells import evaluate_cell
+
+    settings = load_settings(docs_dir=docs_dir)
+    cells = make_grid(_read_axes(values), crossed=crossed)
+    result = run_sweep(
+        cells,
+        lambda cell: evaluate_cell(settings, cell, test_set),
+        on_cell=lambda cell: print(f"evaluating {cell.name}", file=sys.stderr),
+    )
+    record = {
+        "winner": result.winner.name if result.winner else None,
+        "rows": [dataclasses.asdict(row) for row in result.rows],
+    }
+    _print(record, as_json, render_sweep(result))
+
+
+@app.command("golden-entry")
+def golden_entry(
+    text: Annotated[str, typer.Argument(help="A page's path, or words to look for.")],
+    question: Annotated[str, typer.Option("--question", help="The question to enter.")] = "",
+    docs_dir: DocsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Help to write a golden question: sections it may expect, and the JSON to paste."""
+    from rag_pipeline.evaluation.book import parse_corpus
+    from rag_pipeline.evaluation.golden_entry import suggest_entry
+
+    settings = load_settings(docs_dir=docs_dir)
+    found = suggest_entry(parse_corpus(settings.docs_dir, settings.site), text, question=question)
+    record = dataclasses.asdict(found)
+    _print(record, as_json, json.dumps(record, ensure_ascii=False, indent=1))
+
+
+@app.command()
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """Show what the collection in use holds and how it was built."""
     from rag_pipeline.orchestration.environment import build_environment, read_stats
@@ -391,6 +439,17 @@ def _answer(asked: Query, settings: Settings, as_json: bool) -> None:
         "notices": list(answer.notices),
     }
     _print(record, as_json, show_answer_sources(answer))
+
+
+def _read_axes(values: list[str]) -> dict[str, list[str]]:
+    axes: dict[str, list[str]] = {}
+    for value in values:
+        name, separator, choices = value.partition("=")
+        if not separator or name.lower() not in type(load_settings()).model_fields:
+            mend = "Write NAME=value,value with a name of .env.example"
+            raise ConfigurationError(name, "is no setting to sweep over", mend)
+        axes[name.lower()] = choices.split(",")
+    return axes
 
 
 def _print(record: object, as_json: bool, text: str) -> None:

@@ -55,7 +55,11 @@ class BookEvaluation:
 
 
 def evaluate_book(
-    settings: Settings, test_set: Path | None = None, *, accept_baseline: bool = False
+    settings: Settings,
+    test_set: Path | None = None,
+    *,
+    accept_baseline: bool = False,
+    report_dir: Path | None = None,
 ) -> BookEvaluation:
     """Put a golden set to the collection of the settings, judge it, and write the report.
 
@@ -63,6 +67,7 @@ def evaluate_book(
         settings: Name the docs folder and the collection, which must have been ingested.
         test_set: Questions in the form of the golden set; None takes the one of the textbook.
         accept_baseline: Make this result the one that later ones are compared with.
+        report_dir: Where the report is written; None for `evaluation/` in the state folder.
 
     Raises:
         GoldenSetError: The test set is malformed, or expects a page or heading that is not there.
@@ -70,7 +75,7 @@ def evaluate_book(
     """
     documents = parse_corpus(settings.docs_dir, settings.site)
     golden = load_for(test_set, documents)
-    folder = settings.state_dir / "evaluation"
+    folder = report_dir or settings.state_dir / "evaluation"
     with open_retriever(settings) as retriever:
         retriever.probe()
         model = connect_embedder(settings).model
