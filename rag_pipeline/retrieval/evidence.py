@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.ports import Channel, ChannelQuery
+from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.terms import extract_terms, extract_words
 from rag_pipeline.retrieval.models import Evidence, TermWeight
 
@@ -23,9 +23,13 @@ MAX_TERMS: Final = 48
 
 
 def gather_evidence(
-    index: VectorIndex, encoder: SparseEncoder, questions: Sequence[str], model: str
+    index: VectorIndex,
+    encoder: SparseEncoder,
+    questions: Sequence[str],
+    filters: Sequence[PointFilter],
+    model: str,
 ) -> list[Evidence]:
-    """Weigh the terms of questions over the whole book, filters left out of it.
+    """Weigh the terms of questions over the whole book, and count what was searched.
 
     A term's weight is the BM25 score of the chunk that is best for it alone: its inverse document
     frequency times a number between 1 and 2.2 for how much that chunk is about it. One search of
@@ -36,20 +40,23 @@ def gather_evidence(
         index: The collection.
         encoder: Encodes terms as the collection's.
         questions: Checked.
+        filters: What each question was searched in.
         model: Fingerprint of the embedding model, handed on.
 
     Returns:
-        Evidence for each question, in order; one round trip, and one for the number of chunks.
+        Evidence for each question, in order; one round trip, and one for each different filter.
     """
     words = [_read_terms(question) for question in questions]
     terms = sorted({term for entry in words for term in entry})
     vectors = encoder.encode_terms(terms)
     queries = [ChannelQuery(Channel.BM25, vector, 1) for vector in vectors]
     hits = dict(zip(terms, index.search_many(queries), strict=True))
-    unknown_weight = math.log(2 * max(1, index.count()) + 2)
+    counts = {where: index.count(where) for where in {PointFilter(), *filters}}
+    unknown_weight = math.log(2 * counts[PointFilter()] + 2)
     return [
         Evidence(
             model,
+            counts[where],
             tuple(
                 TermWeight(
                     term, word, hits[term][0][1] if hits[term] else unknown_weight, bool(hits[term])
@@ -57,7 +64,7 @@ def gather_evidence(
                 for term, word in entry.items()
             ),
         )
-        for entry in words
+        for entry, where in zip(words, filters, strict=True)
     ]
 
 

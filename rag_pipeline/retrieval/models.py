@@ -6,6 +6,7 @@ Belongs here: plain data and whether a query is usable. Does not belong here: ho
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -195,10 +196,12 @@ class Evidence:
 
     Attributes:
         model: Fingerprint of the embedding model that the channel scores come from.
+        chunk_count: How many chunks were searched, filters applied.
         terms: Distinct, in the question's order; empty for a question without terms.
     """
 
     model: str
+    chunk_count: int
     terms: tuple[TermWeight, ...]
 
 
@@ -237,7 +240,8 @@ def _check_filters(filters: QueryFilters) -> None:
         values = getattr(filters, field.name)
         if field.name == "top_k" or values is None:
             continue
-        if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+        is_list = isinstance(values, Collection) and not isinstance(values, str)
+        if not is_list or not all(isinstance(value, str) for value in values):
             raise QueryError(f"filter {field.name} must be a list of texts, not {values!r:.40}")
     unknown = [kind for kind in filters.content_types or () if kind not in set(ContentType)]
     if unknown:

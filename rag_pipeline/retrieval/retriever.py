@@ -182,7 +182,8 @@ class Retriever:
             wanted = {hit.candidate.place.point_id for choice in choices for hit in choice.chosen}
             points = {point.point_id: point for point in index.fetch(sorted(wanted))}
             model = self._embedder.model.fingerprint
-            evidence = gather_evidence(index, self._encoder, questions, model)
+            filters = [search.where for search in searches]
+            evidence = gather_evidence(index, self._encoder, questions, filters, model)
             return [
                 RetrievalResult(
                     chunks=self._present(index, query, build_hits(question, choice, points)),

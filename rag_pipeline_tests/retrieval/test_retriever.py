@@ -1,0 +1,422 @@
+"""Retrieval over a real embedded store with the real local model."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from rag_pipeline.adapters.local_embedder import LocalEmbedder
+from rag_pipeline.core.errors import EmbeddingDimensionError
+from rag_pipeline.core.format_version import FORMAT_VERSION
+from rag_pipeline.core.ids import PointId
+from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace
+from rag_pipeline.retrieval import (
+    CollectionMissingError,
+    InvalidKError,
+    Query,
+    QueryEmptyError,
+    QueryError,
+    QueryFilters,
+    QueryTooLongError,
+    Retriever,
+    SpaceMismatchError,
+    StoreError,
+    StoreLockedError,
+    open_retriever,
+)
+from rag_pipeline_tests.retrieval.world import (
+    PAGES,
+    build_collection,
+    make_catalog,
+    make_points,
+    make_settings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rag_pipeline.core.models import Point
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval import RetrievalResult
+
+QUESTIONS = [
+    "How can a hand pick up an egg without a force sensor?",
+    "What moves a walker that has no motors?",
+    "Who receives the messages of a publisher?",
+    "When does a service caller go on?",
+    "How do nodes follow the clock of the simulator?",
+    "Why are ranges wrong behind glass?",
+    "How is the range of a beam measured?",
+    "How do I store a battery?",
+    "What do I record in front of the wall?",
+    "Does the body think?",
+]
+
+
+def headings(result: RetrievalResult) -> list[str]:
+    return [hit.metadata.section_heading for hit in result.chunks]
+
+
+def outline(result: RetrievalResult) -> list[tuple[str, float]]:
+    return [(hit.chunk_id, hit.score) for hit in result.chunks]
+
+
+def test_a_paraphrased_question_finds_its_section_first(retriever: Retriever) -> None:
+    result = retriever.retrieve(Query(QUESTIONS[0]))
+    assert headings(result)[0] == "Soft grippers"
+    first = result.chunks[0]
+    assert first.citation.url == "/book/docs/module-1/1.1-foundations/embodiment#soft-grippers"
+    assert (first.citation.title, first.citation.section) == ("Embodiment", "Soft grippers")
+    assert (first.citation.module, first.citation.chapter) == ("module-1", "1.1-foundations")
+    assert first.text.startswith("## Soft grippers") or "egg" in first.text
+    assert result.total_candidates >= len(result.chunks) == 5
+
+
+def test_an_identifier_is_found_however_it_is_written(retriever: Retriever) -> None:
+    for question in ("use_sim_time", "what does use sim time do", "create_publisher JointState"):
+        assert retriever.retrieve(Query(question)).chunks[0].metadata.title == "Topics and Services"
+
+
+def test_scores_are_bounded_descending_and_carry_their_channels(retriever: Retriever) -> None:
+    for question in QUESTIONS:
+        result = retriever.retrieve(Query(question, top_k=10))
+        shown = [hit.score for hit in result.chunks]
+        assert shown == sorted(shown, reverse=True)
+        assert all(0.0 <= score <= 1.0 for score in shown)
+        for hit in result.chunks:
+            assert hit.channels is not None
+            assert -1.0 <= hit.channels.dense <= 1.0001
+            assert hit.channels.windows <= 1.0001
+            assert hit.channels.bm25 >= 0.0
+            assert 0.0 <= hit.channels.lexical <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("filters", "allowed"),
+    [
+        (QueryFilters(modules=["module-2"]), {"module-2"}),
+        (QueryFilters(chapters=["1.2-ros2", "2.1-sensors"]), {"module-1", "module-2"}),
+        (QueryFilters(modules=("module-1", "module-2")), {"module-1", "module-2"}),
+    ],
+)
+def test_filters_restrict(retriever: Retriever, filters: QueryFilters, allowed: set[str]) -> None:
+    result = retriever.retrieve(Query("How are things measured?", filters=filters, top_k=20))
+    assert result.chunks
+    assert {hit.metadata.module for hit in result.chunks} <= allowed
+    if filters.chapters:
+        assert {hit.metadata.chapter for hit in result.chunks} == set(filters.chapters)
+
+
+def test_filters_hold_all_together(retriever: Retriever) -> None:
+    filters = QueryFilters(modules=["module-2"], content_types=["lab"], tags=["practice", "other"])
+    result = retriever.retrieve(Query("noise of the scanner", filters=filters))
+    assert {hit.metadata.doc_path for hit in result.chunks} == {
+        "module-2/2.1-sensors/lab-exercises.md"
+    }
+
+
+def test_an_unknown_module_is_no_hit_and_an_unknown_content_type_an_error(
+    retriever: Retriever,
+) -> None:
+    assert retriever.retrieve(Query("x", filters=QueryFilters(modules=["module-7"]))).chunks == ()
+    with pytest.raises(QueryError, match="prose, code, table, lab, quiz, assessment"):
+        retriever.retrieve(Query("x", filters=QueryFilters(content_types=["essay"])))
+
+
+def test_an_empty_filter_does_not_restrict(retriever: Retriever) -> None:
+    plain = retriever.retrieve(Query(QUESTIONS[5]))
+    empty = retriever.retrieve(Query(QUESTIONS[5], filters=QueryFilters(modules=[], tags=())))
+    assert outline(plain) == outline(empty)
+
+
+def test_a_repeated_passage_is_given_once(retriever: Retriever) -> None:
+    result = retriever.retrieve(Query("How do I store a lithium battery?", top_k=20))
+    assert len([text for text in headings(result) if text == "Storage"]) == 1
+    assert result.chunks[0].metadata.doc_path == "module-2/2.2-copies/copy-one.md"
+
+
+def test_the_dedup_threshold_takes_near_duplicates_out(
+    book_settings: Settings, retriever: Retriever
+) -> None:
+    strict = book_settings.model_copy(update={"dedup_threshold": 0.5})
+    with open_retriever(strict) as other:
+        few = other.retrieve(Query("range of a beam of the scanner", top_k=20))
+    many = retriever.retrieve(Query("range of a beam of the scanner", top_k=20))
+    assert 0 < len(few.chunks) < len(many.chunks)
+
+
+def test_all_distinct_chunks_are_given_when_as_many_are_asked_for(
+    retriever: Retriever, book_points: list[Point]
+) -> None:
+    result = retriever.retrieve(Query("scanner", top_k=100))
+    texts = {str(point.payload["content_hash"]) for point in book_points}
+    found = {hit.metadata.content_hash for hit in result.chunks}
+    assert found <= texts
+    # The five chunks of one section overlap and say nearly the same.
+    assert len(found) == len(result.chunks) >= len(texts) - 5
+
+
+def test_sections_come_first_and_their_other_chunks_fill_up(retriever: Retriever) -> None:
+    found = headings(retriever.retrieve(Query("How far is each beam, in meters?", top_k=100)))
+    assert found.count("Time of flight") > 1
+    distinct = len(set(found))
+    assert len(set(found[: distinct - 1])) == distinct - 1
+
+
+def test_top_k_may_stand_in_the_filters_or_in_the_query(retriever: Retriever) -> None:
+    assert len(retriever.retrieve(Query("robot", filters=QueryFilters(top_k=2))).chunks) == 2
+    both = Query("robot", filters=QueryFilters(top_k=2), top_k=3)
+    assert len(retriever.retrieve(both).chunks) == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        (Query(""), QueryEmptyError),
+        (Query(" \n\t"), QueryEmptyError),
+        (Query("x" * 5001), QueryTooLongError),
+        (Query("x", top_k=0), InvalidKError),
+        (Query("x", top_k=101), InvalidKError),
+        (Query("x", top_k=True), InvalidKError),
+        (Query("x", top_k=2.5), InvalidKError),  # type: ignore[arg-type]  # what a caller may do
+        (Query("x", filters=QueryFilters(top_k=-1)), InvalidKError),
+        (Query("x", filters=QueryFilters(modules="module-1")), QueryError),
+        (Query("x", filters=QueryFilters(tags=[1])), QueryError),  # type: ignore[list-item]  # the same
+        (Query("x", filters=QueryFilters(tags=7)), QueryError),  # type: ignore[arg-type]  # the same
+        (Query("x", mode="all"), QueryError),  # type: ignore[arg-type]  # the same
+        (Query("x", expand_to_section_tokens=0), QueryError),
+    ],
+)
+def test_unusable_queries_are_value_errors_with_a_status(
+    retriever: Retriever, query: Query, error: type[QueryError]
+) -> None:
+    with pytest.raises(error) as caught:
+        retriever.retrieve(query)
+    assert isinstance(caught.value, ValueError)
+    assert caught.value.http_status == 400
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["a", "123", "special@chars!", "???", "日本語のロボット", "\ud800 lone", "x\x00y", "w " * 2500],
+)
+def test_odd_questions_are_answered(retriever: Retriever, question: str) -> None:
+    assert len(retriever.retrieve(Query(question)).chunks) == 5
+
+
+def test_a_batch_gives_what_single_queries_give(retriever: Retriever) -> None:
+    single = [retriever.retrieve(Query(question)) for question in QUESTIONS]
+    batch = retriever.retrieve_many([Query(question) for question in QUESTIONS])
+    assert [outline(result) for result in batch] == [outline(result) for result in single]
+    assert [result.query.question for result in batch] == QUESTIONS
+    assert retriever.retrieve_many([]) == []
+
+
+def test_the_asynchronous_way_gives_the_same(retriever: Retriever) -> None:
+    async def ask() -> tuple[RetrievalResult, list[RetrievalResult]]:
+        one, many = await asyncio.gather(
+            retriever.aretrieve(Query(QUESTIONS[0])),
+            retriever.aretrieve_many([Query(question) for question in QUESTIONS[1:3]]),
+        )
+        return one, many
+
+    one, many = asyncio.run(ask())
+    assert outline(one) == outline(retriever.retrieve(Query(QUESTIONS[0])))
+    assert outline(many[1]) == outline(retriever.retrieve(Query(QUESTIONS[2])))
+
+
+def test_ten_callers_at_once_get_what_one_gets(retriever: Retriever) -> None:
+    alone = [outline(retriever.retrieve(Query(question))) for question in QUESTIONS]
+    with ThreadPoolExecutor(10) as callers:
+        together = list(
+            callers.map(
+                lambda question: outline(retriever.retrieve(Query(question))), QUESTIONS * 3
+            )
+        )
+    assert together == alone * 3
+
+
+def test_a_hit_is_widened_within_its_section_and_budget(retriever: Retriever) -> None:
+    narrow = retriever.retrieve(Query("range of beam 7"))
+    hit = narrow.chunks[0]
+    assert hit.metadata.section_heading == "Time of flight"
+    assert hit.expanded_text is None
+    assert hit.context_text == hit.text
+    wide = retriever.retrieve(Query("range of beam 7", expand_to_section_tokens=10_000)).chunks[0]
+    assert wide.text == hit.text
+    assert wide.expanded_text is not None
+    for number in range(1, 15):
+        assert wide.expanded_text.count(f"Beam {number} of") == 1
+    assert "Rain" not in wide.expanded_text
+    small = retriever.retrieve(Query("range of beam 7", expand_to_section_tokens=1)).chunks[0]
+    assert small.context_text == hit.text
+
+
+_HOLD_SHARD = """
+import sys, qdrant_edge
+shard = qdrant_edge.EdgeShard.load(sys.argv[1])
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+class _Backwards:
+    """A `Reranker` that turns the order around."""
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        del question
+        return [at / len(texts) for at in range(len(texts))]
+
+
+def test_a_reranker_decides_the_order(book_settings: Settings, retriever: Retriever) -> None:
+    plain = retriever.retrieve(Query(QUESTIONS[0], top_k=20))
+    retriever.close()
+    with open_retriever(book_settings, reranker=_Backwards()) as other:
+        turned = other.retrieve(Query(QUESTIONS[0], top_k=2))
+    assert [hit.chunk_id for hit in turned.chunks] == [
+        hit.chunk_id for hit in (plain.chunks[7], plain.chunks[6])
+    ]
+
+
+def test_before_the_first_ingest_the_error_says_what_to_do(tmp_path: Path) -> None:
+    with (
+        open_retriever(make_settings(tmp_path)) as fresh,
+        pytest.raises(CollectionMissingError, match="rag-pipeline ingest"),
+    ):
+        fresh.retrieve(Query("anything"))
+
+
+def test_an_empty_collection_is_said_to_be_empty(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    build_collection(settings, [])
+    with open_retriever(settings) as empty, pytest.raises(CollectionMissingError, match="empty"):
+        empty.retrieve(Query("anything"))
+
+
+def test_a_collection_of_another_model_is_refused(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    catalog = make_catalog(settings)
+    store = catalog.create(
+        EmbeddingSpace(EmbeddingModel("openai", "other", 384, 100), FORMAT_VERSION)
+    )
+    store.close()
+    catalog.switch_to(store.collection_id)
+    with open_retriever(settings) as mismatched, pytest.raises(SpaceMismatchError, match="rebuild"):
+        mismatched.retrieve(Query("anything"))
+
+
+def test_a_rebuild_is_seen_by_the_next_query(tmp_path: Path, book_points: list[Point]) -> None:
+    settings = make_settings(tmp_path)
+    build_collection(settings, book_points)
+    with open_retriever(settings) as reader:
+        assert reader.retrieve(Query(QUESTIONS[0])).chunks[0].metadata.title == "Embodiment"
+        page = "module-9/9.1-new/page.md"
+        build_collection(settings, make_points({page: "# New\n\n## Eggs\n\nEggs are new here.\n"}))
+        result = reader.retrieve(Query(QUESTIONS[0]))
+        assert {hit.metadata.doc_path for hit in result.chunks} == {page}
+
+
+def test_an_idle_store_is_let_go_and_opened_again(tmp_path: Path, book_points: list[Point]) -> None:
+    settings = make_settings(tmp_path, store_idle_s=0.05, store_lock_timeout_s=5.0)
+    build_collection(settings, book_points)
+    catalog = make_catalog(settings)
+    with open_retriever(settings) as reader:
+        for _ in range(2):
+            first = reader.retrieve(Query(QUESTIONS[0]))
+            writer = catalog.open_current()  # waits until the reader lets go
+            writer.delete([PointId(1)])
+            writer.close()
+            assert outline(reader.retrieve(Query(QUESTIONS[0]))) == outline(first)
+
+
+def test_a_store_held_by_another_process_is_waited_for_and_then_named(
+    tmp_path: Path, book_points: list[Point]
+) -> None:
+    settings = make_settings(tmp_path, store_lock_timeout_s=0.2)
+    collection_id = build_collection(settings, book_points)
+    shard = settings.state_dir / "store" / settings.qdrant_collection / collection_id / "shard"
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            _HOLD_SHARD,
+            str(shard),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with open_retriever(settings) as reader:
+            with pytest.raises(StoreLockedError, match="held by another process"):
+                reader.retrieve(Query(QUESTIONS[0]))
+            holder.communicate()
+            assert reader.retrieve(Query(QUESTIONS[0])).chunks
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+class _WrongEmbedder(LocalEmbedder):
+    """Returns vectors of another length than its model says."""
+
+    def embed_query(self, text: str) -> np.ndarray:
+        del text
+        return np.ones(7, dtype=np.float32)
+
+
+def test_a_query_vector_of_wrong_length_is_an_embedding_error(book_settings: Settings) -> None:
+    with open_retriever(book_settings) as reader:
+        wrong = Retriever(_WrongEmbedder(), reader._encoder, reader.session)  # noqa: SLF001  # the same store
+        with pytest.raises(EmbeddingDimensionError):
+            wrong.retrieve(Query("anything"))
+
+
+def test_closing_while_others_ask_breaks_nothing(retriever: Retriever) -> None:
+    expected = outline(retriever.retrieve(Query(QUESTIONS[0])))
+    stop = threading.Event()
+
+    def close_again_and_again() -> None:
+        while not stop.is_set():
+            retriever.close()
+            time.sleep(0)
+
+    closer = threading.Thread(target=close_again_and_again)
+    closer.start()
+    try:
+        for _ in range(5):
+            assert outline(retriever.retrieve(Query(QUESTIONS[0]))) == expected
+    finally:
+        stop.set()
+        closer.join()
+
+
+def test_probing_reads_one_point_and_its_payload(
+    tmp_path: Path, book_points: list[Point], retriever: Retriever
+) -> None:
+    retriever.probe()
+    damaged = [replace(point, payload={**point.payload, "url": 7}) for point in book_points[:1]]
+    settings = make_settings(tmp_path)
+    build_collection(settings, damaged)
+    with open_retriever(settings) as other, pytest.raises(StoreError, match="field url"):
+        other.probe()
+
+
+def test_every_page_of_the_book_can_be_found(retriever: Retriever) -> None:
+    found = {
+        hit.metadata.doc_path
+        for question in QUESTIONS
+        for hit in retriever.retrieve(Query(question)).chunks
+    }
+    assert found == set(PAGES) - {"module-2/2.2-copies/copy-two.md"}
