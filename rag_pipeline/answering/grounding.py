@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 MAX_CONTEXT_TOKENS: Final = 8_000
 """Of all sources together in a prompt; later ones are left out. Ten chunks of the largest size."""
 
+SIGNAL_DEPTH: Final = 5
+"""Passages that the rule looks at, however many were asked for; with fewer it refuses more."""
+
 RELATED_SECTIONS: Final = 3
+_TYPICAL_CHUNKS: Final = 1_000  # of a textbook, where a result does not say
 _CHARS_PER_TOKEN: Final = 3  # of widened passages: few texts have fewer
 
 _NO_PASSAGES: Final = (
@@ -47,22 +51,32 @@ class GroundingRule:
 
     Attributes:
         semantic: Weight of the question's cosine with the nearest passage found.
+        semantic_known: Weight of that cosine times the share of terms that the book knows.
         cover: Weight of the share of the question's terms that the best passage holds.
         joint_cover: Weight of the share that all passages together hold.
+        known: Weight of the share that the book knows.
+        log_size: Weight of the logarithm of how many chunks were searched: in more of them
+            something near is found by chance.
         bias: Added to all.
     """
 
-    semantic: float
-    cover: float
-    joint_cover: float
-    bias: float
+    semantic: float = 0.0
+    semantic_known: float = 0.0
+    cover: float = 0.0
+    joint_cover: float = 0.0
+    known: float = 0.0
+    log_size: float = 0.0
+    bias: float = 0.0
 
     def confidence(self, signals: Signals) -> float:
         """How likely the passages hold the answer, 0 to 1."""
         logit = (
             self.semantic * signals.semantic
+            + self.semantic_known * signals.semantic * signals.known
             + self.cover * signals.cover
             + self.joint_cover * signals.joint_cover
+            + self.known * signals.known
+            + self.log_size * math.log(max(1, signals.chunk_count))
             + self.bias
         )
         return 1 / (1 + math.exp(-max(-60.0, min(60.0, logit))))
@@ -70,26 +84,33 @@ class GroundingRule:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What the rule weighs; each is free of the size and subject of a book.
+    """What the rule weighs, of the five best passages; none depends on the subject of a book.
 
     Attributes:
-        semantic: Highest mean of both cosines of a passage, -1 to 1; None without channel scores.
+        semantic: Highest mean of both cosines of a passage, -1 to 1; of scores without channels.
         cover: Highest weighted share of the question's terms in one passage and its headings.
-        joint_cover: The same share in all passages together.
+        joint_cover: The same share in all of them together.
+        known: The same share in the whole book.
+        chunk_count: How many chunks were searched.
     """
 
     semantic: float
     cover: float
     joint_cover: float
+    known: float
+    chunk_count: int
 
 
-LEXICAL_RULE: Final = GroundingRule(semantic=0.0, cover=6.0, joint_cover=0.0, bias=-3.0)
+LEXICAL_RULE: Final = GroundingRule(cover=4.8, known=10.4, log_size=-0.78, bias=-3.4)
 """For embedding models that no rule was measured for: their cosines have a scale of their own."""
 
+DEFAULT_RULE: Final = GroundingRule(
+    semantic=7.7, semantic_known=15.3, joint_cover=3.5, log_size=-0.92, bias=-2.95
+)
+"""For the local model, and for results made by hand, whose scores are cosines by contract."""
+
 _RULES: Final = {
-    "local/all-MiniLM-L6-v2-int8-29a433e9": GroundingRule(
-        semantic=14.0, cover=3.0, joint_cover=0.0, bias=-8.0
-    ),
+    "local/all-MiniLM-L6-v2-int8-29a433e9": DEFAULT_RULE,
 }
 """By provider and model; measured with the default fusion."""
 
@@ -103,7 +124,7 @@ def apply_grounding_policy(
     words cover decides; in selected-text mode whether the question is about the selection.
 
     Args:
-        result: Of `Retriever.retrieve`; one without scores is judged by words alone.
+        result: Of `Retriever.retrieve`; one without evidence is judged by its passages alone.
         question: As asked.
         max_context_tokens: Of all sources together; the first is always given whole.
 
@@ -139,18 +160,27 @@ def choose_rule(model: str) -> GroundingRule:
 
 def measure_signals(result: RetrievalResult, question: str) -> Signals:
     """What the rule weighs of a result in normal mode with at least one passage."""
-    weights = weigh_question(result.evidence, question)
+    evidence = result.evidence
+    weights = weigh_question(evidence, question)
     total = math.fsum(weights.values())
+    best = result.chunks[:SIGNAL_DEPTH]
     held = [
         set(extract_terms(" ".join((*chunk.metadata.heading_breadcrumb, chunk.text))))
-        for chunk in result.chunks
+        for chunk in best
     ]
     joint = set().union(*held)
-    scored = [chunk.channels for chunk in result.chunks if chunk.channels is not None]
+    # Without evidence the passages found are all that is known of the book.
+    missing = (
+        {entry.term for entry in evidence.terms if not entry.known}
+        if evidence
+        else set(weights) - joint
+    )
     return Signals(
-        semantic=max(((entry.dense + entry.windows) / 2 for entry in scored), default=0.0),
+        semantic=max((_nearness(chunk) for chunk in best), default=0.0),
         cover=max((_share(weights, terms, total) for terms in held), default=0.0),
         joint_cover=_share(weights, joint, total),
+        known=_share(weights, set(weights) - missing, total),
+        chunk_count=evidence.chunk_count if evidence else _TYPICAL_CHUNKS,
     )
 
 
@@ -201,9 +231,8 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Reason, float | Non
         return Reason.NO_PASSAGES, 0.0
     if result.mode == Mode.SELECTED_TEXT_ONLY:
         return (Reason.SUFFICIENT if result.related else Reason.UNRELATED_TO_SELECTION), None
-    scored = any(chunk.channels is not None for chunk in result.chunks)
-    model = result.evidence.model if result.evidence and scored else ""
-    confidence = choose_rule(model).confidence(measure_signals(result, question))
+    rule = choose_rule(result.evidence.model) if result.evidence else DEFAULT_RULE
+    confidence = rule.confidence(measure_signals(result, question))
     return (Reason.SUFFICIENT if confidence >= 0.5 else Reason.NOT_COVERED), confidence
 
 
@@ -238,6 +267,11 @@ def _collect_notices(result: RetrievalResult, question: str, *, refused: bool) -
     if refused and limited and result.mode == Mode.NORMAL:
         notices.append(_FILTERED)
     return tuple(notices)
+
+
+def _nearness(chunk: ScoredChunk) -> float:
+    channels = chunk.channels
+    return chunk.score if channels is None else (channels.dense + channels.windows) / 2
 
 
 def _share(weights: Mapping[str, float], terms: set[str], total: float) -> float:

@@ -88,7 +88,7 @@ def make_evidence(question: str, unknown: Sequence[str] = (), model: str = LOCAL
         for word in extract_words(question)
         for term in extract_terms(word)
     }
-    return Evidence(model, tuple(terms.values()))
+    return Evidence(model, 1_000, tuple(terms.values()))
 
 
 def make_result(

@@ -111,11 +111,14 @@ def test_an_unknown_embedding_model_is_judged_by_words_alone() -> None:
         chunk = make_chunk(cosine=cosine)
         near = make_result(QUESTION, [chunk], model="openai/x/1/1/0")
         assert apply_grounding_policy(near, QUESTION).sufficient_context
-        far = make_result("Which glue holds wooden chairs?", [chunk], model="openai/x/1/1/0")
+        unknown = ["glue", "wooden", "chairs"]
+        far = make_result(
+            "Which glue holds wooden chairs?", [chunk], unknown=unknown, model="openai/x/1/1/0"
+        )
         assert not apply_grounding_policy(far, far.query.question).sufficient_context
 
 
-def test_a_result_without_scores_or_evidence_is_judged_by_words_alone() -> None:
+def test_a_result_made_by_hand_is_judged_by_its_passages() -> None:
     bare = RetrievalResult((make_chunk(cosine=None),), Query(QUESTION), Mode.NORMAL, 1)
     assert apply_grounding_policy(bare, QUESTION).sufficient_context
     far = "Which glue holds wooden chairs?"
