@@ -59,7 +59,7 @@ class RetrieverOptions:
     """
 
     dedup_threshold: float = 0.95
-    selected_text_threshold: float = 0.34
+    selected_text_threshold: float = 0.38
     weights: FusionWeights = FusionWeights()  # noqa: RUF009  # frozen
     site: SiteSettings = SiteSettings()  # noqa: RUF009  # frozen
 

@@ -36,19 +36,26 @@ SHORT_NOTICE: Final = (
 )
 
 _GENERIC_WORDS: Final = (
-    "answer author bit book brief briefly bullet chapter clarify code command concept content "
-    "define definition describe detail detailed difference different discuss elaborate english "
-    "example excerpt explain explanation express fact formula function generate give going "
-    "happen happening help highlighted idea important instruction key kind language layman "
-    "level line list literally look main make mean meaning meant mention need output page "
-    "paragraph paraphrase part passage phrase please point purpose question quote read relate "
-    "rephrase rewrite right saying script section see select selected selection sense sentence "
-    "short shorten show significance simple simplify simply snippet someone somebody speak "
-    "state step student summarise summarize summary table talk tell term text thing third "
-    "translate try tutor understand use used useful want way word work write"
+    "above answer arabic author beginner beginners below bit book brief briefly bullet "
+    "chapter chart child children chinese clarify code command comment concept conclude "
+    "conclusion content define definition describe detail detailed diagram difference "
+    "different discuss eight elaborate english entire equation example excerpt explain "
+    "explanation express fact figure five follow following formula four french function "
+    "generate german give going happen happening help highlighted hindi idea image important "
+    "instruction italian japanese key kid kind language layman level line list lists "
+    "literally look main make mean meaning meant mention message need nine old one outline "
+    "output page paragraph paraphrase part passage phrase picture please point portuguese "
+    "previous purpose question quote read relate rephrase review rewrite right russian saying "
+    "script section see select selected selection sense sentence seven short shorten show "
+    "significance simple simplify simply six snippet somebody someone spanish speak state "
+    "step student summarise summarize summary table takeaway takeaways talk tell ten term "
+    "text thing third three translate try tutor two understand urdu use used useful want way "
+    "whole word work write year years dr tl"
 )
 _GENERIC_TERMS: Final = frozenset(extract_terms(_GENERIC_WORDS))
-_MIN_SHARED_PREFIX: Final = 5  # characters: `embodi` and `embodied` stem apart but mean one thing
+"""Terms about reading itself: a question of nothing else is about whatever is selected."""
+
+_MIN_SHARED_PREFIX: Final = 4  # characters: `gyro` and `gyroscop` mean one thing
 
 
 def retrieve_selected(
@@ -82,15 +89,16 @@ def retrieve_selected(
 def measure_relatedness(question: str, selection: str, embedder: Embedder | None = None) -> float:
     """How far a question is about a selection, 0 to 1.
 
-    The share of the question's terms that the selection holds, words about reading itself
-    (`explain`, `line`, `summarize`) left out; a question of nothing else points at the selection
-    and counts as 1. An embedder can raise it to the cosine with the nearest sentence.
+    The share of the question's terms that the selection holds, each by its length: long words are
+    rarer and say more. Words about reading itself (`explain`, `line`, `summarize`) are left out; a
+    question of nothing else points at the selection and counts as 1. An embedder can raise it to
+    the cosine with the nearest sentence.
     """
     asked = {term for term in extract_terms(question) if term not in _GENERIC_TERMS}
     if not asked:
         return 1.0
     held = set(extract_terms(selection))
-    share = sum(_is_held(term, held) for term in asked) / len(asked)
+    share = sum(len(t) for t in asked if _is_held(t, held)) / sum(len(t) for t in asked)
     if embedder is None:
         return share
     sentences = [selection[start:end] for start, end in split_sentences(selection)] or [selection]
