@@ -22,7 +22,8 @@ _TEXT_DIRECTIVE: Final = re.compile(
     re.ASCII,
 )
 _FOOTNOTE: Final = re.compile(r"\[\^([^\]\s]+)\]")
-FOOTNOTES: Final = "footnotes"
+FOOTNOTES: Final = "footnote_names"
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,10 @@ def _text_directive(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  
 def _mdx(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
     """Tags show no text, `{...}` is slugged as written; `{#id}` is text."""
     char = state.src[state.pos]
+    comment = _COMMENT.match(state.src, state.pos)
+    if comment is not None:
+        state.pos = comment.end()
+        return True
     if char not in "<{" or state.src.startswith("{#", state.pos):
         return False
     scanner = Scanner(state.src, mdx=True)

@@ -37,7 +37,7 @@ _MARKER_LINE: Final = re.compile(r"[\s>]*(?:(?:[-+*]|\d{1,9}[.)])[\s>]*)*")
 _MDX_CODE_OPEN: Final = re.compile(r" *(`{3,4}) *mdx-code-block")
 _MDX_CODE_CLOSE: Final = re.compile(r" *(`{3,4})")
 _RAW_HEADING: Final = re.compile(
-    r"[ \t]*<h(?P<level>[1-6])(?P<attributes>\s[^<>]*)?>(?P<text>.*?)</h(?P=level)>[ \t]*",
+    r"[ \t>*+-]*<h(?P<level>[1-6])(?P<attributes>\s[^<>]*)?>(?P<text>.*?)</h(?P=level)>[ \t]*",
     re.DOTALL,
 )
 _RAW_ID: Final = re.compile(r"""\sid\s*=\s*["']([^"']+)["']""")

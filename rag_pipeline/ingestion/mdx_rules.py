@@ -7,20 +7,31 @@ that a heading in a tab is a heading. Rules return True where they apply, as mar
 
 from __future__ import annotations
 
+import bisect
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from markdown_it.rules_block import fence as read_fence
+from markdown_it.rules_block import lheading as read_setext_heading
+from markdown_it.rules_block import paragraph as read_paragraph
 from markdown_it.rules_block import reference as read_reference
+from mdit_py_plugins.footnote.index import footnote_def as read_footnote
 
 from rag_pipeline.core.models import BlockKind
 from rag_pipeline.ingestion import mdx_syntax
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from markdown_it import MarkdownIt
     from markdown_it.ruler import RuleOptionsType
     from markdown_it.rules_block import StateBlock
 
+_Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
+
+_MOST_INDENT: Final = 3  # columns; more make code in CommonMark
+_MOST_DEEP_LINES: Final = 50  # looked at for each paragraph, to stay linear
+_DEEP_LINES: Final = "deep_lines"
 _INTERRUPTING: Final = ["paragraph", "reference", "blockquote", "list"]
 _DIRECTIVE: Final = re.compile(r"(:{3,})(?:[A-Za-z][\w-]*(?:[\[{ \t].*)?)?[ \t]*")
 _LEAF_DIRECTIVE: Final = re.compile(r"::[A-Za-z][\w-]*(?:\[[^\]]*\])?(?:\{[^}]*\})?[ \t]*")
@@ -38,8 +49,11 @@ def use_docusaurus_rules(md: MarkdownIt, *, mdx: bool) -> None:
     ruler.at("reference", _reference)
     ruler.before("fence", "directive", _directive, interrupting)
     ruler.before("fence", "math", _math, interrupting)
+    ruler.before("reference", "footnote", read_footnote, {"alt": ["paragraph", "reference"]})
     if mdx:
         md.disable(["code", "html_block"])
+        ruler.at("lheading", _ignore_indent(read_setext_heading))
+        ruler.at("paragraph", _ignore_indent(read_paragraph))
         ruler.before("fence", "esm", _esm)
         ruler.before("fence", "comment", _html_comment, interrupting)
         ruler.before("fence", "jsx", _jsx, interrupting)
@@ -76,26 +90,33 @@ def _directive(state: StateBlock, start_line: int, _end_line: int, silent: bool)
     if silent:
         return True
     if match is not None:
-        _track_directive(state, len(match.group(1)), is_closing=not text.strip(": \t"))
+        _track_directive(state, start_line, len(match.group(1)), is_closing=not text.strip(": \t"))
     return _accept(state, BlockKind.DIRECTIVE, start_line, start_line + 1)
 
 
-def _track_directive(state: StateBlock, colons: int, *, is_closing: bool) -> None:
-    opened: list[int] = state.env.setdefault(_OPEN_DIRECTIVES, [])
+def _track_directive(state: StateBlock, line: int, colons: int, *, is_closing: bool) -> None:
+    opened: list[tuple[int, int]] = state.env.setdefault(_OPEN_DIRECTIVES, [])
     if not is_closing:
-        opened.append(colons)
+        opened.append((_quote_depth(state, line), colons))
         return
-    while opened and opened[-1] > colons:
+    while opened and opened[-1][1] > colons:
         opened.pop()
     if opened:
         opened.pop()
+
+
+def _quote_depth(state: StateBlock, line: int) -> int:
+    """How many block quotes a line stands in."""
+    start = state.bMarks[line]
+    return state.src.count(">", state.src.rfind("\n", 0, start) + 1, start)
 
 
 def _fence(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
     """A fence, ended by the `:::` of the directive around it where it is not closed before."""
     if not read_fence(state, start_line, end_line, silent):
         return False
-    opened: list[int] = state.env.get(_OPEN_DIRECTIVES, [])
+    depth = _quote_depth(state, start_line)
+    opened = [colons for quotes, colons in state.env.get(_OPEN_DIRECTIVES, ()) if quotes == depth]
     if silent or not opened:
         return True
     closing = re.compile(f":{{{min(opened)},}}[ \t]*")
@@ -107,6 +128,32 @@ def _fence(state: StateBlock, start_line: int, end_line: int, silent: bool) -> b
             state.tokens[-1].map = [start_line, line]
             break
     return True
+
+
+def _ignore_indent(rule: _Rule) -> _Rule:
+    """Let an indented line end a paragraph: in MDX a fence or list indented by four is one."""
+
+    def read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
+        deep: list[int] | None = state.env.get(_DEEP_LINES)
+        if deep is None:
+            lines = range(state.lineMax)
+            deep = [line for line in lines if state.sCount[line] > _MOST_INDENT]
+            state.env[_DEEP_LINES] = deep
+        kept: dict[int, int] = {}
+        first = bisect.bisect_right(deep, start_line)
+        for line in deep[first : first + _MOST_DEEP_LINES]:
+            if line >= end_line:
+                break
+            if state.sCount[line] - state.blkIndent > _MOST_INDENT:
+                kept[line] = state.sCount[line]
+                state.sCount[line] = state.blkIndent + _MOST_INDENT
+        try:
+            return rule(state, start_line, end_line, silent)
+        finally:
+            for line, indent in kept.items():
+                state.sCount[line] = indent
+
+    return read
 
 
 def _reference(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
