@@ -1,0 +1,261 @@
+"""The validation suite over small collections: sound ones pass, each fault is named."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.ids import DocId, PointId, make_chunk_id, to_point_id
+from rag_pipeline.core.ports import StoredPoint
+from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.evaluation.addresses import check_built_site, check_served_site
+from rag_pipeline.evaluation.validation import (
+    PER_CLASS,
+    Probe,
+    ProbeClass,
+    check_collection,
+    derive_probes,
+    run_validation,
+)
+from rag_pipeline.evaluation.validation_records import report_to_json, report_to_text
+from rag_pipeline.retrieval.models import Mode, RetrievalResult
+from rag_pipeline_tests.answering.factories import make_chunk
+from rag_pipeline_tests.loopback import HANG, RESET, Reply, find_closed_port, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from rag_pipeline.core.models import Payload
+    from rag_pipeline.retrieval.models import Query, ScoredChunk
+
+TOPICS = ("balance", "sensors", "gait", "planning", "grasping", "speech")
+NAMES = ("ankle torque", "gyro drift", "swing phase", "cost map", "friction cone", "wake word")
+
+
+def build_chunks() -> list[ScoredChunk]:
+    chunks = []
+    for doc, topic in enumerate(TOPICS):
+        for index, name in enumerate(NAMES):
+            text = f"{topic.title()} depends on the {name} in experiment {doc}. " * 12
+            chunk = make_chunk(text, title=f"All about {topic}", section=f"{name} of {topic}")
+            path = f"module-1/{topic}.md"
+            metadata = replace(
+                chunk.metadata,
+                doc_path=path,
+                chunk_index=index,
+                tags=(topic,),
+                chunk_id=make_chunk_id(DocId(path), index),
+                url=f"/book/docs/{topic}#{name.replace(' ', '-')}",
+            )
+            citation = replace(chunk.citation, url=metadata.url)
+            chunks.append(
+                replace(chunk, chunk_id=metadata.chunk_id, metadata=metadata, citation=citation)
+            )
+    return chunks
+
+
+def to_point(chunk: ScoredChunk) -> StoredPoint:
+    payload: Payload = {
+        **{k: list(v) if isinstance(v, tuple) else v for k, v in asdict(chunk.metadata).items()},
+        "text": chunk.text,
+    }
+    return StoredPoint(to_point_id(chunk.metadata.chunk_id), payload)  # type: ignore[arg-type]  # a chunk id as text
+
+
+@dataclass
+class ListIndex:
+    """A collection that is a list."""
+
+    points: list[StoredPoint]
+
+    def scroll(self) -> list[StoredPoint]:
+        return self.points
+
+
+@dataclass
+class WordRetriever:
+    """Ranks chunks by common words; `spoil` makes its results bad."""
+
+    chunks: Sequence[ScoredChunk]
+    spoil: Callable[[list[ScoredChunk]], list[ScoredChunk]] = list
+
+    @property
+    def session(self) -> WordRetriever:
+        return self
+
+    @contextmanager
+    def use(self) -> Iterator[ListIndex]:
+        yield ListIndex([to_point(chunk) for chunk in self.chunks])
+
+    def retrieve(self, query: Query) -> RetrievalResult:
+        query.check()
+        asked = set(extract_terms(query.question))
+
+        def score(chunk: ScoredChunk) -> float:
+            held = set(extract_terms(f"{chunk.metadata.section_heading} {chunk.text}"))
+            return len(asked & held) / max(1, len(asked))
+
+        ranked = sorted(self.chunks, key=lambda chunk: (-score(chunk), chunk.chunk_id))[:5]
+        hits = self.spoil([replace(chunk, score=score(chunk)) for chunk in ranked])
+        return RetrievalResult(tuple(hits), query, Mode.NORMAL, len(self.chunks))
+
+
+def run(retriever: WordRetriever):  # noqa: ANN201  # a report
+    return run_validation(retriever)  # type: ignore[arg-type]  # a retriever by its shape
+
+
+def test_a_sound_collection_passes_in_every_class() -> None:
+    report = run(WordRetriever(build_chunks()))
+    assert report.failures == ()
+    assert report.passed
+    assert (report.chunk_count, report.document_count) == (36, 6)
+    assert {probe.kind for probe in report.probes} == {kind.value for kind in ProbeClass}
+    assert report.relevant_share == 1.0
+
+
+def test_probes_are_made_of_the_book_and_the_same_each_time() -> None:
+    chunks = [(chunk.metadata, chunk.text) for chunk in build_chunks()]
+    probes = derive_probes(chunks)
+    assert probes == derive_probes(list(reversed(chunks)))
+    for kind in (ProbeClass.KEYWORD, ProbeClass.PHRASE, ProbeClass.COMPLEX):
+        assert 0 < sum(probe.kind is kind for probe in probes) <= PER_CLASS
+    questions = [probe.question for probe in probes if probe.kind is ProbeClass.EDGE]
+    assert {"a", "123", "special@chars!"} <= set(questions)
+    assert any(500 < len(question) <= 5_000 for question in questions)
+    assert Probe(ProbeClass.KEYWORD, "gait", expected_term="gait") in probes
+
+
+def test_an_empty_collection_has_edge_probes_alone() -> None:
+    assert {probe.kind for probe in derive_probes([])} == {ProbeClass.EDGE}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "rule"),
+    [
+        (lambda hits: hits[::-1], "rank_order"),
+        (lambda hits: [replace(hit, score=1.5) for hit in hits], "score_bounds"),
+        (lambda hits: [hits[0], hits[0]], "unique_ids"),
+        (lambda hits: [replace(hit, text=" ") for hit in hits], "required_fields"),
+    ],
+)
+def test_results_that_break_a_rule_are_named(
+    spoil: Callable[[list[ScoredChunk]], list[ScoredChunk]], rule: str
+) -> None:
+    report = run(WordRetriever(build_chunks(), spoil))
+    assert not report.passed
+    assert any(rule in failure for failure in report.failures)
+
+
+def test_results_that_differ_between_runs_are_named() -> None:
+    calls: list[int] = []
+
+    def shrink(hits: list[ScoredChunk]) -> list[ScoredChunk]:
+        calls.append(1)
+        return hits[: 5 - len(calls) % 2]
+
+    report = run(WordRetriever(build_chunks(), shrink))
+    assert any("deterministic" in failure for failure in report.failures)
+
+
+def test_a_search_that_finds_nothing_falls_short() -> None:
+    report = run(WordRetriever(build_chunks(), lambda _: []))
+    assert report.relevant_share == 0.0
+    assert not report.passed
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "check"),
+    [
+        ("tags", None, "every payload field"),
+        ("text", " ", "has a text"),
+        ("content_hash", "0" * 64, "content hashes"),
+        ("url", "", "can be cited"),
+        ("chunk_index", 99, "no gap"),
+    ],
+)
+def test_a_damaged_point_is_found_in_the_whole_collection(
+    field: str, value: object, check: str
+) -> None:
+    points = [to_point(chunk) for chunk in build_chunks()]
+    payload = {**points[7].payload, field: value}
+    points[7] = replace(points[7], payload=payload)  # type: ignore[arg-type]  # damaged on purpose
+    _, checks = check_collection(points)
+    assert [check in entry.name for entry in checks if not entry.passed] == [True]
+
+
+def test_a_point_under_another_id_is_found() -> None:
+    points = [to_point(chunk) for chunk in build_chunks()]
+    points[3] = replace(points[3], point_id=PointId(5))
+    _, checks = check_collection(points)
+    assert [entry.name for entry in checks if not entry.passed] == ["point ids are the chunk ids"]
+
+
+def test_the_report_is_for_people_and_for_machines() -> None:
+    report = run(WordRetriever(build_chunks(), lambda hits: hits[::-1]))
+    record = json.loads(report_to_json(report))
+    assert record["passed"] is False
+    assert record["failures"] == list(report.failures)
+    assert record["probes"][0].keys() >= {"kind", "question", "relevant", "latency_ms", "broken"}
+    text = report_to_text(report)
+    assert "Failed" in text
+    assert "FAIL phrase" in text
+
+
+PAGE = '<html><h2 class="x" id="swing-phase">S</h2><h3 id=\'caf\u00e9\'>C</h3></html>'
+
+
+def test_addresses_are_looked_up_in_the_built_site(tmp_path: Path) -> None:
+    (tmp_path / "docs" / "gait").mkdir(parents=True)
+    (tmp_path / "docs" / "gait" / "index.html").write_text(PAGE, "utf-8")
+    (tmp_path / "docs" / "plain.html").write_text(PAGE, "utf-8")
+    (tmp_path / "index.html").write_text(PAGE, "utf-8")
+    urls = [
+        "/book/",
+        "/book/docs/gait#swing-phase",
+        "/book/docs/gait/#caf%C3%A9",
+        "https://host/book/docs/plain",
+        "/book/docs/gait#nowhere",
+        "/book/docs/missing",
+        "/other/docs/gait",
+        "/book/../../etc/passwd",
+    ]
+    report = check_built_site(urls, tmp_path, "https://host/book/")
+    assert report.address_count == len(urls)
+    assert sorted(report.problems) == sorted(urls[4:])
+    assert "nowhere" in report.problems["/book/docs/gait#nowhere"]
+
+
+def test_addresses_are_asked_for_over_http_each_page_once() -> None:
+    def reply(request: object) -> Reply:
+        path = request.path  # type: ignore[attr-defined]  # a Received
+        if path == "/book/docs/gait":
+            return Reply(body=PAGE.encode(), headers={"Content-Type": "text/html"})
+        return RESET if path.endswith("reset") else Reply(404)
+
+    urls = [
+        "/book/docs/gait#swing-phase",
+        "/book/docs/gait#nowhere",
+        "/book/docs/missing",
+        "/book/docs/reset",
+    ]
+    with serve(reply) as server:
+        report = check_served_site(urls, server.url)
+        assert [request.path for request in server.received].count("/book/docs/gait") == 1
+    assert sorted(report.problems) == sorted(urls[1:])
+    assert "404" in report.problems["/book/docs/missing"]
+
+
+def test_a_site_that_is_down_or_silent_is_a_problem_and_no_crash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rag_pipeline.evaluation.addresses.PAGE_TIMEOUT_S", 0.2)
+    closed = f"http://127.0.0.1:{find_closed_port()}"
+    assert check_served_site(["/book/x"], closed).problems
+    assert check_served_site(["file:///etc/passwd"], closed).problems
+    with serve([HANG]) as server:
+        assert check_served_site(["/book/x"], server.url).problems
