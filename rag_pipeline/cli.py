@@ -344,11 +344,12 @@ def _ingest_changes(
     from rag_pipeline.ingestion.run import refresh_ledger, scan
 
     discovery, plan, entries = scan(environment)
-    if not plan.is_empty or rebuild:
-        count = len(discovery.docs) if rebuild else len(plan.process)
-        return _launch(settings, environment, None, [], count, rebuild=rebuild)
+    if rebuild:
+        return _launch(settings, environment, None, [], len(discovery.docs), rebuild=True)
+    if not plan.is_empty:
+        return _ingest_in_runs(settings, environment, [str(doc.doc_id) for doc in plan.process])
     collection_id = environment.catalog.current_id() or ""
-    refresh_ledger(environment.open_ledger(collection_id), plan, entries)
+    refresh_ledger(environment.open_ledger(collection_id), plan.unchanged, entries)
     report = IngestionReport(
         collection_id=collection_id,
         docs_discovered=len(discovery.docs) + len(discovery.failures),
@@ -357,6 +358,33 @@ def _ingest_changes(
     )
     for failure in discovery.failures:
         report.add_failure(failure)
+    return report
+
+
+def _ingest_in_runs(
+    settings: Settings, environment: IngestionEnvironment, doc_ids: list[str]
+) -> IngestionReport:
+    """Cut a bulk ingestion into runs that bound memory and the event log of each.
+
+    The last run takes whatever is left, deletions included.
+    """
+    from rag_pipeline.ingestion.report import IngestionReport
+
+    size = settings.ingest_run_docs
+    pages = [doc_ids[start : start + size] for start in range(0, len(doc_ids), size)]
+    report = IngestionReport()
+    for page in pages[:-1]:
+        report.merge(_launch(settings, environment, page, [], len(page)))
+    last = _launch(settings, environment, None, [], len(pages[-1]) if pages else 0)
+    if len(pages) <= 1:
+        return last
+    report.merge(last)
+    # Each run counts what the runs before it wrote as unchanged: the whole is counted at the end.
+    report.docs_discovered = last.docs_discovered
+    report.docs_unchanged = last.docs_discovered - report.docs_processed - report.docs_failed
+    entries = environment.open_ledger(last.collection_id).entries().values()
+    point_count = sum(entry.chunk_count for entry in entries)
+    report.chunks_unchanged = point_count - report.chunks_created - report.chunks_updated
     return report
 
 

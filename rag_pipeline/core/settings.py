@@ -70,6 +70,7 @@ class Settings(BaseSettings):
             "embed-english-v3.0": 0.10,
         }
     )
+    ingest_run_docs: int = Field(default=1000, ge=1, le=100_000)
     ingest_lock_timeout_s: float = Field(default=60.0, ge=0, le=86_400)
 
     answer_model: str = ""

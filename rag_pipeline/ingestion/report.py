@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import DocFailure, Stage
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import JsonValue
     from rag_pipeline.ingestion.pipeline import StageResult
+
+_COUNTED: Final = (
+    "chunks_created",
+    "chunks_updated",
+    "chunks_unchanged",
+    "chunks_deleted",
+    "texts_embedded",
+    "embeddings_reused",
+    "tokens_embedded",
+    "requests",
+    "retries",
+)
+_SUMMED: Final = (
+    *(name for name in _COUNTED if name != "chunks_unchanged"),
+    "docs_processed",
+    "docs_failed",
+    "docs_deleted",
+    "tokens_saved",
+    "cost_usd",
+    "duration_s",
+)
 
 
 @dataclass(slots=True)
@@ -62,15 +83,7 @@ class IngestionReport:
         """Count a finished stage of a document."""
         counts = result.counts
         self.stage_seconds[result.stage.value] += float(counts.get("duration_s", 0.0))
-        for name in ("chunks_created", "chunks_updated", "chunks_unchanged", "chunks_deleted"):
-            setattr(self, name, getattr(self, name) + int(counts.get(name, 0)))
-        for name in (
-            "texts_embedded",
-            "embeddings_reused",
-            "tokens_embedded",
-            "requests",
-            "retries",
-        ):
+        for name in _COUNTED:
             setattr(self, name, getattr(self, name) + int(counts.get(name, 0)))
         self.tokens_saved += int(counts.get("tokens_reused", 0))
         self.cost_usd += float(counts.get("cost_usd", 0.0))
@@ -81,6 +94,16 @@ class IngestionReport:
             )
         if result.stage is Stage.POINTS:
             self.docs_processed += 1
+
+    def merge(self, other: IngestionReport) -> None:
+        """Add the counts of a later run over other documents of the same folder."""
+        self.run_id, self.collection_id = other.run_id, other.collection_id
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for stage, seconds in other.stage_seconds.items():
+            self.stage_seconds[stage] += seconds
+        self.failures += other.failures
+        self.warnings += other.warnings
 
     def to_json(self) -> dict[str, JsonValue]:
         """The report as a JSON object, seconds rounded to milliseconds."""

@@ -17,13 +17,14 @@ from rag_pipeline.core.errors import RagPipelineError, RebuildIncompleteError
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import DocId, parse_doc_id
 from rag_pipeline.core.models import DocFailure, EmbeddingSpace, KnownFile, Stage
+from rag_pipeline.core.ports import PointFilter
 from rag_pipeline.ingestion.changes import compute_pipeline_fingerprint, plan_ingestion
 from rag_pipeline.ingestion.discovery import Discovery, discover_docs
 from rag_pipeline.ingestion.pipeline import IngestionServices, StageResult, ingest_docs
-from rag_pipeline.ingestion.writing import delete_documents
+from rag_pipeline.ingestion.writing import delete_documents, read_ingestion_times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -65,7 +66,7 @@ class IngestionEnvironment:
     open_ledger: Callable[[str], Ledger]
     lock: Callable[[], AbstractContextManager[None]]
     price_per_token_usd: float = 0.0
-    observe: Callable[[RunEvent | IngestionReport | RagPipelineError], None] = lambda _: None
+    observe: Callable[[RunEvent | IngestionReport | Exception], None] = lambda _: None
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -89,6 +90,7 @@ class IngestionRequest:
         stages: Which assets to make.
         rewrite: Write the points of `doc_ids` whole, even those that look unchanged.
         rebuild: Build a new collection of all documents beside the one in use, then switch.
+        reread: Read every file instead of trusting the size and time of those known.
     """
 
     doc_ids: tuple[str, ...] | None = None
@@ -96,17 +98,27 @@ class IngestionRequest:
     stages: frozenset[Stage] = ALL_STAGES
     rewrite: bool = False
     rebuild: bool = False
+    reread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DocDeleted:
-    """A document that is gone from the docs folder was removed from the index."""
+    """A document that is gone from the docs folder was removed from the index; one that never got
+    there had no points.
+    """
 
     doc_id: DocId
     point_count: int
 
 
-RunEvent: TypeAlias = StageResult | DocFailure | DocDeleted
+@dataclass(frozen=True, slots=True)
+class DocsChosen:
+    """The documents that a run is about to process; the first event of every run."""
+
+    doc_ids: tuple[DocId, ...]
+
+
+RunEvent: TypeAlias = DocsChosen | StageResult | DocFailure | DocDeleted
 
 
 def scan(
@@ -118,21 +130,23 @@ def scan(
         DocsFolderError: The docs folder is missing or empty.
     """
     collection_id = environment.catalog.current_id()
-    entries = environment.open_ledger(collection_id).entries() if collection_id else {}
+    ledger = environment.open_ledger(collection_id) if collection_id else None
+    entries, failures = (ledger.entries(), ledger.failures()) if ledger else ({}, {})
     discovery = discover_docs(environment.docs_dir, _known_files(entries))
-    return discovery, plan_ingestion(discovery, entries, environment.fingerprint), entries
+    plan = plan_ingestion(discovery, entries, environment.fingerprint, failures)
+    return discovery, plan, entries
 
 
 def refresh_ledger(
-    ledger: Ledger, plan: IngestionPlan, entries: Mapping[DocId, LedgerEntry]
+    ledger: Ledger, unchanged: Iterable[DiscoveredDoc], entries: Mapping[DocId, LedgerEntry]
 ) -> None:
     """Note new times of files whose content is as indexed, so that the next scan need not read
     them.
     """
-    for doc in plan.touched:
-        ledger.record(
-            replace(entries[doc.doc_id], mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes)
-        )
+    for doc in unchanged:
+        entry = entries[doc.doc_id]
+        if entry.mtime_ns != doc.mtime_ns:
+            ledger.record(replace(entry, mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes))
 
 
 def run_ingestion(
@@ -158,12 +172,12 @@ def run_ingestion(
                     report.add_failure(event)
                 elif isinstance(event, StageResult):
                     report.add_result(event)
-                else:
+                elif isinstance(event, DocDeleted):
                     report.docs_deleted += 1
                     report.chunks_deleted += event.point_count
                 environment.observe(event)
                 yield event
-    except RagPipelineError as error:
+    except Exception as error:
         environment.observe(error)
         raise
     report.duration_s = time.perf_counter() - start
@@ -176,22 +190,28 @@ def _run_locked(
     run_id: str,
     report: IngestionReport,
 ) -> Iterator[RunEvent]:
-    discovery = discover_docs(environment.docs_dir, _known_files(_current_entries(environment)))
+    known = {} if request.reread else _known_files(_current_entries(environment))
+    discovery = discover_docs(environment.docs_dir, known)
     current = environment.catalog.current_id()
     collection_id = _prepare_collection(request, environment)
     report.collection_id = collection_id
     ledger = environment.open_ledger(collection_id)
-    entries = ledger.entries()
-    plan = plan_ingestion(discovery, entries, environment.fingerprint)
-    docs, deletes, unknown = _choose(request, discovery, plan, entries)
+    entries, failures = ledger.entries(), ledger.failures()
+    plan = plan_ingestion(discovery, entries, environment.fingerprint, failures)
+    docs, deletes, unknown = _choose(request, discovery, plan)
     chosen = {doc.doc_id for doc in docs}
     report.docs_discovered = len(discovery.docs) + len(discovery.failures)
     left_alone = [doc for doc in plan.unchanged if doc.doc_id not in chosen]
     report.docs_unchanged = len(left_alone)
     report.chunks_unchanged += sum(entries[doc.doc_id].chunk_count for doc in left_alone)
+    yield DocsChosen(tuple(doc.doc_id for doc in docs))
     if request.doc_ids is None:
         yield from discovery.failures
     yield from unknown
+
+    def open_store() -> PointStore:
+        return environment.catalog.open(collection_id, environment.space)
+
     services = IngestionServices(
         site=environment.site,
         limits=environment.limits,
@@ -200,18 +220,20 @@ def _run_locked(
         cache=environment.cache,
         artifacts=environment.artifacts,
         ledger=ledger,
-        open_store=lambda: environment.catalog.open(collection_id, environment.space),
+        open_store=open_store,
         pipeline_fingerprint=environment.fingerprint,
         price_per_token_usd=environment.price_per_token_usd,
         run_id=run_id,
         rewrite=request.rewrite,
         now=_now,
+        failures=failures,
+        ingested_at_by_content=_read_ingestion_times(plan.delete if docs else (), open_store),
     )
     yield from ingest_docs(docs, services, request.stages)
     if deletes:
         yield from _delete(deletes, services)
     if current is None or collection_id == current:
-        refresh_ledger(ledger, plan, entries)
+        refresh_ledger(ledger, left_alone, entries)
     elif report.failures:
         environment.catalog.discard(collection_id)
         raise RebuildIncompleteError([failure.doc_path for failure in report.failures])
@@ -236,13 +258,12 @@ def _choose(
     request: IngestionRequest,
     discovery: Discovery,
     plan: IngestionPlan,
-    entries: Mapping[DocId, LedgerEntry],
 ) -> tuple[tuple[DiscoveredDoc, ...], tuple[DocId, ...], tuple[DocFailure, ...]]:
     """Documents to process, documents to delete, and failures for documents asked for and not
     there.
     """
     if request.doc_ids is None:
-        return plan.process, plan.delete, ()
+        return plan.process, plan.delete if Stage.POINTS in request.stages else (), ()
     there = {doc.doc_id: doc for doc in discovery.docs}
     unread = {failure.doc_path: failure for failure in discovery.failures}
     docs, unknown = [], []
@@ -254,7 +275,7 @@ def _choose(
         else:
             message = f"{doc_id}: is not in the docs folder, or is a draft. Check the path"
             unknown.append(DocFailure(doc_id, Stage.DISCOVERED.value, "DocumentMissing", message))
-    gone = frozenset(plan.delete) & set(request.delete_ids) & set(entries)
+    gone = frozenset(plan.delete) & set(request.delete_ids)
     return tuple(docs), tuple(sorted(gone)), tuple(unknown)
 
 
@@ -272,6 +293,21 @@ def _delete(
             yield outcome if isinstance(outcome, DocFailure) else DocDeleted(*outcome)
     finally:
         store.close()
+
+
+def _read_ingestion_times(
+    doc_ids: tuple[DocId, ...], open_store: Callable[[], PointStore]
+) -> dict[str, str]:
+    times: dict[str, str] = {}
+    if doc_ids:
+        store = open_store()
+        try:
+            for doc_id in doc_ids:
+                points = store.scroll(PointFilter(doc_paths=(doc_id,)))
+                times |= read_ingestion_times(point.payload for point in points)
+        finally:
+            store.close()
+    return times
 
 
 def _current_entries(environment: IngestionEnvironment) -> Mapping[DocId, LedgerEntry]:

@@ -26,5 +26,9 @@ NIGHTLY_RECONCILIATION: Final = dg.ScheduleDefinition(
     name="nightly_reconciliation",
     job=INGEST_JOB,
     cron_schedule="0 3 * * *",
-    description="Compare the whole docs folder with the index and mend the difference.",
+    run_config={"ops": {"ingestion": {"config": {"reread": True}}}},
+    description=(
+        "Read every document again, even where size and time of its file say that it is unchanged, "
+        "and index what differs."
+    ),
 )

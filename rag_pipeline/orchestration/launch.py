@@ -3,13 +3,24 @@
 Belongs here: run configuration and partitions of such a run. Does not belong here: what a run does.
 """
 
+import os
+import socket
 from collections.abc import Sequence
 
 import dagster as dg
 
-from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.orchestration.jobs import INGEST_JOB
-from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_partition_key
+
+_PROCESS_TAG = "rag_pipeline/process"  # host and process id of a run that a command carries out
+
+IN_FLIGHT = (
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+)
+"""States of a run that has not ended."""
 
 
 def run_ingest_job(
@@ -39,14 +50,37 @@ def run_ingest_job(
         "rebuild": rebuild,
     }
     with dg.DagsterInstance.get() as instance:
-        keys = [to_partition_key(parse_doc_id(doc_id)) for doc_id in doc_ids or ()]
-        instance.add_dynamic_partitions(str(DOC_PARTITIONS.name), keys)
+        end_dead_runs(instance)
         result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
             run_config={
                 "ops": {"ingestion": {"config": config}},
                 "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
             },
             instance=instance,
+            tags={_PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"},
             raise_on_error=False,
         )
     return result.success
+
+
+def end_dead_runs(instance: dg.DagsterInstance) -> None:
+    """Mark runs as failed whose command was killed on this machine.
+
+    No run worker stands behind them that Dagster could ask: they would count as in flight, and hold
+    up the sensor and the queue, until the longest run time is over.
+    """
+    unended = dg.RunsFilter(job_name=INGEST_JOB.name, statuses=list(IN_FLIGHT))
+    for run in instance.get_runs(unended):
+        host, _, pid = run.tags.get(_PROCESS_TAG, "").rpartition(":")
+        if host == socket.gethostname() and not _is_alive(int(pid)):
+            instance.report_run_failed(run, "the command that carried out this run was killed")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import dagster as dg
 
+from rag_pipeline.core.errors import DocumentIdError
 from rag_pipeline.core.ids import DocId, parse_doc_id
 
 DOC_PARTITIONS: Final = dg.DynamicPartitionsDefinition(name="docs")
@@ -31,4 +32,7 @@ def to_doc_id(partition_key: str) -> DocId:
     Raises:
         DocumentIdError: It is no key that `to_partition_key` makes.
     """
-    return parse_doc_id(unquote(partition_key))
+    doc_id = parse_doc_id(unquote(partition_key))
+    if to_partition_key(doc_id) != partition_key:
+        raise DocumentIdError(partition_key, "it is no partition key of a document")
+    return doc_id

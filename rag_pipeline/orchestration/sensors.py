@@ -62,7 +62,7 @@ def docs_changes(
     waiting = len(plan.process) - len(due)
     if not due and not plan.delete:
         if ledger is not None:
-            refresh_ledger(ledger, plan, entries)
+            refresh_ledger(ledger, plan.unchanged, entries)
         return dg.SkipReason(_describe_rest(len(plan.unchanged), waiting, failures))
     doc_ids = [str(doc.doc_id) for doc in due]
     keys = [to_partition_key(parse_doc_id(doc_id)) for doc_id in doc_ids]

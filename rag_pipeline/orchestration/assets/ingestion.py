@@ -6,6 +6,7 @@ it (ingestion.run).
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import dagster as dg
@@ -15,7 +16,13 @@ from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
 from rag_pipeline.ingestion.pipeline import StageResult
 from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.ingestion.run import DocDeleted, IngestionRequest, RunEvent, run_ingestion
+from rag_pipeline.ingestion.run import (
+    DocDeleted,
+    DocsChosen,
+    IngestionRequest,
+    RunEvent,
+    run_ingestion,
+)
 from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
@@ -39,6 +46,7 @@ class IngestConfig(dg.Config):
     delete_ids: list[str] = pydantic.Field(default_factory=list)
     rewrite: bool = False
     rebuild: bool = False
+    reread: bool = False
 
 
 def _specs() -> list[dg.AssetSpec]:
@@ -73,10 +81,12 @@ def ingestion_assets(
     report = IngestionReport()
     written: dict[DocId, tuple[Chunk, ...]] = {}
     request = _read_request(context, config)
-    for event in run_ingestion(request, ingestion.environment, context.run.run_id, report):
-        _log_event(context, event)
-        if isinstance(event, StageResult) and event.stage is Stage.POINTS:
-            written[event.doc_id] = event.chunks
+    run_id = context.run.run_id
+    with closing(run_ingestion(request, ingestion.environment, run_id, report)) as events:
+        for event in events:
+            _log_event(context, event)
+            if isinstance(event, StageResult) and event.stage is Stage.POINTS:
+                written[event.doc_id] = event.chunks
     if written:
         log_checks(context, ingestion.environment, report.collection_id, written)
     context.log.info("ingestion report: %s", report.to_json())
@@ -96,7 +106,7 @@ def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> In
         doc_ids = tuple(str(to_doc_id(key)) for key in context.partition_keys)
         return IngestionRequest(doc_ids, stages=stages)
     if config.doc_ids is None:
-        return IngestionRequest(stages=stages, rebuild=config.rebuild)
+        return IngestionRequest(stages=stages, rebuild=config.rebuild, reread=config.reread)
     return IngestionRequest(
         tuple(config.doc_ids), tuple(config.delete_ids), stages, rewrite=config.rewrite
     )
@@ -106,13 +116,15 @@ def _log_event(context: dg.AssetExecutionContext, event: RunEvent) -> None:
     if isinstance(event, DocFailure):
         context.log.error("%s failed in %s: %s", event.doc_path, event.stage, event.message)
         return
+    if isinstance(event, DocsChosen):
+        keys = [to_partition_key(doc_id) for doc_id in event.doc_ids]
+        context.instance.add_dynamic_partitions(str(DOC_PARTITIONS.name), keys)
+        return
     key = to_partition_key(event.doc_id)
     if isinstance(event, DocDeleted):
         context.log.info("%s removed with %d points", event.doc_id, event.point_count)
         context.instance.delete_dynamic_partition(str(DOC_PARTITIONS.name), key)
         return
-    if event.stage is Stage.DISCOVERED:
-        context.instance.add_dynamic_partitions(str(DOC_PARTITIONS.name), [key])
     context.log_event(
         dg.AssetMaterialization(
             event.stage.value,
