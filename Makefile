@@ -52,7 +52,7 @@ test-qdrant: $(STAMP) ## Run the tests that need a Qdrant server at QDRANT_URL
 	@test -n "$$QDRANT_URL" || { echo 'test-qdrant: set QDRANT_URL, for example http://127.0.0.1:6333' >&2; exit 2; }
 	@$(PYTEST) -m qdrant $(ARGS)
 
-test-site: $(STAMP) $(NODE_STAMP) ## Build the website and test the pages it serves (Node 20+)
+test-site: $(STAMP) site ## Build the website and test the pages it serves (Node 20+)
 	@$(PYTEST) -m site $(ARGS)
 
 check: $(STAMP) ## Lint, formatting, types and the import rule

@@ -1,0 +1,284 @@
+"""Proves the citations of chunks against the built HTML of their Docusaurus site.
+
+For any site: `python -m rag_pipeline_tests.site.proof website/build chunks.json --base-url /book/`
+with the output of `rag-pipeline chunks --json`; the exit code is 1 where a citation is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NotRequired, TypedDict
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from rag_pipeline_tests.site.built_page import BuiltPage, read_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rag_pipeline_tests.site.built_page import BuiltHeading
+
+_SECTION_LEVEL = 3  # deeper headings do not begin a section of their own
+
+
+class HeadingRecord(TypedDict):
+    """A heading of a document in the chunks JSON."""
+
+    level: int
+    text: str
+    anchor: str | None
+    line: int
+
+
+class DocumentRecord(TypedDict):
+    """What the proof reads of a document in the chunks JSON."""
+
+    doc_path: str
+    title: str
+    url: str
+    headings: list[HeadingRecord]
+
+
+class ChunkRecord(TypedDict):
+    """What the proof reads of a chunk in the chunks JSON."""
+
+    doc_path: str
+    chunk_index: int
+    section_heading: str
+    heading_level: int
+    anchor: str | None
+    url: str
+    start_line: int
+
+
+class ChunksRecord(TypedDict):
+    """The JSON that `rag-pipeline chunks --json` prints."""
+
+    documents: list[DocumentRecord]
+    chunks: list[ChunkRecord]
+    failures: NotRequired[list[dict[str, str]]]
+
+
+@dataclass(slots=True)
+class Proof:
+    """Counts of what was looked at and what held, by kind, and a line for each fault."""
+
+    seen: Counter[str] = field(default_factory=Counter)
+    proven: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+    def note(self, kind: str, faults: Sequence[str]) -> None:
+        """Count one thing of a kind, proven where it has no fault."""
+        self.seen[kind] += 1
+        self.proven[kind] += not faults
+        self.faults.extend(faults)
+
+    def __str__(self) -> str:
+        """`pages 114 of 114 proven, chunks ...`."""
+        counts = (f"{kind} {self.proven[kind]} of {count}" for kind, count in self.seen.items())
+        return "proven: " + ", ".join(counts)
+
+
+class BuiltSite:
+    """The files of a build folder, found by the addresses they are served under.
+
+    Args:
+        folder: What `docusaurus build` wrote.
+        base_url: The site's `baseUrl`, such as `/book/`; scheme and host are passed over.
+    """
+
+    def __init__(self, folder: Path, base_url: str) -> None:
+        self.folder = folder
+        self.base_path = unquote(urlsplit(base_url).path).rstrip("/") + "/"
+        self._pages: dict[str, BuiltPage] = {}
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """Every file by its exact name, so that a file system that folds case changes nothing."""
+        paths = (path for path in self.folder.rglob("*") if path.is_file())
+        return frozenset(path.relative_to(self.folder).as_posix() for path in paths)
+
+    def find_file(self, url_path: str) -> str | None:
+        """The file a static host answers an encoded path with, None where it has none."""
+        path = unquote(url_path)
+        if path + "/" == self.base_path:
+            path = self.base_path
+        if not path.startswith(self.base_path):
+            return None
+        name = path.removeprefix(self.base_path)
+        if not name or name.endswith("/"):
+            names = [f"{name}index.html"]
+        else:
+            names = [name, f"{name}.html", f"{name}/index.html"]
+        return next((name for name in names if name in self.files), None)
+
+    def page(self, file: str) -> BuiltPage:
+        """The page of an HTML file."""
+        if file not in self._pages:
+            self._pages[file] = read_page(self.folder / file)
+        return self._pages[file]
+
+
+def prove_citations(site: BuiltSite, record: ChunksRecord) -> Proof:
+    """Hold every document and chunk against its built page; nothing stops at the first fault."""
+    proof = Proof()
+    aligned: dict[str, tuple[BuiltPage, Sequence[BuiltHeading]]] = {}
+    for document in record["documents"]:
+        path = document["doc_path"]
+        page, faults = _find_page(site, document)
+        if page is not None:
+            aligned[path] = (page, _own_headings(page, document))
+        proof.note("pages", [f"{path}: {fault}" for fault in faults])
+        for fault_list in _check_headings(document, aligned.get(path)):
+            proof.note("headings", [f"{path}: {fault}" for fault in fault_list])
+    documents = {document["doc_path"]: document for document in record["documents"]}
+    for chunk in record["chunks"]:
+        path = chunk["doc_path"]
+        if path in aligned:
+            faults = list(_check_chunk(chunk, documents[path], *aligned[path]))
+        else:
+            faults = ["its page was not found"]
+        named = [f"{path} chunk {chunk['chunk_index']}: {fault}" for fault in faults]
+        proof.note("chunks", named)
+        if chunk["anchor"] is not None:
+            proof.seen["anchors"] += 1
+            proof.proven["anchors"] += not faults
+    return proof
+
+
+def check_links(site: BuiltSite) -> Proof:
+    """Follow every link, image and script of every HTML file to a built file and, with `#`, to an
+    id on it. Other sites' addresses are passed over.
+    """
+    proof = Proof()
+    for file in sorted(name for name in site.files if name.endswith(".html")):
+        page = site.page(file)
+        here = page.canonical or f"http://localhost{quote(site.base_path + file)}"
+        for link in page.links:
+            target = urlsplit(urljoin(here, link))
+            if target[:2] != urlsplit(here)[:2]:
+                continue
+            found = file if link.startswith("#") else site.find_file(target.path)
+            proof.note("links", list(_check_target(site, file, link, found, target.fragment)))
+    return proof
+
+
+def _check_target(
+    site: BuiltSite, file: str, link: str, found: str | None, fragment: str
+) -> Iterator[str]:
+    if found is None:
+        yield f"{file}: {link} leads to no built file"
+    elif fragment and found.endswith(".html"):
+        wanted = unquote(fragment)
+        if wanted != "top" and wanted not in site.page(found).ids:
+            yield f"{file}: {link} leads to no id of {found}"
+
+
+def _find_page(site: BuiltSite, document: DocumentRecord) -> tuple[BuiltPage | None, list[str]]:
+    """The page a document is cited by, and what is wrong with it as a page."""
+    url = document["url"]
+    file = site.find_file(urlsplit(url).path)
+    if file is None or not file.endswith(".html"):
+        return None, [f"{url} is no page of the build"]
+    page = site.page(file)
+    faults = []
+    canonical = page.canonical if urlsplit(url).netloc else _without_host(page.canonical)
+    # Docusaurus writes a path of other characters than URLs have into the link as it is.
+    if canonical not in {url, unquote(url)}:
+        faults.append(f"cited as {url}, canonical is {page.canonical or 'missing'}")
+    repeated = [name for name, count in Counter(page.ids).items() if count > 1]
+    faults += [f"id {name} stands {page.ids.count(name)} times on {file}" for name in repeated]
+    title = document["title"]
+    if _has_made_title(page, document) and page.headings[0].text != title:
+        faults.append(f"title {title!r} is shown as {page.headings[0].text!r}")
+    return page, faults
+
+
+def _without_host(url: str) -> str:
+    parts = urlsplit(url)
+    return url.removeprefix(f"{parts.scheme}://{parts.netloc}")
+
+
+def _own_headings(page: BuiltPage, document: DocumentRecord) -> Sequence[BuiltHeading]:
+    return page.headings[_has_made_title(page, document) :]
+
+
+def _has_made_title(page: BuiltPage, document: DocumentRecord) -> bool:
+    """Whether Docusaurus made the page's title, as it does where the body begins with no h1."""
+    written = sum(heading["level"] == 1 for heading in document["headings"])
+    shown = sum(heading.level == 1 for heading in page.headings)
+    return shown > written and page.headings[0].is_title
+
+
+def _check_headings(
+    document: DocumentRecord, built: tuple[BuiltPage, Sequence[BuiltHeading]] | None
+) -> Iterator[list[str]]:
+    """Yield the faults of each heading of the document, then of each that only the page has."""
+    shown = [(item.level, item.text, item.id) for item in built[1]] if built else []
+    for place, heading in enumerate(document["headings"]):
+        wanted = (heading["level"], heading["text"], heading["anchor"])
+        found = shown[place] if place < len(shown) else None
+        line = f"heading {place + 1} on line {heading['line']}"
+        yield [] if found == wanted else [f"{line} is {wanted}, the page has {found}"]
+    for extra in shown[len(document["headings"]) :]:
+        yield [f"the page has a further heading {extra}"]
+
+
+def _check_chunk(
+    chunk: ChunkRecord,
+    document: DocumentRecord,
+    page: BuiltPage,
+    built: Sequence[BuiltHeading],
+) -> Iterator[str]:
+    """Yield what is wrong with the citation of a chunk: address, anchor, text or place."""
+    anchor = chunk["anchor"]
+    address, _, fragment = chunk["url"].partition("#")
+    if address != document["url"]:
+        yield f"cited as {address}, its document as {document['url']}"
+    if (unquote(fragment) or None) != anchor:
+        yield f"{chunk['url']} does not end in the anchor {anchor}"
+    if anchor is not None and page.ids.count(anchor) != 1:
+        yield f"{page.ids.count(anchor)} elements have the id {anchor}"
+    place = _find_place(chunk, document)
+    if place is None:
+        if anchor is not None:
+            yield f"stands before every heading, yet has the anchor {anchor}"
+        return
+    heading = built[place] if place < len(built) else None
+    wanted = (chunk["heading_level"], chunk["section_heading"], anchor)
+    found = (heading.level, heading.text, heading.id) if heading else None
+    if found != wanted:
+        yield f"cites {wanted}; heading {place + 1} of the page is {found}"
+
+
+def _find_place(chunk: ChunkRecord, document: DocumentRecord) -> int | None:
+    """Place among the page's headings of the section that the chunk's first line lies in."""
+    above = (
+        place
+        for place, heading in enumerate(document["headings"])
+        if heading["level"] <= _SECTION_LEVEL and heading["line"] <= chunk["start_line"]
+    )
+    return max(above, default=None)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prove the citations of a chunks file and print the counts; 1 where one is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=Path, help="folder that `docusaurus build` wrote")
+    parser.add_argument("chunks", type=Path, help="output of `rag-pipeline chunks --json`")
+    parser.add_argument("--base-url", default="/", help="the site's baseUrl (default /)")
+    options = parser.parse_args(arguments)
+    site = BuiltSite(options.build, options.base_url)
+    proof = prove_citations(site, json.loads(options.chunks.read_text(encoding="utf-8")))
+    links = check_links(site)
+    sys.stdout.write("\n".join([*proof.faults, *links.faults, str(proof), str(links), ""]))
+    return 1 if proof.faults or links.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
