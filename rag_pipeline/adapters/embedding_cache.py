@@ -45,7 +45,7 @@ class SqliteEmbeddingCache:
         self._connection: sqlite3.Connection | None = None
 
     def get_many(self, fingerprint: str, text_hashes: Sequence[str]) -> dict[str, ChunkVectors]:
-        """Vectors of those hashes that are there."""
+        """Vectors of those hashes that are there; a damaged row counts as missing."""
         found: dict[str, ChunkVectors] = {}
         for start in range(0, len(text_hashes), _PARAMETERS):
             page = text_hashes[start : start + _PARAMETERS]
@@ -56,8 +56,9 @@ class SqliteEmbeddingCache:
             )
             rows = self._run(partial(_fetch_all, query=query, parameters=(fingerprint, *page)))
             for text_hash, dim, blob in rows:
-                matrix = np.frombuffer(blob, dtype="<f4").reshape(-1, dim)
-                found[text_hash] = ChunkVectors(matrix[0], matrix[1:])
+                if dim > 0 and len(blob) >= 8 * dim and len(blob) % (4 * dim) == 0:
+                    matrix = np.frombuffer(blob, dtype="<f4").reshape(-1, dim)
+                    found[text_hash] = ChunkVectors(matrix[0], matrix[1:])
         return found
 
     def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
@@ -114,9 +115,13 @@ class SqliteEmbeddingCache:
             connection = sqlite3.connect(
                 self._path, timeout=_BUSY_TIMEOUT_S, check_same_thread=False
             )
-            connection.execute("pragma journal_mode = wal")
-            connection.execute("pragma synchronous = normal")
-            connection.execute(_SCHEMA)
+            try:
+                connection.execute("pragma journal_mode = wal")
+                connection.execute("pragma synchronous = normal")
+                connection.execute(_SCHEMA)
+            except sqlite3.Error:
+                connection.close()
+                raise
             self._connection = connection
         return self._connection
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from rag_pipeline.adapters.files import write_text_atomically
 from rag_pipeline.core.errors import StoreError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.ids import DocId
+
+_Record = TypeVar("_Record", LedgerEntry, LedgerFailure)
 
 
 class FileLedger:
@@ -35,18 +37,20 @@ class FileLedger:
 
     def entries(self) -> dict[DocId, LedgerEntry]:
         """All indexed documents."""
-        records = (LedgerEntry(**record) for record in self._read_all("indexed"))
-        return {entry.doc_id: entry for entry in records}
+        return {entry.doc_id: entry for entry in self._read_all("indexed", LedgerEntry)}
 
     def failures(self) -> dict[DocId, LedgerFailure]:
         """All documents whose last attempt failed."""
-        records = (LedgerFailure(**record) for record in self._read_all("failed"))
-        return {failure.doc_id: failure for failure in records}
+        return {failure.doc_id: failure for failure in self._read_all("failed", LedgerFailure)}
 
     def record(self, entry: LedgerEntry) -> None:
         """Write an entry, then clear the document's failure."""
         self._write("indexed", entry.doc_id, entry)
         self._path("failed", entry.doc_id).unlink(missing_ok=True)
+
+    def record_begun(self, entry: LedgerEntry) -> None:
+        """Write an entry that matches no file; a failure stays."""
+        self._write("indexed", entry.doc_id, entry)
 
     def record_failure(self, failure: LedgerFailure) -> None:
         """Write a failure beside the entry."""
@@ -62,17 +66,20 @@ class FileLedger:
         return self._root / kind / f"{digest}.json"
 
     def _write(self, kind: str, doc_id: DocId, record: LedgerEntry | LedgerFailure) -> None:
-        text = json.dumps(dataclasses.asdict(record), ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps(dataclasses.asdict(record), indent=1) + "\n"
         write_text_atomically(self._path(kind, doc_id), text)
 
-    def _read_all(self, kind: str) -> Iterator[dict[str, Any]]:
+    def _read_all(self, kind: str, record_class: type[_Record]) -> Iterator[_Record]:
         folder = self._root / kind
         if not folder.is_dir():
             return
         for path in sorted(folder.glob("*.json")):
             try:
-                yield json.loads(path.read_text("utf-8"))
-            except (ValueError, OSError) as error:
+                record = record_class(**json.loads(path.read_text("utf-8")))
+            except FileNotFoundError:
+                continue  # forgotten by a run since the folder was listed
+            except (ValueError, TypeError, OSError) as error:
                 mend = "Delete it; its document is indexed again"
                 message = f"ledger file {path} cannot be read: {error}. {mend}"
                 raise StoreError(message) from error
+            yield record

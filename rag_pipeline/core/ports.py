@@ -294,6 +294,9 @@ class Ledger(Protocol):
     def record(self, entry: LedgerEntry) -> None:
         """Write an entry over the one before and clear the document's failure."""
 
+    def record_begun(self, entry: LedgerEntry) -> None:
+        """Write an entry that matches no file, as points are about to change; a failure stays."""
+
     def record_failure(self, failure: LedgerFailure) -> None:
         """Write a failure; the entry of what is still in the store stays."""
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import (
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _FIRST_RETRY: Final = timedelta(seconds=60)
 _LONGEST_RETRY: Final = timedelta(hours=1)
+_MOST_DOUBLINGS: Final = 10  # far over the longest wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +34,14 @@ class IngestionPlan:
     """Documents by what has to happen to them, each tuple in the order of discovery.
 
     Attributes:
-        process: New, changed, or made with other settings.
-        delete: Indexed once and no longer in the docs folder, by ascending id.
+        process: New, changed, made with other settings, or failed at the last attempt.
+        delete: Indexed or tried once and no longer in the docs folder, by ascending id.
         unchanged: Indexed as they are.
-        touched: Those of `unchanged` whose time of change differs from the ledger's.
     """
 
     process: tuple[DiscoveredDoc, ...]
     delete: tuple[DocId, ...]
     unchanged: tuple[DiscoveredDoc, ...]
-    touched: tuple[DiscoveredDoc, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -51,7 +50,10 @@ class IngestionPlan:
 
 
 def plan_ingestion(
-    discovery: Discovery, entries: Mapping[DocId, LedgerEntry], fingerprint: str
+    discovery: Discovery,
+    entries: Mapping[DocId, LedgerEntry],
+    fingerprint: str,
+    failures: Collection[DocId] = (),
 ) -> IngestionPlan:
     """Compare the documents found with those indexed.
 
@@ -61,25 +63,21 @@ def plan_ingestion(
         discovery: What the docs folder holds.
         entries: The ledger of the collection in use; empty for a new one.
         fingerprint: Of the present settings, by `compute_pipeline_fingerprint`.
+        failures: Documents whose last attempt failed.
     """
-    process, unchanged, touched = [], [], []
+    process, unchanged = [], []
     for doc in discovery.docs:
         entry = entries.get(doc.doc_id)
-        if entry is None or (entry.sha256, entry.pipeline_fingerprint) != (doc.sha256, fingerprint):
+        indexed = entry is not None and (entry.sha256, entry.pipeline_fingerprint)
+        if entry is None or indexed != (doc.sha256, fingerprint) or doc.doc_id in failures:
             process.append(doc)
-            continue
-        unchanged.append(doc)
-        if entry.mtime_ns != doc.mtime_ns:
-            touched.append(doc)
+        else:
+            unchanged.append(doc)
     there = {doc.doc_id for doc in discovery.docs}
-    unseen = tuple(failure.doc_path for failure in discovery.failures)
-    unseen_folders = tuple(path for path in unseen if path.endswith("/"))
     delete = sorted(
-        doc_id
-        for doc_id in entries
-        if doc_id not in there and doc_id not in unseen and not doc_id.startswith(unseen_folders)
+        doc_id for doc_id in {*entries, *failures} - there if not discovery.is_hidden(doc_id)
     )
-    return IngestionPlan(tuple(process), tuple(delete), tuple(unchanged), tuple(touched))
+    return IngestionPlan(tuple(process), tuple(delete), tuple(unchanged))
 
 
 def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:
@@ -90,8 +88,13 @@ def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:
     """
     if failure is None or failure.sha256 != sha256:
         return True
-    wait = min(_FIRST_RETRY * 2 ** min(failure.attempts - 1, 10), _LONGEST_RETRY)
-    return bool(now >= datetime.fromisoformat(failure.failed_at) + wait)
+    return now >= datetime.fromisoformat(failure.failed_at) + compute_wait(failure.attempts)
+
+
+def compute_wait(attempts: int) -> timedelta:
+    """How long to wait after a number of failures in a row, 1 or more."""
+    doublings = max(0, min(attempts - 1, _MOST_DOUBLINGS))
+    return min(_FIRST_RETRY * (1 << doublings), _LONGEST_RETRY)
 
 
 def compute_pipeline_fingerprint(

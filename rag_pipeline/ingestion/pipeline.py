@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import (
     ArtifactMissingError,
+    ConfigurationError,
     DocumentReadError,
-    EmbeddingServiceError,
     RagPipelineError,
 )
 from rag_pipeline.core.ids import hash_text
@@ -63,12 +63,18 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.embedding import EmbeddedChunks
 
 _GROUP_CHUNKS: Final = 256  # texts embedded together: bounds memory and what a kill costs
-_SERVICE_FAILURES_IN_ROW: Final = 3  # documents; then the service counts as down for the run
+_FAILURES_IN_ROW: Final = 3  # documents; then the service counts as down for the rest of a group
 
 
 @dataclass(frozen=True, slots=True)
 class IngestionServices:
-    """Everything outside that a run needs; `open_store` gives the collection the run writes to."""
+    """Everything outside that a run needs.
+
+    Attributes:
+        open_store: Gives the collection the run writes to.
+        failures: The ledger's, as they were before the run.
+        ingested_at_by_content: Of documents that the run removes afterwards.
+    """
 
     site: SiteSettings
     limits: ChunkLimits
@@ -83,6 +89,8 @@ class IngestionServices:
     run_id: str
     rewrite: bool
     now: Callable[[], str]
+    failures: Mapping[DocId, LedgerFailure]
+    ingested_at_by_content: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,22 +243,21 @@ def _finish_group(
 
 
 def _embed_group(group: Sequence[_Work], services: IngestionServices) -> None:
-    """Embed the texts of many documents in one call; where the service fails, document by
-    document.
+    """Embed the texts of many documents in one call; where that fails, document by document, until
+    several in a row have failed.
     """
     try:
         _embed(group, services)
-    except EmbeddingServiceError as error:
-        failed_in_row = 0 if len(group) > 1 else _SERVICE_FAILURES_IN_ROW
+    except ConfigurationError:
+        raise
+    except (RagPipelineError, OSError) as error:
+        failed_in_row = 0 if len(group) > 1 else _FAILURES_IN_ROW
         for work in group:
-            if failed_in_row >= _SERVICE_FAILURES_IN_ROW:
+            if failed_in_row >= _FAILURES_IN_ROW:
                 work.failure = _failure(work.doc.doc_id, Stage.EMBEDDINGS, error)
                 continue
             _attempt(work, Stage.EMBEDDINGS, partial(_embed, [work], services))
             failed_in_row = 0 if work.failure is None else failed_in_row + 1
-    except (RagPipelineError, OSError) as error:
-        for work in group:
-            work.failure = _failure(work.doc.doc_id, Stage.EMBEDDINGS, error)
 
 
 def _embed(group: Sequence[_Work], services: IngestionServices) -> None:
@@ -259,7 +266,7 @@ def _embed(group: Sequence[_Work], services: IngestionServices) -> None:
     hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
     fresh = set(embedded.embedded_hashes)
     position = 0
-    for work in group:
+    for place, work in enumerate(group):
         end = position + len(work.chunks)
         work.vectors = embedded.vectors[position:end]
         own_hashes = hashes[position:end]
@@ -275,7 +282,7 @@ def _embed(group: Sequence[_Work], services: IngestionServices) -> None:
         counts = _count_embedding(work, own_hashes, new, embedded)
         counts["duration_s"] = embedded.usage.seconds * share
         counts["cost_usd"] = int(counts["tokens_embedded"]) * services.price_per_token_usd
-        if position == 0:
+        if place == 0:
             counts |= {"requests": embedded.usage.requests, "retries": embedded.usage.retries}
         work.counts[Stage.EMBEDDINGS] = counts
         position = end
@@ -327,7 +334,11 @@ def _write_points(work: _Work, services: IngestionServices, store: PointStore) -
         raise ArtifactMissingError(work.doc.doc_id, Stage.CHUNKS.value)
     start = time.perf_counter()
     stamp = RunStamp(
-        services.run_id, services.pipeline_fingerprint, services.now(), services.rewrite
+        services.run_id,
+        services.pipeline_fingerprint,
+        services.now(),
+        services.rewrite,
+        services.ingested_at_by_content,
     )
     plan, work.versions[Stage.POINTS] = write_document(
         EmbeddedDocument(work.doc, work.document, work.chunks, work.vectors),
@@ -346,10 +357,15 @@ def _write_points(work: _Work, services: IngestionServices, store: PointStore) -
 
 
 def _attempt(work: _Work, stage: Stage, action: Callable[[], object]) -> None:
-    """Run a step of a document that has not failed yet; keep its failure instead of raising."""
+    """Run a step of a document that has not failed yet; keep its failure instead of raising.
+
+    A wrong setting is no fault of the document and ends the run.
+    """
     if work.failure is None:
         try:
             action()
+        except ConfigurationError:
+            raise
         except (RagPipelineError, OSError) as error:
             work.failure = _failure(work.doc.doc_id, stage, error)
 
@@ -364,7 +380,7 @@ def _record_failure(work: _Work, services: IngestionServices) -> None:
     if failure is None:
         return
     try:
-        before = services.ledger.failures().get(work.doc.doc_id)
+        before = services.failures.get(work.doc.doc_id)
         same = before is not None and before.sha256 == work.doc.sha256
         services.ledger.record_failure(
             LedgerFailure(

@@ -24,7 +24,7 @@ from rag_pipeline.ingestion.pipeline import IngestionServices, StageResult, inge
 from rag_pipeline.ingestion.writing import delete_documents, read_ingestion_times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -154,7 +154,7 @@ def run_ingestion(
     environment: IngestionEnvironment,
     run_id: str,
     report: IngestionReport,
-) -> Iterator[RunEvent]:
+) -> Generator[RunEvent]:
     """Ingest, and fill the report on the way.
 
     Raises:
@@ -227,7 +227,9 @@ def _run_locked(
         rewrite=request.rewrite,
         now=_now,
         failures=failures,
-        ingested_at_by_content=_read_ingestion_times(plan.delete if docs else (), open_store),
+        ingested_at_by_content=_read_ingestion_times(
+            plan.delete if docs and Stage.POINTS in request.stages else (), open_store
+        ),
     )
     yield from ingest_docs(docs, services, request.stages)
     if deletes:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import struct
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,6 +22,23 @@ from rag_pipeline.core.models import Chunk, ChunkVectors, ContentType, Document,
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+_DAMAGE: Final = (
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    OSError,
+    EOFError,
+    OverflowError,
+    NotImplementedError,
+    RuntimeError,
+    MemoryError,
+    struct.error,
+    zipfile.BadZipFile,
+)
+"""What NumPy and zipfile raise on bytes that are no archive of theirs; fuzzing found each."""
 
 
 def dump_record(record: dict[str, Any]) -> bytes:
@@ -93,12 +111,12 @@ def load_vectors(data: bytes | None) -> dict[str, ChunkVectors] | None:
             hashes, dense = stored["text_hashes"], stored["dense"]
             ends = np.cumsum(stored["window_counts"])[:-1]
             windows = np.split(stored["windows"], ends) if len(hashes) else []
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile):
+        return {
+            str(text_hash): ChunkVectors(row, rows)
+            for text_hash, row, rows in zip(hashes, dense, windows, strict=True)
+        }
+    except _DAMAGE:
         return None
-    return {
-        str(text_hash): ChunkVectors(row, rows)
-        for text_hash, row, rows in zip(hashes, dense, windows, strict=True)
-    }
 
 
 def _read_document(record: dict[str, Any]) -> Document:

@@ -2,13 +2,14 @@
 loses nothing.
 
 The order is: upsert, payload updates, delete of stale points, ledger (decision 6). A crash between
-any two leaves the
-old or the new points in place, and the next run, which reads what is really there, converges.
+any two leaves the old or the new points in place. Before the first of them the ledger notes that
+the document is being changed, so that the next run looks at it even where its file is back to what
+was indexed before, or gone; it reads what is really there, and converges.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import RagPipelineError
@@ -23,24 +24,29 @@ from rag_pipeline.ingestion.indexing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import Chunk, ChunkVectors, DiscoveredDoc, Document
+    from rag_pipeline.core.models import Chunk, ChunkVectors, DiscoveredDoc, Document, Payload
     from rag_pipeline.core.ports import ArtifactStore, Ledger, PointStore, SparseEncoder
 
 
 @dataclass(frozen=True, slots=True)
 class RunStamp:
-    """What a run writes beside the points: its id, its settings, its time in ISO 8601 UTC.
+    """What a run writes beside the points.
 
-    With `rewrite`, points that look unchanged are written whole too.
+    Attributes:
+        time: ISO 8601 in UTC.
+        rewrite: Write points whole that look unchanged too.
+        ingested_at_by_content: Of documents that this run removes: a page that moved keeps its
+            times of ingestion.
     """
 
     run_id: str
     pipeline_fingerprint: str
     time: str
-    rewrite: bool = False
+    rewrite: bool
+    ingested_at_by_content: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +83,7 @@ def write_document(
         point.point_id: point.payload
         for point in store.scroll(PointFilter(doc_paths=(doc.doc_id,)))
     }
-    known_since = {
-        str(payload.get("content_hash")): str(payload.get("ingested_at"))
-        for payload in existing.values()
-    }
+    known_since = {**stamp.ingested_at_by_content, **read_ingestion_times(existing.values())}
     payloads = build_payloads(embedded.document, chunks, known_since, stamp.time)
     plan = plan_index(payloads, existing, rewrite=stamp.rewrite)
     vectors_by_id = dict(zip(payloads, embedded.vectors, strict=True))
@@ -90,25 +93,33 @@ def write_document(
         Point(point_id, vectors_by_id[point_id], point_terms, payload)
         for (point_id, payload), point_terms in zip(plan.upserts.items(), terms, strict=True)
     ]
-    store.upsert(points)
-    store.set_payloads(plan.payload_updates)
-    store.delete(plan.deletes)
     data_version = compute_data_version(payloads)
-    ledger.record(
-        LedgerEntry(
-            doc_id=doc.doc_id,
-            sha256=doc.sha256,
-            size_bytes=doc.size_bytes,
-            mtime_ns=doc.mtime_ns,
-            pipeline_fingerprint=stamp.pipeline_fingerprint,
-            collection_id=store.collection_id,
-            data_version=data_version,
-            chunk_count=len(chunks),
-            run_id=stamp.run_id,
-            indexed_at=stamp.time,
-        )
+    entry = LedgerEntry(
+        doc_id=doc.doc_id,
+        sha256=doc.sha256,
+        size_bytes=doc.size_bytes,
+        mtime_ns=doc.mtime_ns,
+        pipeline_fingerprint=stamp.pipeline_fingerprint,
+        collection_id=store.collection_id,
+        data_version=data_version,
+        chunk_count=len(chunks),
+        run_id=stamp.run_id,
+        indexed_at=stamp.time,
     )
+    if plan.upserts or plan.payload_updates or plan.deletes:
+        ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0, data_version=""))
+        store.upsert(points)
+        store.set_payloads(plan.payload_updates)
+        store.delete(plan.deletes)
+    ledger.record(entry)
     return plan, data_version
+
+
+def read_ingestion_times(payloads: Iterable[Payload]) -> dict[str, str]:
+    """Times of ingestion by content hash."""
+    return {
+        str(payload.get("content_hash")): str(payload.get("ingested_at")) for payload in payloads
+    }
 
 
 def delete_documents(

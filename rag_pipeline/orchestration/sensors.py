@@ -4,30 +4,28 @@ one run.
 Belongs here: when to ask for a run. Does not belong here: what changed (ingestion.changes).
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 
 import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.core.ids import DocId, parse_doc_id
-from rag_pipeline.core.ports import LedgerFailure
-from rag_pipeline.ingestion.changes import is_due
+from rag_pipeline.core.models import DiscoveredDoc
+from rag_pipeline.ingestion.changes import compute_wait, is_due
 from rag_pipeline.ingestion.run import refresh_ledger, scan
 from rag_pipeline.orchestration.jobs import INGEST_JOB
+from rag_pipeline.orchestration.launch import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 
 DOCS_TAG = "rag_pipeline/docs"  # on every run of the sensor: how many documents it takes
+_REQUEST_TAG = "rag_pipeline/request"  # digest of what was asked for, to count failures in a row
 
-_IN_FLIGHT = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
-_NAMED_FAILURES = 5
+_NAMED = 5  # failures in a tick's reason
+_COUNTED_RUNS = 12  # more failures in a row than that do not lengthen the wait
 
 
 @dg.sensor(
@@ -43,14 +41,14 @@ def docs_changes(
     """Compare the docs folder with the ledger; ask for one run of all that differs.
 
     No cursor: a document counts as done only when the ledger says that its points are in, so that
-    what failed is asked
-    for again, later and later while its content stays the same.
+    what failed is asked for again, later and later while its content stays the same.
     """
     environment = ingestion.environment
     try:
         discovery, plan, entries = scan(environment)
     except RagPipelineError as error:
         return dg.SkipReason(str(error))
+    end_dead_runs(context.instance)
     running = _find_run_in_flight(context.instance)
     if running is not None:
         return dg.SkipReason(f"run {running} is in flight; what it leaves is looked at after it")
@@ -59,21 +57,29 @@ def docs_changes(
     failures = ledger.failures() if ledger else {}
     now = datetime.now(UTC)
     due = [doc for doc in plan.process if is_due(failures.get(doc.doc_id), doc.sha256, now)]
-    waiting = len(plan.process) - len(due)
+    waiting = [str(doc.doc_id) for doc in plan.process if doc not in due]
+    for failure in discovery.failures:
+        context.log.warning(failure.message)
     if not due and not plan.delete:
         if ledger is not None:
             refresh_ledger(ledger, plan.unchanged, entries)
-        return dg.SkipReason(_describe_rest(len(plan.unchanged), waiting, failures))
+        unread = [failure.doc_path for failure in discovery.failures]
+        return dg.SkipReason(_describe_rest(len(plan.unchanged), waiting, unread))
     doc_ids = [str(doc.doc_id) for doc in due]
-    keys = [to_partition_key(parse_doc_id(doc_id)) for doc_id in doc_ids]
+    keys = [to_partition_key(doc.doc_id) for doc in due]
+    digest = _digest_request(due, plan.delete, environment.fingerprint)
+    wait = _find_wait(context.instance, digest, now)
+    if wait is not None:
+        return dg.SkipReason(wait)
     config = {"doc_ids": doc_ids, "delete_ids": [str(doc_id) for doc_id in plan.delete]}
-    for failure in discovery.failures:
-        context.log.warning(failure.message)
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
                 run_config={"ops": {"ingestion": {"config": config}}},
-                tags={DOCS_TAG: f"{len(due)} to index, {len(plan.delete)} to remove"},
+                tags={
+                    DOCS_TAG: f"{len(due)} to index, {len(plan.delete)} to remove",
+                    _REQUEST_TAG: digest,
+                },
             )
         ],
         dynamic_partitions_requests=[DOC_PARTITIONS.build_add_request(keys)] if keys else [],
@@ -82,15 +88,43 @@ def docs_changes(
 
 def _find_run_in_flight(instance: dg.DagsterInstance) -> str | None:
     records = instance.get_run_records(
-        dg.RunsFilter(job_name=INGEST_JOB.name, statuses=_IN_FLIGHT), limit=1
+        dg.RunsFilter(job_name=INGEST_JOB.name, statuses=list(IN_FLIGHT)), limit=1
     )
     return records[0].dagster_run.run_id[:8] if records else None
 
 
-def _describe_rest(unchanged: int, waiting: int, failures: Mapping[DocId, LedgerFailure]) -> str:
+def _digest_request(docs: Sequence[DiscoveredDoc], gone: Sequence[str], fingerprint: str) -> str:
+    asked = [[(doc.doc_id, doc.sha256) for doc in docs], list(gone), fingerprint]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+
+
+def _find_wait(instance: dg.DagsterInstance, digest: str, now: datetime) -> str | None:
+    """Why this request must wait: runs of it failed as a whole, such as where no store answers."""
+    runs = dg.RunsFilter(job_name=INGEST_JOB.name, tags={_REQUEST_TAG: digest})
+    records = instance.get_run_records(runs, limit=_COUNTED_RUNS)
+    failed = list(takewhile(_has_failed, records))
+    if not failed:
+        return None
+    ended = datetime.fromtimestamp(failed[0].end_time or failed[0].start_time or 0.0, UTC)
+    again = ended + compute_wait(len(failed))
+    if now >= again:
+        return None
+    run_id = failed[0].dagster_run.run_id[:8]
+    return f"run {run_id} failed; its documents are tried again at {again:%H:%M:%S} UTC"
+
+
+def _has_failed(record: dg.RunRecord) -> bool:
+    return record.dagster_run.status is dg.DagsterRunStatus.FAILURE
+
+
+def _describe_rest(unchanged: int, waiting: Sequence[str], unread: Sequence[str]) -> str:
     reason = f"{unchanged} documents are indexed as they are"
     if waiting:
-        names = sorted(failures)[:_NAMED_FAILURES]
-        more = ", ..." if len(failures) > _NAMED_FAILURES else ""
-        reason += f"; {waiting} failed and wait for their next try: {', '.join(names)}{more}"
+        reason += f"; {len(waiting)} failed and wait for their next try: {_name_some(waiting)}"
+    if unread:
+        reason += f"; {len(unread)} cannot be read: {_name_some(unread)}"
     return reason
+
+
+def _name_some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")

@@ -1,0 +1,226 @@
+"""A small book on disk and everything that ingests it, for tests of ingestion as a whole.
+
+Belongs here: building the parts with real adapters, and reading back what the store holds. Does not
+belong here: what a test expects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from upath import UPath
+
+from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
+from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
+from rag_pipeline.adapters.file_ledger import FileLedger
+from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
+from rag_pipeline.adapters.qdrant_connection import connect_memory
+from rag_pipeline.core.models import ChunkLimits, SiteSettings
+from rag_pipeline.ingestion.report import IngestionReport
+from rag_pipeline.ingestion.run import IngestionEnvironment, IngestionRequest, run_ingestion
+from rag_pipeline.orchestration.artifacts import UPathArtifactStore
+from rag_pipeline_tests.hashing_embedder import HashingEmbedder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.core.models import ChunkVectors, Payload
+    from rag_pipeline.core.ports import CollectionCatalog, Ledger, StoredPoint
+    from rag_pipeline.ingestion.run import RunEvent
+
+LIMITS: Final = ChunkLimits(min_tokens=30, target_tokens=45, max_tokens=80, overlap_tokens=10)
+SITE: Final = SiteSettings("/book/", "docs", trailing_slash=False)
+
+_SUBJECTS = ("joint", "sensor", "motor", "planner", "camera", "gripper", "battery", "leg", "map")
+
+
+def make_paragraph(seed: int, sentences: int = 4) -> str:
+    """Sentences of about ten tokens, different for every seed."""
+    return " ".join(
+        f"The {_SUBJECTS[(seed + number) % len(_SUBJECTS)]} of robot {seed * 10 + number} "
+        f"moves by rule {seed * 7 + number}."
+        for number in range(sentences)
+    )
+
+
+def make_page(title: str, *sections: tuple[str, str], extra: str = "") -> str:
+    """A page with front matter and sections of level 2."""
+    body = "\n\n".join(f"## {heading}\n\n{text}" for heading, text in sections)
+    return f"---\ntitle: {title}\ndescription: About {title}.\n{extra}---\n\n{body}\n"
+
+
+PAGES: Final = {
+    "intro.md": make_page("Intro", ("Start", make_paragraph(1)), ("Why", make_paragraph(2))),
+    "module-1/large.md": make_page(
+        "Large",
+        ("One", make_paragraph(3, 12)),
+        ("Two", make_paragraph(4)),
+        ("Three", make_paragraph(5)),
+    ),
+    "module-1/small page.md": make_page("Small", ("Alone", make_paragraph(6))),
+}
+"""The book that most tests begin with: a page of several chunks a section, and two small ones."""
+
+StoredState = dict[int, tuple["Payload", "ChunkVectors | None"]]
+
+
+@dataclass
+class Book:
+    """A docs folder, its state folder and its services.
+
+    Attributes:
+        embedder: Counts what it was asked for.
+        catalog: The stores; by default embedded ones in the state folder.
+    """
+
+    root: Path
+    embedder: HashingEmbedder = field(default_factory=HashingEmbedder)
+    catalog: CollectionCatalog | None = None
+    limits: ChunkLimits = LIMITS
+
+    @property
+    def docs(self) -> Path:
+        """The docs folder."""
+        return self.root / "docs"
+
+    @property
+    def state(self) -> Path:
+        """The state folder."""
+        return self.root / "state"
+
+    def open_ledger(self, collection_id: str) -> Ledger:
+        """The ledger of a collection."""
+        return FileLedger(self.state / "ledger" / collection_id)
+
+    def build_environment(self) -> IngestionEnvironment:
+        """The services as a fresh process would have them."""
+        if self.catalog is None:
+            self.catalog = EdgeCatalog(self.state / "store", "book", 2.0)
+        return IngestionEnvironment(
+            docs_dir=self.docs,
+            site=SITE,
+            limits=self.limits,
+            embedder=self.embedder,
+            sparse=Bm25Encoder(),
+            cache=SqliteEmbeddingCache(self.state / "cache.sqlite"),
+            artifacts=UPathArtifactStore(UPath(self.state / "artifacts")),
+            catalog=self.catalog,
+            open_ledger=self.open_ledger,
+            lock=lambda: hold_lock(self.state / "ingest.lock", 2.0),
+            price_per_token_usd=1e-6,
+        )
+
+    def write(self, doc_id: str, text: str) -> Path:
+        """Write a page, whatever is there."""
+        path = self.docs / doc_id
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        return path
+
+    def edit(self, doc_id: str, old: str, new: str) -> None:
+        """Replace a text that stands in a page once."""
+        text = (self.docs / doc_id).read_text("utf-8")
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {doc_id}"
+        self.write(doc_id, text.replace(old, new))
+
+    def move(self, old: str, new: str) -> None:
+        """Move a page, its time of change kept."""
+        target = self.docs / new
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (self.docs / old).rename(target)
+
+    def ingest(
+        self,
+        request: IngestionRequest | None = None,
+        environment: IngestionEnvironment | None = None,
+        run_id: str = "run",
+    ) -> IngestionReport:
+        """Ingest, and return the report."""
+        report, _ = self.ingest_with_events(request, environment, run_id)
+        return report
+
+    def ingest_with_events(
+        self,
+        request: IngestionRequest | None = None,
+        environment: IngestionEnvironment | None = None,
+        run_id: str = "run",
+    ) -> tuple[IngestionReport, list[RunEvent]]:
+        """Ingest, and return the report with the events in order."""
+        report = IngestionReport()
+        used = environment or self.build_environment()
+        try:
+            events = list(run_ingestion(request or IngestionRequest(), used, run_id, report))
+        finally:
+            if isinstance(used.cache, SqliteEmbeddingCache):
+                used.cache.close()
+        return report, events
+
+    def read_points(self) -> list[StoredPoint]:
+        """All points of the collection in use, with vectors."""
+        store = self.build_environment().catalog.open_current()
+        try:
+            return store.scroll(with_vectors=True)
+        finally:
+            store.close()
+
+    def read_payloads(self) -> dict[str, Payload]:
+        """Payloads of the collection in use by chunk id."""
+        return {str(point.payload["chunk_id"]): point.payload for point in self.read_points()}
+
+    def read_state(self) -> StoredState:
+        """What must be equal to a clean build: points without their times of ingestion."""
+        return {
+            point.point_id: (
+                {name: value for name, value in point.payload.items() if name != "ingested_at"},
+                point.vectors,
+            )
+            for point in self.read_points()
+        }
+
+    def build_clean(self, root: Path) -> Book:
+        """The same pages ingested into nothing, with the same kind of store."""
+        catalog = QdrantCatalog(connect_memory(), "book") if self.on_memory else None
+        clean = replace(self, root=root, catalog=catalog, embedder=HashingEmbedder())
+        for path in sorted(self.docs.rglob("*")):
+            if path.is_file():
+                target = clean.docs / path.relative_to(self.docs)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(path.read_bytes())
+        clean.ingest()
+        return clean
+
+    @property
+    def on_memory(self) -> bool:
+        """Whether the store is the vendor's client in memory."""
+        return isinstance(self.catalog, QdrantCatalog)
+
+
+def make_book(root: Path, pages: dict[str, str] | None = None, *, memory: bool = False) -> Book:
+    """A book of some pages, not ingested yet."""
+    catalog = QdrantCatalog(connect_memory(), "book") if memory else None
+    book = Book(root, catalog=catalog)
+    for doc_id, text in (PAGES if pages is None else pages).items():
+        book.write(doc_id, text)
+    return book
+
+
+def assert_same_state(found: StoredState, expected: StoredState) -> None:
+    """Compare ids, payloads and vectors; vectors as the engines keep them, to 1e-5."""
+    assert sorted(found) == sorted(expected)
+    for point_id, (payload, vectors) in expected.items():
+        found_payload, found_vectors = found[point_id]
+        assert found_payload == payload
+        assert vectors is not None
+        assert found_vectors is not None
+        assert found_vectors.dense.tolist() == _nearly(vectors.dense.tolist())
+        assert found_vectors.windows.shape == vectors.windows.shape
+        assert found_vectors.windows.ravel().tolist() == _nearly(vectors.windows.ravel().tolist())
+
+
+def _nearly(values: list[float]) -> object:
+    import pytest  # noqa: PLC0415  # scripts build books too
+
+    return pytest.approx(values, abs=1e-5)
