@@ -1,0 +1,163 @@
+"""How ingestion grows with the book: full, no-op and one-word edit through Dagster, at several
+sizes.
+
+    python benchmarks/bench_ingest.py [--sizes 89,1000] [--real]
+
+Generated, seeded documents and a hashing embedder, so that the figures are the pipeline's own;
+`--real` measures the
+textbook in website/docs with the local model by the installed command instead. Each size runs in a
+process of its own,
+whose peak memory is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+_WORDS = [
+    "robot",
+    "joint",
+    "torque",
+    "sensor",
+    "frame",
+    "link",
+    "gait",
+    "balance",
+    "map",
+    "planner",
+    "controller",
+    "camera",
+    "depth",
+    "noise",
+    "latency",
+    "node",
+    "topic",
+    "service",
+    "action",
+    "parameter",
+    "world",
+    "model",
+    "contact",
+    "friction",
+    "step",
+    "reward",
+    "policy",
+]
+_SECTIONS = 10
+_SENTENCES = 8
+
+
+def write_book(folder: Path, count: int) -> None:
+    """Write seeded documents of ten sections each, about 900 words."""
+    random.seed(count)
+    for number in range(count):
+        path = folder / f"module-{number % 8}" / f"chapter-{number // 8 % 40}" / f"page-{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [f"---\ntitle: Page {number}\ntags: [generated]\n---\n\n# Page {number}\n"]
+        for section in range(_SECTIONS):
+            sentences = " ".join(
+                f"{' '.join(random.choices(_WORDS, k=11)).capitalize()}." for _ in range(_SENTENCES)
+            )
+            lines.append(f"## Section {section} of {number}\n\n{sentences}\n")
+        path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def run_size(count: int) -> None:
+    """Measure one size in this process and print its figures as a line."""
+    from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # each size pays its imports
+    from rag_pipeline.definitions import build_defs  # noqa: PLC0415
+    from rag_pipeline.ingestion.run import scan  # noqa: PLC0415
+    from rag_pipeline.orchestration.environment import build_environment  # noqa: PLC0415
+    from rag_pipeline.orchestration.instance import prepare_dagster_home  # noqa: PLC0415
+    from rag_pipeline.orchestration.launch import run_ingest_job  # noqa: PLC0415
+    from rag_pipeline.orchestration.resources import IngestionResource  # noqa: PLC0415
+    from rag_pipeline_tests.hashing_embedder import HashingEmbedder  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        write_book(root / "docs", count)
+        settings = load_settings(docs_dir=root / "docs", data_dir=root / "data")
+        environment = dataclasses.replace(build_environment(settings), embedder=HashingEmbedder())
+        home = prepare_dagster_home(settings)
+        definitions = build_defs({"ingestion": IngestionResource(build=lambda: environment)})
+
+        def ingest() -> float:
+            start = time.perf_counter()
+            _, plan, _ = scan(environment)
+            doc_ids = [str(doc.doc_id) for doc in plan.process]
+            for place in range(0, len(doc_ids), settings.ingest_run_docs):
+                run_ingest_job(definitions, doc_ids[place : place + settings.ingest_run_docs])
+            return time.perf_counter() - start
+
+        full_s = ingest()
+        no_op_s = ingest()
+        page = next((root / "docs").rglob("page-0.md"))
+        page.write_text(page.read_text("utf-8").replace("robot", "machine", 1), encoding="utf-8")
+        edit_s = ingest()
+        log_mb = sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) / 1e6
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{count:>6} documents  full {full_s:7.1f} s ({1000 * full_s / count:6.1f} ms a document)  "
+        f"no-op {no_op_s:5.2f} s  edit {edit_s:5.1f} s  peak {peak_mb:5.0f} MB  "
+        f"Dagster storage {log_mb:6.1f} MB"
+    )
+
+
+def run_real() -> None:
+    """Measure the textbook with the local model by the command, whole processes."""
+    docs = Path(__file__).parents[1] / "website" / "docs"
+    with tempfile.TemporaryDirectory() as name:
+        copy = Path(name) / "docs"
+        subprocess.run(["cp", "-r", str(docs), str(copy)], check=True)  # noqa: S607
+        for label in ("full", "no-op", "one-word edit"):
+            if label == "one-word edit":
+                page = max(copy.rglob("*.md"), key=lambda path: path.stat().st_size)
+                page.write_text(page.read_text("utf-8").replace(" robot ", " machine ", 1), "utf-8")
+            start = time.perf_counter()
+            done = subprocess.run(
+                [str(Path(sys.executable).with_name("rag-pipeline")), "ingest", "--json"],
+                env=os.environ | {"DOCS_DIR": str(copy), "DATA_DIR": str(Path(name) / "data")},
+                capture_output=True,
+                check=False,
+            )
+            wall_s = time.perf_counter() - start
+            report = json.loads(done.stdout)
+            embedding_s = report["stage_seconds"]["embeddings"]
+            rate = report["texts_embedded"] / embedding_s if embedding_s else 0.0
+            peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+            print(
+                f"{label:<14} {wall_s:6.1f} s whole process, {embedding_s:6.1f} s of it embedding "
+                f"{report['texts_embedded']} texts ({rate:.1f}/s); peak so far {peak_mb:.0f} MB"
+            )
+
+
+def main() -> None:
+    """Run the sizes asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--sizes", default="89,1000")
+    parser.add_argument("--real", action="store_true")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        run_size(arguments.one)
+    elif arguments.real:
+        run_real()
+    else:
+        for size in arguments.sizes.split(","):
+            subprocess.run([sys.executable, __file__, "--one", size], check=True)
+
+
+if __name__ == "__main__":
+    main()
