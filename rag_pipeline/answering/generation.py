@@ -14,6 +14,7 @@ from rag_pipeline.answering.citing import CitationFilter, split_answer
 from rag_pipeline.answering.extractive import extract_answer, format_extract
 from rag_pipeline.answering.grounding import (
     RELATED_SECTIONS,
+    SIGNAL_DEPTH,
     apply_grounding_policy,
     weigh_question,
 )
@@ -144,7 +145,7 @@ def stream_answer(  # one argument a service, all but the query by name
     the answer is made of the book's own sentences.
 
     Args:
-        query: A text asks the whole book.
+        query: A text asks the whole book. At least five passages are read, whatever its top_k.
         retriever: None opens one for this query; selected-text mode needs none.
         chat_model: None takes that of the settings; there may be none.
         settings: None reads the environment and `.env`, where something is to be taken from it.
@@ -160,6 +161,8 @@ def stream_answer(  # one argument a service, all but the query by name
     """
     asked = Query(query) if isinstance(query, str) else query
     asked.check()
+    if asked.result_count < SIGNAL_DEPTH:
+        asked = replace(asked, top_k=SIGNAL_DEPTH)
     result = _retrieve(asked, retriever, settings)
     if even_if_unrelated and not result.related:
         result = replace(result, related=True)

@@ -1,7 +1,7 @@
 """Whether the passages found hold an answer, and what a model is given of them.
 
 Belongs here: the decision and its words. Does not belong here: how passages are found (retrieval),
-what a model makes of them (generation). The rule was measured, docs/adr/0006-grounding-rule.md says
+what a model makes of them (generation). The rule was measured, docs/adr/0013-grounding-rule.md says
 how; benchmarks/grounding_curve.py prints its curve.
 """
 

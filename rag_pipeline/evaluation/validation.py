@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.ports import StoredPoint
+    from rag_pipeline.evaluation.validation_records import AddressReport
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.retriever import Retriever
 
@@ -67,9 +68,18 @@ class Probe:
 
 
 def run_validation(
-    retriever: Retriever, *, clock: Callable[[], float] = time.perf_counter
+    retriever: Retriever,
+    *,
+    check_addresses: Callable[[Iterable[str]], AddressReport] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> ValidationSuiteReport:
     """Read the whole collection, ask it for what it holds, and check what comes back.
+
+    Args:
+        retriever: Over the collection.
+        check_addresses: Takes every cited address once, such as `addresses.check_built_site` with
+            its folder filled in; None leaves addresses unchecked.
+        clock: Seconds, for latencies.
 
     Raises:
         StoreError: The collection is missing, empty, of another model, or not reached.
@@ -85,6 +95,9 @@ def run_validation(
         document_count=len({metadata.doc_path for metadata, _ in readable}),
         checks=(*checks, *_check_refusals()),
         probes=outcomes,
+        addresses=check_addresses(metadata.url for metadata, _ in readable)
+        if check_addresses
+        else None,
     )
 
 

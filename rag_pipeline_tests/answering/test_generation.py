@@ -193,3 +193,10 @@ def test_a_question_beside_the_selection_can_be_answered_all_the_same() -> None:
     given = answer(query, settings=settings, even_if_unrelated=True)
     assert given.kind is AnswerKind.EXTRACTED
     assert given.sentences[0].text in WALKING
+
+
+def test_at_least_five_passages_are_read_for_an_answer() -> None:
+    retriever = FixedRetriever(CHUNKS)
+    for top_k in (1, 9):
+        answer(Query(QUESTION, top_k=top_k), retriever=retriever, settings=make_settings())  # type: ignore[arg-type]  # a retriever by its shape
+    assert [query.result_count for query in retriever.asked] == [5, 9]

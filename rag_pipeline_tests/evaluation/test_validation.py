@@ -259,3 +259,18 @@ def test_a_site_that_is_down_or_silent_is_a_problem_and_no_crash(
     assert check_served_site(["file:///etc/passwd"], closed).problems
     with serve([HANG]) as server:
         assert check_served_site(["/book/x"], server.url).problems
+
+
+def test_broken_addresses_of_the_whole_collection_fail_the_suite(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for topic in TOPICS[1:]:
+        ids = "".join(f'<h2 id="{name.replace(" ", "-")}">x</h2>' for name in NAMES)
+        (tmp_path / "docs" / f"{topic}.html").write_text(ids, "utf-8")
+    report = run_validation(
+        WordRetriever(build_chunks()),  # type: ignore[arg-type]  # a retriever by its shape
+        check_addresses=lambda urls: check_built_site(urls, tmp_path, "/book/"),
+    )
+    assert report.addresses is not None
+    assert (report.addresses.page_count, report.addresses.address_count) == (6, 36)
+    assert len(report.failures) == len(NAMES)
+    assert "6 broken" in report_to_text(report)

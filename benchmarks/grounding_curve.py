@@ -1,0 +1,93 @@
+"""How often each confidence refuses what it must, and what it must not: the grounding trade-off.
+
+Question: where should the rule of answering.grounding say no? Run over the ingested book:
+
+    .venv/bin/python -m benchmarks.grounding_curve
+
+or over another one with its own questions, see calibration_questions:
+
+    .venv/bin/python -m benchmarks.grounding_curve --docs-dir D --data-dir X --questions rust-book
+
+Recorded in docs/adr/0013-grounding-rule.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Final
+
+from rag_pipeline.answering.grounding import (
+    DEFAULT_RULE,
+    LEXICAL_RULE,
+    GroundingRule,
+    measure_signals,
+)
+from rag_pipeline.core.settings import load_settings
+from rag_pipeline.retrieval import Query, Retriever, open_retriever
+from rag_pipeline_tests.answering import calibration_questions as extra
+
+GOLDEN: Final = Path("rag_pipeline/evaluation/golden/questions.json")
+LEVELS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+FOREIGN: Final = {
+    "rust-book": (extra.RUST_BOOK, extra.RUST_BOOK_NEAR),
+    "embedded-book": (extra.EMBEDDED_BOOK, extra.EMBEDDED_BOOK_NEAR),
+    "nomicon": (extra.NOMICON, extra.NOMICON_NEAR),
+}
+
+
+def read_questions(name: str) -> dict[str, list[str]]:
+    """Questions by group: `answerable`, `near` and `far`, those of the golden set by split."""
+    if name in FOREIGN:
+        answerable, near = FOREIGN[name]
+        return {"answerable": list(answerable), "near": list(near), "far": list(extra.FAR)}
+    groups: dict[str, list[str]] = {}
+    for entry in json.loads(GOLDEN.read_text("utf-8"))["queries"]:
+        kind = (
+            "answerable" if entry["expected"] else entry["category"].removeprefix("unanswerable-")
+        )
+        groups.setdefault(f"{kind} {entry['split']}", []).append(entry["question"])
+    return {**groups, "near extra": list(extra.NEAR), "far extra": list(extra.FAR)}
+
+
+def measure(retriever: Retriever, questions: list[str], rule: GroundingRule) -> list[float]:
+    """Confidence for each question."""
+    results = [retriever.retrieve(Query(question)) for question in questions]
+    return [
+        rule.confidence(measure_signals(result, question)) if result.chunks else 0.0
+        for result, question in zip(results, questions, strict=True)
+    ]
+
+
+def rank_apart(answerable: list[float], other: list[float]) -> float:
+    """Chance that an answerable question has more confidence than another (AUROC)."""
+    wins = sum((a > b) + (a == b) / 2 for a in answerable for b in other)
+    return wins / (len(answerable) * len(other))
+
+
+def main() -> None:
+    """Print refused shares by confidence, and how well the groups are told apart."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs-dir")
+    parser.add_argument("--data-dir")
+    parser.add_argument("--questions", default="golden", choices=["golden", *FOREIGN])
+    parser.add_argument("--rule", default="default", choices=["default", "lexical"])
+    options = parser.parse_args()
+    rule = DEFAULT_RULE if options.rule == "default" else LEXICAL_RULE
+    settings = load_settings(docs_dir=options.docs_dir, data_dir=options.data_dir)
+    with open_retriever(settings) as retriever:
+        measured = {
+            group: measure(retriever, questions, rule)
+            for group, questions in read_questions(options.questions).items()
+        }
+    answerable = [value for name, found in measured.items() if "answ" in name for value in found]
+    print(f"{'refused below':18}" + "".join(f"{level:7.1f}" for level in LEVELS) + "  AUROC")
+    for group, found in measured.items():
+        shares = [sum(value < level for value in found) / len(found) for level in LEVELS]
+        apart = "" if "answ" in group else f"{rank_apart(answerable, found):7.3f}"
+        print(f"{group:18}" + "".join(f"{share:7.1%}" for share in shares) + apart)
+
+
+if __name__ == "__main__":
+    main()
