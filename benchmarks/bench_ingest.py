@@ -24,49 +24,21 @@ import tempfile
 import time
 from pathlib import Path
 
-_WORDS = [
-    "robot",
-    "joint",
-    "torque",
-    "sensor",
-    "frame",
-    "link",
-    "gait",
-    "balance",
-    "map",
-    "planner",
-    "controller",
-    "camera",
-    "depth",
-    "noise",
-    "latency",
-    "node",
-    "topic",
-    "service",
-    "action",
-    "parameter",
-    "world",
-    "model",
-    "contact",
-    "friction",
-    "step",
-    "reward",
-    "policy",
-]
+_WORDS = ("robot", "joint", "torque", "sensor", "frame", "gait", "planner", "noise", "latency")
 _SECTIONS = 10
 _SENTENCES = 8
 
 
 def write_book(folder: Path, count: int) -> None:
     """Write seeded documents of ten sections each, about 900 words."""
-    random.seed(count)
+    seeded = random.Random(count)  # noqa: S311  # no secret
     for number in range(count):
         path = folder / f"module-{number % 8}" / f"chapter-{number // 8 % 40}" / f"page-{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [f"---\ntitle: Page {number}\ntags: [generated]\n---\n\n# Page {number}\n"]
         for section in range(_SECTIONS):
             sentences = " ".join(
-                f"{' '.join(random.choices(_WORDS, k=11)).capitalize()}." for _ in range(_SENTENCES)
+                f"{' '.join(seeded.choices(_WORDS, k=11)).capitalize()}." for _ in range(_SENTENCES)
             )
             lines.append(f"## Section {section} of {number}\n\n{sentences}\n")
         path.write_text("\n".join(lines), encoding="utf-8")
