@@ -117,8 +117,6 @@ class _PageReader(HTMLParser):
         self._formula_source.start(tag, opens=bool(self._formula))
         if tag == "img":
             self._alts.append(values.get("alt", ""))
-        if tag == "br":
-            self._shown.append(" ")
 
     def handle_endtag(self, tag: str) -> None:
         """Leave what ends here; a heading that ends is complete."""

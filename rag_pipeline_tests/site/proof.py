@@ -11,6 +11,7 @@ import json
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NotRequired, TypedDict
@@ -49,6 +50,7 @@ class ChunkRecord(TypedDict):
 
     doc_path: str
     chunk_index: int
+    title: str
     section_heading: str
     heading_level: int
     anchor: str | None
@@ -127,15 +129,18 @@ class BuiltSite:
 def prove_citations(site: BuiltSite, record: ChunksRecord) -> Proof:
     """Hold every document and chunk against its built page; nothing stops at the first fault."""
     proof = Proof()
-    aligned: dict[str, tuple[BuiltPage, Sequence[BuiltHeading]]] = {}
+    aligned: dict[str, tuple[BuiltPage, Sequence[BuiltHeading | None]]] = {}
     for document in record["documents"]:
         path = document["doc_path"]
         page, faults = _find_page(site, document)
+        shown, further = _align_headings(document, page)
         if page is not None:
-            aligned[path] = (page, _own_headings(page, document))
+            aligned[path] = (page, shown)
+        faults += [f"the page has a further heading {_describe(item)}" for item in further]
         proof.note("pages", [f"{path}: {fault}" for fault in faults])
-        for fault_list in _check_headings(document, aligned.get(path)):
-            proof.note("headings", [f"{path}: {fault}" for fault in fault_list])
+        for heading, built in zip(document["headings"], shown, strict=True):
+            found = [] if _is_same(heading, built) else [_describe_difference(heading, built)]
+            proof.note("headings", [f"{path}: {fault}" for fault in found])
     documents = {document["doc_path"]: document for document in record["documents"]}
     for chunk in record["chunks"]:
         path = chunk["doc_path"]
@@ -204,10 +209,6 @@ def _without_host(url: str) -> str:
     return url.removeprefix(f"{parts.scheme}://{parts.netloc}")
 
 
-def _own_headings(page: BuiltPage, document: DocumentRecord) -> Sequence[BuiltHeading]:
-    return page.headings[_has_made_title(page, document) :]
-
-
 def _has_made_title(page: BuiltPage, document: DocumentRecord) -> bool:
     """Whether Docusaurus made the page's title, as it does where the body begins with no h1."""
     written = sum(heading["level"] == 1 for heading in document["headings"])
@@ -215,25 +216,48 @@ def _has_made_title(page: BuiltPage, document: DocumentRecord) -> bool:
     return shown > written and page.headings[0].is_title
 
 
-def _check_headings(
-    document: DocumentRecord, built: tuple[BuiltPage, Sequence[BuiltHeading]] | None
-) -> Iterator[list[str]]:
-    """Yield the faults of each heading of the document, then of each that only the page has."""
-    shown = [(item.level, item.text, item.id) for item in built[1]] if built else []
-    for place, heading in enumerate(document["headings"]):
-        wanted = (heading["level"], heading["text"], heading["anchor"])
-        found = shown[place] if place < len(shown) else None
-        line = f"heading {place + 1} on line {heading['line']}"
-        yield [] if found == wanted else [f"{line} is {wanted}, the page has {found}"]
-    for extra in shown[len(document["headings"]) :]:
-        yield [f"the page has a further heading {extra}"]
+def _align_headings(
+    document: DocumentRecord, page: BuiltPage | None
+) -> tuple[list[BuiltHeading | None], list[BuiltHeading]]:
+    """Pair the document's headings with the page's in order: what the page shows for each, and what
+    only the page has, so that one heading too many moves none of those after it.
+    """
+    if page is None:
+        return [None] * len(document["headings"]), []
+    own = page.headings[_has_made_title(page, document) :]
+    wanted = [(item["level"], item["text"], item["anchor"]) for item in document["headings"]]
+    found = [(item.level, item.text, item.id) for item in own]
+    shown: list[BuiltHeading | None] = []
+    further: list[BuiltHeading] = []
+    for _, start, end, first, last in SequenceMatcher(
+        None, wanted, found, autojunk=False
+    ).get_opcodes():
+        pairs = min(end - start, last - first)
+        shown += own[first : first + pairs]
+        shown += [None] * (end - start - pairs)
+        further += own[first + pairs : last]
+    return shown, further
+
+
+def _is_same(heading: HeadingRecord, built: BuiltHeading | None) -> bool:
+    wanted = (heading["level"], heading["text"], heading["anchor"])
+    return built is not None and wanted == (built.level, built.text, built.id)
+
+
+def _describe_difference(heading: HeadingRecord, built: BuiltHeading | None) -> str:
+    wanted = f"h{heading['level']} {heading['text']!r} with id {heading['anchor']}"
+    return f"line {heading['line']} is {wanted}, the page shows {_describe(built)}"
+
+
+def _describe(heading: BuiltHeading | None) -> str:
+    return f"h{heading.level} {heading.text!r} with id {heading.id}" if heading else "none"
 
 
 def _check_chunk(
     chunk: ChunkRecord,
     document: DocumentRecord,
     page: BuiltPage,
-    built: Sequence[BuiltHeading],
+    shown: Sequence[BuiltHeading | None],
 ) -> Iterator[str]:
     """Yield what is wrong with the citation of a chunk: address, anchor, text or place."""
     anchor = chunk["anchor"]
@@ -249,15 +273,16 @@ def _check_chunk(
         if anchor is not None:
             yield f"stands before every heading, yet has the anchor {anchor}"
         return
-    heading = built[place] if place < len(built) else None
-    wanted = (chunk["heading_level"], chunk["section_heading"], anchor)
-    found = (heading.level, heading.text, heading.id) if heading else None
-    if found != wanted:
-        yield f"cites {wanted}; heading {place + 1} of the page is {found}"
+    heading = shown[place]
+    cited = (chunk["heading_level"], chunk["section_heading"], anchor)
+    # A heading without text, such as a mere image, is cited by the page's title.
+    if heading is None or cited != (heading.level, heading.text or chunk["title"], heading.id):
+        wanted = f"h{cited[0]} {cited[1]!r} with id {anchor}"
+        yield f"cites {wanted}, its section's heading on the page is {_describe(heading)}"
 
 
 def _find_place(chunk: ChunkRecord, document: DocumentRecord) -> int | None:
-    """Place among the page's headings of the section that the chunk's first line lies in."""
+    """Place among the document's headings of the section that the chunk's first line lies in."""
     above = (
         place
         for place, heading in enumerate(document["headings"])

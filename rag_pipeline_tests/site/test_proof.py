@@ -52,6 +52,7 @@ def chunk_of(place: int, **changes: object) -> dict[str, Any]:
     return {
         "doc_path": "a b.md",
         "chunk_index": place,
+        "title": "Springs",
         "section_heading": heading["text"],
         "heading_level": heading["level"],
         "anchor": anchor,
@@ -116,13 +117,17 @@ def test_a_title_that_docusaurus_made_is_no_heading_of_the_document(folder: Path
 @pytest.mark.parametrize(
     ("place", "changes", "fault"),
     [
-        (2, {"anchor": "force", "url": f"{URL}#force"}, "heading 3 of the page is (3, 'Force', "),
+        (
+            2,
+            {"anchor": "force", "url": f"{URL}#force"},
+            "its section's heading on the page is h3 'Force' with id force-1",
+        ),
         (2, {"anchor": "force-2", "url": f"{URL}#force-2"}, "0 elements have the id force-2"),
-        (1, {"section_heading": "Forces"}, "cites (2, 'Forces', 'force'); heading 2"),
-        (1, {"start_line": 12}, "cites (2, 'Force', 'force'); heading 3"),
+        (1, {"section_heading": "Forces"}, "cites h2 'Forces' with id force, its section's"),
+        (1, {"start_line": 12}, "cites h2 'Force' with id force, its section's"),
         (1, {"url": URL}, "does not end in the anchor force"),
         (1, {"url": "/book/docs/more#force"}, "cited as /book/docs/more, its document as"),
-        (0, {"anchor": "force", "url": f"{URL}#force"}, "cites (1, 'Springs & legs', 'force')"),
+        (0, {"anchor": "force", "url": f"{URL}#force"}, "cites h1 'Springs & legs' with id force"),
         (1, {"start_line": 1}, "stands before every heading, yet has the anchor force"),
     ],
 )
@@ -142,8 +147,12 @@ def test_a_wrong_chunk_is_named(
         ("docs/a%20b /", "docs/A%20b /", "canonical is https://example.org/book/docs/A%20b"),
         ("rel=canonical", "rel=other", "canonical is missing"),
         ("id=menu", "id=force", "id force stands 2 times"),
-        ("<h3 class=anchor id=force-1>", "<h4 class=anchor id=force-1>", "the page has (4, "),
-        ("<p>Text", "<h2 id=new>New</h2><p>Text", "the page has a further heading"),
+        (
+            "<h3 class=anchor id=force-1>",
+            "<h4 class=anchor id=force-1>",
+            "id force-1, the page shows h4 'Force'",
+        ),
+        ("<h2 class=anchor id=the-x", "<h2 class=anchor id=x", "the page shows h2"),
     ],
 )
 def test_a_wrong_page_is_named(before: str, after: str, fault: str, folder: Path) -> None:
@@ -152,6 +161,21 @@ def test_a_wrong_page_is_named(before: str, after: str, fault: str, folder: Path
     text = text.replace("</h3>", "</h4>") if "<h4" in after else text
     page.write_text(text, encoding="utf-8")
     assert fault in prove(folder, right_record())
+
+
+def test_a_heading_that_only_the_page_has_moves_no_citation(folder: Path) -> None:
+    text = PAGE.replace("<p>Text", "<h2 id=new>New</h2><p>Text")
+    (folder / "docs/a b.html").write_text(text, encoding="utf-8")
+    fault = "a b.md: the page has a further heading h2 'New' with id new"
+    assert prove(folder, right_record()) == fault
+
+
+def test_a_heading_that_the_page_lacks_proves_no_citation(folder: Path) -> None:
+    text = PAGE.replace("<h2 class=anchor id=force>", "<p><b>").replace("</h2><p>Text", "<p>Text")
+    (folder / "docs/a b.html").write_text(text, encoding="utf-8")
+    proof = prove_citations(BuiltSite(folder, "/book/"), right_record())
+    assert str(proof) == "proven: pages 1 of 1, headings 3 of 4, chunks 3 of 4, anchors 2 of 3"
+    assert "the page shows none" in proof.faults[0]
 
 
 def test_a_canonical_that_docusaurus_left_unencoded_is_the_same_address(folder: Path) -> None:
