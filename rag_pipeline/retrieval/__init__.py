@@ -36,14 +36,17 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.models import (
         ChannelScores,
         Citation,
+        Evidence,
         Mode,
         Query,
         QueryFilters,
         RetrievalResult,
         ScoredChunk,
+        TermWeight,
     )
     from rag_pipeline.retrieval.opening import open_retriever
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
+    from rag_pipeline.retrieval.service import RetrievalService, ServiceLimits
 
 __all__ = [
     "ChannelScores",
@@ -55,6 +58,7 @@ __all__ = [
     "EmbeddingError",
     "EmbeddingServiceError",
     "EmbeddingTimeoutError",
+    "Evidence",
     "InvalidKError",
     "Mode",
     "Query",
@@ -66,15 +70,18 @@ __all__ = [
     "Reranker",
     "ResultInvalidError",
     "RetrievalResult",
+    "RetrievalService",
     "Retriever",
     "RetrieverOptions",
     "ScoredChunk",
     "SelectionMissingError",
+    "ServiceLimits",
     "SpaceMismatchError",
     "StoreError",
     "StoreLockedError",
     "StoreTimeoutError",
     "StoreUnavailableError",
+    "TermWeight",
     "ValidationFailedError",
     "open_retriever",
 ]
@@ -84,13 +91,17 @@ _MODULES: Final = {
     "Reranker": "rag_pipeline.core.ports",
     "ChannelScores": "rag_pipeline.retrieval.models",
     "Citation": "rag_pipeline.retrieval.models",
+    "Evidence": "rag_pipeline.retrieval.models",
     "Mode": "rag_pipeline.retrieval.models",
     "Query": "rag_pipeline.retrieval.models",
     "QueryFilters": "rag_pipeline.retrieval.models",
     "RetrievalResult": "rag_pipeline.retrieval.models",
     "ScoredChunk": "rag_pipeline.retrieval.models",
+    "TermWeight": "rag_pipeline.retrieval.models",
     "Retriever": "rag_pipeline.retrieval.retriever",
     "RetrieverOptions": "rag_pipeline.retrieval.retriever",
+    "RetrievalService": "rag_pipeline.retrieval.service",
+    "ServiceLimits": "rag_pipeline.retrieval.service",
     "open_retriever": "rag_pipeline.retrieval.opening",
 }
 """Where public names live; all others are error classes."""

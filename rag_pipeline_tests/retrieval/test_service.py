@@ -1,0 +1,500 @@
+"""The service around retrieval: codes, limits, breaker, logs, over real stores and sockets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
+from rag_pipeline.adapters.local_embedder import LocalEmbedder
+from rag_pipeline.adapters.openai_embedder import OpenAIEmbedder
+from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
+from rag_pipeline.adapters.qdrant_connection import connect_server
+from rag_pipeline.core.errors import RagPipelineError, StoreUnavailableError
+from rag_pipeline.core.format_version import FORMAT_VERSION
+from rag_pipeline.core.models import ChunkVectors, EmbeddingSpace
+from rag_pipeline.retrieval import (
+    CollectionMissingError,
+    InvalidKError,
+    QueryFilters,
+    RetrievalService,
+    Retriever,
+    ServiceLimits,
+    ValidationFailedError,
+    open_retriever,
+)
+from rag_pipeline.retrieval import service as service_module
+from rag_pipeline.retrieval.breaker import CircuitBreaker
+from rag_pipeline.retrieval.logs import LOGGER_NAME, configure_logging
+from rag_pipeline.retrieval.result_checks import check_results
+from rag_pipeline.retrieval.store_session import StoreSession
+from rag_pipeline_tests.adapters.test_openai_embedder import KEY, answer_well
+from rag_pipeline_tests.loopback import HANG, MALFORMED, RESET, Reply, find_closed_port, serve
+from rag_pipeline_tests.retrieval.world import make_catalog, make_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rag_pipeline.core.models import Point
+    from rag_pipeline.core.settings import Settings
+
+QUESTION = "How can a hand pick up an egg?"
+QDRANT_KEY = "qdrant-secret-0123456789abcdef"
+QUICK = ServiceLimits(query_s=2.0, batch_s=3.0, breaker_failures=2, breaker_reset_s=60.0)
+
+
+@pytest.fixture
+def service(book_settings: Settings, retriever: Retriever) -> RetrievalService:
+    return RetrievalService(book_settings, retriever=retriever, log_to_files=False)
+
+
+@contextmanager
+def watch_lines() -> Iterator[list[dict[str, Any]]]:
+    """Collect retrieval's log lines while the block lasts."""
+    lines: list[dict[str, Any]] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(json.loads(record.getMessage()))
+
+    logger, handler = logging.getLogger(LOGGER_NAME), Collect()
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+def test_a_search_answers_under_the_names_of_the_validation_plan(service: RetrievalService) -> None:
+    answer = service.search(QUESTION, k=3)
+    assert json.loads(json.dumps(answer)) == answer
+    assert (answer["query"], answer["status"], answer["total_results"]) == (QUESTION, "success", 3)
+    assert set(answer["timings_ms"]) == {"embed", "search", "validate"}
+    assert answer["latency_ms"] >= sum(answer["timings_ms"].values())
+    shown = [result["similarity_score"] for result in answer["results"]]
+    assert shown == sorted(shown, reverse=True)
+    first = answer["results"][0]
+    assert len(first["vector_id"]) == 16
+    assert first["metadata"]["page_title"] == "Embodiment"
+    assert first["metadata"]["url"].endswith("/embodiment#soft-grippers")
+    assert first["metadata"]["chunk_index"] >= 0
+
+
+def test_a_batch_answers_in_order(service: RetrievalService) -> None:
+    questions = [QUESTION, "Who receives the messages of a publisher?"]
+    batch = service.batch_search(questions, k=2)
+    assert [answer["query"] for answer in batch] == questions
+    assert [answer["results"] for answer in batch] == [
+        service.search(question, k=2)["results"] for question in questions
+    ]
+    assert service.batch_search([]) == []
+    with pytest.raises(InvalidKError):
+        service.batch_search(["x"] * 101)
+
+
+def test_filters_restrict_a_search(service: RetrievalService) -> None:
+    answer = service.search("ranges", k=5, filters=QueryFilters(modules=["module-2"]))
+    assert {result["metadata"]["module"] for result in answer["results"]} == {"module-2"}
+
+
+@pytest.mark.parametrize(
+    ("question", "k", "code"),
+    [
+        ("", 5, "QUERY_EMPTY"),
+        (" \t", 5, "QUERY_EMPTY"),
+        ("x" * 5001, 5, "QUERY_TOO_LONG"),
+        ("x", 0, "INVALID_K"),
+        ("x", 101, "INVALID_K"),
+    ],
+)
+def test_bad_queries_have_their_codes(
+    service: RetrievalService, question: str, k: int, code: str
+) -> None:
+    with watch_lines() as lines, pytest.raises(RagPipelineError) as caught:
+        service.search(question, k=k)
+    assert (caught.value.code, caught.value.http_status) == (code, 400)
+    assert [line["error_code"] for line in lines] == [code]
+
+
+def test_validation_names_every_rule(service: RetrievalService) -> None:
+    report = service.validate_retrieval(QUESTION)
+    assert report["passed"]
+    assert set(report["checks"]) == {
+        "rank_order", "score_bounds", "unique_ids", "required_fields", "urls",
+        "deterministic", "not_empty",
+    }  # fmt: skip
+    assert not any(report["checks"].values())
+
+
+def test_validation_fails_loudly_when_asked_to(
+    service: RetrievalService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_module, "check_results", lambda _: {"urls": "no address"})
+    assert service.validate_retrieval(QUESTION)["passed"] is False
+    with pytest.raises(ValidationFailedError) as caught:
+        service.validate_retrieval(QUESTION, strict=True)
+    assert (caught.value.code, caught.value.http_status) == ("VALIDATION_FAILED", 422)
+    with pytest.raises(RagPipelineError) as invalid:
+        service.search(QUESTION)
+    assert (invalid.value.code, invalid.value.http_status) == ("INVALID_RESULT", 500)
+
+
+def test_each_rule_finds_what_breaks_it(retriever: Retriever) -> None:
+    from rag_pipeline.retrieval import Query  # noqa: PLC0415  # beside its one use
+
+    first, second = retriever.retrieve(Query(QUESTION)).chunks[:2]
+    no_title = replace(first, metadata=replace(first.metadata, title=" "))
+    no_url = replace(first, citation=replace(first.citation, url="javascript:alert(1)"))
+    broken = {
+        "rank_order": [second, replace(first, score=1.0)],
+        "score_bounds": [replace(first, score=float("nan"))],
+        "unique_ids": [first, first],
+        "required_fields": [no_title],
+        "urls": [no_url],
+    }
+    for rule, chunks in broken.items():
+        assert check_results(chunks)[rule], rule
+    assert not any(check_results([first, second]).values())
+
+
+def test_stats_are_counted_once_and_kept(service: RetrievalService) -> None:
+    stats = service.get_stats()
+    assert stats["vector_dimension"] == 384
+    assert stats["total_vectors"] == stats["vector_count"] > 10
+    assert stats["collection_name"] == "textbook_chunks"
+    assert stats["memory_usage"].endswith(" MB")
+    start = time.perf_counter()
+    assert service.get_stats() is stats
+    assert time.perf_counter() - start < 0.05
+
+
+def test_starting_on_nothing_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(CollectionMissingError, match="rag-pipeline ingest"):
+        RetrievalService(make_settings(tmp_path), log_to_files=False)
+
+
+def test_ten_callers_share_a_service(service: RetrievalService) -> None:
+    expected = service.search(QUESTION)["results"]
+    with ThreadPoolExecutor(10) as callers:
+        answers = list(callers.map(lambda _: service.search(QUESTION)["results"], range(20)))
+    assert answers == [expected] * 20
+
+
+def test_log_lines_are_json_without_the_question(service: RetrievalService) -> None:
+    with watch_lines() as lines:
+        service.search(QUESTION)
+        service.batch_search([QUESTION, QUESTION])
+    assert [line["operation"] for line in lines] == ["search", "batch_search"]
+    for line in lines:
+        assert line["status"] == "success"
+        assert line["level"] == "info"
+        assert line["timestamp"].endswith("Z")
+        assert {"embed_ms", "search_ms", "validate_ms", "total_ms", "result_count"} <= set(line)
+        assert "egg" not in json.dumps(line)
+    assert lines[1]["questions"] == 2
+
+
+def test_the_question_is_logged_when_asked_for(
+    book_settings: Settings, retriever: Retriever
+) -> None:
+    settings = book_settings.model_copy(update={"log_questions": True})
+    talkative = RetrievalService(settings, retriever=retriever, log_to_files=False)
+    with watch_lines() as lines:
+        talkative.search(QUESTION)
+    assert lines[0]["query"] == QUESTION
+
+
+def test_logs_go_to_the_console_and_to_a_file_in_the_state_folder(
+    book_settings: Settings, retriever: Retriever, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        logged = RetrievalService(book_settings, retriever=retriever)
+        logged.search(QUESTION)
+        written = (book_settings.state_dir / "logs" / "retrieval.log").read_text("utf-8")
+        assert json.loads(written.splitlines()[-1])["operation"] == "search"
+        assert json.loads(capsys.readouterr().err.splitlines()[-1])["operation"] == "search"
+    finally:
+        configure_logging(None, console=False)
+
+
+class _Flaky:
+    """A session over a real one that fails, or hangs, as it is told."""
+
+    is_exclusive = True
+
+    def __init__(self, inner: StoreSession) -> None:
+        self._inner = inner
+        self.failing = False
+        self.hang: Event | None = None
+        self.uses = 0
+
+    @contextmanager
+    def use(self) -> Iterator[object]:
+        self.uses += 1
+        if self.hang is not None:
+            self.hang.wait(30)
+        if self.failing:
+            raise StoreUnavailableError("the store is gone")
+        with self._inner.use() as index:
+            yield index
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@pytest.fixture
+def flaky(retriever: Retriever) -> _Flaky:
+    return _Flaky(retriever.session)
+
+
+def make_service(
+    settings: Settings, session: object, limits: ServiceLimits = QUICK
+) -> RetrievalService:
+    store: Any = session
+    retriever = Retriever(LocalEmbedder(), Bm25Encoder(), store)
+    return RetrievalService(settings, retriever=retriever, limits=limits, log_to_files=False)
+
+
+def expect_code(service: RetrievalService, code: str, status: int) -> RagPipelineError:
+    with pytest.raises(RagPipelineError) as caught:
+        service.search(QUESTION)
+    assert (caught.value.code, caught.value.http_status) == (code, status)
+    return caught.value
+
+
+def test_the_breaker_opens_after_failures_and_closes_after_a_good_probe(
+    book_settings: Settings, flaky: _Flaky
+) -> None:
+    service = make_service(book_settings, flaky)
+    flaky.failing = True
+    for _ in range(2):
+        expect_code(service, "QDRANT_CONNECTION_ERROR", 503)
+    uses = flaky.uses
+    refused = expect_code(service, "QDRANT_CONNECTION_ERROR", 503)
+    assert "left alone" in str(refused)
+    assert refused.retry_after_s is not None
+    assert flaky.uses == uses
+    flaky.failing = False
+    service._store._clock = lambda: time.monotonic() + QUICK.breaker_reset_s  # noqa: SLF001  # instead of waiting
+    assert service.search(QUESTION)["total_results"] == 5
+    assert service.search(QUESTION)["total_results"] == 5
+
+
+def test_a_hung_store_is_given_up_on_in_time(book_settings: Settings, flaky: _Flaky) -> None:
+    service = make_service(book_settings, flaky, replace(QUICK, query_s=1.5))
+    service.search(QUESTION)
+    flaky.hang = Event()
+    start = time.perf_counter()
+    expect_code(service, "QDRANT_TIMEOUT", 504)
+    assert time.perf_counter() - start < 5.0
+    flaky.hang.set()
+
+
+def test_a_failed_probe_keeps_the_breaker_open() -> None:
+    now = [0.0]
+    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+
+    def fail() -> None:
+        raise StoreUnavailableError("down")
+
+    for expected in ("down", "open"):
+        with pytest.raises(StoreUnavailableError, match=expected):
+            breaker.call(fail)
+    now[0] = 11.0
+    assert breaker.state == "half-open"
+    with pytest.raises(StoreUnavailableError, match="down"):
+        breaker.call(fail)
+    assert breaker.state == "open"
+    now[0] = 22.0
+    assert breaker.call(lambda: 7) == 7
+    assert breaker.state == "closed"
+
+
+def test_only_one_probe_goes_through_at_a_time() -> None:
+    now = [0.0]
+    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+
+    def fail() -> None:
+        raise StoreUnavailableError("down")
+
+    with pytest.raises(StoreUnavailableError, match="down"):
+        breaker.call(fail)
+    now[0] = 11.0
+
+    def probe() -> int:
+        with pytest.raises(StoreUnavailableError, match="open"):
+            breaker.call(lambda: 0)
+        return 7
+
+    assert breaker.call(probe) == 7
+
+
+def test_errors_that_are_not_transient_never_open_the_breaker() -> None:
+    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"))
+    for _ in range(3):
+        with pytest.raises(InvalidKError):
+            breaker.call(lambda: (_ for _ in ()).throw(InvalidKError(0, 1, 100)))
+    assert breaker.state == "closed"
+
+
+def open_on_server(url: str, settings: Settings) -> RetrievalService:
+    embedder = LocalEmbedder()
+    connection = connect_server(url, api_key=QDRANT_KEY, timeout_s=0.3, sleep=lambda _: None)
+    session = StoreSession(
+        QdrantCatalog(connection, "textbook_chunks"),
+        EmbeddingSpace(embedder.model, FORMAT_VERSION),
+        1.0,
+        is_exclusive=False,
+    )
+    return make_service(settings, session, replace(QUICK, query_s=5.0))
+
+
+@pytest.mark.parametrize(
+    ("reply", "code", "status"),
+    [
+        (HANG, "QDRANT_TIMEOUT", 504),
+        (RESET, "QDRANT_CONNECTION_ERROR", 503),
+        (Reply(500, {"status": {"error": f"key {QDRANT_KEY}"}}), "QDRANT_CONNECTION_ERROR", 503),
+        (Reply(429, {"status": {"error": "slow down"}}), "QDRANT_CONNECTION_ERROR", 503),
+        (None, "QDRANT_CONNECTION_ERROR", 503),
+    ],
+)
+def test_each_fault_of_the_store_has_its_code_and_tells_no_secret(
+    book_settings: Settings, reply: Reply | None, code: str, status: int
+) -> None:
+    with serve([reply or HANG]) as server, watch_lines() as lines:
+        url = server.url if reply else f"http://127.0.0.1:{find_closed_port()}"
+        start = time.perf_counter()
+        with pytest.raises(RagPipelineError) as caught:
+            open_on_server(url, book_settings)
+        assert time.perf_counter() - start < 5.0
+    assert (caught.value.code, caught.value.http_status) == (code, status)
+    assert QDRANT_KEY not in str(caught.value) + json.dumps(lines)
+
+
+def test_a_malformed_answer_of_the_store_is_an_error_of_ours(book_settings: Settings) -> None:
+    with serve([MALFORMED]) as server, pytest.raises(RagPipelineError) as caught:
+        open_on_server(server.url, book_settings)
+    assert caught.value.http_status >= 500
+
+
+@pytest.fixture
+def small_settings(tmp_path: Path, book_points: list[Point]) -> Settings:
+    """A collection of an OpenAI-compatible model of eight dimensions."""
+    settings = make_settings(tmp_path)
+    with serve(answer_well) as server:
+        embedder = make_openai(server.url)
+        rows, _ = embedder.embed_passages([str(point.payload["text"]) for point in book_points])
+        catalog = make_catalog(settings)
+        store = catalog.create(EmbeddingSpace(embedder.model, FORMAT_VERSION))
+        store.upsert(
+            [
+                replace(point, vectors=ChunkVectors(row, row.reshape(1, -1)))
+                for point, row in zip(book_points, rows, strict=True)
+            ]
+        )
+        store.close()
+        catalog.switch_to(store.collection_id)
+    return settings
+
+
+def make_openai(url: str) -> OpenAIEmbedder:
+    return OpenAIEmbedder(
+        model="small-model", dim=8, api_key=KEY, base_url=url, batch_size=100, timeout_s=0.3,
+        sleep=lambda _: None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [
+        (HANG, 500),
+        (RESET, 500),
+        (MALFORMED, 500),
+        (Reply(500, {"error": {"message": f"oops {KEY}"}}), 500),
+        (Reply(429, {"error": {"message": "slow down"}}), 500),
+        (Reply(200, {"object": "list", "data": [{"index": 0, "embedding": [1.0]}]}), 500),
+        (Reply(200, {"object": "list", "data": []}), 500),
+    ],
+)
+def test_each_fault_of_the_embedding_service_is_embedding_failed(
+    small_settings: Settings, reply: Reply, status: int
+) -> None:
+    with serve([reply]) as server, watch_lines() as lines:
+        embedder = make_openai(server.url)
+        session = StoreSession(
+            make_catalog(small_settings),
+            EmbeddingSpace(embedder.model, FORMAT_VERSION),
+            1.0,
+            is_exclusive=True,
+        )
+        retriever = Retriever(embedder, Bm25Encoder(), session)
+        service = RetrievalService(
+            small_settings,
+            retriever=retriever,
+            limits=replace(QUICK, query_s=5.0),
+            log_to_files=False,
+        )
+        error = expect_code(service, "EMBEDDING_FAILED", status)
+        service.close()
+    assert KEY not in str(error) + json.dumps(lines)
+    assert lines[-1]["error_code"] == "EMBEDDING_FAILED"
+
+
+def test_an_embedding_service_that_works_is_searched_with(small_settings: Settings) -> None:
+    with serve(answer_well) as server:
+        embedder = make_openai(server.url)
+        session = StoreSession(
+            make_catalog(small_settings),
+            EmbeddingSpace(embedder.model, FORMAT_VERSION),
+            1.0,
+            is_exclusive=True,
+        )
+        with Retriever(embedder, Bm25Encoder(), session) as retriever:
+            service = RetrievalService(
+                small_settings, retriever=retriever, limits=QUICK, log_to_files=False
+            )
+            batch = service.batch_search([QUESTION, "ranges", "battery"], k=2)
+        assert [answer["total_results"] for answer in batch] == [2, 2, 2]
+
+
+def test_a_slow_embedding_service_is_given_up_on_in_time(
+    book_settings: Settings, retriever: Retriever
+) -> None:
+    let_go = Event()
+
+    class Slow(LocalEmbedder):
+        def embed_query(self, text: str) -> Any:  # noqa: ANN401  # never returns in time
+            let_go.wait(30)
+            return super().embed_query(text)
+
+    slow = Retriever(Slow(), Bm25Encoder(), retriever.session)
+    service = RetrievalService(
+        book_settings, retriever=slow, limits=replace(QUICK, query_s=1.5), log_to_files=False
+    )
+    start = time.perf_counter()
+    expect_code(service, "EMBEDDING_FAILED", 504)
+    assert time.perf_counter() - start < 5.0
+    let_go.set()
+
+
+def test_the_service_opens_what_its_settings_name(book_settings: Settings) -> None:
+    service = RetrievalService(book_settings, log_to_files=False)
+    try:
+        assert service.search(QUESTION, k=1)["total_results"] == 1
+    finally:
+        service.close()
+    with open_retriever(book_settings) as again:  # the store was let go
+        again.probe()
