@@ -297,6 +297,38 @@ def golden_entry(
 
 
 @app.command()
+def validate(
+    site: Annotated[
+        str | None,
+        typer.Option("--site", help="Check cited addresses too: the built folder, or http://..."),
+    ] = None,
+    docs_dir: DocsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that what lies in the collection comes back as it must; exit 1 where it does not."""
+    from functools import partial
+
+    from rag_pipeline.evaluation.addresses import check_built_site, check_served_site
+    from rag_pipeline.evaluation.validation import run_validation
+    from rag_pipeline.evaluation.validation_records import report_to_json, report_to_text
+    from rag_pipeline.retrieval import open_retriever
+
+    settings = load_settings(docs_dir=docs_dir)
+    check = None
+    if site is not None and site.startswith(("http://", "https://")):
+        check = partial(check_served_site, origin=site)
+    elif site is not None:
+        if not Path(site).is_dir():
+            raise ConfigurationError("--site", f"{site} is no folder", "Build it with `make site`")
+        check = partial(check_built_site, site_dir=Path(site), base_url=settings.site_base_url)
+    with open_retriever(settings) as retriever:
+        report = run_validation(retriever, check_addresses=check)
+    _print(json.loads(report_to_json(report)), as_json, report_to_text(report))
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+@app.command()
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """Show what the collection in use holds and how it was built."""
     from rag_pipeline.orchestration.environment import build_environment, read_stats
