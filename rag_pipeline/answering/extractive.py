@@ -14,7 +14,7 @@ from rag_pipeline.answering.passages import is_block, split_units
 from rag_pipeline.core.terms import extract_terms, extract_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rag_pipeline.answering.models import Source
     from rag_pipeline.core.ports import Embedder
@@ -25,6 +25,7 @@ _MIN_WORDS: Final = 4  # shorter units are labels and headings
 _RANK_STEP: Final = 0.12  # what a source loses against the one before it
 _OPENING_BONUS: Final = 0.05  # a passage's first sentence says what it is about
 _REPEAT_SHARE: Final = 0.7  # of a sentence's terms already quoted: it adds too little
+_NEW_SHARE: Final = 0.25  # of the question that no sentence before speaks of
 _LIST_ENTRY: Final = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s")
 
 
@@ -64,7 +65,8 @@ def extract_answer(
     units = _read_units(sources)
     if not units:
         return ()
-    values = _score_terms(question, units, weights)
+    worth = _weigh(question, weights)
+    values = [_sum_shares(worth, unit.terms) for unit in units]
     if embedder is None and not any(values):
         opening = [unit for unit in units if unit.source == 0][:_MAX_SENTENCES]
         return tuple(AnswerSentence(unit.text, (sources[0].number,)) for unit in opening)
@@ -80,7 +82,7 @@ def extract_answer(
         )
         for unit, value in zip(units, values, strict=True)
     ]
-    chosen = _choose(scored)
+    chosen = _choose(scored, worth)
     chosen.sort(key=lambda unit: (unit.source, unit.start))
     return tuple(AnswerSentence(unit.text, (sources[unit.source].number,)) for unit in chosen)
 
@@ -122,13 +124,15 @@ def _is_quotable(text: str) -> bool:
     return not text.startswith("#") and len(extract_words(text)) >= _MIN_WORDS
 
 
-def _score_terms(
-    question: str, units: Sequence[_Unit], weights: Mapping[str, float] | None
-) -> list[float]:
-    asked = set(extract_terms(question))
-    worth = {term: (weights or {}).get(term, 1.0) for term in asked}
+def _weigh(question: str, weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Share of each of the question's terms; together 1."""
+    worth = {term: (weights or {}).get(term, 1.0) for term in extract_terms(question)}
     total = sum(worth.values()) or 1.0
-    return [sum(worth[term] for term in asked & unit.terms) / total for unit in units]
+    return {term: weight / total for term, weight in worth.items()}
+
+
+def _sum_shares(worth: Mapping[str, float], terms: Iterable[str]) -> float:
+    return sum(worth.get(term, 0.0) for term in terms)
 
 
 def _add_likeness(
@@ -141,14 +145,20 @@ def _add_likeness(
     ]
 
 
-def _choose(units: Sequence[_Unit]) -> list[_Unit]:
+def _choose(units: Sequence[_Unit], worth: Mapping[str, float]) -> list[_Unit]:
+    """The best units that say something new: near the best one, or on what others leave out."""
     ordered = sorted(units, key=lambda unit: (-unit.value, unit.source, unit.start))
     chosen: list[_Unit] = []
+    covered: set[str] = set()
     for unit in ordered:
-        if len(chosen) == _MAX_SENTENCES or (chosen and unit.value < ordered[0].value / 2):
+        if len(chosen) == _MAX_SENTENCES:
             break
+        adds = _sum_shares(worth, unit.terms - covered)
+        if chosen and unit.value < ordered[0].value / 2 and adds < _NEW_SHARE:
+            continue
         if not any(_repeats(unit, kept) for kept in chosen):
             chosen.append(unit)
+            covered |= unit.terms
     return chosen
 
 

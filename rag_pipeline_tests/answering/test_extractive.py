@@ -104,3 +104,10 @@ def test_list_entries_keep_their_lines() -> None:
     text = "- The robot walks on two legs.\n- The robot also walks uphill slowly."
     shown = format_extract(extract_answer("robot walks legs uphill", number(text)))
     assert shown == "- The robot walks on two legs. [1]\n- The robot also walks uphill slowly. [1]"
+
+
+def test_both_halves_of_a_question_are_spoken_to() -> None:
+    filler = "Nothing else of note stands in this one."
+    sources = number(WALKING, filler, filler, filler, SENSING)
+    found = extract_answer("How does ankle torque relate to gyroscope drifts?", sources)
+    assert {entry.cited for entry in found} == {(1,), (5,)}
