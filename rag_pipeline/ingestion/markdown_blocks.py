@@ -96,7 +96,7 @@ def read_leaves(
 
 @lru_cache(maxsize=2)
 def _build_parser(*, mdx: bool) -> MarkdownIt:
-    md = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable("table")
+    md = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
     md.disable(["inline", "text_join"])
     mdx_rules.use_docusaurus_rules(md, mdx=mdx)
     return md

@@ -15,6 +15,7 @@ from markdown_it.rules_block import fence as read_fence
 from markdown_it.rules_block import lheading as read_setext_heading
 from markdown_it.rules_block import paragraph as read_paragraph
 from markdown_it.rules_block import reference as read_reference
+from markdown_it.rules_block import table as read_table
 from mdit_py_plugins.footnote.index import footnote_def as read_footnote
 
 from rag_pipeline.core.models import BlockKind
@@ -49,6 +50,8 @@ def use_docusaurus_rules(md: MarkdownIt, *, mdx: bool) -> None:
     ruler.at("reference", _reference)
     ruler.before("fence", "directive", _directive, interrupting)
     ruler.before("fence", "math", _math, interrupting)
+    # markdown-it tries tables before lists and would take the mark of `1. a | b` into the table
+    ruler.before("lheading", "gfm_table", read_table, {"alt": ["paragraph", "reference"]})
     ruler.before("reference", "footnote", read_footnote, {"alt": ["paragraph", "reference"]})
     if mdx:
         md.disable(["code", "html_block"])
@@ -115,19 +118,29 @@ def _fence(state: StateBlock, start_line: int, end_line: int, silent: bool) -> b
     """A fence, ended by the `:::` of the directive around it where it is not closed before."""
     if not read_fence(state, start_line, end_line, silent):
         return False
-    depth = _quote_depth(state, start_line)
-    opened = [colons for quotes, colons in state.env.get(_OPEN_DIRECTIVES, ()) if quotes == depth]
-    if silent or not opened:
+    if silent:
         return True
-    closing = re.compile(f":{{{min(opened)},}}[ \t]*")
+    closing = _closing_mark(state, start_line)
+    if closing is None:
+        return True
     for line in range(start_line + 1, state.line):
-        if state.src.startswith(":::", _begin(state, line)) and closing.fullmatch(
-            _text(state, line)
-        ):
+        if _is_mark(state, line, closing):
             state.line = line
             state.tokens[-1].map = [start_line, line]
             break
     return True
+
+
+def _closing_mark(state: StateBlock, line: int) -> re.Pattern[str] | None:
+    """What closes a directive that a line stands in, whatever else is open; None in no directive."""
+    depth = _quote_depth(state, line)
+    opened = [colons for quotes, colons in state.env.get(_OPEN_DIRECTIVES, ()) if quotes == depth]
+    return re.compile(f":{{{min(opened)},}}[ \\t]*") if opened else None
+
+
+def _is_mark(state: StateBlock, line: int, mark: re.Pattern[str]) -> bool:
+    is_directive = state.src.startswith(":::", _begin(state, line))
+    return is_directive and mark.fullmatch(_text(state, line)) is not None
 
 
 def _ignore_indent(rule: _Rule) -> _Rule:
@@ -176,8 +189,11 @@ def _math(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bo
     never: int = state.env.get("math_open_from", len(state.src))
     if state.bMarks[start_line] >= never:
         return False
+    closing = _closing_mark(state, start_line)
     for line in range(start_line + 1, end_line):
         if not state.isEmpty(line) and _is_outside(state, line):
+            break
+        if closing is not None and _is_mark(state, line, closing):
             break
         if _text(state, line).rstrip().endswith(marker):
             return silent or _accept(state, BlockKind.MATH, start_line, line + 1)
