@@ -1,0 +1,124 @@
+"""Deployment files parse, name settings that exist, and agree with the lock and each other."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from dagster._core.instance.config import dagster_instance_config
+
+from rag_pipeline.core.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+CHART = yaml.safe_load((DEPLOY / "helm" / "dagster-values.yaml").read_text(encoding="utf-8"))
+OTHERS = ("DAGSTER_PG_", "POSTGRES_", "QDRANT__")  # read by Dagster, Postgres and Qdrant
+
+
+def locked_version(package: str) -> str:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    match = re.search(rf"^{package}==(\S+)", lock, re.MULTILINE)
+    assert match
+    return match[1]
+
+
+def test_every_setting_named_exists() -> None:
+    named = {name for service in COMPOSE["services"].values() for name in service["environment"]}
+    named |= set(re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text(encoding="utf-8")))
+    (deployment,) = CHART["dagster-user-deployments"]["deployments"]
+    named |= {variable["name"] for variable in deployment["env"]}
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    named |= set(re.findall(r"^(?:ENV| {4}) *([A-Z_]+)=", dockerfile, re.MULTILINE))
+    settings = {name.upper() for name in Settings.model_fields}
+    assert {name for name in named if not name.startswith(OTHERS)} <= settings
+
+
+def test_services_wait_for_services_that_have_a_health_check() -> None:
+    for service in COMPOSE["services"].values():
+        for name, condition in service.get("depends_on", {}).items():
+            assert condition == {"condition": "service_healthy"}
+            assert "healthcheck" in COMPOSE["services"][name]
+        for volume in service.get("volumes", ()):
+            source = volume.partition(":")[0]
+            assert source in COMPOSE["volumes"] or (DEPLOY / source).exists()
+
+
+def test_nothing_listens_beyond_this_host() -> None:
+    for service in COMPOSE["services"].values():
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+
+
+def test_the_instance_settings_are_valid_and_differ_in_storage_alone() -> None:
+    config, _ = dagster_instance_config(str(DEPLOY))  # checks against Dagster's schema
+    assert "postgres" in config["storage"]
+    here, there = (
+        yaml.safe_load((folder / "dagster.yaml").read_text(encoding="utf-8"))
+        for folder in (DEPLOY, ROOT)
+    )
+    storage = {"storage", "event_log_storage", "compute_logs"}
+    assert {key: value for key, value in here.items() if key not in storage} == {
+        key: value for key, value in there.items() if key not in storage
+    }
+
+
+def test_the_workspace_names_the_code_service_and_its_port() -> None:
+    workspace = yaml.safe_load((DEPLOY / "workspace.yaml").read_text(encoding="utf-8"))
+    server = workspace["load_from"][0]["grpc_server"]
+    assert server["host"] in COMPOSE["services"]
+    command = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").rpartition("CMD ")[2]
+    assert f'"-p", "{server["port"]}"' in command
+
+
+def test_dagsters_packages_belong_together() -> None:
+    major, minor, patch = locked_version("dagster").split(".")
+    library = f"0.{int(minor) + 16}.{patch}"  # how Dagster numbers its libraries
+    assert major == "1"
+    pins = (DEPLOY / "requirements.txt").read_text(encoding="utf-8")
+    assert f"dagster-postgres=={library}" in pins
+    assert f"dagster-k8s=={library}" in pins
+    comment = (DEPLOY / "helm" / "dagster-values.yaml").read_text(encoding="utf-8")
+    assert f"--version {locked_version('dagster')} " in comment
+
+
+def test_one_version_of_the_qdrant_server_near_the_clients() -> None:
+    values = yaml.safe_load((DEPLOY / "helm" / "qdrant-values.yaml").read_text(encoding="utf-8"))
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    image = COMPOSE["services"]["qdrant"]["image"]
+    assert image == f"qdrant/qdrant:{values['image']['tag']}"
+    assert f"image: {image} " in workflow
+    server_minor = int(values["image"]["tag"].split(".")[1])
+    client_minor = int(locked_version("qdrant-client").split(".")[1])
+    assert abs(server_minor - client_minor) <= 1  # what the client accepts without a warning
+
+
+def test_the_image_copies_what_is_there_and_let_through() -> None:
+    let_through = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    sources = [
+        source
+        for line in re.findall(r"^COPY (.+)$", dockerfile, re.MULTILINE)
+        for source in line.split()[:-1]
+    ]
+    assert sources
+    for source in sources:
+        assert (ROOT / source).exists()
+        parents = [source, *(parent.as_posix() for parent in Path(source).parents)]
+        assert any(f"!{name}" in let_through for name in parents), source
+
+
+def test_compose_accepts_the_file() -> None:
+    docker = shutil.which("docker")
+    known = docker and subprocess.run(
+        [docker, "compose", "version"], capture_output=True, check=False
+    )
+    if not docker or not known or known.returncode:
+        pytest.skip("docker compose is not installed")
+    secrets = {"POSTGRES_PASSWORD": "x", "QDRANT_API_KEY": "x"}
+    command = [docker, "compose", "-f", str(DEPLOY / "compose.yaml"), "config", "--quiet"]
+    result = subprocess.run(command, env=secrets, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
