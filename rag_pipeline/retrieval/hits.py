@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.payload import read_metadata, read_text
@@ -84,17 +85,22 @@ def build_hits(
         if point is None:
             continue
         metadata, text = read_metadata(point.payload), read_text(point.payload)
-        held = set(extract_terms(" ".join((*metadata.heading_breadcrumb, text)))) if terms else ()
+        held = _extract_terms_once(" ".join((*metadata.heading_breadcrumb, text)))
         channels = ChannelScores(
             dense=candidate.dense,
             windows=candidate.windows,
             bm25=candidate.bm25,
-            lexical=len(terms.intersection(held)) / len(terms) if terms else 0.0,
+            lexical=len(terms & held) / len(terms) if terms else 0.0,
             fused=ranked.score,
         )
         citation = build_citation(metadata)
         hits.append(ScoredChunk(metadata.chunk_id, text, score, metadata, citation, channels))
     return hits
+
+
+@lru_cache(maxsize=1024)  # chunks; about 10 MB
+def _extract_terms_once(text: str) -> frozenset[str]:
+    return frozenset(extract_terms(text))
 
 
 def rerank_hits(
