@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -29,6 +30,7 @@ _NAME: Final = "rag-pipeline/all-MiniLM-L6-v2-int8"
 _DIM: Final = 384
 _MAX_INPUT_TOKENS: Final = 254  # 256 positions, two of them special; more is slower and no better
 _WINDOW_TOKENS: Final = 64
+_LOADING: Final = threading.Lock()
 
 
 class LocalEmbedder:
@@ -64,7 +66,7 @@ class LocalEmbedder:
             return rows, EmbeddingUsage()
         token_counts = self.count_tokens(texts)
         longest_first = sorted(range(len(texts)), key=lambda index: -token_counts[index])
-        _load_model()  # before the threads, each of which would load its own
+        _get_model()  # before the threads, each of which would load its own
         # One inference a core: threads inside one inference wait for each other by spinning, which
         # doubles the time as soon as anything else runs on the machine. One text in each: 20% less
         # work than batches of 16 sorted by length, whose padding costs more than the batch saves.
@@ -77,7 +79,7 @@ class LocalEmbedder:
 
     def embed_query(self, text: str) -> FloatVector:
         """Embed a question; the same text as a passage has the same vector."""
-        vector = next(iter(_load_model().embed([text], batch_size=1)))
+        vector = next(iter(_get_model().embed([text], batch_size=1)))
         return np.asarray(vector, dtype=np.float32)
 
 
@@ -93,6 +95,12 @@ def _load_counter() -> Any:  # noqa: ANN401  # tokenizers carries no usable type
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def _get_model() -> Any:  # noqa: ANN401  # fastembed carries no usable type
+    """The model; threads that come first together wait for one of them to load it."""
+    with _LOADING:
+        return _load_model()
 
 
 @lru_cache(maxsize=1)

@@ -33,8 +33,8 @@ def gather_evidence(
 
     A term's weight is the BM25 score of the chunk that is best for it alone: its inverse document
     frequency times a number between 1 and 2.2 for how much that chunk is about it. One search of
-    limit 1 a term is enough, and a term without a hit occurs nowhere; it weighs what a term of one
-    chunk would at most.
+    limit 1 a term is enough, and a term without a hit occurs nowhere; it weighs the inverse document
+    frequency of no chunk.
 
     Args:
         index: The collection.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,3 +117,15 @@ def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
             LocalEmbedder().embed_query(QUESTION)
     finally:
         local_embedder._load_model.cache_clear()  # noqa: SLF001  # nothing of this test stays
+
+
+def test_threads_that_come_first_together_share_one_model() -> None:
+    script = (
+        "from concurrent.futures import ThreadPoolExecutor as Pool\n"
+        "from rag_pipeline.adapters.local_embedder import LocalEmbedder\n"
+        "embedder = LocalEmbedder()\n"
+        "print(len(list(Pool(8).map(embedder.embed_query, ['a'] * 8))))\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "8\n", done.stderr

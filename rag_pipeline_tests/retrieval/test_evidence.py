@@ -1,0 +1,76 @@
+"""What the book knows of a question's terms, from a real store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rag_pipeline.answering import apply_grounding_policy
+from rag_pipeline.retrieval import Query, QueryFilters
+from rag_pipeline.retrieval.evidence import MAX_TERMS
+
+if TYPE_CHECKING:
+    from rag_pipeline.retrieval import Retriever
+
+
+def test_terms_come_with_word_weight_and_whether_the_book_holds_them(retriever: Retriever) -> None:
+    evidence = retriever.retrieve(Query("Which grippers use_sim_time on a Quadrotor?")).evidence
+    assert evidence is not None
+    terms = {entry.term: entry for entry in evidence.terms}
+    assert terms["gripper"].known
+    assert terms["gripper"].word == "grippers"
+    assert terms["use_sim_time"].known
+    assert not terms["quadrotor"].known
+    assert all(entry.weight > 0 for entry in evidence.terms)
+    assert evidence.model.startswith("local/all-MiniLM")
+
+
+def test_rarer_terms_weigh_more(retriever: Retriever) -> None:
+    evidence = retriever.retrieve(Query("scanner rubber")).evidence
+    assert evidence is not None
+    scanner, rubber = evidence.terms
+    assert rubber.weight > scanner.weight
+
+
+def test_filters_change_what_was_searched_and_not_what_the_book_knows(
+    retriever: Retriever,
+) -> None:
+    question = "How does a gripper close?"
+    whole = retriever.retrieve(Query(question)).evidence
+    part = retriever.retrieve(Query(question, filters=QueryFilters(modules=["module-2"]))).evidence
+    assert whole is not None
+    assert part is not None
+    assert 0 < part.chunk_count < whole.chunk_count
+    assert part.terms == whole.terms
+
+
+def test_many_queries_have_each_its_own_evidence(retriever: Retriever) -> None:
+    queries = [
+        Query("soft gripper"),
+        Query("what is it"),
+        Query("lidar", filters=QueryFilters(tags=["none"])),
+    ]
+    together = [result.evidence for result in retriever.retrieve_many(queries)]
+    assert together == [retriever.retrieve(query).evidence for query in queries]
+    assert together[1] is not None
+    assert together[1].terms == ()
+    assert together[2] is not None
+    assert together[2].chunk_count == 0
+
+
+def test_a_long_question_is_weighed_by_its_first_terms(retriever: Retriever) -> None:
+    question = " ".join(f"word{number}x" for number in range(300))
+    evidence = retriever.retrieve(Query(question)).evidence
+    assert evidence is not None
+    assert len(evidence.terms) == MAX_TERMS
+
+
+def test_a_real_book_answers_its_own_questions_and_refuses_others(retriever: Retriever) -> None:
+    for question, held in {
+        "How does a soft gripper pick up an egg?": True,
+        "What does setting use_sim_time to true change?": True,
+        "What do rain and glass do to ranges of a laser scanner?": True,
+        "What is the capital of France?": False,
+        "Who won the football World Cup in 1998?": False,
+    }.items():
+        grounded = apply_grounding_policy(retriever.retrieve(Query(question)), question)
+        assert grounded.sufficient_context == held, (question, grounded.confidence)
