@@ -32,9 +32,8 @@ def gather_evidence(
     """Weigh the terms of questions over the whole book, and count what was searched.
 
     A term's weight is the BM25 score of the chunk that is best for it alone: its inverse document
-    frequency times a number between 1 and 2.2 for how much that chunk is about it. One search of
-    limit 1 a term is enough, and a term without a hit occurs nowhere; it weighs the inverse document
-    frequency of no chunk.
+    frequency times a number up to 2.2 for how much that chunk is about it. One search of limit 1 a
+    term is enough. A term without a hit occurs nowhere and weighs its inverse document frequency.
 
     Args:
         index: The collection.
