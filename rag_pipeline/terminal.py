@@ -120,14 +120,11 @@ def show_hits(result: RetrievalResult) -> str:
 def show_answer_sources(answer: Answer) -> str:
     """What stands below an answer: sources by number, notices, what was dropped or left uncited."""
     lines: list[str] = []
-    if answer.citations:
-        lines += ["", "Try these sections:" if not answer.cited_numbers else "Sources:"]
-        numbers = answer.cited_numbers or range(1, len(answer.citations) + 1)
+    if answer.cited_numbers:  # a refusal names its sections in its own text
+        lines += ["", "Sources:"]
         lines += [
             f"  [{number}] {show_citation(citation)}"
-            if answer.cited_numbers
-            else f"  - {show_citation(citation)}"
-            for number, citation in zip(numbers, answer.citations, strict=False)
+            for number, citation in zip(answer.cited_numbers, answer.citations, strict=True)
         ]
     lines += [f"Note: {notice}" for notice in answer.notices]
     return "\n".join(lines)

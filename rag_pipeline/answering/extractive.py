@@ -153,7 +153,8 @@ def _choose(units: Sequence[_Unit], worth: Mapping[str, float]) -> list[_Unit]:
     for unit in ordered:
         if len(chosen) == _MAX_SENTENCES:
             break
-        adds = _sum_shares(worth, unit.terms - covered)
+        # A long block holds some word of almost any question: it must be near the best itself.
+        adds = 0.0 if is_block(unit.text) else _sum_shares(worth, unit.terms - covered)
         if chosen and unit.value < ordered[0].value / 2 and adds < _NEW_SHARE:
             continue
         if not any(_repeats(unit, kept) for kept in chosen):
