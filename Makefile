@@ -54,7 +54,7 @@ test-qdrant: $(STAMP) ## Run the tests that need a Qdrant server at QDRANT_URL
 	@$(PYTEST) -m qdrant $(ARGS)
 
 test-site: $(STAMP) site ## Build the website and test the pages it serves (Node 20+)
-	@$(PYTEST) -m site $(ARGS)
+	@$(PYTEST) -m site rag_pipeline_tests/site $(ARGS)
 
 check: $(STAMP) ## Lint, formatting, types and the import rule
 	@$(BIN)/ruff check .

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_INLINE = frozenset(
+    {"a", "b", "code", "del", "em", "i", "kbd", "span", "strong", "sub", "sup", "u"}
+)
 _LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "source": "src"}
 
 
@@ -42,12 +45,15 @@ class BuiltPage:
     Attributes:
         canonical: `href` of `<link rel="canonical">`; empty where there is none.
         headings: Those of the document's own body in order; not the site's (footnotes, cards).
+        texts: What is shown before the first heading, then from each heading, its own text
+            included, to the next.
         ids: Of all elements of the page, in order, repeats included.
         links: Addresses of all links, images and scripts, in order.
     """
 
     canonical: str
     headings: tuple[BuiltHeading, ...]
+    texts: tuple[str, ...]
     ids: tuple[str, ...]
     links: tuple[str, ...]
 
@@ -62,7 +68,11 @@ def read_page(path: Path) -> BuiltPage:
     reader.feed(path.read_text(encoding="utf-8"))
     reader.close()
     return BuiltPage(
-        reader.canonical, tuple(reader.headings), tuple(reader.ids), tuple(reader.links)
+        canonical=reader.canonical,
+        headings=tuple(reader.headings),
+        texts=tuple("".join(pieces) for pieces in reader.texts),
+        ids=tuple(reader.ids),
+        links=tuple(reader.links),
     )
 
 
@@ -73,6 +83,7 @@ class _PageReader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.canonical = ""
         self.headings: list[BuiltHeading] = []
+        self.texts: list[list[str]] = [[]]
         self.ids: list[str] = []
         self.links: list[str] = []
         self._body = _Region("div")
@@ -107,9 +118,18 @@ class _PageReader(HTMLParser):
             self._heading_id = values.get("id") or None
             self._is_card = any(name.startswith("cardTitle") for name in classes)
             self._shown, self._alts = [], []
+            if self._is_own:
+                self.texts.append([])
+        if tag not in _INLINE:
+            self.texts[-1].append(" " + values.get("alt", ""))
         self._heading.start(tag, opens=True)
         if self._heading:
             self._start_in_heading(tag, classes, values)
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether the heading is the document's and none that the site adds."""
+        return not (self._footnotes or self._is_card)
 
     def _start_in_heading(self, tag: str, classes: list[str], values: dict[str, str]) -> None:
         self._hash_link.start(tag, opens="hash-link" in classes)
@@ -122,7 +142,9 @@ class _PageReader(HTMLParser):
         """Leave what ends here; a heading that ends is complete."""
         for region in (self._hash_link, self._formula_source, self._formula):
             region.end(tag)
-        if self._heading and self._heading.end(tag) and not (self._footnotes or self._is_card):
+        if self._body and tag not in _INLINE:
+            self.texts[-1].append(" ")
+        if self._heading and self._heading.end(tag) and self._is_own:
             level = _HEADINGS[tag]
             text = "".join(self._shown)
             text = " ".join((text if text.strip() else "".join(self._alts)).split())
@@ -132,7 +154,9 @@ class _PageReader(HTMLParser):
             region.end(tag)
 
     def handle_data(self, data: str) -> None:
-        """Collect what a heading shows."""
+        """Collect what the body shows and, apart from it, what a heading shows."""
+        if self._body:
+            self.texts[-1].append(data)
         if not self._heading or self._hash_link:
             return
         if self._formula_source:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from rag_pipeline_tests.site.built_page import BuiltPage, read_page
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
     from rag_pipeline_tests.site.built_page import BuiltHeading
 
 _SECTION_LEVEL = 3  # deeper headings do not begin a section of their own
+# A chunk's words that its section need not show: of the book's, up to an eighth, since the numbers
+# of a list are the browser's; of short ones a few, such as an attribute or an emoji's name.
+_HIDDEN_SHARE = 0.2
+_HIDDEN_WORDS = 3
+_WORD = re.compile(r"[^\W_]+")
+# The browser draws these; the page holds no word of them.
+_DIAGRAM = re.compile(r"^[ \t>]*```mermaid.*?^[ \t>]*```", re.DOTALL | re.MULTILINE)
 
 
 class HeadingRecord(TypedDict):
@@ -56,6 +64,7 @@ class ChunkRecord(TypedDict):
     anchor: str | None
     url: str
     start_line: int
+    text: str
 
 
 class ChunksRecord(TypedDict):
@@ -84,6 +93,19 @@ class Proof:
         """`pages 114 of 114 proven, chunks ...`."""
         counts = (f"{kind} {self.proven[kind]} of {count}" for kind, count in self.seen.items())
         return "proven: " + ", ".join(counts)
+
+
+_Section: TypeAlias = "tuple[str | None, frozenset[str]]"  # id of the heading, words shown
+
+
+@dataclass(frozen=True, slots=True)
+class _CitedPage:
+    """A document and its page; `shown` has what the page shows for each of its headings."""
+
+    document: DocumentRecord
+    page: BuiltPage
+    shown: Sequence[BuiltHeading | None]
+    sections: Sequence[_Section]
 
 
 class BuiltSite:
@@ -129,30 +151,28 @@ class BuiltSite:
 def prove_citations(site: BuiltSite, record: ChunksRecord) -> Proof:
     """Hold every document and chunk against its built page; nothing stops at the first fault."""
     proof = Proof()
-    aligned: dict[str, tuple[BuiltPage, Sequence[BuiltHeading | None]]] = {}
+    cited: dict[str, _CitedPage] = {}
     for document in record["documents"]:
         path = document["doc_path"]
         page, faults = _find_page(site, document)
         shown, further = _align_headings(document, page)
         if page is not None:
-            aligned[path] = (page, shown)
+            cited[path] = _CitedPage(document, page, shown, _split_sections(page))
         faults += [f"the page has a further heading {_describe(item)}" for item in further]
         proof.note("pages", [f"{path}: {fault}" for fault in faults])
         for heading, built in zip(document["headings"], shown, strict=True):
             found = [] if _is_same(heading, built) else [_describe_difference(heading, built)]
             proof.note("headings", [f"{path}: {fault}" for fault in found])
-    documents = {document["doc_path"]: document for document in record["documents"]}
     for chunk in record["chunks"]:
-        path = chunk["doc_path"]
-        if path in aligned:
-            faults = list(_check_chunk(chunk, documents[path], *aligned[path]))
-        else:
-            faults = ["its page was not found"]
-        named = [f"{path} chunk {chunk['chunk_index']}: {fault}" for fault in faults]
-        proof.note("chunks", named)
+        name = f"{chunk['doc_path']} chunk {chunk['chunk_index']}"
+        target = cited.get(chunk["doc_path"])
+        faults = list(_check_chunk(chunk, target)) if target else ["its page was not found"]
+        proof.note("chunks", [f"{name}: {fault}" for fault in faults])
         if chunk["anchor"] is not None:
             proof.seen["anchors"] += 1
             proof.proven["anchors"] += not faults
+        faults = list(_check_text(chunk, target.sections)) if target else ["its page was not found"]
+        proof.note("texts", [f"{name}: {fault}" for fault in faults])
     return proof
 
 
@@ -253,32 +273,56 @@ def _describe(heading: BuiltHeading | None) -> str:
     return f"h{heading.level} {heading.text!r} with id {heading.id}" if heading else "none"
 
 
-def _check_chunk(
-    chunk: ChunkRecord,
-    document: DocumentRecord,
-    page: BuiltPage,
-    shown: Sequence[BuiltHeading | None],
-) -> Iterator[str]:
+def _check_chunk(chunk: ChunkRecord, cited: _CitedPage) -> Iterator[str]:
     """Yield what is wrong with the citation of a chunk: address, anchor, text or place."""
+    document, ids = cited.document, cited.page.ids
     anchor = chunk["anchor"]
     address, _, fragment = chunk["url"].partition("#")
     if address != document["url"]:
         yield f"cited as {address}, its document as {document['url']}"
     if (unquote(fragment) or None) != anchor:
         yield f"{chunk['url']} does not end in the anchor {anchor}"
-    if anchor is not None and page.ids.count(anchor) != 1:
-        yield f"{page.ids.count(anchor)} elements have the id {anchor}"
+    if anchor is not None and ids.count(anchor) != 1:
+        yield f"{ids.count(anchor)} elements have the id {anchor}"
     place = _find_place(chunk, document)
     if place is None:
         if anchor is not None:
             yield f"stands before every heading, yet has the anchor {anchor}"
         return
-    heading = shown[place]
-    cited = (chunk["heading_level"], chunk["section_heading"], anchor)
+    heading = cited.shown[place]
+    wanted = (chunk["heading_level"], chunk["section_heading"], anchor)
     # A heading without text, such as a mere image, is cited by the page's title.
-    if heading is None or cited != (heading.level, heading.text or chunk["title"], heading.id):
-        wanted = f"h{cited[0]} {cited[1]!r} with id {anchor}"
-        yield f"cites {wanted}, its section's heading on the page is {_describe(heading)}"
+    if heading is None or wanted != (heading.level, heading.text or chunk["title"], heading.id):
+        citation = f"h{wanted[0]} {wanted[1]!r} with id {anchor}"
+        yield f"cites {citation}, its section's heading on the page is {_describe(heading)}"
+
+
+def _split_sections(page: BuiltPage) -> list[_Section]:
+    sections: list[tuple[str | None, str]] = [(None, page.texts[0])]
+    for heading, text in zip(page.headings, page.texts[1:], strict=True):
+        if heading.level <= _SECTION_LEVEL:
+            sections.append((heading.id, text))
+        else:
+            sections[-1] = (sections[-1][0], sections[-1][1] + text)
+    return [(anchor, _read_words(text)) for anchor, text in sections]
+
+
+def _read_words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+def _check_text(chunk: ChunkRecord, sections: Sequence[_Section]) -> Iterator[str]:
+    """Yield what speaks against the chunk's words standing below the heading it cites: too few of
+    them there, or more of them elsewhere on the page. Knows of no line number.
+    """
+    words = _read_words(_DIAGRAM.sub("", chunk["text"]))
+    counts = [(len(words & shown), anchor) for anchor, shown in sections]
+    own = max((count for count, anchor in counts if anchor == chunk["anchor"]), default=0)
+    most, elsewhere = max(counts, key=lambda item: item[0])
+    if len(words) - own > max(_HIDDEN_SHARE * len(words), _HIDDEN_WORDS):
+        yield f"{own} of its {len(words)} words stand below {chunk['anchor'] or 'the title'}"
+    if own < most:
+        yield f"{own} of its words stand below its own heading, {most} below {elsewhere}"
 
 
 def _find_place(chunk: ChunkRecord, document: DocumentRecord) -> int | None:

@@ -25,7 +25,7 @@ PAGE = f"""<!doctype html><html lang=en><head><meta charset=UTF-8>
 <link data-rh=true rel=canonical href=https://example.org/book/docs/a%20b /></head>
 <body><div id=__docusaurus><nav><h2 id=menu>Menu</h2></nav><div class=row><article>
 <div class="theme-doc-markdown markdown"><header><h1>Springs &amp; legs</h1></header><div>
-<p>Intro<h2 class=anchor id=force>Force{HASH.format("force")}</h2><p>Text
+<p>Intro<h2 class=anchor id=force>Force{HASH.format("force")}</h2><p>Text of six words or so
 <ul><li>one<li><h3 class=anchor id=force-1>Force{HASH.format("force-1")}</h3></ul></div>
 <h2 class=anchor id=the-x-axis>The {FORMULA} <code>axis</code></h2>
 <a class=card href=/book/docs/more><h2 class="cardTitle_x1">More</h2></a>
@@ -44,6 +44,12 @@ HEADINGS: list[dict[str, Any]] = [
     {"level": 2, "text": "The $x$ axis", "anchor": "the-x-axis", "line": 20},
 ]
 URL = "/book/docs/a%20b"
+TEXTS = (
+    "# Springs & legs\n\nIntro",
+    "## Force\n\nText of six words or so",
+    "### Force\n\n```mermaid\nflowchart LR\n```\n",
+    "## The $x$ `axis`",
+)
 
 
 def chunk_of(place: int, **changes: object) -> dict[str, Any]:
@@ -58,6 +64,7 @@ def chunk_of(place: int, **changes: object) -> dict[str, Any]:
         "anchor": anchor,
         "url": f"{URL}#{anchor}" if anchor else URL,
         "start_line": heading["line"],
+        "text": TEXTS[place],
         **changes,
     }
 
@@ -102,7 +109,10 @@ def test_a_page_is_read_as_a_browser_shows_it(folder: Path) -> None:
 def test_right_citations_are_proven_and_counted(folder: Path) -> None:
     proof = prove_citations(BuiltSite(folder, "/book/"), right_record())
     assert proof.faults == []
-    assert str(proof) == "proven: pages 1 of 1, headings 4 of 4, chunks 4 of 4, anchors 3 of 3"
+    assert (
+        str(proof)
+        == "proven: pages 1 of 1, headings 4 of 4, chunks 4 of 4, texts 4 of 4, anchors 3 of 3"
+    )
 
 
 def test_a_title_that_docusaurus_made_is_no_heading_of_the_document(folder: Path) -> None:
@@ -128,6 +138,8 @@ def test_a_title_that_docusaurus_made_is_no_heading_of_the_document(folder: Path
         (1, {"url": URL}, "does not end in the anchor force"),
         (1, {"url": "/book/docs/more#force"}, "cited as /book/docs/more, its document as"),
         (0, {"anchor": "force", "url": f"{URL}#force"}, "cites h1 'Springs & legs' with id force"),
+        (2, {"text": TEXTS[1]}, "1 of its words stand below its own heading, 7 below force"),
+        (0, {"text": "five words of another page"}, "0 of its 5 words stand below the title"),
         (1, {"start_line": 1}, "stands before every heading, yet has the anchor force"),
     ],
 )
@@ -164,7 +176,7 @@ def test_a_wrong_page_is_named(before: str, after: str, fault: str, folder: Path
 
 
 def test_a_heading_that_only_the_page_has_moves_no_citation(folder: Path) -> None:
-    text = PAGE.replace("<p>Text", "<h2 id=new>New</h2><p>Text")
+    text = PAGE.replace("<ul><li>one", "<h2 id=new>New</h2><p>Text")
     (folder / "docs/a b.html").write_text(text, encoding="utf-8")
     fault = "a b.md: the page has a further heading h2 'New' with id new"
     assert prove(folder, right_record()) == fault
@@ -174,7 +186,10 @@ def test_a_heading_that_the_page_lacks_proves_no_citation(folder: Path) -> None:
     text = PAGE.replace("<h2 class=anchor id=force>", "<p><b>").replace("</h2><p>Text", "<p>Text")
     (folder / "docs/a b.html").write_text(text, encoding="utf-8")
     proof = prove_citations(BuiltSite(folder, "/book/"), right_record())
-    assert str(proof) == "proven: pages 1 of 1, headings 3 of 4, chunks 3 of 4, anchors 2 of 3"
+    assert (
+        str(proof)
+        == "proven: pages 1 of 1, headings 3 of 4, chunks 3 of 4, texts 3 of 4, anchors 2 of 3"
+    )
     assert "the page shows none" in proof.faults[0]
 
 
