@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from rag_pipeline_tests.site.built_page import BuiltPage, read_page
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rag_pipeline_tests.site.built_page import BuiltHeading
+    from rag_pipeline_tests.site.records import (
+        ChunkRecord,
+        ChunksRecord,
+        DocumentRecord,
+        HeadingRecord,
+    )
 
 _SECTION_LEVEL = 3  # deeper headings do not begin a section of their own
 # A chunk's words that its section need not show: of the book's, up to an eighth, since the numbers
@@ -33,46 +39,6 @@ _HIDDEN_WORDS = 3
 _WORD = re.compile(r"[^\W_]+")
 # The browser draws these; the page holds no word of them.
 _DIAGRAM = re.compile(r"^[ \t>]*```mermaid.*?^[ \t>]*```", re.DOTALL | re.MULTILINE)
-
-
-class HeadingRecord(TypedDict):
-    """A heading of a document in the chunks JSON."""
-
-    level: int
-    text: str
-    anchor: str | None
-    line: int
-
-
-class DocumentRecord(TypedDict):
-    """What the proof reads of a document in the chunks JSON."""
-
-    doc_path: str
-    title: str
-    url: str
-    headings: list[HeadingRecord]
-
-
-class ChunkRecord(TypedDict):
-    """What the proof reads of a chunk in the chunks JSON."""
-
-    doc_path: str
-    chunk_index: int
-    title: str
-    section_heading: str
-    heading_level: int
-    anchor: str | None
-    url: str
-    start_line: int
-    text: str
-
-
-class ChunksRecord(TypedDict):
-    """The JSON that `rag-pipeline chunks --json` prints."""
-
-    documents: list[DocumentRecord]
-    chunks: list[ChunkRecord]
-    failures: NotRequired[list[dict[str, str]]]
 
 
 @dataclass(slots=True)

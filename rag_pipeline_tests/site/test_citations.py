@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline_tests.site.proof import BuiltSite, ChunksRecord, Proof
+    from rag_pipeline_tests.site.proof import BuiltSite, Proof
+    from rag_pipeline_tests.site.records import ChunksRecord
 
 pytestmark = pytest.mark.site
 
