@@ -32,6 +32,8 @@ _Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
 
 _MOST_INDENT: Final = 3  # columns; more make code in CommonMark
 _MOST_DEEP_LINES: Final = 50  # looked at for each paragraph, to stay linear
+_MOST_DIRECTIVES: Final = 40  # open at a time and remembered
+_MOST_BLANK_LINES: Final = 50  # in one import or export
 _DEEP_LINES: Final = "deep_lines"
 _INTERRUPTING: Final = ["paragraph", "reference", "blockquote", "list"]
 _DIRECTIVE: Final = re.compile(r"(:{3,})(?:[A-Za-z][\w-]*(?:[\[{ \t].*)?)?[ \t]*")
@@ -100,7 +102,8 @@ def _directive(state: StateBlock, start_line: int, _end_line: int, silent: bool)
 def _track_directive(state: StateBlock, line: int, colons: int, *, is_closing: bool) -> None:
     opened: list[tuple[int, int]] = state.env.setdefault(_OPEN_DIRECTIVES, [])
     if not is_closing:
-        opened.append((_quote_depth(state, line), colons))
+        if len(opened) < _MOST_DIRECTIVES:
+            opened.append((_quote_depth(state, line), colons))
         return
     while opened and opened[-1][1] > colons:
         opened.pop()
@@ -132,7 +135,7 @@ def _fence(state: StateBlock, start_line: int, end_line: int, silent: bool) -> b
 
 
 def _closing_mark(state: StateBlock, line: int) -> re.Pattern[str] | None:
-    """What closes a directive that a line stands in, whatever else is open; None in no directive."""
+    """What closes a directive around a line, whatever else is open; None where none is."""
     depth = _quote_depth(state, line)
     opened = [colons for quotes, colons in state.env.get(_OPEN_DIRECTIVES, ()) if quotes == depth]
     return re.compile(f":{{{min(opened)},}}[ \\t]*") if opened else None
@@ -212,13 +215,14 @@ def _esm(state: StateBlock, start_line: int, end_line: int, silent: bool) -> boo
         return False
     if silent:
         return True
-    line = start_line + 1
+    line, blank_lines = start_line + 1, 0
     while line < end_line:
-        too_long = state.eMarks[line] - start > mdx_syntax.MAX_CONSTRUCT
-        if state.isEmpty(line) and (
-            too_long or not mdx_syntax.has_open_bracket(state.src[start : state.bMarks[line]])
-        ):
-            break
+        if state.isEmpty(line):
+            blank_lines += 1
+            text = state.src[start : state.bMarks[line]]
+            too_long = blank_lines > _MOST_BLANK_LINES or len(text) > mdx_syntax.MAX_CONSTRUCT
+            if too_long or not mdx_syntax.has_open_bracket(text):
+                break
         line += 1
     return _accept(state, BlockKind.ESM, start_line, line)
 
