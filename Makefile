@@ -25,9 +25,7 @@ $(STAMP): requirements.lock pyproject.toml scripts/setup.sh
 
 ingest: $(STAMP) ## Turn website/docs into indexed chunks and print the report (ARGS=... passes options)
 	@$(BIN)/rag-pipeline ingest $(ARGS)
-	@echo
-	@echo 'Ask it something:  make ask Q="How does a robot keep its balance?"'
-	@echo 'Open the Dagster UI:  make dev'
+	@echo 'Open the Dagster UI: make dev'
 
 ask: $(STAMP) ## Ask a question: make ask Q="..."
 	@$(BIN)/rag-pipeline query $(ARGS) -- "$$QUESTION"
