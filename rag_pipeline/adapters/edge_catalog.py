@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from rag_pipeline.adapters.builds import is_build_id, make_build_id, read_space, write_space
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _FIRST_WAIT_S = 0.02
 _LONGEST_WAIT_S = 0.25
+_WAITING = ".waiting-"  # begins the name of a waiting process's mark in the root
 
 
 class EdgeCatalog:
@@ -100,6 +102,18 @@ class EdgeCatalog:
         self._write_in_use(previous, in_use["current"])
         return previous
 
+    def is_wanted(self) -> bool:
+        """Whether another process waits for the store; a killed one's mark soon stops counting."""
+        oldest = time.time() - self._lock_timeout_s - _LONGEST_WAIT_S
+        own = f"{_WAITING}{os.getpid()}"
+        try:
+            return any(
+                mark.name != own and mark.stat().st_mtime >= oldest
+                for mark in self._root.glob(f"{_WAITING}*")
+            )
+        except OSError:
+            return False  # the mark went while it was looked at: the wait is over
+
     def discard(self, collection_id: str) -> None:
         """Delete a collection's folder."""
         if collection_id != self.current_id() and is_build_id(collection_id, self._collection):
@@ -114,19 +128,26 @@ class EdgeCatalog:
     def _load_patiently(self, collection_id: str) -> object:
         deadline = time.monotonic() + self._lock_timeout_s
         wait_s = _FIRST_WAIT_S
-        while True:
-            try:
-                return load_shard(self._root / collection_id / "shard")
-            except StoreLockedError as error:
-                if time.monotonic() + wait_s > deadline:
-                    message = (
-                        f"the embedded store in {self._root} was held by another process for "
-                        f"{self._lock_timeout_s:g} s. Wait for that ingest or query to end, raise "
-                        "STORE_LOCK_TIMEOUT_S, or set QDRANT_URL to share one server"
-                    )
-                    raise StoreLockedError(message) from error
-            time.sleep(wait_s)
-            wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
+        mark = self._root / f"{_WAITING}{os.getpid()}"
+        with ExitStack() as stack:
+            while True:
+                try:
+                    return load_shard(self._root / collection_id / "shard")
+                except StoreLockedError as error:
+                    if time.monotonic() + wait_s > deadline:
+                        raise StoreLockedError(self._describe_wait()) from error
+                with self._file_errors():
+                    mark.touch()  # asks a process that only reads to let go between two queries
+                stack.callback(mark.unlink, missing_ok=True)
+                time.sleep(wait_s)
+                wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
+
+    def _describe_wait(self) -> str:
+        return (
+            f"the embedded store in {self._root} was held by another process for "
+            f"{self._lock_timeout_s:g} s. Wait for that ingest or query to end, raise "
+            "STORE_LOCK_TIMEOUT_S, or set QDRANT_URL to share one server"
+        )
 
     def _read_in_use(self) -> dict[str, str | None]:
         path = self._root / "in-use.json"

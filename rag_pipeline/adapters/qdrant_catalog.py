@@ -104,6 +104,10 @@ class QdrantCatalog:
         self._write_aliases(previous, aliases.get(self._collection))
         return previous
 
+    def is_wanted(self) -> bool:
+        """Never: a server takes any number of processes."""
+        return False
+
     def discard(self, collection_id: str) -> None:
         """Delete a collection of ours that is not in use."""
         if is_build_id(collection_id, self._collection) and collection_id != self.current_id():

@@ -353,5 +353,8 @@ class CollectionCatalog(Protocol):
             CollectionMissingError: There is none.
         """
 
+    def is_wanted(self) -> bool:
+        """Whether another process waits to open the collection; False where many may at once."""
+
     def discard(self, collection_id: str) -> None:
         """Delete a collection that is not in use; one that is not there is passed over."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ports import CollectionCatalog, PointStore
 
 
+_MAKE_WAY_S = 0.3  # a waiting process looks at least every 0.25 s
+
+
 @dataclass(slots=True)
 class _Held:
     """An open collection and how many callers are in it."""
@@ -81,6 +84,7 @@ class StoreSession:
 
     def _enter(self) -> _Held:
         with self._changed:
+            self._make_way()
             if self._held is None or time.monotonic() - self._checked_at >= self._recheck_s:
                 collection_id = self._catalog.current_id()
                 self._checked_at = time.monotonic()
@@ -91,15 +95,26 @@ class StoreSession:
             self._held.users += 1
             return self._held
 
+    def _make_way(self) -> None:
+        """Let a process that waits for the store have it once, before it is opened here again."""
+        if not self.is_exclusive or not self._catalog.is_wanted():
+            return
+        self._changed.wait_for(lambda: self._held is None or self._held.users == 0, _MAKE_WAY_S)
+        if self._held is not None and self._held.users == 0:
+            self._drop()
+        if self._held is None:
+            self._changed.wait(_MAKE_WAY_S)
+
     def _leave(self, held: _Held) -> None:
         with self._changed:
             held.users -= 1
             held.last_used = time.monotonic()
             if held.users > 0:
                 return
+            self._changed.notify_all()
             if held is not self._held:
                 held.store.close()
-            elif self._idle_s == 0:
+            elif self._idle_s == 0 or self._catalog.is_wanted():
                 self._drop()
             elif self._closer is None:
                 self._closer = threading.Thread(

@@ -1,0 +1,86 @@
+"""A process that reads lets one that wants to write have the embedded store in between."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace
+from rag_pipeline.retrieval.store_session import StoreSession
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPACE = EmbeddingSpace(EmbeddingModel("hashing", "terms", 4, 100), 1)
+WRITER = """
+import sys, pathlib
+from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+store = EdgeCatalog(pathlib.Path(sys.argv[1]), "book", 20.0).open_current()
+print("opened", flush=True)
+store.close()
+"""
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> EdgeCatalog:
+    catalog = EdgeCatalog(tmp_path, "book", 20.0)
+    store = catalog.create(SPACE)
+    store.close()
+    catalog.switch_to(store.collection_id)
+    return catalog
+
+
+def test_a_writer_gets_the_store_while_four_callers_query_without_a_pause(
+    catalog: EdgeCatalog, tmp_path: Path
+) -> None:
+    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
+    stop = threading.Event()
+    errors: list[Exception] = []
+
+    def query() -> None:
+        while not stop.is_set():
+            try:
+                with session.use() as store:
+                    store.count()
+            except Exception as error:  # noqa: BLE001  # shown by the assertion below
+                errors.append(error)
+                return
+
+    readers = [threading.Thread(target=query) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", WRITER, str(tmp_path)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+        session.close()
+    assert done.stdout == "opened\n", done.stderr
+    assert errors == []
+    assert not list(tmp_path.glob(".waiting-*"))
+
+
+def test_a_mark_that_a_killed_process_left_stops_counting(
+    catalog: EdgeCatalog, tmp_path: Path
+) -> None:
+    mark = tmp_path / ".waiting-1"
+    mark.touch()
+    assert catalog.is_wanted()
+    old = time.time() - 60
+
+    os.utime(mark, (old, old))
+    assert not catalog.is_wanted()
