@@ -62,24 +62,28 @@ class FrontMatter:
                 return value
         return None
 
-    def texts(self, *names: str) -> tuple[str, ...]:
-        """Values of the first of these fields that is there: a list, one text, or nothing.
+    def texts(self, *names: str, split: bool = False) -> tuple[str, ...]:
+        """Values of the first of these fields that is there, repeats left out.
 
-        A text with commas is a list; of a mapping in the list its `label` counts.
+        Args:
+            names: Fields, the first that is there counts: a list, one text, or nothing. Of a
+                mapping in the list its `label` counts.
+            split: Whether a text with commas is a list.
 
         Raises:
             FrontMatterError: The value is a mapping, or the list holds a list.
         """
         for name in names:
             node = self.nodes.get(name)
-            if isinstance(node, yaml.SequenceNode):
-                values = [self._read_entry(name, entry) for entry in node.value]
-                return tuple(dict.fromkeys(value for value in values if value))
-            if isinstance(node, yaml.ScalarNode):
-                value = _read_scalar(node)
-                return () if value is None else (_to_text(value),)
-            if node is not None:
+            if node is None:
+                continue
+            if isinstance(node, yaml.MappingNode):
                 raise self._wrong_type(name, node, "a list of texts")
+            entries = node.value if isinstance(node, yaml.SequenceNode) else [node]
+            values = [self._read_entry(name, entry) for entry in entries]
+            if split and isinstance(node, yaml.ScalarNode):
+                values = [part.strip() for part in values[0].split(",")]
+            return tuple(dict.fromkeys(value for value in values if value))
         return ()
 
     def number(self, name: str) -> float | None:

@@ -113,7 +113,7 @@ def _build_document(
         doc_path=doc_path,
         title=front_matter.text("title") or first_h1 or file_title,
         description=front_matter.text("description"),
-        tags=front_matter.texts("tags"),
+        tags=front_matter.texts("tags", split=True),
         learning_objectives=front_matter.texts("learning-objectives", "learning_objectives"),
         sidebar_label=front_matter.text("sidebar_label"),
         sidebar_position=front_matter.number("sidebar_position"),

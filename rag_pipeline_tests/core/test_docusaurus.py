@@ -1,0 +1,131 @@
+"""Names, addresses and heading ids; the whole is held against a real build in tests of parsing."""
+
+from __future__ import annotations
+
+import pytest
+from github_slugger import GithubSlugger
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pipeline.core.docusaurus import (
+    HeadingIds,
+    build_permalink,
+    link_to_anchor,
+    make_slug,
+    split_custom_id,
+    strip_number_prefix,
+)
+from rag_pipeline.core.models import SiteSettings
+
+
+@pytest.mark.parametrize(
+    ("name", "stripped"),
+    [
+        ("01-intro", "intro"),
+        ("3 - spaced", "spaced"),
+        ("003--double", "double"),
+        ("4.dotted", "dotted"),
+        ("8_v1", "v1"),
+        ("5dots", "5dots"),
+        ("6-", "6-"),
+        ("1.1-foo", "1.1-foo"),
+        ("2021-11-02-post", "2021-11-02-post"),
+        ("7-0-zero", "7-0-zero"),
+        ("intro", "intro"),
+    ],
+)
+def test_a_number_prefix_is_stripped_but_no_version_or_date(name: str, stripped: str) -> None:
+    assert strip_number_prefix(name) == stripped
+
+
+@pytest.mark.parametrize(
+    ("trailing_slash", "url"),
+    [(None, "/b/docs/guide/"), (True, "/b/docs/guide/"), (False, "/b/docs/guide")],
+)
+def test_the_trailing_slash_setting_decides(*, trailing_slash: bool | None, url: str) -> None:
+    site = SiteSettings("/b/", "docs", trailing_slash)
+    assert build_permalink("guide/index.md", site) == url
+
+
+def test_the_base_url_keeps_its_slash() -> None:
+    assert build_permalink("index.md", SiteSettings("/b/", "", trailing_slash=False)) == "/b/"
+    assert build_permalink("index.md", SiteSettings("/", "", trailing_slash=False)) == "/"
+
+
+def test_a_base_url_may_carry_scheme_and_host() -> None:
+    site = SiteSettings("https://x.github.io/b/", "docs", trailing_slash=False)
+    assert build_permalink("a/b.md", site) == "https://x.github.io/b/docs/a/b"
+
+
+def test_an_address_is_percent_encoded_when_written_out() -> None:
+    site = SiteSettings("/", "docs")
+    assert build_permalink("a b/\u00e9 #1?.md", site) == "/docs/a%20b/%C3%A9%20%231%3F"
+    assert link_to_anchor("/docs/a", "\u00fcber-uns") == "/docs/a#%C3%BCber-uns"
+    assert link_to_anchor("/docs/a", None) == "/docs/a"
+
+
+@pytest.mark.parametrize(
+    ("slug", "url"),
+    [
+        ("/x/y", "/docs/x/y"),
+        ("x", "/docs/f/x"),
+        ("./x/", "/docs/f/x/"),
+        ("../x", "/docs/x"),
+        ("../../../x", "/docs/x"),
+        ("/", "/docs/"),
+    ],
+)
+def test_a_slug_is_resolved_against_the_folder(slug: str, url: str) -> None:
+    assert build_permalink("01-f/02-a.md", SiteSettings("/", "docs"), slug=slug) == url
+
+
+def test_number_prefixes_may_be_kept() -> None:
+    site = SiteSettings("/", "docs")
+    assert build_permalink("01-f/02-a.md", site, strip_numbers=False) == "/docs/01-f/02-a"
+
+
+@pytest.mark.parametrize(
+    ("heading", "parts"),
+    [
+        ("Text {#my-id}", ("Text", "my-id")),
+        ("Text {# my id }", ("Text", "my id")),
+        ("Two {#one} {#two}", ("Two {#one}", "two")),
+        ("Text {#my-id} more", ("Text {#my-id} more", None)),
+        ("Text {#}", ("Text {#}", None)),
+    ],
+)
+def test_a_custom_id_stands_at_the_end(heading: str, parts: tuple[str, str | None]) -> None:
+    assert split_custom_id(heading) == parts
+
+
+def test_repeated_headings_count_up_over_names_already_taken() -> None:
+    ids = HeadingIds()
+    texts = ["Foo", "foo", "Foo-1", "FOO", "Foo", "constructor", "__proto__"]
+    assert [ids.next_id(2, text, None) for text in texts] == [
+        "foo",
+        "foo-1",
+        "foo-1-1",
+        "foo-2",
+        "foo-3",
+        "constructor",
+        "__proto__",
+    ]
+
+
+def test_a_first_level_heading_has_no_id_but_uses_its_text_up() -> None:
+    ids = HeadingIds()
+    assert ids.next_id(1, "Foo", None) is None
+    assert ids.next_id(2, "Foo", None) == "foo-1"
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12))
+def test_slugs_are_those_of_github_slugger(text: str) -> None:
+    assert make_slug(text) == GithubSlugger().slug(text)
+
+
+@given(st.lists(st.sampled_from(["a", "A", "a-1", "a 1", "a-1-1", ""]), max_size=12))
+def test_repeats_are_those_of_github_slugger(texts: list[str]) -> None:
+    ids, slugger = HeadingIds(), GithubSlugger()
+    assert [ids.next_id(2, text, None) for text in texts] == [
+        slugger.slug(text) or None for text in texts
+    ]
