@@ -25,7 +25,7 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import DocFailure, Stage
-from rag_pipeline.core.ports import LedgerFailure
+from rag_pipeline.core.ports import LedgerEntry, LedgerFailure
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.embedding import embed_chunks
 from rag_pipeline.ingestion.parsing import parse_doc
@@ -37,7 +37,12 @@ from rag_pipeline.ingestion.serialization import (
     load_record,
     load_vectors,
 )
-from rag_pipeline.ingestion.writing import EmbeddedDocument, RunStamp, write_document
+from rag_pipeline.ingestion.writing import (
+    EmbeddedDocument,
+    RunStamp,
+    begin_change,
+    write_document,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,7 +77,8 @@ class IngestionServices:
 
     Attributes:
         open_store: Gives the collection the run writes to.
-        failures: The ledger's, as they were before the run.
+        entries: The ledger's, as they were before the run.
+        failures: The same.
         ingested_at_by_content: Of documents that the run removes afterwards.
     """
 
@@ -84,11 +90,13 @@ class IngestionServices:
     artifacts: ArtifactStore
     ledger: Ledger
     open_store: Callable[[], PointStore]
+    collection_id: str
     pipeline_fingerprint: str
     price_per_token_usd: float
     run_id: str
     rewrite: bool
     now: Callable[[], str]
+    entries: Mapping[DocId, LedgerEntry]
     failures: Mapping[DocId, LedgerFailure]
     ingested_at_by_content: Mapping[str, str]
 
@@ -119,6 +127,7 @@ class _Work:
     chunks: tuple[Chunk, ...] = ()
     vectors: tuple[ChunkVectors, ...] = ()
     failure: DocFailure | None = None
+    begun: bool = False
     counts: dict[Stage, dict[str, int | float | str]] = field(default_factory=dict)
     versions: dict[Stage, str] = field(default_factory=dict)
 
@@ -196,6 +205,32 @@ def _parse(work: _Work, services: IngestionServices) -> ParsedDoc:
     return parsed
 
 
+def _begin_change(work: _Work, services: IngestionServices) -> None:
+    """Note, once a run, that a document's artifacts and points will be others than its entry's."""
+    doc, entry = work.doc, services.entries.get(work.doc.doc_id)
+    if work.begun or (
+        entry is not None
+        and (entry.sha256, entry.pipeline_fingerprint)
+        == (doc.sha256, services.pipeline_fingerprint)
+    ):
+        return
+    if entry is None:
+        entry = LedgerEntry(
+            doc_id=doc.doc_id,
+            sha256="",
+            size_bytes=-1,
+            mtime_ns=0,
+            pipeline_fingerprint=services.pipeline_fingerprint,
+            collection_id=services.collection_id,
+            data_version="",
+            chunk_count=0,
+            run_id=services.run_id,
+            indexed_at="",
+        )
+    begin_change(entry, services.ledger)
+    work.begun = True
+
+
 def _load_parsed(work: _Work, services: IngestionServices) -> ParsedDoc:
     record = load_record(services.artifacts.read(Stage.PARSED, work.doc.doc_id))
     if record is None:
@@ -208,6 +243,7 @@ def _chunk(work: _Work, services: IngestionServices, parsed: ParsedDoc) -> None:
     start = time.perf_counter()
     chunks = chunk_doc(parsed, services.limits)
     work.document, work.chunks = parsed.document, chunks
+    _begin_change(work, services)
     data = dump_chunks(work.doc.sha256, parsed.document, chunks)
     services.artifacts.write(Stage.CHUNKS, work.doc.doc_id, data)
     tokens = [chunk.token_count for chunk in chunks]
@@ -333,6 +369,7 @@ def _write_points(work: _Work, services: IngestionServices, store: PointStore) -
     if work.document is None:
         raise ArtifactMissingError(work.doc.doc_id, Stage.CHUNKS.value)
     start = time.perf_counter()
+    _begin_change(work, services)
     stamp = RunStamp(
         services.run_id,
         services.pipeline_fingerprint,

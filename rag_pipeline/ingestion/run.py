@@ -221,11 +221,13 @@ def _run_locked(
         artifacts=environment.artifacts,
         ledger=ledger,
         open_store=open_store,
+        collection_id=collection_id,
         pipeline_fingerprint=environment.fingerprint,
         price_per_token_usd=environment.price_per_token_usd,
         run_id=run_id,
         rewrite=request.rewrite,
         now=_now,
+        entries=entries,
         failures=failures,
         ingested_at_by_content=_read_ingestion_times(
             plan.delete if docs and Stage.POINTS in request.stages else (), open_store
@@ -233,7 +235,7 @@ def _run_locked(
     )
     yield from ingest_docs(docs, services, request.stages)
     if deletes:
-        yield from _delete(deletes, services)
+        yield from _delete({doc_id: entries.get(doc_id) for doc_id in deletes}, services)
     if current is None or collection_id == current:
         refresh_ledger(ledger, left_alone, entries)
     elif report.failures:
@@ -282,16 +284,16 @@ def _choose(
 
 
 def _delete(
-    doc_ids: tuple[DocId, ...], services: IngestionServices
+    doomed: Mapping[DocId, LedgerEntry | None], services: IngestionServices
 ) -> Iterator[DocDeleted | DocFailure]:
     try:
         store = services.open_store()
     except RagPipelineError as error:
-        for doc_id in doc_ids:
+        for doc_id in doomed:
             yield DocFailure(doc_id, Stage.POINTS.value, type(error).__name__, str(error))
         return
     try:
-        for outcome in delete_documents(doc_ids, store, services.artifacts, services.ledger):
+        for outcome in delete_documents(doomed, store, services.artifacts, services.ledger):
             yield outcome if isinstance(outcome, DocFailure) else DocDeleted(*outcome)
     finally:
         store.close()

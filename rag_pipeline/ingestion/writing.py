@@ -2,9 +2,9 @@
 loses nothing.
 
 The order is: upsert, payload updates, delete of stale points, ledger (decision 6). A crash between
-any two leaves the old or the new points in place. Before the first of them the ledger notes that
-the document is being changed, so that the next run looks at it even where its file is back to what
-was indexed before, or gone; it reads what is really there, and converges.
+any two leaves the old or the new points in place, and the next run, which reads what is really
+there, converges. Before any of them the ledger notes that the document is being changed, so that
+the next run looks at it even where its file is by then back to what was indexed before, or gone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rag_pipeline.ingestion.indexing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk, ChunkVectors, DiscoveredDoc, Document, Payload
@@ -106,13 +106,16 @@ def write_document(
         run_id=stamp.run_id,
         indexed_at=stamp.time,
     )
-    if plan.upserts or plan.payload_updates or plan.deletes:
-        ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0, data_version=""))
-        store.upsert(points)
-        store.set_payloads(plan.payload_updates)
-        store.delete(plan.deletes)
+    store.upsert(points)
+    store.set_payloads(plan.payload_updates)
+    store.delete(plan.deletes)
     ledger.record(entry)
     return plan, data_version
+
+
+def begin_change(entry: LedgerEntry, ledger: Ledger) -> None:
+    """Note that what is kept of a document is about to change: its entry matches no file."""
+    ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0))
 
 
 def read_ingestion_times(payloads: Iterable[Payload]) -> dict[str, str]:
@@ -123,16 +126,27 @@ def read_ingestion_times(payloads: Iterable[Payload]) -> dict[str, str]:
 
 
 def delete_documents(
-    doc_ids: Sequence[DocId], store: PointStore, artifacts: ArtifactStore, ledger: Ledger
+    entries: Mapping[DocId, LedgerEntry | None],
+    store: PointStore,
+    artifacts: ArtifactStore,
+    ledger: Ledger,
 ) -> Iterator[tuple[DocId, int] | DocFailure]:
     """Remove documents: points first, ledger entry last, so that a crash between is seen and
     mended.
 
+    Args:
+        entries: The documents, with their ledger entry where there is one.
+        store: Open for writing.
+        artifacts: What is kept of the documents is removed too.
+        ledger: Of the store's collection.
+
     Yields:
         Each document with the number of points deleted, or its failure.
     """
-    for doc_id in doc_ids:
+    for doc_id, entry in entries.items():
         try:
+            if entry is not None:
+                begin_change(entry, ledger)
             points = store.scroll(PointFilter(doc_paths=(doc_id,)))
             store.delete([point.point_id for point in points])
             artifacts.remove(doc_id)

@@ -73,19 +73,20 @@ def read_stats(environment: IngestionEnvironment) -> dict[str, JsonValue]:
         space, collection_id = store.space, store.collection_id
     finally:
         store.close()
-    entries = environment.open_ledger(collection_id).entries()
+    ledger = environment.open_ledger(collection_id)
+    entries = [entry for entry in ledger.entries().values() if entry.sha256]
     model = space.model
     return {
         "collection_id": collection_id,
         "point_count": count,
         "doc_count": len(entries),
-        "failed_doc_count": len(environment.open_ledger(collection_id).failures()),
+        "failed_doc_count": len(ledger.failures()),
         "content_types": by_type,
         "provider": model.provider,
         "model": model.model,
         "dim": model.dim,
         "format_version": space.format_version,
-        "last_indexed_at": max((entry.indexed_at for entry in entries.values()), default=None),
+        "last_indexed_at": max((entry.indexed_at for entry in entries), default=None),
     }
 
 

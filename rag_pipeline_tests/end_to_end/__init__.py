@@ -1,0 +1,1 @@
+"""Whole ingestions over small books."""

@@ -1,0 +1,147 @@
+"""Every write of an ingestion as a numbered place where a test may kill the run or let it fail.
+
+Belongs here: services that tell of their writes. Does not belong here: what happens then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rag_pipeline.ingestion.run import IngestionEnvironment
+
+_WRITES = {
+    "artifacts": ("write", "remove"),
+    "cache": ("put_many",),
+    "embedder": ("embed_passages",),
+    "ledger": ("record", "record_begun", "record_failure", "forget"),
+    "store": ("upsert", "set_payloads", "delete"),
+    "catalog": ("create", "switch_to", "discard"),
+}
+_HALVED = ("upsert", "set_payloads", "delete")
+"""Writes of several points, which a store may carry out in part."""
+
+
+class Boundaries:
+    """Numbers the moments around writes, and acts at one of them.
+
+    The moment behind one write is the moment before the next: nothing is written between. So there
+    is a moment before the first write, one behind each, and one in the midst of each write of
+    several points.
+
+    Args:
+        act: Called with the service's name at the moment chosen; kills or raises.
+        at: Number of the moment, from 0; None only counts.
+        lasting: Act at every later moment of the same service too.
+    """
+
+    def __init__(
+        self,
+        act: Callable[[str], None] | None = None,
+        at: int | None = None,
+        *,
+        lasting: bool = False,
+    ) -> None:
+        self.names: list[str] = []
+        self._act = act
+        self._at = at
+        self._lasting = lasting
+        self._chosen_service = ""
+
+    def pass_moment(self, service: str, name: str) -> None:
+        """Count a moment, and act where it is the one chosen."""
+        self.names.append(name)
+        if self._is_chosen(service) and self._act is not None:
+            self._chosen_service = service
+            self._act(service)
+
+    def is_next(self, service: str) -> bool:
+        """Whether the next moment is the one chosen."""
+        self.names.append("")
+        chosen = self._is_chosen(service)
+        self.names.pop()
+        return chosen
+
+    def _is_chosen(self, service: str) -> bool:
+        number = len(self.names) - 1
+        if self._lasting and self._chosen_service == service:
+            return True
+        return number == self._at
+
+
+class _Watched:
+    """A service that tells of its writes; all else goes straight through."""
+
+    def __init__(self, target: Any, service: str, boundaries: Boundaries) -> None:
+        self._target = target
+        self._service = service
+        self._boundaries = boundaries
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if name not in _WRITES[self._service]:
+            return found
+        return partial(self._write, name, found)
+
+    def _write(self, name: str, method: Callable[..., Any], *arguments: Any) -> Any:
+        label = f"{self._service}.{name}{_describe(arguments)}"
+        first = arguments[0] if arguments else ()
+        if name in _HALVED and not first:
+            return method(*arguments)
+        if not self._boundaries.names or self._service == "embedder":
+            self._boundaries.pass_moment(self._service, f"before {label}")
+        if name in _HALVED and len(first) > 1:
+            if self._boundaries.is_next(self._service):
+                method(_halve(first))
+            self._boundaries.pass_moment(self._service, f"amid {label}")
+        result = method(*arguments)
+        self._boundaries.pass_moment(self._service, f"behind {label}")
+        return result
+
+
+class _WatchedCatalog(_Watched):
+    def open(self, *arguments: Any) -> Any:
+        return _Watched(self._target.open(*arguments), "store", self._boundaries)
+
+    def open_current(self, *arguments: Any) -> Any:
+        return _Watched(self._target.open_current(*arguments), "store", self._boundaries)
+
+
+def watch(environment: IngestionEnvironment, boundaries: Boundaries) -> IngestionEnvironment:
+    """The same environment with every write told of."""
+
+    def open_ledger(collection_id: str) -> Any:
+        return _Watched(environment.open_ledger(collection_id), "ledger", boundaries)
+
+    return replace(
+        environment,
+        artifacts=_Watched(environment.artifacts, "artifacts", boundaries),
+        cache=_Watched(environment.cache, "cache", boundaries),
+        embedder=_Watched(environment.embedder, "embedder", boundaries),
+        catalog=_WatchedCatalog(environment.catalog, "catalog", boundaries),
+        open_ledger=open_ledger,
+    )
+
+
+def _halve(values: Any) -> Any:
+    middle = len(values) // 2
+    if isinstance(values, dict):
+        return dict(list(values.items())[:middle])
+    return list(values)[:middle]
+
+
+def _describe(arguments: tuple[Any, ...]) -> str:
+    """What a write is about, for the table."""
+    for argument in arguments:
+        doc_id = getattr(argument, "doc_id", None)
+        if doc_id:
+            return f" {doc_id}"
+    texts = [str(argument) for argument in arguments if isinstance(argument, str)]
+    if texts and not texts[0].startswith("hashing/"):
+        return " " + " ".join(texts)
+    first = arguments[0] if arguments else ()
+    return f" of {len(first)}" if hasattr(first, "__len__") and not texts else ""
