@@ -172,7 +172,7 @@ STOP_WORDS: Final = frozenset(
 """English function words; they say nothing about the subject of a text."""
 
 _WORD: Final = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
-_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_PARTS: Final = re.compile(r"U+(?!l)|U?l+|d+")  # of a word's shape, see _split_parts
 _MAX_TERM_LENGTH: Final = 64  # characters; longer runs are data, not words
 _STEMMER: Final = SnowballStemmer("english")
 
@@ -199,8 +199,17 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
     whole = word.lower()
     if len(whole) > _MAX_TERM_LENGTH or whole in STOP_WORDS:
         return ()
-    parts = [part.lower() for part in _PARTS.findall(word)]
+    parts = [part.lower() for part in _split_parts(word)]
     if len(parts) < 2:
         return (_STEMMER.stem_word(whole),)
     kept = [_STEMMER.stem_word(part) for part in parts if part not in STOP_WORDS]
     return (whole, *kept)
+
+
+def _split_parts(word: str) -> list[str]:
+    """Cut an identifier where the kind of character changes, by any script's letters."""
+    shape = "".join(
+        "_" if char == "_" else "d" if char.isdigit() else "U" if char.isupper() else "l"
+        for char in word
+    )
+    return [word[match.start() : match.end()] for match in _PARTS.finditer(shape)]

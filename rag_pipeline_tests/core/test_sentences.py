@@ -1,0 +1,54 @@
+"""Where sentences end."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pipeline.core.sentences import split_sentences
+
+
+def sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in split_sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", [], id="empty"),
+        pytest.param(" \n\t ", [], id="white_space"),
+        pytest.param("One.", ["One."], id="one"),
+        pytest.param("  One.  ", ["One."], id="white_space_around"),
+        pytest.param("No end", ["No end"], id="no_mark"),
+        pytest.param("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"], id="marks"),
+        pytest.param('He said "go." Then', ['He said "go."', "Then"], id="quoted_end"),
+        pytest.param("(One.) (Two.)", ["(One.)", "(Two.)"], id="parentheses"),
+        pytest.param("See Fig. 3 and Eq. 4.", ["See Fig. 3 and Eq. 4."], id="abbreviations"),
+        pytest.param("Use e.g. ROS. Or not.", ["Use e.g. ROS.", "Or not."], id="dotted"),
+        pytest.param("By J. Smith. Then", ["By J. Smith.", "Then"], id="initial"),
+        pytest.param("So am I. Then", ["So am I.", "Then"], id="pronoun"),
+        pytest.param("Version 2.5 is out. Yes", ["Version 2.5 is out.", "Yes"], id="decimal"),
+        pytest.param("it ends. so it goes", ["it ends. so it goes"], id="lower_case_goes_on"),
+        pytest.param("A line\nthat wraps.", ["A line\nthat wraps."], id="wrapped_line"),
+        pytest.param("First.\nsecond", ["First.", "second"], id="closed_line"),
+        pytest.param("- one\n- two", ["- one", "- two"], id="list"),
+        pytest.param("Para\n\nnext", ["Para", "next"], id="blank_line"),
+        pytest.param("| a | b |\n| c | d |", ["| a | b |", "| c | d |"], id="table"),
+        pytest.param("Use `x`. `y` is it.", ["Use `x`.", "`y` is it."], id="code"),
+    ],
+)
+def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@given(st.text(alphabet=st.sampled_from(" \n\tabIZ.!?e.g\"'()-*_`|01é"), max_size=80))
+def test_nothing_but_white_space_is_left_out_and_nothing_twice(text: str) -> None:
+    spans = split_sentences(text)
+    end_before = 0
+    for start, end in spans:
+        assert text[end_before:start].strip() == ""
+        assert start < end
+        assert text[start:end] == text[start:end].strip()
+        end_before = end
+    assert text[end_before:].strip() == ""

@@ -1,0 +1,55 @@
+"""Terms: what lexical search counts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pipeline.core.terms import STOP_WORDS, extract_terms, extract_words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", [], id="empty"),
+        pytest.param("the and of", [], id="stop_words_alone"),
+        pytest.param("Robots moving", ["robot", "move"], id="stems"),
+        pytest.param("robot robot", ["robot", "robot"], id="repeats_kept"),
+        pytest.param("use_sim_time", ["use_sim_time", "use", "sim", "time"], id="snake_case"),
+        pytest.param("JointState", ["jointstate", "joint", "state"], id="camel_case"),
+        pytest.param("ROS2", ["ros2", "ros", "2"], id="letters_and_digits"),
+        pytest.param("IMUData", ["imudata", "imu", "data"], id="capitals_before_a_word"),
+        pytest.param("a_the_joint", ["a_the_joint", "joint"], id="stop_words_in_parts"),
+        pytest.param("_private __dunder__", ["privat", "dunder"], id="underscores_outside"),
+        pytest.param("don't", [], id="contraction"),
+        pytest.param("x" * 65, [], id="longer_than_a_word"),
+        pytest.param("größe", ["größe"], id="other_letters"),
+        pytest.param("ÉcoleNormale", ["écolenormale", "école", "normal"], id="accents_in_parts"),
+        pytest.param("torque: 3.5 Nm", ["torqu", "3", "5", "nm"], id="figures_and_units"),
+    ],
+)
+def test_terms_are_words_stemmed_and_identifiers_with_their_parts(
+    text: str, expected: list[str]
+) -> None:
+    assert extract_terms(text) == expected
+
+
+def test_a_question_may_spell_an_identifier_either_way() -> None:
+    for spelling in ("use sim time", "useSimTime", "use_sim_time", "USE_SIM_TIME"):
+        assert {"sim", "time"} <= set(extract_terms(spelling))
+
+
+@given(st.text(max_size=60))
+def test_terms_are_lower_case_and_none_is_a_stop_word_as_written(text: str) -> None:
+    for word in extract_words(text):
+        terms = extract_terms(word)
+        assert all(terms)
+        if word.lower() in STOP_WORDS:
+            assert terms == []
+
+
+@given(st.text(alphabet="abcXYZ_0 .-", max_size=60))
+def test_terms_of_a_text_are_those_of_its_words_in_order(text: str) -> None:
+    expected = [term for word in extract_words(text) for term in extract_terms(word)]
+    assert extract_terms(text) == expected
