@@ -402,7 +402,7 @@ def _ingest_in_runs(
     """
     from rag_pipeline.ingestion.report import IngestionReport
 
-    size = settings.ingest_run_docs
+    size = environment.max_run_docs
     pages = [doc_ids[start : start + size] for start in range(0, len(doc_ids), size)]
     report = IngestionReport()
     for page in pages[:-1]:

@@ -51,6 +51,7 @@ class IngestionEnvironment:
 
     Attributes:
         open_ledger: The ledger of a collection by its id.
+        max_run_docs: How many documents a bulk ingestion takes in one run.
         lock: Holds off other ingestions for the time of a `with` block.
         observe: Told each event of a run, and last its report or the error that ended it.
     """
@@ -66,6 +67,7 @@ class IngestionEnvironment:
     open_ledger: Callable[[str], Ledger]
     lock: Callable[[], AbstractContextManager[None]]
     price_per_token_usd: float = 0.0
+    max_run_docs: int = 1000
     observe: Callable[[RunEvent | IngestionReport | Exception], None] = lambda _: None
 
     @property

@@ -51,6 +51,7 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
         catalog=connect_catalog(settings),
         open_ledger=open_ledger,
         lock=partial(hold_lock, state_dir / "ingest.lock", settings.ingest_lock_timeout_s),
+        max_run_docs=settings.ingest_run_docs,
         price_per_token_usd=settings.embedding_prices.get(embedder.model.model, 0.0) / 1e6,
     )
 

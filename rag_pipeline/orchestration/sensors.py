@@ -57,7 +57,9 @@ def docs_changes(
     failures = ledger.failures() if ledger else {}
     now = datetime.now(UTC)
     due = [doc for doc in plan.process if is_due(failures.get(doc.doc_id), doc.sha256, now)]
-    waiting = [str(doc.doc_id) for doc in plan.process if doc not in due]
+    due_ids = {doc.doc_id for doc in due}
+    waiting = [str(doc.doc_id) for doc in plan.process if doc.doc_id not in due_ids]
+    due = due[: environment.max_run_docs]  # a later tick takes the rest
     for failure in discovery.failures:
         context.log.warning(failure.message)
     if not due and not plan.delete:
