@@ -1,0 +1,170 @@
+"""Discovery: the files Docusaurus builds, unchanged ones unread, faults named and never fatal."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.errors import DocsFolderError
+from rag_pipeline.core.models import DocFailure, KnownFile
+from rag_pipeline.ingestion.discovery import Discovery, discover_docs
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.ids import DocId
+
+
+def write(root: Path, *names: str, content: str = "Text.\n") -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+
+
+def names(discovery: Discovery) -> list[str]:
+    return [doc.doc_id for doc in discovery.docs]
+
+
+def remember(discovery: Discovery) -> dict[DocId, KnownFile]:
+    drafts = {doc.doc_id for doc in discovery.drafts}
+    return {
+        doc.doc_id: KnownFile(doc.size_bytes, doc.mtime_ns, doc.sha256, doc.doc_id in drafts)
+        for doc in discovery.docs + discovery.drafts
+    }
+
+
+def test_markdown_files_are_found_in_the_order_of_their_ids(tmp_path: Path) -> None:
+    write(tmp_path, "b.md", "a/z.mdx", "a/b/c.md", "A.md", "\u00e9 x.md")
+    write(
+        tmp_path, "c.txt", "d.MD", "e.markdown", "f.md.bak", "_g.md", "_h/i.md", "a/__tests__/j.md"
+    )
+    write(tmp_path, ".hidden.md", ".git/k.md")
+    assert names(discover_docs(tmp_path)) == ["A.md", "a/b/c.md", "a/z.mdx", "b.md", "\u00e9 x.md"]
+
+
+def test_size_time_and_hash_are_those_of_the_file(tmp_path: Path) -> None:
+    write(tmp_path, "a.md")
+    (doc,) = discover_docs(tmp_path).docs
+    status = (tmp_path / "a.md").stat()
+    assert doc.sha256 == hashlib.sha256(b"Text.\n").hexdigest()
+    assert (doc.size_bytes, doc.mtime_ns) == (status.st_size, status.st_mtime_ns)
+
+
+def test_drafts_are_kept_apart_and_unlisted_pages_are_built(tmp_path: Path) -> None:
+    write(tmp_path, "draft.md", content="---\ndraft: true\n---\n")
+    write(tmp_path, "unlisted.md", content="---\nunlisted: true\n---\n")
+    discovery = discover_docs(tmp_path)
+    assert names(discovery) == ["unlisted.md"]
+    assert [doc.doc_id for doc in discovery.drafts] == ["draft.md"]
+
+
+def test_an_unchanged_file_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "a.md", "b/c.md")
+    write(tmp_path, "draft.md", content="---\ndraft: true\n---\n")
+    first = discover_docs(tmp_path)
+    read: list[str] = []
+    original = Path.read_bytes
+
+    def note(path: Path) -> bytes:
+        read.append(path.name)
+        return original(path)
+
+    monkeypatch.setattr(Path, "read_bytes", note)
+    assert discover_docs(tmp_path, remember(first)) == first
+    assert read == []
+    write(tmp_path, "a.md", content="Other text.\n")
+    second = discover_docs(tmp_path, remember(first))
+    assert read == ["a.md"]
+    assert names(second) == names(first)
+    assert second.docs[0].sha256 != first.docs[0].sha256
+
+
+def test_a_page_that_becomes_a_draft_is_no_longer_a_page(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "b.md")
+    first = discover_docs(tmp_path)
+    write(tmp_path, "a.md", content="---\ndraft: true\n---\nText.\n")
+    assert names(discover_docs(tmp_path, remember(first))) == ["b.md"]
+
+
+def test_a_folder_without_pages_is_an_error_and_no_deletion(tmp_path: Path) -> None:
+    with pytest.raises(DocsFolderError, match="holds no"):
+        discover_docs(tmp_path)
+    write(tmp_path, "_partial.md", "a.txt")
+    with pytest.raises(DocsFolderError, match="holds no"):
+        discover_docs(tmp_path)
+    with pytest.raises(DocsFolderError, match="does not exist"):
+        discover_docs(tmp_path / "missing")
+    with pytest.raises(DocsFolderError, match="is a file"):
+        discover_docs(tmp_path / "a.txt")
+
+
+def test_links_are_followed_and_loops_reported(tmp_path: Path) -> None:
+    docs, other = tmp_path / "docs", tmp_path / "other"
+    write(docs, "a/b.md")
+    write(other, "c.md")
+    (docs / "linked").symlink_to(other)
+    (docs / "a" / "up").symlink_to(docs)
+    (docs / "d.md").symlink_to(other / "c.md")
+    discovery = discover_docs(docs)
+    assert names(discovery) == ["a/b.md", "d.md", "linked/c.md"]
+    assert [(failure.doc_path, failure.error) for failure in discovery.failures] == [
+        ("a/up/", "DOCUMENT_UNREADABLE")
+    ]
+    assert "leads back" in discovery.failures[0].message
+
+
+def test_what_cannot_be_read_is_reported_and_the_rest_found(tmp_path: Path) -> None:
+    write(tmp_path, "a.md")
+    (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "self.md").symlink_to(tmp_path / "self.md")
+    discovery = discover_docs(tmp_path)
+    assert names(discovery) == ["a.md"]
+    assert [failure.doc_path for failure in discovery.failures] == ["gone.md", "self.md"]
+    assert discovery.is_hidden("gone.md")
+    assert not discovery.is_hidden("a.md")
+
+
+def test_documents_below_an_unreadable_folder_are_hidden_not_gone() -> None:
+    failure = DocFailure("b/", "discovery", "DOCUMENT_UNREADABLE", "b/: cannot be read")
+    discovery = Discovery((), (failure,))
+    assert discovery.is_hidden("b/c.md")
+    assert not discovery.is_hidden("bc.md")
+
+
+@pytest.mark.parametrize("name", [b"bad\xff.md", b"a\nb.md", b"a\\b.md"])
+def test_a_name_that_is_no_document_id_is_reported(tmp_path: Path, name: bytes) -> None:
+    write(tmp_path, "a.md")
+    Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name))).write_text("Text.")  # noqa: PTH118  # bytes
+    discovery = discover_docs(tmp_path)
+    assert names(discovery) == ["a.md"]
+    (failure,) = discovery.failures
+    assert failure.error == "DOCUMENT_ID_INVALID"
+    (failure.doc_path + failure.message).encode()
+
+
+def test_a_pipe_named_like_a_page_does_not_block(tmp_path: Path) -> None:
+    write(tmp_path, "a.md")
+    os.mkfifo(tmp_path / "pipe.md")
+    assert names(discover_docs(tmp_path)) == ["a.md"]
+
+
+def test_folders_may_be_nested_deeply(tmp_path: Path) -> None:
+    write(tmp_path, "/".join(["d"] * 300) + "/a.md")
+    assert len(discover_docs(tmp_path).docs) == 1
+
+
+def test_ten_thousand_unchanged_files_take_well_under_five_seconds(tmp_path: Path) -> None:
+    for folder in range(100):
+        (tmp_path / f"f{folder}").mkdir()
+        for file in range(100):
+            (tmp_path / f"f{folder}" / f"{file}.md").write_bytes(b"Text.\n")
+    known = remember(discover_docs(tmp_path))
+    start = time.process_time()
+    assert len(discover_docs(tmp_path, known).docs) == 10_000
+    assert time.process_time() - start < 5

@@ -1,0 +1,203 @@
+"""Parsing: encodings, formats, and which document the fields and the path make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_pipeline.core.errors import DocumentReadError, FrontMatterError
+from rag_pipeline.core.ids import DocId
+from rag_pipeline.core.models import (
+    BlockKind,
+    ContentType,
+    DiscoveredDoc,
+    MarkdownFormat,
+    ParsedDoc,
+    SiteSettings,
+)
+from rag_pipeline.ingestion.parsing import parse_doc
+
+_HEAD = """---
+title: Kinematics
+description: How joints move a hand.
+tags: [arm, math]
+learning-objectives:
+  - Compute a pose
+  - Invert it
+sidebar_label: Kin
+sidebar_position: 2.5
+date: 2024-01-02
+---
+"""
+
+
+def parse(
+    source: str | bytes,
+    doc_path: str = "page.md",
+    markdown_format: MarkdownFormat = MarkdownFormat.MDX,
+) -> ParsedDoc:
+    doc = DiscoveredDoc(DocId(doc_path), Path(doc_path), "", 0, 0)
+    content = source.encode() if isinstance(source, str) else source
+    return parse_doc(doc, SiteSettings(markdown_format=markdown_format), content)
+
+
+def test_all_fields_of_the_front_matter_reach_the_document() -> None:
+    document = parse(_HEAD + "# Body title\n").document
+    assert document.title == "Kinematics"
+    assert document.description == "How joints move a hand."
+    assert document.tags == ("arm", "math")
+    assert document.learning_objectives == ("Compute a pose", "Invert it")
+    assert document.sidebar_label == "Kin"
+    assert document.sidebar_position == 2.5
+
+
+@pytest.mark.parametrize(
+    ("source", "doc_path", "title"),
+    [
+        ("# The *title* {#x}\n", "a.md", "The title"),
+        ("Text\n\nTitle\n===\n", "a.md", "Title"),
+        ("```\n# no title\n```\n## Not either\n", "b/02-set-up.md", "set-up"),
+        ("---\nid: own-id\n---\nText", "a.md", "own-id"),
+        ("", "index.md", "index"),
+    ],
+)
+def test_without_a_title_field_the_first_h1_or_the_file_name_is_the_title(
+    source: str, doc_path: str, title: str
+) -> None:
+    assert parse(source, doc_path).document.title == title
+
+
+def test_a_byte_order_mark_and_windows_line_ends_change_nothing() -> None:
+    source = _HEAD + "# A\n\n```py\nx = 1\n```\n"
+    windows = b"\xef\xbb\xbf" + source.replace("\n", "\r\n").encode()
+    assert parse(windows) == parse(source) == parse(source.replace("\n", "\r"))
+
+
+def test_bytes_that_are_no_utf8_are_replaced_as_the_site_does() -> None:
+    parsed = parse(b"# Caf\xe9\n\nText \xff\x00.\n")
+    assert parsed.document.title == "Caf\ufffd"
+    assert parsed.source.endswith("Text \ufffd\ufffd.\n")
+
+
+def test_line_numbers_count_the_front_matter() -> None:
+    (heading,) = parse(_HEAD + "\n# A\n").document.headings
+    assert heading.line == 13
+
+
+def test_other_line_separators_do_not_shift_lines() -> None:
+    parsed = parse("a\u2028b\x0cc\x85d\n\n## H\n")
+    assert parsed.document.headings[0].line == 3
+
+
+@pytest.mark.parametrize(
+    ("doc_path", "site_format", "page_format", "is_code"),
+    [
+        ("a.md", MarkdownFormat.MDX, "", False),
+        ("a.md", MarkdownFormat.MD, "", True),
+        ("a.md", MarkdownFormat.DETECT, "", True),
+        ("a.mdx", MarkdownFormat.DETECT, "", False),
+        ("a.mdx", MarkdownFormat.MDX, "md", True),
+        ("a.md", MarkdownFormat.MD, "mdx", False),
+        ("a.md", MarkdownFormat.MDX, "detect", True),
+    ],
+)
+def test_the_format_is_the_pages_own_then_the_sites(
+    *, doc_path: str, site_format: MarkdownFormat, page_format: str, is_code: bool
+) -> None:
+    head = f"---\nformat: {page_format}\n---\n" if page_format else ""
+    blocks = parse(f"{head}Text\n\n    x = 1\n", doc_path, site_format).blocks
+    assert (blocks[-1].kind is BlockKind.CODE) is is_code
+
+
+@pytest.mark.parametrize(
+    ("doc_path", "module", "chapter"),
+    [
+        ("intro.md", "", ""),
+        ("module-1/index.md", "module-1", ""),
+        ("module-1/1.1-foundations/a.md", "module-1", "1.1-foundations"),
+        ("module-1/1.1-foundations/deep/a.md", "module-1", "1.1-foundations"),
+        ("textbook/Module 2/2.1-x/a.md", "Module 2", "2.1-x"),
+        ("guides/setup/a.md", "guides", "setup"),
+        ("modules/a.md", "modules", ""),
+    ],
+)
+def test_module_and_chapter_come_from_the_path(doc_path: str, module: str, chapter: str) -> None:
+    document = parse("Text", doc_path).document
+    assert (document.module, document.chapter) == (module, chapter)
+
+
+def test_module_and_chapter_of_the_front_matter_count_first() -> None:
+    head = "---\nmodule: module-9\nchapter: 9.1\n---\n"
+    document = parse(head, "module-1/1.1-a/b.md").document
+    assert (document.module, document.chapter) == ("module-9", "9.1")
+
+
+@pytest.mark.parametrize(
+    ("doc_path", "content_type"),
+    [
+        ("module-1/lab-exercises.md", ContentType.LAB),
+        ("module-4/4.3-vla/vla-mini-experiments.md", ContentType.LAB),
+        ("labs/03-arm.md", ContentType.LAB),
+        ("module-1/Lab1.md", ContentType.LAB),
+        ("module-1/hands-on_intro.md", ContentType.LAB),
+        ("module-1/quiz.md", ContentType.QUIZ),
+        ("module-1/lab-quiz.md", ContentType.QUIZ),
+        ("module-3/3.5-integrated-project-and-assessment/overview.md", ContentType.ASSESSMENT),
+        ("module-3/3.5-integrated-project-and-assessment/quiz.md", ContentType.QUIZ),
+        ("module-4/capstone-project/lab.md", ContentType.ASSESSMENT),
+        ("module-4/capstone-project/a/b.md", ContentType.ASSESSMENT),
+        ("final-exam.md", ContentType.ASSESSMENT),
+        ("syllabus.md", ContentType.PROSE),
+        ("labels/a.md", ContentType.PROSE),
+        ("collaboration.md", ContentType.PROSE),
+        ("gitlab-matlab.md", ContentType.PROSE),
+        ("example.md", ContentType.PROSE),
+        ("quizzical.md", ContentType.PROSE),
+    ],
+)
+def test_the_content_type_comes_from_whole_words_of_the_path(
+    doc_path: str, content_type: ContentType
+) -> None:
+    assert parse("Text", doc_path).document.content_type is content_type
+
+
+@pytest.mark.parametrize(
+    ("given", "content_type"),
+    [
+        ("lab", ContentType.LAB),
+        ("lab-exercise", ContentType.LAB),
+        ("Assessment", ContentType.ASSESSMENT),
+        ("prose", ContentType.PROSE),
+        ("nonsense", ContentType.QUIZ),
+        ("null", ContentType.QUIZ),
+    ],
+)
+def test_a_valid_content_type_of_the_front_matter_counts_first(
+    given: str, content_type: ContentType
+) -> None:
+    document = parse(f"---\ncontent_type: {given}\n---\n", "module-1/quiz.md").document
+    assert document.content_type is content_type
+
+
+def test_a_file_that_is_gone_is_an_error_of_the_document(tmp_path: Path) -> None:
+    doc = DiscoveredDoc(DocId("a.md"), tmp_path / "a.md", "", 0, 0)
+    with pytest.raises(DocumentReadError, match=r"a\.md: cannot be read"):
+        parse_doc(doc, SiteSettings())
+    doc.path.write_text("# A\n", encoding="utf-8")
+    assert parse_doc(doc, SiteSettings()).document.title == "A"
+
+
+def test_a_field_of_a_wrong_type_names_file_and_line() -> None:
+    with pytest.raises(FrontMatterError, match=r"a/b\.md: line 3: front matter: title"):
+        parse("---\nid: x\ntitle: [a]\n---\n", "a/b.md")
+
+
+def test_content_nested_beyond_measure_is_kept() -> None:
+    quotes = "> " * 300 + "deep words\n"
+    lists = "".join("  " * depth + "- item\n" for depth in range(300))
+    for source in (quotes, lists, "- " * 300 + "deep words\n"):
+        parsed = parse(source)
+        assert sum(block.end_line - block.start_line + 1 for block in parsed.blocks) == len(
+            source.strip().split("\n")
+        )
