@@ -16,13 +16,13 @@ from markdown_it.common.utils import normalizeReference
 from rag_pipeline.core.models import BlockKind
 from rag_pipeline.ingestion.mdx_syntax import (
     Scanner,
+    find_literal,
+    find_tag_texts,
     is_comment_expression,
-    read_literal,
-    read_tag_text,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.models import Block, Edit, Hold, ParsedDoc
 
@@ -52,8 +52,8 @@ _REFERENCE: Final = re.compile(r"\[((?:[^\[\]\\]|\\.){0,999})\]")
 _AUTOLINK: Final = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[^\s<>@]+@[^\s<>@]+)>")
 _HEADING_ID: Final = re.compile(r"\s*\{#[^{}]*\}(?=[ \t]*#*[ \t]*(?:\n|$))")
 _DIRECTIVE: Final = re.compile(r":{2,}(?P<name>[\w-]*)[ \t]*(?P<rest>.*)", re.DOTALL)
-_DIRECTIVE_LABEL: Final = re.compile(r"\[(?P<label>.*)\](?P<attributes>\{[^}]*\})?[ \t]*$")
-_DIRECTIVE_TITLE: Final = re.compile(r"""\{[^}]*\btitle=(["'])(?P<title>.*?)\1[^}]*\}""")
+_DIRECTIVE_LABEL: Final = re.compile(r"\[(?P<title>.*)\](?:\{[^}]*\})?[ \t]*(?:$|\n)")
+_DIRECTIVE_TITLE: Final = re.compile(r"""\{[^}]*\btitle=(["'])(?P<title>[^"'}]*)\1[^}]*\}""")
 _HIDDEN_TAG: Final = re.compile(r"[ \t>]*<(?:style|script)\b", re.IGNORECASE)
 _MAGIC_COMMENT: Final = re.compile(
     r"^[ \t>]*(?://|/\*|\{\s*/\*|\#|<!--|--|;;|%|'|REM|!|\*>)\s*"
@@ -81,9 +81,9 @@ def find_edits(
     if kind is BlockKind.CODE:
         found = _MAGIC_COMMENT.finditer(scanner.text, start, end)
         return tuple((match.start(), match.end(), "") for match in found), ()
-    shown = _read_shown_text(kind, scanner, start, end)
-    if shown is not None:
-        return ((start, end, shown),), ()
+    kept = _find_kept_text(kind, scanner, start, end)
+    if kept is not None:
+        return _keep_only(kept, start, end)
     references = env.get("references", {})
     inline = _InlineScan(scanner, references, mdx=mdx, is_table=kind is BlockKind.TABLE)
     inline.run(start, end)
@@ -93,17 +93,30 @@ def find_edits(
     return inline.result()
 
 
-def _read_shown_text(kind: BlockKind, scanner: Scanner, start: int, end: int) -> str | None:
-    """What is left of a block that is syntax as a whole; None for one that is text."""
-    if kind in _STRIPPED:
-        return ""
+def _find_kept_text(
+    kind: BlockKind, scanner: Scanner, start: int, end: int
+) -> list[tuple[int, int]] | None:
+    """Where text stands in a block that is syntax as a whole; None for a block of text."""
+    if kind in _STRIPPED or _HIDDEN_TAG.match(scanner.text, start, end):
+        return []
     if kind is BlockKind.DIRECTIVE:
-        return _read_directive_title(scanner.text[start:end])
+        return _find_directive_title(scanner.text, start, end)
     if kind in _TAG_ONLY:
-        return _read_tags(scanner, start, end)
-    if kind is BlockKind.HTML and _HIDDEN_TAG.match(scanner.text, start, end):
-        return ""
+        return _find_tag_texts(scanner, start, end)
     return None
+
+
+def _keep_only(
+    kept: Sequence[tuple[int, int]], start: int, end: int
+) -> tuple[tuple[Edit, ...], tuple[Hold, ...]]:
+    """Edits that remove all but some ranges, which then stand on lines of their own."""
+    edits: list[Edit] = []
+    at = start
+    for kept_start, kept_end in kept:
+        edits.append((at, kept_start, "\n" if at > start else ""))
+        at = kept_end
+    edits.append((at, end, ""))
+    return tuple(edits), tuple((edit[0], edit[1]) for edit in edits)
 
 
 def clean_span(parsed: ParsedDoc, start: int, end: int) -> str:
@@ -163,25 +176,20 @@ def _dedent(text: str) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _read_directive_title(line: str) -> str:
-    at = line.find("::")
-    match = _DIRECTIVE.match(line, at)
-    if match is None:
-        return ""
-    label = _DIRECTIVE_LABEL.match(match["rest"])
-    title = _DIRECTIVE_TITLE.match(match["rest"])
-    if label is not None:
-        return label["label"].strip()
-    if title is not None:
-        return title["title"].strip()
-    return "" if match["rest"].startswith("{") else match["rest"].strip()
+def _find_directive_title(source: str, start: int, end: int) -> list[tuple[int, int]]:
+    match = _DIRECTIVE.match(source, source.index("::", start), end)
+    if match is None or match.start("rest") == end:
+        return []
+    rest = match.start("rest")
+    titled = _DIRECTIVE_LABEL.match(source, rest, end) or _DIRECTIVE_TITLE.match(source, rest, end)
+    if titled is not None:
+        return [titled.span("title")]
+    return [] if source[rest] == "{" else [(rest, end)]
 
 
-def _read_tags(scanner: Scanner, start: int, end: int) -> str:
-    """Text of a block of tags and expressions: what attributes show, and literal texts."""
-    if _HIDDEN_TAG.match(scanner.text, start, end):
-        return ""
-    texts: list[str] = []
+def _find_tag_texts(scanner: Scanner, start: int, end: int) -> list[tuple[int, int]]:
+    """What attributes of tags show, and literal texts in braces."""
+    kept: list[tuple[int, int]] = []
     at = start
     while at < end:
         char = scanner.text[at]
@@ -190,10 +198,13 @@ def _read_tags(scanner: Scanner, start: int, end: int) -> str:
         if close is None:
             at += 1
             continue
-        part = scanner.text[at:close]
-        texts.append(read_tag_text(part) if char == "<" else read_literal(part) or "")
+        kept += (
+            find_tag_texts(scanner.text, at, close)
+            if char == "<"
+            else find_literal(scanner.text, at, close)
+        )
         at = close
-    return "\n".join(text for text in texts if text.strip())
+    return kept
 
 
 class _InlineScan:
@@ -283,23 +294,26 @@ class _InlineScan:
         close = self._scanner.find_tag_end(start, end)
         if close is None:
             return after
-        tag = self._source[start:close]
-        is_break = tag.lower().startswith("<br")
-        self.edit(start, close, " " if is_break else _pad(read_tag_text(tag)))
+        at = start
+        for text_start, text_end in find_tag_texts(self._source, start, close):
+            self.edit(at, text_start, "")
+            at = text_end
+        is_break = self._source[start : start + 3].lower() == "<br"
+        self.edit(at, close, " " if is_break or at > start else "")
         return close
 
     def _brace(self, start: int, after: int, end: int) -> int:
         close = self._scanner.find_brace_end(start, end) if self._mdx else None
         if close is None:
             return after
+        for text_start, text_end in find_literal(self._source, start, close):
+            self.edit(start, text_start, "")
+            self.edit(text_end, close, "")
+            return close
         text = self._source[start:close]
-        literal = read_literal(text)
-        if literal is not None:
-            self.edit(start, close, literal)
-        elif "*/" in text and is_comment_expression(text):
-            self._remove(start, close)
-        else:
+        if "*/" not in text or not is_comment_expression(text):
             return after
+        self._remove(start, close)
         return close
 
     def _math(self, start: int, after: int, end: int) -> int:
@@ -347,7 +361,3 @@ class _InlineScan:
         ):
             start -= 1
         self.edit(start, end, "")
-
-
-def _pad(text: str) -> str:
-    return f"{text} " if text else ""

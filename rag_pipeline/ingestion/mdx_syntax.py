@@ -99,24 +99,24 @@ def is_comment_expression(text: str) -> bool:
     return not re.sub(r"/\*.*?\*/|//[^\n]*\n", "", text[1:-1], flags=re.DOTALL).strip()
 
 
-def read_literal(text: str) -> str | None:
-    """Text of `{'text'}` or a template with nothing to compute; None for other expressions."""
-    match = _LITERAL.fullmatch(text)
-    return match.group(2) if match else None
+def find_literal(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Where the text of `{'text'}` stands; nothing for an expression that is computed."""
+    match = _LITERAL.fullmatch(text, start, end)
+    return [match.span(2)] if match else []
 
 
-def read_tag_text(tag: str) -> str:
-    """What a tag shows by its attributes: tab labels, titles, alternative texts; empty for none.
+def find_tag_texts(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Where attributes of a tag hold what readers see: tab labels, titles, alternative texts.
 
     A `value` counts for a tab without a label alone.
     """
-    name = _TAG_NAME.match(tag)
+    name = _TAG_NAME.match(text, start, end)
     is_tab = name is not None and name.group(1).endswith("TabItem")
-    shown: dict[str, list[str]] = {"value": [], "other": []}
-    for match in _NAMED_ATTRIBUTE.finditer(tag):
-        shown["value" if match["name"] == "value" else "other"].append(match["text"].strip())
-    texts = shown["other"] or (shown["value"] if is_tab else [])
-    return ", ".join(text for text in texts if text)
+    shown: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    for match in _NAMED_ATTRIBUTE.finditer(text, start, end):
+        if match["text"].strip():
+            shown[match["name"] == "value"].append(match.span("text"))
+    return shown[False] or (shown[True] if is_tab else [])
 
 
 def begins_esm(line: str) -> bool:
