@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_TAG_START: Final = re.compile(r"<(?:/?[A-Za-z][\w.:-]*(?=[\s/>])|/?(?=>))")
+_TAG_START: Final = re.compile(r"<(?:/?[A-Za-z][\w.:-]*(?=\s|/?>)|/?(?=>))")
 _TAG_JUMP: Final = re.compile(r"""["'{<>]""")
 _BRACE_JUMP: Final = re.compile(r"""[{}"'`]|/\*|//""")
 _NAMED_ATTRIBUTE: Final = re.compile(
