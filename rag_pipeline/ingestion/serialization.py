@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-import struct
 import zipfile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,21 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_DAMAGE: Final = (
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    OSError,
-    EOFError,
-    OverflowError,
-    NotImplementedError,
-    RuntimeError,
-    MemoryError,
-    struct.error,
-    zipfile.BadZipFile,
-)
-"""What NumPy and zipfile raise on bytes that are no archive of theirs; fuzzing found each."""
+_DAMAGE: Final = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile)
+"""What NumPy and zipfile raise on bytes that are no whole archive; each was met by fuzzing."""
 
 
 def dump_record(record: dict[str, Any]) -> bytes:

@@ -1,0 +1,141 @@
+"""What has to be done: the docs folder against the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pipeline.core.ids import DocId
+from rag_pipeline.core.models import (
+    ChunkLimits,
+    DocFailure,
+    EmbeddingModel,
+    EmbeddingSpace,
+    SiteSettings,
+)
+from rag_pipeline.ingestion.changes import (
+    compute_pipeline_fingerprint,
+    compute_wait,
+    is_due,
+    plan_ingestion,
+)
+from rag_pipeline.ingestion.discovery import Discovery
+from rag_pipeline_tests.ingestion.records import (
+    TIME,
+    make_discovered,
+    make_entry,
+    make_failure,
+)
+
+
+def plan_one(sha256: str, fingerprint: str, *, failed: bool = False) -> str:
+    """What happens to a document that was indexed with content "a" and settings "f"."""
+    doc = make_discovered("a.md", sha256)
+    entries = {DocId("a.md"): make_entry("a.md")}
+    failures = {DocId("a.md")} if failed else set()
+    plan = plan_ingestion(Discovery((doc,), ()), entries, fingerprint, failures)
+    assert plan.delete == ()
+    assert {*plan.process, *plan.unchanged} == {doc}
+    assert plan.is_empty == (plan.process == ())
+    return "process" if plan.process else "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("sha256", "fingerprint", "failed", "expected"),
+    [
+        pytest.param("a", "f", False, "unchanged", id="as_indexed"),
+        pytest.param("b", "f", False, "process", id="other_content"),
+        pytest.param("a", "g", False, "process", id="other_settings"),
+        pytest.param("a", "f", True, "process", id="failed_last"),
+    ],
+)
+def test_a_document_is_processed_unless_it_is_indexed_as_it_is(
+    sha256: str, fingerprint: str, *, failed: bool, expected: str
+) -> None:
+    assert plan_one(sha256, fingerprint, failed=failed) == expected
+
+
+def test_a_document_whose_change_was_begun_is_processed() -> None:
+    begun = replace(make_entry("a.md"), sha256="", size_bytes=-1)
+    doc = make_discovered("a.md")
+    assert plan_ingestion(Discovery((doc,), ()), {begun.doc_id: begun}, "f").process == (doc,)
+
+
+def test_what_is_gone_is_deleted_whether_it_was_indexed_or_only_tried() -> None:
+    entries = {DocId("b.md"): make_entry("b.md"), DocId("a.md"): make_entry("a.md")}
+    plan = plan_ingestion(Discovery((), ()), entries, "f", {DocId("c.md")})
+    assert plan.delete == ("a.md", "b.md", "c.md")
+
+
+def test_what_cannot_be_looked_at_is_neither_processed_nor_deleted() -> None:
+    ids = ["shut/x.md", "shut/deep/y.md", "broken.md", "shutter.md"]
+    entries = {DocId(doc_id): make_entry(doc_id) for doc_id in ids}
+    unseen = tuple(DocFailure(path, "discovery", "E", "m") for path in ("broken.md", "shut/"))
+    plan = plan_ingestion(Discovery((), unseen), entries, "f")
+    assert plan.process == ()
+    assert plan.delete == ("shutter.md",)
+
+
+names = st.sets(st.sampled_from([f"{letter}.md" for letter in "abcdef"]))
+
+
+@given(there=names, indexed=names, failed=names)
+def test_every_document_has_exactly_one_fate(
+    there: set[str], indexed: set[str], failed: set[str]
+) -> None:
+    docs = tuple(make_discovered(name) for name in sorted(there))
+    entries = {DocId(name): make_entry(name) for name in indexed}
+    plan = plan_ingestion(Discovery(docs, ()), entries, "f", {DocId(name) for name in failed})
+    fates = [
+        {doc.doc_id for doc in plan.process},
+        {doc.doc_id for doc in plan.unchanged},
+        set(plan.delete),
+    ]
+    assert sum(len(fate) for fate in fates) == len(set.union(*fates))
+    assert set.union(*fates) == there | indexed | failed
+    assert set(plan.delete) == (indexed | failed) - there
+    assert fates[1] == (there & indexed) - failed
+
+
+@pytest.mark.parametrize(
+    ("attempts", "seconds"),
+    [(1, 60), (2, 120), (3, 240), (6, 1920), (7, 3600), (1000, 3600)],
+)
+def test_the_wait_doubles_from_a_minute_to_an_hour(attempts: int, seconds: int) -> None:
+    assert compute_wait(attempts) == timedelta(seconds=seconds)
+    failed_at = datetime.fromisoformat(TIME)
+    failure = make_failure(attempts=attempts)
+    wait = timedelta(seconds=seconds)
+    assert not is_due(failure, "a", failed_at + wait - timedelta(seconds=1))
+    assert is_due(failure, "a", failed_at + wait)
+
+
+def test_a_document_that_changed_or_never_failed_is_due_at_once() -> None:
+    now = datetime.fromisoformat(TIME).astimezone(UTC)
+    assert is_due(None, "a", now)
+    assert is_due(make_failure(attempts=9), "b", now)
+
+
+def test_each_setting_that_shapes_points_changes_the_fingerprint() -> None:
+    model = EmbeddingModel("local", "m", 8, 100, 16)
+    space, limits, site = EmbeddingSpace(model, 1), ChunkLimits(), SiteSettings()
+    others = [
+        (EmbeddingSpace(model, 2), limits, site),
+        (EmbeddingSpace(replace(model, model="n"), 1), limits, site),
+        (EmbeddingSpace(replace(model, provider="p"), 1), limits, site),
+        (EmbeddingSpace(replace(model, dim=9), 1), limits, site),
+        (EmbeddingSpace(replace(model, max_input_tokens=99), 1), limits, site),
+        (EmbeddingSpace(replace(model, window_tokens=None), 1), limits, site),
+        (space, replace(limits, overlap_tokens=49), site),
+        (space, replace(limits, max_tokens=801), site),
+        (space, limits, replace(site, base_url="/x/")),
+        (space, limits, replace(site, trailing_slash=True)),
+    ]
+    fingerprints = {compute_pipeline_fingerprint(*other) for other in others}
+    own = compute_pipeline_fingerprint(space, limits, site)
+    assert len(fingerprints - {own}) == len(others)
+    assert own == compute_pipeline_fingerprint(EmbeddingSpace(model, 1), ChunkLimits(), site)

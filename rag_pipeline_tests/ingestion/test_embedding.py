@@ -1,0 +1,127 @@
+"""Embedding: each exact text once, long texts by their windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rag_pipeline.core.errors import EmbeddingDimensionError
+from rag_pipeline.core.ids import hash_text
+from rag_pipeline.core.models import ChunkVectors, EmbeddingUsage
+from rag_pipeline.ingestion.embedding import cut_windows, embed_chunks
+from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
+from rag_pipeline_tests.ingestion.records import make_chunk, renumber
+
+
+class DictCache:
+    """An `EmbeddingCache` in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], ChunkVectors] = {}
+
+    def get_many(self, fingerprint: str, text_hashes: Sequence[str]) -> dict[str, ChunkVectors]:
+        return {
+            text_hash: self.rows[fingerprint, text_hash]
+            for text_hash in text_hashes
+            if (fingerprint, text_hash) in self.rows
+        }
+
+    def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
+        self.rows |= {(fingerprint, text_hash): entry for text_hash, entry in vectors.items()}
+
+    def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
+        raise NotImplementedError
+
+
+def test_no_chunks_ask_for_nothing() -> None:
+    embedder = HashingEmbedder()
+    embedded = embed_chunks([], embedder, DictCache())
+    assert (embedded.vectors, embedded.usage, embedder.calls) == ((), EmbeddingUsage(), 0)
+
+
+def test_vectors_stand_in_the_order_of_their_chunks() -> None:
+    chunks = [make_chunk(index, f"Text number {index}.") for index in range(5)]
+    together = embed_chunks(chunks, HashingEmbedder(), DictCache())
+    for chunk, vectors in zip(chunks, together.vectors, strict=True):
+        alone = embed_chunks([chunk], HashingEmbedder(), DictCache()).vectors[0]
+        assert vectors.dense.tolist() == alone.dense.tolist()
+        assert vectors.windows.tolist() == alone.windows.tolist()
+        assert vectors.windows.shape == (1, DIM)
+
+
+def test_new_texts_of_many_chunks_are_one_request() -> None:
+    embedder = HashingEmbedder()
+    chunks = [make_chunk(index, f"Text number {index}.") for index in range(5)]
+    embedded = embed_chunks(chunks, embedder, DictCache())
+    assert (embedder.calls, embedded.usage.requests) == (1, 1)
+    assert embedder.passages == [chunk.embedding_text for chunk in chunks]
+
+
+def test_a_text_is_embedded_once_wherever_it_stands() -> None:
+    cache, embedder = DictCache(), HashingEmbedder()
+    first, other = make_chunk(0, "Twice."), make_chunk(1, "Once.")
+    embedded = embed_chunks([first, other, renumber(first, 7)], embedder, cache)
+    assert embedded.embedded_hashes == {hash_text(c.embedding_text) for c in (first, other)}
+    assert embedded.vectors[0] is embedded.vectors[2]
+    elsewhere = replace(renumber(other, 3), doc_path="other.md", url="/elsewhere")
+    again = embed_chunks([elsewhere], embedder, cache)
+    assert (again.embedded_hashes, again.usage, embedder.calls) == (
+        frozenset(),
+        EmbeddingUsage(),
+        1,
+    )
+
+
+def test_another_model_shares_nothing() -> None:
+    cache = DictCache()
+    embed_chunks([make_chunk()], HashingEmbedder(), cache)
+    for other in (HashingEmbedder(name="other"), HashingEmbedder(window_tokens=None)):
+        assert embed_chunks([make_chunk()], other, cache).embedded_hashes
+
+
+def test_a_text_over_the_limit_is_the_mean_of_its_parts() -> None:
+    text = " ".join(f"Sentence number {number} is here." for number in range(12))
+    chunk = make_chunk(0, text)
+    embedder = HashingEmbedder(max_input_tokens=20, window_tokens=None)
+    embedded = embed_chunks([chunk, make_chunk(1, "Short.")], embedder, DictCache())
+    assert embedded.windowed_chunk_ids == (chunk.chunk_id,)
+    vectors = embedded.vectors[0]
+    spans = cut_windows(chunk.embedding_text, 20, embedder)
+    rows = np.stack([embedder.embed_query(chunk.embedding_text[a:b]) for a, b in spans])
+    assert len(spans) == 4
+    assert vectors.windows == pytest.approx(rows)
+    mean = rows.mean(axis=0)
+    assert vectors.dense == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+
+
+class Faulty(HashingEmbedder):
+    """Gives back rows as a test wants them."""
+
+    def __init__(self, spoil: object) -> None:
+        super().__init__()
+        self.spoil = spoil
+
+    def embed_passages(
+        self, texts: Sequence[str], windows: Sequence[Sequence[tuple[int, int]]] = ()
+    ) -> tuple[object, EmbeddingUsage]:
+        rows, usage = super().embed_passages(texts, windows)
+        return self.spoil(rows), usage
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda rows: rows[:-1], id="short_list"),
+        pytest.param(lambda rows: rows[:, :-1], id="wrong_dimension"),
+        pytest.param(lambda rows: rows * np.nan, id="not_finite"),
+        pytest.param(lambda rows: np.vstack([rows, rows]), id="too_many"),
+    ],
+)
+def test_wrong_rows_are_refused_and_none_is_kept(spoil: object) -> None:
+    cache = DictCache()
+    with pytest.raises(EmbeddingDimensionError, match="terms"):
+        embed_chunks([make_chunk()], Faulty(spoil), cache)
+    assert cache.rows == {}

@@ -1,0 +1,84 @@
+"""Stage outputs as bytes and back; what is damaged reads as missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pipeline.core.format_version import FORMAT_VERSION
+from rag_pipeline.core.ids import hash_text
+from rag_pipeline.core.models import ChunkVectors
+from rag_pipeline.ingestion.serialization import (
+    dump_chunks,
+    dump_record,
+    dump_vectors,
+    load_chunks,
+    load_record,
+    load_vectors,
+)
+from rag_pipeline_tests.ingestion.records import make_chunk, make_document
+
+
+def make_vectors(seed: int, windows: int) -> ChunkVectors:
+    rows = np.random.default_rng(seed).normal(size=(windows + 1, 4)).astype(np.float32)
+    return ChunkVectors(rows[0], rows[1:])
+
+
+VECTORS = dump_vectors([hash_text("a"), hash_text("b")], [make_vectors(1, 3), make_vectors(2, 1)])
+CHUNKS = dump_chunks("sha", make_document(), [make_chunk(0), make_chunk(1, "More text.")])
+
+
+@given(texts=st.lists(st.text(min_size=1), max_size=4))
+def test_chunks_come_back_as_they_were(texts: list[str]) -> None:
+    document = make_document()
+    chunks = tuple(make_chunk(index, text) for index, text in enumerate(texts))
+    assert load_chunks(dump_chunks("sha", document, chunks)) == ("sha", document, chunks)
+
+
+def test_lone_surrogates_of_a_source_come_back() -> None:
+    record = {"source": "half \ud83d of a pair"}
+    assert load_record(dump_record(record)) == record
+
+
+@given(counts=st.lists(st.integers(1, 4), max_size=4))
+def test_vectors_come_back_by_text(counts: list[int]) -> None:
+    vectors = [make_vectors(seed, count) for seed, count in enumerate(counts)]
+    hashes = [hash_text(str(seed)) for seed in range(len(counts))]
+    loaded = load_vectors(dump_vectors(hashes, vectors))
+    assert loaded is not None
+    assert list(loaded) == hashes
+    for text_hash, entry in zip(hashes, vectors, strict=True):
+        assert loaded[text_hash].dense.tolist() == entry.dense.tolist()
+        assert loaded[text_hash].windows.tolist() == entry.windows.tolist()
+
+
+def test_nothing_and_another_version_read_as_missing() -> None:
+    assert load_record(None) is None
+    assert load_chunks(None) is None
+    assert load_vectors(None) is None
+    other = CHUNKS.replace(f'"format_version": {FORMAT_VERSION}'.encode(), b'"format_version": 999')
+    assert other != CHUNKS
+    assert load_chunks(other) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{}", b"[]", b"null", b"1", b"\xff\xfe", b'{"format_version": 1}', b"PK\x03\x04"],
+)
+def test_other_bytes_read_as_missing(data: bytes) -> None:
+    assert load_chunks(data) is None
+    assert load_vectors(data) is None
+
+
+@given(position=st.integers(0, len(VECTORS) - 1), byte=st.integers(0, 255), cut=st.booleans())
+def test_damaged_vectors_never_raise(position: int, byte: int, *, cut: bool) -> None:
+    tail = b"" if cut else bytes([byte]) + VECTORS[position + 1 :]
+    load_vectors(VECTORS[:position] + tail)
+
+
+@given(position=st.integers(0, len(CHUNKS) - 1), byte=st.integers(0, 255), cut=st.booleans())
+def test_damaged_chunks_never_raise(position: int, byte: int, *, cut: bool) -> None:
+    tail = b"" if cut else bytes([byte]) + CHUNKS[position + 1 :]
+    load_chunks(CHUNKS[:position] + tail)
