@@ -222,6 +222,9 @@ def evaluate(
     accept: Annotated[
         bool, typer.Option("--accept", help="Compare later evaluations with this one.")
     ] = False,
+    paraphrased: Annotated[
+        bool, typer.Option("--paraphrased", help="Ask in the harder wording; nothing is gated.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure retrieval by a golden set; exit 1 when a gate fails. Ingests first what changed."""
@@ -233,7 +236,7 @@ def evaluate(
     settings = load_settings(docs_dir=docs_dir)
     ingested = _ingest_changes(settings, build_environment(settings), rebuild=False)
     sys.stderr.write(show_ingestion(ingested, str(settings.docs_dir)) + "\n")
-    evaluation = evaluate_book(settings, test_set, accept_baseline=accept)
+    evaluation = evaluate_book(settings, test_set, accept_baseline=accept, paraphrased=paraphrased)
     if html is not None:
         html.parent.mkdir(parents=True, exist_ok=True)
         html.write_bytes(evaluation.files.html_path.read_bytes())

@@ -83,6 +83,7 @@ class GoldenQuery:
         expected: Sections that answer it, each of them enough; empty where the book does not.
         category: Kind of question, for figures by category.
         all_of: True where one section of each group is needed; without a group each is needed.
+        paraphrase: The question without the ordinary names of things: harder than students ask.
         half: `tune` for choosing parameters, `report` for the figures shown; `split` in the file.
     """
 
@@ -92,6 +93,7 @@ class GoldenQuery:
     category: _Text = "other"
     all_of: bool = False
     half: Annotated[Half, Field(validation_alias="split")] = "report"
+    paraphrase: _Text | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,8 +140,17 @@ def test_no_question_is_asked_twice(golden: GoldenSet) -> None:
 
 
 def test_questions_are_not_copied_from_what_answers_them(golden: GoldenSet) -> None:
-    shares = []
+    shares, paraphrased = [], []
     for query in (query for query in golden.queries if query.expected):
+        paraphrased.append(
+            max(
+                measure_overlap(
+                    query.paraphrase or query.question,
+                    find_expected(one.doc_path, one.section_heading),
+                ).term_share
+                for one in query.expected
+            )
+        )
         overlaps = [
             measure_overlap(query.question, find_expected(one.doc_path, one.section_heading))
             for one in query.expected
@@ -150,8 +159,10 @@ def test_questions_are_not_copied_from_what_answers_them(golden: GoldenSet) -> N
         assert copied <= MAX_SHARED_WORDS, query.id
         shares.append(max(overlap.term_share for overlap in overlaps))
         assert shares[-1] <= MAX_TERM_SHARE, query.id
-    hard = sum(share <= 0.5 for share in shares)
-    assert 0.6 <= hard / len(shares) <= 0.8
+    # Students name things by their names, and describe what they cannot name; the paraphrases
+    # keep away from the book's words.
+    assert 0.3 <= sum(share <= 0.5 for share in shares) / len(shares) <= 0.5
+    assert 0.6 <= sum(share <= 0.5 for share in paraphrased) / len(paraphrased) <= 0.8
 
 
 def test_selected_text_cases_are_of_every_kind(golden: GoldenSet) -> None:
