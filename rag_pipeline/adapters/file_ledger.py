@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from upath import UPath
+
     from rag_pipeline.core.ids import DocId
 
 _Record = TypeVar("_Record", LedgerEntry, LedgerFailure)
@@ -32,7 +34,7 @@ class FileLedger:
             back its own.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path | UPath) -> None:
         self._root = root
 
     def entries(self) -> dict[DocId, LedgerEntry]:
@@ -61,7 +63,7 @@ class FileLedger:
         self._path("indexed", doc_id).unlink(missing_ok=True)
         self._path("failed", doc_id).unlink(missing_ok=True)
 
-    def _path(self, kind: str, doc_id: DocId) -> Path:
+    def _path(self, kind: str, doc_id: DocId) -> Path | UPath:
         digest = hashlib.sha256(doc_id.encode()).hexdigest()[:32]
         return self._root / kind / f"{digest}.json"
 
@@ -73,7 +75,8 @@ class FileLedger:
         folder = self._root / kind
         if not folder.is_dir():
             return
-        for path in sorted(folder.glob("*.json")):
+        paths: list[Path | UPath] = sorted(folder.glob("*.json"), key=str)
+        for path in paths:
             try:
                 record = record_class(**json.loads(path.read_text("utf-8")))
             except FileNotFoundError:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 
 def write_bytes_atomically(path: Path, data: bytes) -> None:
@@ -22,6 +26,10 @@ def write_bytes_atomically(path: Path, data: bytes) -> None:
         raise
 
 
-def write_text_atomically(path: Path, text: str) -> None:
-    """Write UTF-8 text as `write_bytes_atomically` does."""
-    write_bytes_atomically(path, text.encode("utf-8"))
+def write_text_atomically(path: Path | UPath, text: str) -> None:
+    """Write UTF-8 text as `write_bytes_atomically` does; an object store writes whole anyway."""
+    if isinstance(path, Path):
+        write_bytes_atomically(path, text.encode("utf-8"))
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode("utf-8"))

@@ -40,6 +40,7 @@ class Settings(BaseSettings):
     docs_dir: Path = Path("website/docs")
     data_dir: Path = Path("data")
     dagster_home: str = ""
+    state_url: str = ""
 
     site_base_url: str = "/physical-ai-robotics-textbook/"
     site_route_base_path: str = "docs"

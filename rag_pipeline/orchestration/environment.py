@@ -6,6 +6,9 @@ under DATA_DIR.
     <state folder>/ledger/<id>/     what was really indexed, per collection
     <state folder>/store/<name>/    the embedded store, where QDRANT_URL is unset
 
+With STATE_URL, artifacts, embeddings and ledger rest on that store instead, for workers that share
+no disk.
+
 Imports no Dagster: a command that finds nothing to do never loads it.
 """
 
@@ -18,6 +21,7 @@ from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
 from rag_pipeline.adapters.connect import connect_catalog, connect_embedder
 from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
 from rag_pipeline.adapters.file_ledger import FileLedger
+from rag_pipeline.adapters.object_cache import ObjectEmbeddingCache
 from rag_pipeline.adapters.process_lock import hold_lock
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.models import ContentType, JsonValue
@@ -37,8 +41,11 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
     state_dir = settings.state_dir
     embedder = connect_embedder(settings)
 
+    shared = UPath(settings.state_url) / state_dir.name if settings.state_url else None
+    root = shared or UPath(state_dir)
+
     def open_ledger(collection_id: str) -> Ledger:
-        return FileLedger(state_dir / "ledger" / collection_id)
+        return FileLedger(root / "ledger" / collection_id)
 
     return IngestionEnvironment(
         docs_dir=settings.docs_dir,
@@ -46,8 +53,10 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
         limits=settings.chunk_limits,
         embedder=embedder,
         sparse=Bm25Encoder(),
-        cache=SqliteEmbeddingCache(state_dir / "cache.sqlite"),
-        artifacts=UPathArtifactStore(UPath(state_dir / "artifacts")),
+        cache=ObjectEmbeddingCache(shared / "cache")
+        if shared
+        else SqliteEmbeddingCache(state_dir / "cache.sqlite"),
+        artifacts=UPathArtifactStore(root / "artifacts"),
         catalog=connect_catalog(settings),
         open_ledger=open_ledger,
         lock=partial(hold_lock, state_dir / "ingest.lock", settings.ingest_lock_timeout_s),
