@@ -28,7 +28,7 @@ class HashingEmbedder:
         name: The model's; another name is another embedding space.
 
     Attributes:
-        passages: Every passage asked for, in order.
+        passages: Every passage asked for, in order, without its windows.
         calls: How often passages were asked for.
     """
 
@@ -48,15 +48,22 @@ class HashingEmbedder:
         """Words of each text."""
         return [len(text.split()) for text in texts]
 
-    def embed_passages(self, texts: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
-        """Embed each text by itself; one request."""
+    def embed_passages(
+        self, texts: Sequence[str], windows: Sequence[Sequence[tuple[int, int]]] = ()
+    ) -> tuple[FloatMatrix, EmbeddingUsage]:
+        """Embed each text and each window by itself; one request."""
         self.calls += 1
         self.passages.extend(texts)
         tokens = self.count_tokens(texts)
         if max(tokens, default=0) > self._model.max_input_tokens:
             message = f"a text of {max(tokens)} tokens is longer than the model's input"
             raise EmbeddingError(message)
-        rows = np.array([_embed(text) for text in texts], dtype=np.float32).reshape(-1, DIM)
+        cut = [
+            text[start:end]
+            for text, spans in zip(texts, windows, strict=False)
+            for start, end in spans
+        ]
+        rows = np.array([_embed(text) for text in (*texts, *cut)], np.float32).reshape(-1, DIM)
         return rows, EmbeddingUsage(requests=1, tokens=sum(tokens))
 
     def embed_query(self, text: str) -> FloatVector:

@@ -45,8 +45,11 @@ class LocalEmbedder:
 
     @property
     def model(self) -> EmbeddingModel:
-        """MiniLM with the hash of its weights in the name: other weights are another space."""
-        name = f"all-MiniLM-L6-v2-int8-{MODEL_SHA256[:8]}"
+        """MiniLM with the hash of its weights in the name: other weights are another space.
+
+        So are windows made otherwise than from the whole text's token vectors (`late`).
+        """
+        name = f"all-MiniLM-L6-v2-int8-{MODEL_SHA256[:8]}-late"
         return EmbeddingModel("local", name, _DIM, _MAX_INPUT_TOKENS, _WINDOW_TOKENS)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -54,16 +57,22 @@ class LocalEmbedder:
         encodings = _load_counter().encode_batch_fast(list(texts), add_special_tokens=False)
         return [len(encoding.ids) for encoding in encodings]
 
-    def embed_passages(self, texts: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
+    def embed_passages(
+        self, texts: Sequence[str], windows: Sequence[Sequence[tuple[int, int]]] = ()
+    ) -> tuple[FloatMatrix, EmbeddingUsage]:
         """Embed texts, each by an inference of its own; a text over the limit is cut by the model.
 
         A text's row is the same whatever stands beside it: activations are quantized by one scale
-        an inference, so texts that shared one would move each other (cosine 0.99).
+        an inference, so texts that shared one would move each other (cosine 0.99). A window is the
+        mean of the token vectors of that inference that lie in it; one behind the limit, or without
+        a token, is the text's own row.
         """
         start = time.perf_counter()
-        rows = np.zeros((len(texts), _DIM), dtype=np.float32)
+        spans = windows or [()] * len(texts)
+        rows = np.zeros((len(texts) + sum(map(len, spans)), _DIM), dtype=np.float32)
         if not texts:
             return rows, EmbeddingUsage()
+        window_rows = np.cumsum([len(texts), *map(len, spans)])
         token_counts = self.count_tokens(texts)
         longest_first = sorted(range(len(texts)), key=lambda index: -token_counts[index])
         _get_model()  # before the threads, each of which would load its own
@@ -71,16 +80,35 @@ class LocalEmbedder:
         # doubles the time as soon as anything else runs on the machine. One text in each: 20% less
         # work than batches of 16 sorted by length, whose padding costs more than the batch saves.
         with ThreadPoolExecutor(self._workers) as workers:
-            vectors = workers.map(lambda index: self.embed_query(texts[index]), longest_first)
-            for index, vector in zip(longest_first, vectors, strict=True):
-                rows[index] = vector
+            embedded = workers.map(lambda index: _embed(texts[index], spans[index]), longest_first)
+            for index, vectors in zip(longest_first, embedded, strict=True):
+                rows[index] = vectors[0]
+                rows[window_rows[index] : window_rows[index + 1]] = vectors[1:]
         seconds = time.perf_counter() - start
         return rows, EmbeddingUsage(1, 0, sum(token_counts), seconds)
 
     def embed_query(self, text: str) -> FloatVector:
         """Embed a question; the same text as a passage has the same vector."""
-        vector = next(iter(_get_model().embed([text], batch_size=1)))
-        return np.asarray(vector, dtype=np.float32)
+        vector: FloatVector = _embed(text, ())[0]
+        return vector
+
+
+def _embed(text: str, windows: Sequence[tuple[int, int]]) -> FloatMatrix:
+    """Unit rows from one inference: the mean of all tokens, as the model pools, and of each window.
+
+    Special tokens have no characters, so they are in the first mean alone.
+    """
+    model = _get_model().model
+    tokens = model.onnx_embed([text]).model_output[0].astype(np.float64)
+    means = [tokens.mean(axis=0)]
+    if windows:
+        starts, ends = np.array(model.tokenize([text])[0].offsets).T
+        for start, end in windows:
+            inside = (starts < end) & (ends > start)
+            means.append(tokens[inside].mean(axis=0) if inside.any() else means[0])
+    rows = np.stack(means)
+    unit: FloatMatrix = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def _model_dir() -> Path:

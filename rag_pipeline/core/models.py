@@ -274,7 +274,8 @@ class EmbeddingModel:
 
     Attributes:
         max_input_tokens: Longest input in the model's own tokens, special tokens not counted.
-        window_tokens: Size of the sentence windows embedded beside the whole text; None for none.
+        window_tokens: Size of the sentence windows that get vectors of their own beside the whole
+            text's; None for none.
     """
 
     provider: str

@@ -58,6 +58,24 @@ class Embedder(Protocol):
         """
 
 
+class WindowEmbedder(Embedder, Protocol):
+    """What every embedder is whose `model.window_tokens` is not None."""
+
+    def embed_passages(
+        self, texts: Sequence[str], windows: Sequence[Sequence[tuple[int, int]]] = ()
+    ) -> tuple[FloatMatrix, EmbeddingUsage]:
+        """Embed texts, and spans of them in the light of the whole text.
+
+        Args:
+            texts: See `Embedder.embed_passages`.
+            windows: Spans of characters, not empty, for each of the texts; nothing for no windows.
+
+        Returns:
+            One row a text in order, then one a window, text by text; and what it cost. The text's
+            own row is the same whatever its windows.
+        """
+
+
 class SparseEncoder(Protocol):
     """Turns texts into BM25 term weights; the store multiplies by inverse document frequency."""
 

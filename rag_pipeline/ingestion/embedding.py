@@ -6,7 +6,7 @@ Belongs here: what is embedded and what is reused. Talking to a model or service
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.models import Chunk, EmbeddingModel, FloatMatrix, FloatVector
-    from rag_pipeline.core.ports import Embedder, EmbeddingCache
+    from rag_pipeline.core.ports import Embedder, EmbeddingCache, WindowEmbedder
 
-_PREFIX_SHARE = 3  # a heading may take at most a third of a window; longer ones are left out
+_Span: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class EmbeddedChunks:
         embedded_hashes: Text hashes that the model was asked for.
         usage: What that cost; nothing where all was reused.
         windowed_chunk_ids: Chunks over the model's input limit, embedded as the mean of their
-            windows.
+            parts.
     """
 
     vectors: tuple[ChunkVectors, ...]
@@ -47,9 +47,8 @@ def embed_chunks(
 ) -> EmbeddedChunks:
     """Embed chunks, asking the model only for texts that it has not embedded before.
 
-    The text embedded is `chunk.embedding_text`; `chunk.text` is cut into sentence windows where the
-    model wants them.
-    New vectors are in the cache when this returns.
+    The text embedded is `chunk.embedding_text`; the sentence windows are of `chunk.text`, which it
+    ends with. New vectors are in the cache when this returns.
 
     Args:
         chunks: Any number, of one document or many; equal texts are embedded once.
@@ -86,105 +85,122 @@ def embed_chunks(
 
 
 @dataclass(frozen=True, slots=True)
-class _Passages:
-    """What one text is embedded as: whole or in parts within the limit, and its windows."""
+class _Plan:
+    """What one text is embedded as: whole, or in parts within the limit; spans within each part."""
 
     parts: tuple[str, ...]
-    windows: tuple[str, ...]
+    windows: tuple[tuple[_Span, ...], ...]
 
 
 def _embed_missing(
     missing: dict[str, Chunk], embedder: Embedder
 ) -> tuple[dict[str, ChunkVectors], EmbeddingUsage, frozenset[str]]:
-    plans = _plan_passages(list(missing.values()), embedder)
-    passages = [text for plan in plans for text in (*plan.parts, *plan.windows)]
-    rows, usage = embedder.embed_passages(passages)
-    _check_rows(rows, len(passages), embedder.model)
+    plans = _plan_texts(list(missing.values()), embedder)
+    texts = [text for plan in plans for text in plan.parts]
+    windows = [spans for plan in plans for spans in plan.windows]
+    if embedder.model.window_tokens is None:
+        rows, usage = embedder.embed_passages(texts)
+    else:
+        rows, usage = cast("WindowEmbedder", embedder).embed_passages(texts, windows)
+    _check_rows(rows, len(texts) + sum(map(len, windows)), embedder.model)
     fresh: dict[str, ChunkVectors] = {}
-    position = 0
+    part, window = 0, len(texts)
     for text_hash, plan in zip(missing, plans, strict=True):
-        parts = rows[position : position + len(plan.parts)]
-        position += len(plan.parts)
-        windows = rows[position : position + len(plan.windows)]
-        position += len(plan.windows)
-        dense = parts[0] if len(plan.parts) == 1 else _unit_mean(parts)
-        fresh[text_hash] = ChunkVectors(dense, windows if len(plan.windows) else parts)
+        parts = rows[part : part + len(plan.parts)]
+        part += len(parts)
+        own = rows[window : window + sum(map(len, plan.windows))]
+        window += len(own)
+        dense = parts[0] if len(parts) == 1 else _unit_mean(parts)
+        fresh[text_hash] = ChunkVectors(dense, own if len(own) else parts)
     windowed = frozenset(
         text_hash for text_hash, plan in zip(missing, plans, strict=True) if len(plan.parts) > 1
     )
     return fresh, usage, windowed
 
 
-def _plan_passages(chunks: Sequence[Chunk], embedder: Embedder) -> list[_Passages]:
+def _plan_texts(chunks: Sequence[Chunk], embedder: Embedder) -> list[_Plan]:
     limit, window_tokens = embedder.model.max_input_tokens, embedder.model.window_tokens
     totals = embedder.count_tokens([chunk.embedding_text for chunk in chunks])
     plans = []
     for chunk, total in zip(chunks, totals, strict=True):
-        parts: tuple[str, ...] = (chunk.embedding_text,)
+        text = chunk.embedding_text
+        parts: tuple[_Span, ...] = ((0, len(text)),)
         if total > limit:
-            parts = cut_windows(chunk.embedding_text, limit, embedder)
-        windows: tuple[str, ...] = ()
+            parts = cut_windows(text, limit, embedder)
+        windows: list[tuple[_Span, ...]] = [()] * len(parts)
         if window_tokens is not None and total > window_tokens:
-            prefix_tokens = embedder.count_tokens([chunk.section_heading])[0]
-            prefix = chunk.section_heading if prefix_tokens * _PREFIX_SHARE <= window_tokens else ""
-            room = window_tokens - (prefix_tokens if prefix else 0)
-            cut = cut_windows(chunk.text, room, embedder, overlap=True)
-            windows = tuple(f"{prefix}\n{text}" if prefix else text for text in cut)
-        plans.append(_Passages(parts, windows))
+            # Headings and lead-in stand before the text: windows see them, but do not hold them.
+            body = len(text) - len(chunk.text)
+            for place, (start, end) in enumerate(parts):
+                first = max(start, body)
+                spans = cut_windows(text[first:end], window_tokens, embedder, overlap=True)
+                windows[place] = tuple(_shift(span, first - start) for span in spans)
+        plans.append(_Plan(tuple(text[start:end] for start, end in parts), tuple(windows)))
     return plans
 
 
 def cut_windows(
     text: str, max_tokens: int, embedder: Embedder, *, overlap: bool = False
-) -> tuple[str, ...]:
-    """Cut a text into runs of whole sentences within a number of the model's tokens.
+) -> tuple[_Span, ...]:
+    """Spans of runs of whole sentences within a number of the model's tokens, in order.
 
-    Every character but white space is in a window; a single sentence over the limit is cut at
-    words, and a single word
-    over it at characters.
+    Every character but white space is in a window, and none begins or ends with white space; a
+    single sentence over the limit is cut at words, and a single word over it at characters.
 
     Args:
-        text: Not empty.
+        text: White space alone has no windows.
         max_tokens: At least 1.
         embedder: Counts the tokens.
         overlap: Begin each window with the last sentence of the one before, where both fit.
     """
-    sentences = [text[start:end] for start, end in split_sentences(text)] or [text]
-    counts = embedder.count_tokens(sentences)
-    pieces: list[tuple[str, int]] = []
-    for sentence, count in zip(sentences, counts, strict=True):
-        if count <= max_tokens:
-            pieces.append((sentence, count))
-        else:
-            pieces.extend(_cut_long_sentence(sentence, count, max_tokens, embedder))
-    windows: list[str] = []
-    current: list[tuple[str, int]] = []
-    for piece in pieces:
-        if current and sum(count for _, count in current) + piece[1] > max_tokens:
-            windows.append(" ".join(sentence for sentence, _ in current))
-            carried = current[-1]
-            fits = overlap and len(current) > 1 and carried[1] + piece[1] <= max_tokens
-            current = [carried] if fits else []
-        current.append(piece)
-    windows.append(" ".join(sentence for sentence, _ in current))
+    windows: list[_Span] = []
+    current: list[tuple[_Span, int]] = []
+    for span, count in _cut_pieces(text, max_tokens, embedder):
+        if current and sum(tokens for _, tokens in current) + count > max_tokens:
+            windows.append((current[0][0][0], current[-1][0][1]))
+            fits = overlap and len(current) > 1 and current[-1][1] + count <= max_tokens
+            current = current[-1:] if fits else []
+        current.append((span, count))
+    if current:
+        windows.append((current[0][0][0], current[-1][0][1]))
     return tuple(windows)
+
+
+def _cut_pieces(text: str, max_tokens: int, embedder: Embedder) -> list[tuple[_Span, int]]:
+    """Sentences, those over the limit cut, with the tokens of each and of the gap behind it."""
+    sentences = split_sentences(text)
+    following = [start for start, _ in sentences[1:]] + [len(text)]
+    counts = embedder.count_tokens(
+        [text[start:after] for (start, _), after in zip(sentences, following, strict=False)]
+    )
+    pieces: list[tuple[_Span, int]] = []
+    for (start, end), count in zip(sentences, counts, strict=True):
+        cut = _cut_long_sentence(text[start:end], count, max_tokens, embedder)
+        pieces.extend((_shift(span, start), tokens) for span, tokens in cut)
+    return pieces
 
 
 def _cut_long_sentence(
     sentence: str, count: int, max_tokens: int, embedder: Embedder
-) -> list[tuple[str, int]]:
+) -> list[tuple[_Span, int]]:
     """Halve at the white space nearest the middle, or at the middle, until every piece fits."""
     if count <= max_tokens or len(sentence) <= 1:
-        return [(sentence, min(count, max_tokens))]
+        return [((0, len(sentence)), min(count, max_tokens))]
     middle = len(sentence) // 2
     before, after = sentence.rfind(" ", 1, middle + 1), sentence.find(" ", middle, -1)
     spaces = [place for place in (before, after) if place > 0]
     cut = min(spaces, key=lambda place: abs(place - middle)) if spaces else middle
-    halves = [half for half in (sentence[:cut].strip(), sentence[cut:].strip()) if half]
-    pieces: list[tuple[str, int]] = []
-    for half, half_count in zip(halves, embedder.count_tokens(halves), strict=True):
-        pieces.extend(_cut_long_sentence(half, half_count, max_tokens, embedder))
+    pieces: list[tuple[_Span, int]] = []
+    for start, half in ((0, sentence[:cut].rstrip()), (cut, sentence[cut:])):
+        begin = start + len(half) - len(half.lstrip())
+        half_count = embedder.count_tokens([half])[0]
+        cuts = _cut_long_sentence(half.lstrip(), half_count, max_tokens, embedder)
+        pieces.extend((_shift(span, begin), tokens) for span, tokens in cuts)
     return pieces
+
+
+def _shift(span: _Span, offset: int) -> _Span:
+    return span[0] + offset, span[1] + offset
 
 
 def _unit_mean(rows: FloatMatrix) -> FloatVector:

@@ -85,6 +85,45 @@ def test_rows_are_float32_of_unit_length(embedder: LocalEmbedder) -> None:
     assert usage.tokens == sum(embedder.count_tokens(TEXTS))
 
 
+def test_the_whole_vector_is_the_mean_that_the_model_itself_pools(embedder: LocalEmbedder) -> None:
+    model = local_embedder._load_model()  # noqa: SLF001  # fastembed's own way is the reference
+    for text in TEXTS:
+        (pooled,) = model.embed([text])
+        np.testing.assert_allclose(embedder.embed_query(text), pooled, atol=1e-6)
+
+
+def test_windows_change_no_text_and_stand_behind_them_in_order(embedder: LocalEmbedder) -> None:
+    windows = [[(0, 8), (9, 13)], [], [(0, len(COMMAND))], [(0, 5)], [], [], [], []]
+    rows, usage = embedder.embed_passages(TEXTS, windows)
+    plain, _ = embedder.embed_passages(TEXTS)
+    assert rows.shape == (len(TEXTS) + 4, embedder.model.dim)
+    np.testing.assert_allclose(rows[: len(TEXTS)], plain, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    assert usage.tokens == sum(embedder.count_tokens(TEXTS))
+    place = len(TEXTS)
+    for text, spans in zip(TEXTS, windows, strict=True):
+        alone, _ = embedder.embed_passages([text], [spans])
+        np.testing.assert_allclose(alone[1:], rows[place : place + len(spans)], atol=1e-6)
+        place += len(spans)
+
+
+def test_a_window_means_what_it_says_and_knows_its_text(embedder: LocalEmbedder) -> None:
+    cooking = "Knead the dough and let it rest for an hour."
+    text = f"{cooking} {SENTENCE}"
+    spans = [(0, len(cooking)), (len(cooking) + 1, len(text))]
+    rows, _ = embedder.embed_passages([text, SENTENCE], [spans, [(0, len(SENTENCE))]])
+    question = embedder.embed_query("How does a walking robot keep its balance?")
+    assert rows[3] @ question > rows[0] @ question > rows[2] @ question
+    assert rows[4] @ rows[1] > 0.97, "all but the special tokens"
+    assert rows[3] @ rows[1] < 0.999
+
+
+def test_a_window_behind_the_limit_or_without_a_token_is_the_whole(embedder: LocalEmbedder) -> None:
+    text = "\u200b " + "gear " * 400
+    rows, _ = embedder.embed_passages([text], [[(0, 1), (len(text) - 9, len(text))]])
+    np.testing.assert_array_equal(rows[1:], rows[[0, 0]])
+
+
 def test_no_text_is_no_row(embedder: LocalEmbedder) -> None:
     rows, usage = embedder.embed_passages([])
     assert rows.shape == (0, embedder.model.dim)
