@@ -41,7 +41,9 @@ def text_files() -> list[Path]:
     return [
         path
         for path in (*roots, *nested)
-        if path.suffix in TEXT and path.name != ".env" and not set(generated) & set(path.parts)
+        if path.suffix in TEXT
+        and path.name not in {".env", ".coverage"}
+        and not set(generated) & set(path.parts)
     ]
 
 
