@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import (
@@ -78,6 +78,26 @@ def plan_ingestion(
         doc_id for doc_id in {*entries, *failures} - there if not discovery.is_hidden(doc_id)
     )
     return IngestionPlan(tuple(process), tuple(delete), tuple(unchanged))
+
+
+def leave_moved(
+    doc_ids: Iterable[DocId],
+    entries: Mapping[DocId, LedgerEntry],
+    not_indexed: Iterable[DiscoveredDoc],
+) -> tuple[DocId, ...]:
+    """Leave out pages that moved to where they are not indexed yet, so that nothing gets lost.
+
+    Args:
+        doc_ids: Documents to delete.
+        entries: The ledger.
+        not_indexed: Documents of the docs folder that wait or have failed.
+    """
+    contents = {doc.sha256 for doc in not_indexed}
+    return tuple(
+        doc_id
+        for doc_id in doc_ids
+        if doc_id not in entries or entries[doc_id].sha256 not in contents
+    )
 
 
 def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:

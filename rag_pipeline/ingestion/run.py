@@ -18,7 +18,11 @@ from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import DocId, parse_doc_id
 from rag_pipeline.core.models import DocFailure, EmbeddingSpace, KnownFile, Stage
 from rag_pipeline.core.ports import PointFilter
-from rag_pipeline.ingestion.changes import compute_pipeline_fingerprint, plan_ingestion
+from rag_pipeline.ingestion.changes import (
+    compute_pipeline_fingerprint,
+    leave_moved,
+    plan_ingestion,
+)
 from rag_pipeline.ingestion.discovery import Discovery, discover_docs
 from rag_pipeline.ingestion.pipeline import IngestionServices, StageResult, ingest_docs
 from rag_pipeline.ingestion.writing import delete_documents, read_ingestion_times
@@ -237,7 +241,9 @@ def _run_locked(
     )
     yield from ingest_docs(docs, services, request.stages)
     if deletes:
-        yield from _delete({doc_id: entries.get(doc_id) for doc_id in deletes}, services)
+        rest = plan_ingestion(discovery, ledger.entries(), environment.fingerprint).process
+        gone = leave_moved(deletes, entries, rest)
+        yield from _delete({doc_id: entries.get(doc_id) for doc_id in gone}, services)
     if current is None or collection_id == current:
         refresh_ledger(ledger, left_alone, entries)
     elif report.failures:

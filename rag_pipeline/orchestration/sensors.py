@@ -14,7 +14,7 @@ import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import DiscoveredDoc
-from rag_pipeline.ingestion.changes import compute_wait, is_due
+from rag_pipeline.ingestion.changes import compute_wait, is_due, leave_moved
 from rag_pipeline.ingestion.run import refresh_ledger, scan
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.launch import IN_FLIGHT, end_dead_runs
@@ -60,26 +60,29 @@ def docs_changes(
     due_ids = {doc.doc_id for doc in due}
     waiting = [str(doc.doc_id) for doc in plan.process if doc.doc_id not in due_ids]
     due = due[: environment.max_run_docs]  # a later tick takes the rest
+    doc_ids = [str(doc.doc_id) for doc in due]
+    asked = set(doc_ids)
+    left = [doc for doc in plan.process if doc.doc_id not in asked]
+    gone = leave_moved(plan.delete, entries, left)
     for failure in discovery.failures:
         context.log.warning(failure.message)
-    if not due and not plan.delete:
+    if not due and not gone:
         if ledger is not None:
             refresh_ledger(ledger, plan.unchanged, entries)
         unread = [failure.doc_path for failure in discovery.failures]
         return dg.SkipReason(_describe_rest(len(plan.unchanged), waiting, unread))
-    doc_ids = [str(doc.doc_id) for doc in due]
     keys = [to_partition_key(doc.doc_id) for doc in due]
-    digest = _digest_request(due, plan.delete, environment.fingerprint)
+    digest = _digest_request(due, gone, environment.fingerprint)
     wait = _find_wait(context.instance, digest, now)
     if wait is not None:
         return dg.SkipReason(wait)
-    config = {"doc_ids": doc_ids, "delete_ids": [str(doc_id) for doc_id in plan.delete]}
+    config = {"doc_ids": doc_ids, "delete_ids": [str(doc_id) for doc_id in gone]}
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
                 run_config={"ops": {"ingestion": {"config": config}}},
                 tags={
-                    DOCS_TAG: f"{len(due)} to index, {len(plan.delete)} to remove",
+                    DOCS_TAG: f"{len(due)} to index, {len(gone)} to remove",
                     _REQUEST_TAG: digest,
                 },
             )

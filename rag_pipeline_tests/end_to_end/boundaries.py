@@ -3,6 +3,8 @@
 Belongs here: services that tell of their writes. Does not belong here: what happens then.
 """
 
+# ruff: noqa: ANN401  # a stand-in for any service takes and gives what that takes and gives
+
 from __future__ import annotations
 
 from dataclasses import replace

@@ -23,6 +23,7 @@ from rag_pipeline_tests.end_to_end.boundaries import Boundaries, watch
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from rag_pipeline.core.models import FloatMatrix, FloatVector
     from rag_pipeline.core.ports import StoredPoint
 
 KILLED = 9
@@ -74,7 +75,7 @@ def _describe(points: Sequence[StoredPoint]) -> dict[str, Any]:
     }
 
 
-def _round(rows: Any) -> list[float]:
+def _round(rows: FloatMatrix | FloatVector) -> list[float]:
     return [round(float(value), _DIGITS) + 0.0 for value in rows.ravel()]
 
 

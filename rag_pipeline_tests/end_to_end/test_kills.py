@@ -45,10 +45,10 @@ def test_a_killed_ingest_of_edits_loses_nothing_and_is_made_whole(tmp_path: Path
     names = [moment["name"] for moment in outcome["moments"]]
     for service in ("artifacts", "cache", "embedder", "ledger", "store"):
         assert any(service in name for name in names), f"no write of {service} was seen"
-    print()
+    print()  # noqa: T201  # the table of moments, shown with -s
     for number, moment in enumerate(outcome["moments"]):
         resumed, reverted = moment["resumed"], moment["reverted"]
-        print(f"{number:3} killed {moment['name']}: made whole, forwards and back")
+        print(f"{number:3} killed {moment['name']}: made whole, forwards and back")  # noqa: T201  # the same
         assert moment["status"] == KILLED
         for after, wanted in ((resumed, new), (reverted, old)):
             assert after["points"] == wanted, moment["name"]
@@ -82,9 +82,9 @@ def test_a_killed_first_ingest_is_made_whole(tmp_path: Path) -> None:
     names = [moment["name"] for moment in outcome["moments"]]
     assert any("catalog.create" in name for name in names)
     assert any("catalog.switch_to" in name for name in names)
-    print()
+    print()  # noqa: T201  # the table of moments, shown with -s
     for number, moment in enumerate(outcome["moments"]):
-        print(f"{number:3} killed {moment['name']}: made whole")
+        print(f"{number:3} killed {moment['name']}: made whole")  # noqa: T201  # the same
         assert moment["status"] == KILLED
         assert moment["resumed"]["points"] == outcome["new"], moment["name"]
         assert moment["resumed"]["audit"] == [], moment["name"]

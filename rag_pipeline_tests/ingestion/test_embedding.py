@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,6 +14,9 @@ from rag_pipeline.core.models import ChunkVectors, EmbeddingUsage
 from rag_pipeline.ingestion.embedding import cut_windows, embed_chunks
 from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk, renumber
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class DictCache:

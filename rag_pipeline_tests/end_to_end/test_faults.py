@@ -1,0 +1,221 @@
+"""A service that fails at any moment costs no document and no run more than it must."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.errors import (
+    ConfigurationError,
+    EmbeddingDimensionError,
+    EmbeddingServiceError,
+    EmbeddingTimeoutError,
+    RagPipelineError,
+    StoreError,
+    StoreTimeoutError,
+)
+from rag_pipeline.ingestion.run import IngestionRequest
+from rag_pipeline_tests.book import PAGES, Book, assert_same_state, make_book
+from rag_pipeline_tests.end_to_end.boundaries import Boundaries, watch
+from rag_pipeline_tests.end_to_end.kill_points import EDITED, MOVED, edit_pages
+from rag_pipeline_tests.hashing_embedder import HashingEmbedder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.core.models import DocFailure
+    from rag_pipeline_tests.book import StoredState
+
+FAULTS = {
+    "store": StoreTimeoutError("no answer in 10 s"),
+    "catalog": StoreError("no answer"),
+    "embedder": EmbeddingServiceError("overloaded"),
+    "cache": StoreError("the cache's disk is full"),
+    "artifacts": OSError(errno.ENOSPC, "No space left on device"),
+    "ledger": OSError(errno.ENOSPC, "No space left on device"),
+}
+
+
+def build_book(root: Path) -> Book:
+    """The book indexed, and then edited, in a store in memory."""
+    shutil.rmtree(root, ignore_errors=True)
+    book = make_book(root, memory=True)
+    book.ingest()
+    edit_pages(book)
+    return book
+
+
+def run_with_fault(book: Book, number: int, *, lasting: bool) -> tuple[list[str], bool]:
+    """Ingest with a fault at a moment; returns the moments and whether the run was ended by it."""
+
+    def fail(service: str) -> None:
+        raise FAULTS[service]
+
+    boundaries = Boundaries(fail, number, lasting=lasting)
+    try:
+        report = book.ingest(environment=watch(book.build_environment(), boundaries))
+    except (RagPipelineError, OSError):
+        return boundaries.names, True
+    assert report.docs_failed == len(report.failures)
+    return boundaries.names, False
+
+
+def of_document(state: StoredState, doc_id: str) -> StoredState:
+    return {key: point for key, point in state.items() if point[0]["doc_path"] == doc_id}
+
+
+def payloads(state: StoredState) -> dict[int, object]:
+    return {key: payload for key, (payload, _) in state.items()}
+
+
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "from_then_on"])
+def test_a_fault_at_any_moment_is_mended_by_the_next_run(tmp_path: Path, *, lasting: bool) -> None:
+    book = build_book(tmp_path / "book")
+    clean = book.build_clean(tmp_path / "clean").read_state()
+    old = make_book(tmp_path / "old", memory=True)
+    old.ingest()
+    before = old.read_state()
+    moments, _ = run_with_fault(book, -1, lasting=False)
+    assert len(moments) > 30
+    for number, name in enumerate(moments):
+        book = build_book(tmp_path / "book")
+        _, ended = run_with_fault(book, number, lasting=lasting)
+        found = payloads(book.read_state())
+        for new_id, old_id in ((EDITED, EDITED), (MOVED[1], MOVED[0])):
+            was = payloads(of_document(before, old_id))
+            will_be = payloads(of_document(clean, new_id))
+            whole = [
+                all(found.get(key) == payload for key, payload in wanted.items())
+                for wanted in (was, will_be)
+            ]
+            assert any(whole) or name.startswith("amid"), name
+        book.embedder = HashingEmbedder()
+        report = book.ingest()
+        assert report.failures == [], name
+        assert_same_state(book.read_state(), clean)
+        assert book.ingest().docs_unchanged == 4, name
+        outcome = "ended the run" if ended else "failed documents alone"
+        print(f"{number:3} {name}: {outcome}, mended")  # noqa: T201  # a table, shown with -s
+
+
+def test_a_document_that_fails_leaves_the_others_alone(tmp_path: Path) -> None:
+    book = build_book(tmp_path / "book")
+    moments, _ = run_with_fault(book, -1, lasting=False)
+    number = next(n for n, name in enumerate(moments) if name == f"behind ledger.record {EDITED}")
+    book = build_book(tmp_path / "book")
+
+    def fail(_: str) -> None:
+        raise FAULTS["ledger"]
+
+    environment = watch(book.build_environment(), Boundaries(fail, number))
+    report = book.ingest(environment=environment)
+    (failure,) = report.failures
+    assert (failure.doc_path, failure.stage, failure.error) == (EDITED, "qdrant_points", "OSError")
+    assert report.docs_processed == 2
+    ledger = book.open_ledger(report.collection_id)
+    assert ledger.failures()[EDITED].attempts == 1
+
+
+class FaultyEmbedder(HashingEmbedder):
+    """Fails where a text has a word in it, or always."""
+
+    def __init__(self, error: Exception, word: str = "") -> None:
+        super().__init__()
+        self.error = error
+        self.word = word
+
+    def embed_passages(self, texts, windows=()):  # noqa: ANN001, ANN201  # as the class above
+        if any(self.word in text for text in texts):
+            self.calls += 1
+            raise self.error
+        return super().embed_passages(texts, windows)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        EmbeddingServiceError("overloaded"),
+        EmbeddingTimeoutError("no answer"),
+        EmbeddingDimensionError("m", "2 vectors", "1 vector"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_one_text_that_cannot_be_embedded_fails_its_document_alone(
+    tmp_path: Path, error: Exception
+) -> None:
+    book = make_book(tmp_path, memory=True)
+    book.edit("intro.md", "## Why", "## Unspeakable")
+    book.embedder = FaultyEmbedder(error, "Unspeakable")
+    report = book.ingest()
+    (failure,) = report.failures
+    assert (failure.doc_path, failure.stage) == ("intro.md", "embeddings")
+    assert (failure.error, failure.message) == (type(error).__name__, str(error))
+    assert report.docs_processed == 2
+
+
+def test_a_service_that_is_down_is_not_asked_for_every_document(tmp_path: Path) -> None:
+    pages = {f"page-{number}.md": text for number, text in enumerate([*PAGES.values()] * 4)}
+    book = make_book(tmp_path, pages, memory=True)
+    book.embedder = FaultyEmbedder(EmbeddingServiceError("down"))
+    report = book.ingest()
+    assert report.docs_failed == 12
+    assert book.embedder.calls == 4  # together once, then one by one until three failed in a row
+    assert {failure.message for failure in report.failures} == {"down"}
+    again = book.ingest()
+    failures = book.open_ledger(again.collection_id).failures()
+    assert {failure.attempts for failure in failures.values()} == {2}
+
+
+def test_a_wrong_key_ends_the_run_with_one_error(tmp_path: Path) -> None:
+    book = make_book(tmp_path, memory=True)
+    book.embedder = FaultyEmbedder(ConfigurationError("OPENAI_API_KEY", "was refused", "Set it"))
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
+        book.ingest()
+    assert book.read_points() == []
+
+
+def test_a_document_that_fails_again_counts_until_it_changes_or_goes(tmp_path: Path) -> None:
+    book = make_book(tmp_path, memory=True)
+    book.ingest()
+    good = (book.docs / "intro.md").read_text("utf-8")
+
+    def ingest_broken(text: str) -> tuple[int, list[DocFailure]]:
+        book.write("intro.md", text)
+        report = book.ingest()
+        failures = book.open_ledger(report.collection_id).failures()
+        return failures["intro.md"].attempts, report.failures
+
+    attempts, (failure,) = ingest_broken("---\ntitle: [\n---\n")
+    assert (attempts, failure.stage, failure.error) == (1, "parsed_docs", "FrontMatterError")
+    assert ingest_broken("---\ntitle: [\n---\n")[0] == 2
+    assert ingest_broken("---\ntitle: {\n---\n")[0] == 1
+    assert len(of_document(book.read_state(), "intro.md")) == 2  # what was indexed stays
+    book.write("intro.md", good)
+    report = book.ingest()
+    assert (report.failures, report.texts_embedded, report.docs_processed) == ([], 0, 1)
+    assert book.open_ledger(report.collection_id).failures() == {}
+
+
+def test_a_broken_page_that_is_removed_is_forgotten(tmp_path: Path) -> None:
+    book = make_book(tmp_path, memory=True)
+    broken = book.write("broken.md", "---\ntitle: [\n---\n")
+    report = book.ingest()
+    assert [failure.doc_path for failure in report.failures] == ["broken.md"]
+    broken.unlink()
+    report = book.ingest()
+    assert (report.failures, report.docs_deleted, report.chunks_deleted) == ([], 1, 0)
+    assert book.open_ledger(report.collection_id).failures() == {}
+    assert book.ingest().docs_deleted == 0
+
+
+def test_a_request_for_a_page_that_is_not_there_names_it(tmp_path: Path) -> None:
+    book = make_book(tmp_path, memory=True)
+    request = IngestionRequest(doc_ids=("nowhere.md", "intro.md"))
+    report = book.ingest(request)
+    (failure,) = report.failures
+    assert (failure.doc_path, failure.error) == ("nowhere.md", "DocumentMissing")
+    assert report.docs_processed == 1
+    assert book.open_ledger(report.collection_id).failures() == {}
