@@ -1,0 +1,33 @@
+"""A small book under Dagster: an instance and the code location over a store in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from rag_pipeline.definitions import build_defs
+from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline_tests.book import Book, make_book
+from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    """Three pages, nothing indexed."""
+    return make_book(tmp_path, memory=True)
+
+
+@pytest.fixture
+def dagster_book(book: Book) -> Iterator[DagsterBook]:
+    """The book with an instance of its own."""
+    resource = IngestionResource(build=book.build_environment)
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield DagsterBook(book, instance, build_defs({"ingestion": resource}), resource)
+        if "environment" in vars(resource):
+            resource.environment.cache.close()

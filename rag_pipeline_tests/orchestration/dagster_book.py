@@ -1,0 +1,79 @@
+"""Running the ingestion job of a small book, and reading what Dagster then shows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from rag_pipeline.core.models import Stage
+from rag_pipeline.orchestration.jobs import INGEST_JOB
+from rag_pipeline.orchestration.partitions import DOC_PARTITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rag_pipeline.orchestration.resources import IngestionResource
+    from rag_pipeline_tests.book import Book
+
+STAGES = tuple(stage.value for stage in Stage)
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+@dataclass(frozen=True)
+class DagsterBook:
+    """A book, a Dagster instance and the definitions over both."""
+
+    book: Book
+    instance: dg.DagsterInstance
+    definitions: dg.Definitions
+    resource: IngestionResource
+
+    def run(
+        self,
+        *,
+        partition: str | None = None,
+        partition_range: tuple[str, str] | None = None,
+        assets: Sequence[str] | None = None,
+        config: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> dg.ExecuteInProcessResult:
+        """Run the ingestion job as a queued run would be; a failure is a result."""
+        if partition_range is not None:
+            tags = {
+                "dagster/asset_partition_range_start": partition_range[0],
+                "dagster/asset_partition_range_end": partition_range[1],
+            }
+        run_config = QUIET | ({"ops": {"ingestion": {"config": dict(config)}}} if config else {})
+        return self.definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
+            run_config=run_config,
+            instance=self.instance,
+            partition_key=partition,
+            asset_selection=[dg.AssetKey(name) for name in assets] if assets else None,
+            tags=dict(tags or {}),
+            raise_on_error=False,
+        )
+
+    @property
+    def partitions(self) -> set[str]:
+        """Keys of all documents Dagster knows."""
+        return set(self.instance.get_dynamic_partitions(str(DOC_PARTITIONS.name)))
+
+    def add_partitions(self, *keys: str) -> None:
+        """Make documents known, as the sensor does."""
+        self.instance.add_dynamic_partitions(str(DOC_PARTITIONS.name), list(keys))
+
+    def events(self, asset: str, partition: str) -> list[dg.AssetMaterialization]:
+        """Materializations of a document, newest first."""
+        records = self.instance.fetch_materializations(
+            dg.AssetRecordsFilter(dg.AssetKey(asset), asset_partitions=[partition]), limit=20
+        ).records
+        return [record.asset_materialization for record in records if record.asset_materialization]
+
+    def statuses(self, asset: str) -> dict[str, str]:
+        """What Dagster's UI shows of each document; nothing for one never attempted."""
+        found = self.instance.get_status_by_partition(
+            dg.AssetKey(asset), sorted(self.partitions), DOC_PARTITIONS
+        )
+        return {key: status.value for key, status in (found or {}).items() if status}

@@ -1,0 +1,76 @@
+"""The code location as a whole: it loads, opens nothing, and its graph is the one written here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from rag_pipeline.definitions import build_defs, defs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INGESTION_GRAPH = {
+    "discovered_docs": [],
+    "parsed_docs": ["discovered_docs"],
+    "chunks": ["parsed_docs"],
+    "embeddings": ["chunks"],
+    "qdrant_points": ["embeddings"],
+}
+
+
+def test_the_definitions_load() -> None:
+    dg.Definitions.validate_loadable(defs)
+    dg.Definitions.validate_loadable(build_defs())
+
+
+def test_the_asset_graph_is_the_one_agreed_on() -> None:
+    graph = defs.resolve_asset_graph()
+    nodes = {key.to_user_string(): graph.get(key) for key in graph.get_all_asset_keys()}
+    ingestion = {
+        name: sorted(parent.to_user_string() for parent in node.parent_keys)
+        for name, node in nodes.items()
+        if node.group_name == "ingestion"
+    }
+    assert ingestion == INGESTION_GRAPH
+    for name in INGESTION_GRAPH:
+        node = nodes[name]
+        assert isinstance(node.partitions_def, dg.DynamicPartitionsDefinition)
+        assert node.partitions_def.name == "docs"
+        assert node.backfill_policy == dg.BackfillPolicy.single_run()
+        assert node.description
+    others = set(nodes) - set(INGESTION_GRAPH)
+    assert others == {"retrieval_evaluation"}
+    assert nodes["retrieval_evaluation"].partitions_def is None
+
+
+def test_jobs_sensors_and_schedules_are_the_ones_agreed_on() -> None:
+    repository = defs.get_repository_def()
+    assert {job.name for job in repository.get_all_jobs()} >= {"ingest", "evaluate"}
+    (sensor,) = repository.sensor_defs
+    assert (sensor.name, sensor.minimum_interval_seconds) == ("docs_changes", 30)
+    assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
+    (schedule,) = repository.schedule_defs
+    assert (schedule.name, schedule.cron_schedule) == ("nightly_reconciliation", "0 3 * * *")
+
+
+def test_loading_reads_no_settings_and_loads_no_service_or_model(tmp_path: Path) -> None:
+    code = """
+import sys
+import rag_pipeline.definitions
+heavy = {"qdrant_client", "onnxruntime", "openai", "fastembed"}
+print(sorted(heavy & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={"EMBEDDING_PROVIDER": "no such thing", "PATH": "", "HOME": str(tmp_path)},
+    )
+    assert done.stdout == "[]\n"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,205 @@
+"""The five assets under Dagster: partitions, failures, subsets, metadata."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+
+from rag_pipeline.core.errors import SpaceMismatchError
+from rag_pipeline.orchestration.assets.ingestion import preview_chunks
+from rag_pipeline_tests.book import PAGES
+from rag_pipeline_tests.hashing_embedder import HashingEmbedder
+from rag_pipeline_tests.ingestion.records import make_chunk
+from rag_pipeline_tests.orchestration.dagster_book import STAGES
+
+if TYPE_CHECKING:
+    from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
+
+BROKEN = "---\ntitle: [\n---\n"
+LARGE = "module-1/large.md"
+
+
+def test_a_run_without_config_indexes_whatever_changed(dagster_book: DagsterBook) -> None:
+    assert dagster_book.run().success
+    assert dagster_book.partitions == set(PAGES)
+    for stage in STAGES:
+        assert dagster_book.statuses(stage) == dict.fromkeys(PAGES, "MATERIALIZED")
+    assert len(dagster_book.book.read_points()) == 9
+    assert dagster_book.run().success
+    assert all(len(dagster_book.events(stage, LARGE)) == 1 for stage in STAGES)
+
+
+def test_a_bad_document_fails_alone_and_says_why(dagster_book: DagsterBook) -> None:
+    dagster_book.book.write("broken.md", BROKEN)
+    result = dagster_book.run()
+    assert not result.success
+    failure = next(event for event in result.all_events if event.is_step_failure)
+    assert "1 document(s) failed; the others are indexed" in str(failure.step_failure_data)
+    assert dagster_book.partitions == {*PAGES, "broken.md"}
+    assert dagster_book.statuses("qdrant_points") == dict.fromkeys(PAGES, "MATERIALIZED")
+    dagster_book.book.write("broken.md", "---\ntitle: Whole\n---\n\nText.\n")
+    assert dagster_book.run().success
+    assert dagster_book.statuses("qdrant_points")["broken.md"] == "MATERIALIZED"
+
+
+def test_one_partition_is_one_document(dagster_book: DagsterBook) -> None:
+    dagster_book.add_partitions(*PAGES)
+    assert dagster_book.run(partition=LARGE).success
+    assert dagster_book.statuses("qdrant_points") == {LARGE: "MATERIALIZED"}
+    paths = {payload["doc_path"] for payload in dagster_book.book.read_payloads().values()}
+    assert paths == {LARGE}
+
+
+def test_a_range_with_a_bad_document_marks_it_failed_and_the_others_done(
+    dagster_book: DagsterBook,
+) -> None:
+    dagster_book.book.write("broken.md", BROKEN)
+    dagster_book.add_partitions("intro.md", "broken.md", LARGE)
+    assert not dagster_book.run(partition_range=("intro.md", LARGE)).success
+    statuses = dagster_book.statuses("qdrant_points")
+    assert statuses == {"intro.md": "MATERIALIZED", "broken.md": "FAILED", LARGE: "MATERIALIZED"}
+
+
+def test_config_names_what_to_index_and_what_to_remove(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    (dagster_book.book.docs / LARGE).unlink()
+    assert dagster_book.run(config={"doc_ids": ["intro.md"]}).success
+    assert len(dagster_book.book.read_points()) == 9
+    config = {"doc_ids": [], "delete_ids": [LARGE, "intro.md"]}
+    assert dagster_book.run(config=config).success
+    assert dagster_book.partitions == {"intro.md", "module-1/small page.md"}
+    assert len(dagster_book.book.read_points()) == 3
+
+
+def test_chunks_alone_embed_and_write_nothing(dagster_book: DagsterBook) -> None:
+    dagster_book.add_partitions(*PAGES)
+    result = dagster_book.run(assets=["discovered_docs", "parsed_docs", "chunks"])
+    assert result.success
+    assert dagster_book.book.embedder.calls == 0
+    assert dagster_book.book.read_points() == []
+    assert dagster_book.statuses("chunks") == dict.fromkeys(PAGES, "MATERIALIZED")
+    assert dagster_book.statuses("embeddings") == {}
+
+
+def test_points_alone_are_made_of_what_is_kept(dagster_book: DagsterBook) -> None:
+    dagster_book.run(assets=STAGES[:4])
+    calls = dagster_book.book.embedder.calls
+    assert dagster_book.run(partition=LARGE, assets=["qdrant_points"]).success
+    assert dagster_book.book.embedder.calls == calls
+    assert len(dagster_book.book.read_points()) == 6
+
+
+def test_points_of_a_document_never_chunked_say_what_to_materialize(
+    dagster_book: DagsterBook,
+) -> None:
+    dagster_book.add_partitions(*PAGES)
+    result = dagster_book.run(partition=LARGE, assets=["qdrant_points"])
+    assert not result.success
+    assert dagster_book.statuses("qdrant_points") == {LARGE: "FAILED"}
+    failure = next(event for event in result.all_events if event.is_step_failure)
+    assert "Materialize chunks too" in str(failure.step_failure_data)
+
+
+def test_a_data_version_moves_with_its_output_alone(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+
+    def versions() -> dict[str, str]:
+        return {
+            stage: (dagster_book.events(stage, LARGE)[0].tags or {})["dagster/data_version"]
+            for stage in STAGES
+        }
+
+    first = versions()
+    assert len(set(first.values())) == 5
+    dagster_book.run(config={"doc_ids": [LARGE]})
+    assert versions() == first
+    dagster_book.book.edit(LARGE, "description: About Large.", "description: Else.")
+    dagster_book.run()
+    moved = {stage for stage, version in versions().items() if version != first[stage]}
+    assert moved == {"discovered_docs", "parsed_docs", "chunks", "qdrant_points"}
+
+
+def test_metadata_counts_and_previews(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    metadata = {stage: dagster_book.events(stage, LARGE)[0].metadata for stage in STAGES}
+    assert metadata["discovered_docs"]["size_bytes"].value > 500
+    assert metadata["parsed_docs"]["title"].value == "Large"
+    assert metadata["parsed_docs"]["heading_count"].value == 3
+    assert metadata["chunks"]["chunk_count"].value == 6
+    preview = metadata["chunks"]["preview"]
+    assert isinstance(preview, dg.MarkdownMetadataValue)
+    assert preview.value.count("\n") == 7
+    assert metadata["embeddings"]["texts_embedded"].value == 6
+    assert metadata["embeddings"]["tokens_embedded"].value > 200
+    assert metadata["embeddings"]["cost_usd"].value > 0
+    assert metadata["qdrant_points"]["chunks_created"].value == 6
+    total = sum(
+        dagster_book.events("embeddings", doc)[0].metadata["requests"].value
+        for doc in PAGES
+        if "requests" in dagster_book.events("embeddings", doc)[0].metadata
+    )
+    assert total == 1
+
+
+def test_an_edit_shows_what_it_saved(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    dagster_book.book.edit(LARGE, "## Two", "## Duo")
+    dagster_book.run()
+    embeddings = dagster_book.events("embeddings", LARGE)[0].metadata
+    assert embeddings["texts_embedded"].value == 1
+    assert embeddings["embeddings_reused"].value == 5
+    assert embeddings["tokens_reused"].value > embeddings["tokens_embedded"].value
+    points = dagster_book.events("qdrant_points", LARGE)[0].metadata
+    assert (points["chunks_updated"].value, points["chunks_unchanged"].value) == (1, 5)
+
+
+def test_another_model_ends_the_run_and_changes_nothing(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    before = dagster_book.book.read_payloads()
+    dagster_book.book.embedder = HashingEmbedder(name="other")
+    del dagster_book.resource.environment
+    result = dagster_book.run()
+    assert not result.success
+    failure = next(event for event in result.all_events if event.is_step_failure)
+    assert SpaceMismatchError.__name__ in str(failure.step_failure_data)
+    assert dagster_book.book.read_payloads() == before
+    assert dagster_book.run(config={"rebuild": True}).success
+    assert len(dagster_book.book.read_points()) == 9
+
+
+def test_a_run_is_tagged_with_what_it_did(dagster_book: DagsterBook) -> None:
+    run_id = dagster_book.run().run_id
+    run = dagster_book.instance.get_run_by_id(run_id)
+    assert run is not None
+    expected = {"docs_processed": "3", "docs_failed": "0", "texts_embedded": "9"}
+    assert expected.items() <= run.tags.items()
+    ledger = dagster_book.book.open_ledger(dagster_book.book.catalog.current_id() or "")
+    assert {entry.run_id for entry in ledger.entries().values()} == {run_id}
+
+
+def test_a_document_with_an_odd_name_has_a_partition_that_leads_back(
+    dagster_book: DagsterBook,
+) -> None:
+    dagster_book.book.write("odd, [a]...md", PAGES["intro.md"])
+    assert dagster_book.run().success
+    (key,) = dagster_book.partitions - set(PAGES)
+    assert dagster_book.run(partition=key).success
+    assert dagster_book.statuses("qdrant_points")[key] == "MATERIALIZED"
+
+
+@pytest.mark.parametrize("partition", ["gone.md", "../x.md"])
+def test_a_partition_without_a_document_fails(dagster_book: DagsterBook, partition: str) -> None:
+    dagster_book.add_partitions(partition)
+    assert not dagster_book.run(partition=partition).success
+
+
+def test_a_preview_is_a_table_whatever_the_text() -> None:
+    chunks = tuple(make_chunk(index, "a | b\n<b>c</b> " * 30) for index in range(25))
+    lines = preview_chunks(chunks).splitlines()
+    assert len(lines) == 2 + 20 + 2
+    assert lines[-1] == "5 more chunks"
+    for line in lines[2:22]:
+        assert line.replace("\\|", "").count("|") == 6
+        assert "<" not in line
