@@ -227,10 +227,12 @@ def _begin_overlap(
     room = limits.max_tokens - sum(unit.tokens for unit in part)
     most = min(2 * limits.overlap_tokens, room)
     starts = list(_overlap_starts(parsed.source, before, limits.overlap_tokens, most))
-    if not starts:
-        return own_start
-    text = clean_span(parsed, starts[-1], part[-1].end)
-    return starts[-1] if count_tokens(text) <= limits.max_tokens else own_start
+    for start in reversed(starts):
+        overlap = count_tokens(clean_span(parsed, start, own_start))
+        whole = count_tokens(clean_span(parsed, start, part[-1].end))
+        if overlap <= 2 * limits.overlap_tokens and whole <= limits.max_tokens:
+            return start
+    return own_start
 
 
 def _overlap_starts(source: str, before: Sequence[Unit], least: int, most: int) -> Iterator[int]:
