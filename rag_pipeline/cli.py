@@ -25,6 +25,8 @@ from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.ingestion.changes import IngestionPlan
+    from rag_pipeline.ingestion.discovery import Discovery
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.ingestion.run import IngestionEnvironment
     from rag_pipeline.retrieval.models import Query
@@ -382,7 +384,7 @@ def _ingest_changes(
     if rebuild:
         return _launch(settings, environment, None, [], len(discovery.docs), rebuild=True)
     if not plan.is_empty:
-        return _ingest_in_runs(settings, environment, [str(doc.doc_id) for doc in plan.process])
+        return _ingest_in_runs(settings, environment, discovery, plan)
     collection_id = environment.catalog.current_id() or ""
     refresh_ledger(environment.open_ledger(collection_id), plan.unchanged, entries)
     report = IngestionReport(
@@ -397,27 +399,31 @@ def _ingest_changes(
 
 
 def _ingest_in_runs(
-    settings: Settings, environment: IngestionEnvironment, doc_ids: list[str]
+    settings: Settings,
+    environment: IngestionEnvironment,
+    discovery: Discovery,
+    plan: IngestionPlan,
 ) -> IngestionReport:
     """Cut a bulk ingestion into runs that bound memory and the event log of each.
 
-    The last run takes whatever is left, deletions included.
+    Each document is in one run alone; the last run removes what is gone.
     """
     from rag_pipeline.ingestion.report import IngestionReport
 
-    size = environment.max_run_docs
-    pages = [doc_ids[start : start + size] for start in range(0, len(doc_ids), size)]
+    doc_ids, size = [str(doc.doc_id) for doc in plan.process], environment.max_run_docs
+    if len(doc_ids) <= size:
+        return _launch(settings, environment, None, [], len(doc_ids))
     report = IngestionReport()
-    for page in pages[:-1]:
-        report.merge(_launch(settings, environment, page, [], len(page)))
-    last = _launch(settings, environment, None, [], len(pages[-1]) if pages else 0)
-    if len(pages) <= 1:
-        return last
-    report.merge(last)
+    for start in range(0, len(doc_ids), size):
+        page = doc_ids[start : start + size]
+        gone = [] if start + size < len(doc_ids) else [str(doc_id) for doc_id in plan.delete]
+        report.merge(_launch(settings, environment, page, gone, len(page)))
+    for failure in discovery.failures:
+        report.add_failure(failure)
     # Each run counts what the runs before it wrote as unchanged: the whole is counted at the end.
-    report.docs_discovered = last.docs_discovered
-    report.docs_unchanged = last.docs_discovered - report.docs_processed - report.docs_failed
-    entries = environment.open_ledger(last.collection_id).entries().values()
+    report.docs_discovered = len(discovery.docs) + len(discovery.failures)
+    report.docs_unchanged = len(plan.unchanged)
+    entries = environment.open_ledger(report.collection_id).entries().values()
     point_count = sum(entry.chunk_count for entry in entries)
     report.chunks_unchanged = point_count - report.chunks_created - report.chunks_updated
     return report

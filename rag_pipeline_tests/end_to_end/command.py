@@ -1,0 +1,106 @@
+"""The `rag-pipeline` command over a small book, with embeddings from a server on 127.0.0.1."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rag_pipeline_tests.book import PAGES, Book
+from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
+from rag_pipeline_tests.loopback import Received, Reply
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def embed(request: Received) -> Reply:
+    """Answer as OpenAI's embeddings endpoint does."""
+    texts = request.body["input"]
+    rows, _ = HashingEmbedder(100_000).embed_passages(texts)
+    data = [
+        {"object": "embedding", "index": place, "embedding": row.tolist()}
+        for place, row in enumerate(rows)
+    ]
+    tokens = sum(len(text.split()) for text in texts)
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return Reply(body={"object": "list", "data": data, "model": "m", "usage": usage})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command said, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401  # whatever the command says
+        """The one JSON document on standard output."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Command:
+    """The command with a docs folder, a data folder and an embedding service of its own."""
+
+    root: Path
+    url: str
+
+    @property
+    def book(self) -> Book:
+        """The pages; its own state is not used."""
+        return Book(self.root)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that the command is told."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.root),
+            "DOCS_DIR": str(self.root / "docs"),
+            "DATA_DIR": str(self.root / "data"),
+            "EMBEDDING_PROVIDER": "openai",
+            "OPENAI_API_KEY": "test-key",
+            "OPENAI_BASE_URL": f"{self.url}/v1",
+            "EMBEDDING_DIM": str(DIM),
+            "CHUNK_MIN_TOKENS": "30",
+            "CHUNK_TARGET_TOKENS": "45",
+            "CHUNK_MAX_TOKENS": "80",
+            "CHUNK_OVERLAP_TOKENS": "10",
+            "STORE_LOCK_TIMEOUT_S": "1",
+            "INGEST_LOCK_TIMEOUT_S": "30",
+        }
+
+    def start(self, *arguments: str, **changes: str) -> subprocess.Popen[str]:
+        """Start the command as a process."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "rag_pipeline.cli", *arguments],
+            env=self.environment | changes,
+            cwd=self.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str, **changes: str) -> Outcome:
+        """Run the command as a process to its end."""
+        return finish(self.start(*arguments, **changes))
+
+
+def finish(process: subprocess.Popen[str]) -> Outcome:
+    """Wait for a command."""
+    out, err = process.communicate(timeout=100)
+    return Outcome(process.returncode, out, err)
+
+
+def make_command(root: Path, url: str) -> Command:
+    """A command over the usual three pages."""
+    command = Command(root, url)
+    for doc_id, text in PAGES.items():
+        command.book.write(doc_id, text)
+    return command

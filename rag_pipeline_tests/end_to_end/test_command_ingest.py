@@ -1,0 +1,285 @@
+"""`rag-pipeline ingest` as users run it: one process a command, on Dagster's own instance."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_pipeline import cli
+from rag_pipeline_tests.book import make_page, make_paragraph
+from rag_pipeline_tests.end_to_end.command import Command, Outcome, embed, finish, make_command
+from rag_pipeline_tests.loopback import LoopbackServer, Reply, find_closed_port, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+LARGE = "module-1/large.md"
+BROKEN = "---\ntitle: [\n---\n"
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    """An embedding service that works."""
+    with serve(embed) as server:
+        yield server
+
+
+@pytest.fixture
+def command(tmp_path: Path, server: LoopbackServer) -> Command:
+    """A command over three pages."""
+    return make_command(tmp_path, server.url)
+
+
+@pytest.fixture
+def call(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., Outcome]:
+    """The command in this process, which saves the imports; settings as keywords."""
+    monkeypatch.chdir(command.root)
+
+    def call(*arguments: str, **changes: str) -> Outcome:
+        capfd.readouterr()
+        with monkeypatch.context() as patch:
+            for name, value in (command.environment | changes).items():
+                if name not in {"PATH", "HOME"}:
+                    patch.setenv(name, value)
+            patch.setenv("DAGSTER_HOME", "")
+            patch.setattr(sys, "argv", ["rag-pipeline", *arguments])
+            with pytest.raises(SystemExit) as stop:
+                cli.main()
+        found = capfd.readouterr()
+        return Outcome(int(stop.value.code or 0), found.out, found.err)
+
+    return call
+
+
+def counts(report: dict[str, Any], *names: str) -> list[Any]:
+    return [report[name] for name in names]
+
+
+def assert_one_line(outcome: Outcome, code: int, *texts: str) -> None:
+    assert outcome.code == code, outcome
+    line, nothing = outcome.err.split("\n")
+    assert nothing == ""
+    assert line.startswith("rag-pipeline: ")
+    for text in texts:
+        assert text in line
+
+
+def test_a_first_ingest_indexes_and_a_second_finds_nothing_to_do(
+    call: Callable[..., Outcome], server: LoopbackServer
+) -> None:
+    first = call("ingest", "--json")
+    assert (first.code, first.err) == (0, "")
+    assert set(first.json) >= {
+        "docs_discovered",
+        "docs_processed",
+        "docs_unchanged",
+        "docs_failed",
+        "docs_deleted",
+        "chunks_created",
+        "chunks_updated",
+        "chunks_unchanged",
+        "chunks_deleted",
+        "texts_embedded",
+        "embeddings_reused",
+        "tokens_embedded",
+        "duration_s",
+        "stage_seconds",
+        "failures",
+    }
+    names = ("docs_processed", "chunks_created", "texts_embedded", "docs_failed")
+    assert counts(first.json, *names) == [3, 9, 9, 0]
+    requests = len(server.received)
+    second = call("ingest", "--json")
+    names = ("docs_processed", "docs_unchanged", "chunks_unchanged", "texts_embedded")
+    assert (second.code, counts(second.json, *names)) == (0, [0, 3, 9, 0])
+    written = ("chunks_created", "chunks_updated", "chunks_deleted")
+    assert counts(second.json, *written) == [0, 0, 0]
+    assert len(server.received) == requests
+
+
+def test_a_broken_page_fails_alone_and_is_tried_again(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    command.book.write("broken.md", BROKEN)
+    first = call("ingest", "--json")
+    assert first.code == 1
+    assert counts(first.json, "docs_processed", "docs_failed") == [3, 1]
+    (failure,) = first.json["failures"]
+    assert set(failure) == {"doc_path", "stage", "error", "message"}
+    assert (failure["doc_path"], failure["error"]) == ("broken.md", "FrontMatterError")
+    assert "line" in failure["message"]
+    again = call("ingest")
+    assert again.code == 1
+    assert "FAILED broken.md: " in again.out
+    assert "Traceback" not in again.out + again.err
+    command.book.write("broken.md", "---\ntitle: Whole\n---\n\nText.\n")
+    mended = call("ingest", "--json")
+    assert (mended.code, mended.json["docs_processed"]) == (0, 1)
+    assert call("stats", "--json").json["failed_doc_count"] == 0
+
+
+def test_bulk_is_cut_into_runs_and_reported_as_one(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    command.book.write("broken.md", BROKEN)
+    report = call("ingest", "--json", INGEST_RUN_DOCS="1").json
+    names = ("docs_discovered", "docs_processed", "docs_unchanged", "docs_failed", "chunks_created")
+    assert counts(report, *names) == [4, 3, 0, 1, 9]
+    assert [failure["doc_path"] for failure in report["failures"]] == ["broken.md"]
+    command.book.move("intro.md", "zz/moved.md")
+    command.book.edit(LARGE, "## Two", "## Duo")
+    report = call("ingest", "--json", INGEST_RUN_DOCS="1").json
+    names = ("docs_processed", "docs_unchanged", "docs_deleted", "docs_failed", "texts_embedded")
+    assert counts(report, *names) == [2, 1, 1, 1, 1]
+
+
+def test_one_document_by_name(call: Callable[..., Outcome], command: Command) -> None:
+    first = call("ingest-doc", f"./{LARGE}", "--json")
+    assert (first.code, first.json["docs_processed"]) == (0, 1)
+    again = call("ingest-doc", LARGE, "--json")
+    assert (again.code, again.json["chunks_unchanged"], again.json["texts_embedded"]) == (0, 6, 0)
+    (command.book.docs / LARGE).unlink()
+    gone = call("ingest-doc", LARGE, "--json")
+    assert (gone.code, gone.json["docs_deleted"], gone.json["chunks_deleted"]) == (0, 1, 6)
+    missing = call("ingest-doc", "nowhere.md", "--json")
+    assert missing.code == 1
+    assert missing.json["failures"][0]["error"] == "DocumentMissing"
+    assert_one_line(call("ingest-doc", "../x.md"), 2, "../x.md")
+
+
+def test_another_model_is_refused_until_a_rebuild_and_can_be_rolled_back(
+    call: Callable[..., Outcome],
+) -> None:
+    first = call("ingest", "--json").json["collection_id"]
+    other = {"EMBEDDING_MODEL": "text-embedding-3-large"}
+    refused = call("ingest", **other)
+    assert_one_line(refused, 2, "text-embedding-3-small", "text-embedding-3-large", "--rebuild")
+    assert refused.out == ""
+    as_json = call("ingest", "--json", **other)
+    assert as_json.json["error"]["code"] == "EMBEDDING_SPACE_MISMATCH"
+    rebuilt = call("ingest", "--rebuild", "--json", **other)
+    assert (rebuilt.code, rebuilt.json["docs_processed"]) == (0, 3)
+    assert rebuilt.json["collection_id"] != first
+    assert call("stats", "--json", **other).json["model"] == "text-embedding-3-large"
+    assert call("ingest", "--json", **other).json["docs_unchanged"] == 3
+    assert call("ingest", "--roll-back", "--json").json == {"collection_id": first}
+    back = call("ingest", "--json")
+    assert (back.code, back.json.get("docs_unchanged")) == (0, 3), back
+    assert call("ingest", "--roll-back", "--json").json["collection_id"] != first
+
+
+def test_a_rebuild_with_a_broken_page_changes_nothing(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    assert_one_line(call("ingest", "--roll-back"), 1, "the one before", "rag-pipeline ingest")
+    first = call("ingest", "--json").json["collection_id"]
+    command.book.write("broken.md", BROKEN)
+    assert_one_line(call("ingest", "--rebuild"), 1, "broken.md", "stays in use")
+    assert call("stats", "--json").json["collection_id"] == first
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "texts"),
+    [
+        pytest.param({"DOCS_DIR": "nowhere"}, 2, ["nowhere", "DOCS_DIR"], id="no_folder"),
+        pytest.param({"OPENAI_API_KEY": ""}, 2, ["OPENAI_API_KEY"], id="no_key"),
+        pytest.param({"CHUNK_MIN_TOKENS": "0"}, 2, ["CHUNK_MIN_TOKENS"], id="bad_setting"),
+        pytest.param(
+            {"QDRANT_URL": f"http://127.0.0.1:{find_closed_port()}"}, 1, ["127.0.0.1"], id="server"
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_line_with_the_mend(
+    call: Callable[..., Outcome], changes: dict[str, str], code: int, texts: list[str]
+) -> None:
+    assert_one_line(call("ingest", **changes), code, *texts)
+
+
+def test_a_refused_key_is_one_line(call: Callable[..., Outcome]) -> None:
+    body = {"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}
+    with serve([Reply(401, body)]) as refusing:
+        outcome = call("ingest", OPENAI_BASE_URL=f"{refusing.url}/v1")
+    assert_one_line(outcome, 2, "OPENAI_API_KEY")
+    assert "test-key" not in outcome.err
+
+
+def test_a_service_that_is_down_fails_documents_and_they_are_tried_again(
+    call: Callable[..., Outcome],
+) -> None:
+    down = f"http://127.0.0.1:{find_closed_port()}/v1"
+    outcome = call("ingest", "--json", OPENAI_BASE_URL=down)
+    assert (outcome.code, outcome.json["docs_failed"]) == (1, 3)
+    assert {failure["stage"] for failure in outcome.json["failures"]} == {"embeddings"}
+    assert call("ingest", "--json").json["docs_processed"] == 3
+
+
+def test_a_store_held_by_another_process_is_named(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    call("ingest")
+    command.book.edit(LARGE, "## Two", "## Duo")
+    (root,) = (command.root / "data").glob("*/store/textbook_chunks")
+    holder_code = """
+import sys
+from pathlib import Path
+from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+store = EdgeCatalog(Path(sys.argv[1]), "textbook_chunks", 1.0).open_current()
+print("held", flush=True)
+sys.stdin.readline()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", holder_code, str(root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        start = time.monotonic()
+        assert_one_line(call("ingest"), 1, "held by another process", "STORE_LOCK_TIMEOUT_S")
+        assert time.monotonic() - start < 60
+        holder.communicate("go\n")
+    assert call("ingest", "--json").json["docs_processed"] == 1
+
+
+@pytest.mark.slow
+def test_two_ingests_at_once_wait_for_each_other(command: Command) -> None:
+    outcomes = [finish(process) for process in [command.start("ingest", "--json") for _ in "ab"]]
+    assert [outcome.code for outcome in outcomes] == [0, 0], outcomes
+    processed = sorted(outcome.json["docs_processed"] for outcome in outcomes)
+    assert processed == [0, 3]
+    assert command.run("stats", "--json").json["point_count"] == 9
+
+
+@pytest.mark.slow
+def test_a_killed_command_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    with serve([Reply(fault="hang")]) as hanging:
+        command = make_command(tmp_path, hanging.url)
+        process = command.start("ingest", OPENAI_BASE_URL=f"{hanging.url}/v1")
+        deadline = time.monotonic() + 90
+        while not hanging.received and time.monotonic() < deadline:
+            time.sleep(0.05)  # until the run is in the midst of embedding
+        assert hanging.received
+        process.kill()
+        finish(process)
+    with serve(embed) as server:
+        outcome = command.run("ingest", "--json", OPENAI_BASE_URL=f"{server.url}/v1")
+    assert (outcome.code, outcome.json["docs_processed"]) == (0, 3), outcome
+
+
+def test_a_page_written_while_it_is_read_is_indexed_as_it_was_read(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    call("ingest")
+    path = command.book.write("late.md", make_page("Late", ("A", make_paragraph(200))))
+    os.utime(path, ns=(1, 1))
+    assert call("ingest", "--json").json["docs_processed"] == 1
+    assert call("ingest", "--json").json["docs_processed"] == 0
