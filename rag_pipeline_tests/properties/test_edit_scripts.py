@@ -1,0 +1,194 @@
+"""Random edits, faults and kills between ingestions end in what a clean build gives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline_tests.book import Book, assert_same_state, make_book, make_page, make_paragraph
+from rag_pipeline_tests.end_to_end.boundaries import Boundaries, watch
+from rag_pipeline_tests.end_to_end.test_faults import FAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCRIPTS = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 15
+NAMES = ("a.md", "b.mdx", "m/c d.md", "m/n/index.md", "größe.md")
+HEADINGS = ("One", "Two", "Drei", "O n e")
+
+names = st.sampled_from(NAMES)
+sections = st.lists(
+    st.tuples(
+        st.sampled_from(HEADINGS), st.builds(make_paragraph, st.integers(0, 5), st.integers(1, 7))
+    ),
+    max_size=4,
+)
+extras = st.sampled_from(["", "tags: [ros]\n", "sidebar_position: 2\n", "draft: true\n"])
+
+
+class Killed(BaseException):
+    """Stands in for the end of the process: nothing catches it."""
+
+
+class EditScript(RuleBasedStateMachine):
+    """A docs folder under edits, and an index that follows it as well as it can."""
+
+    book: Book
+
+    @initialize()
+    def begin(self) -> None:
+        """Begin with one page and nothing indexed."""
+        self.root = Path(tempfile.mkdtemp())
+        self.book = make_book(self.root / "book", {}, memory=True)
+        self.clock = 1_000_000_000
+        self.saved: dict[str, tuple[str, int]] = {}
+        self.write("always.md", make_page("Always", ("Here", make_paragraph(9))))
+
+    def write(self, name: str, text: str) -> None:
+        """Write a page; every write has a time of its own, as on a real clock."""
+        self.clock += 1_000_000_000
+        os.utime(self.book.write(name, text), ns=(self.clock, self.clock))
+
+    def pages(self) -> list[str]:
+        """The pages that there are."""
+        return [name for name in NAMES if (self.book.docs / name).exists()]
+
+    @rule(name=names, body=sections, extra=extras)
+    def add_or_rewrite(self, name: str, body: list[tuple[str, str]], extra: str) -> None:
+        """Write a page whole."""
+        self.write(name, make_page(f"Page {name}", *body, extra=extra))
+
+    @rule(name=names, old=st.sampled_from(["joint", "robot", "rule"]))
+    def change_words(self, name: str, old: str) -> None:
+        """Change words of a page."""
+        if name in self.pages():
+            self.write(name, (self.book.docs / name).read_text("utf-8").replace(old, "wheel", 2))
+
+    @rule(name=names, heading=st.sampled_from(HEADINGS))
+    def rename_heading(self, name: str, heading: str) -> None:
+        """Rename one heading."""
+        if name in self.pages():
+            text = (self.book.docs / name).read_text("utf-8")
+            self.write(name, text.replace(f"## {heading}\n", "## Renamed\n", 1))
+
+    @rule(name=names)
+    def insert_at_the_top(self, name: str) -> None:
+        """Begin a page with a new paragraph."""
+        if name in self.pages():
+            text = (self.book.docs / name).read_text("utf-8")
+            self.write(name, text.replace("\n---\n", f"\n---\n\n{make_paragraph(8)}\n", 1))
+
+    @rule(name=names)
+    def break_front_matter(self, name: str) -> None:
+        """Leave a page that cannot be parsed."""
+        self.write(name, "---\ntitle: [\n---\n\nText.\n")
+
+    @rule(name=names, place=names)
+    def move(self, name: str, place: str) -> None:
+        """Move a page, over another where there is one."""
+        if name in self.pages() and name != place:
+            self.book.move(name, place)
+
+    @rule(name=names)
+    def delete(self, name: str) -> None:
+        """Delete a page."""
+        (self.book.docs / name).unlink(missing_ok=True)
+
+    @rule()
+    def save(self) -> None:
+        """Remember the folder."""
+        paths = {name: self.book.docs / name for name in self.pages()}
+        self.saved = {
+            name: (path.read_text("utf-8"), path.stat().st_mtime_ns) for name, path in paths.items()
+        }
+
+    @precondition(lambda self: self.saved)
+    @rule()
+    def revert(self) -> None:
+        """Put the folder back, times of change too."""
+        for name in NAMES:
+            (self.book.docs / name).unlink(missing_ok=True)
+        for name, (text, mtime_ns) in self.saved.items():
+            os.utime(self.book.write(name, text), ns=(mtime_ns, mtime_ns))
+
+    @rule()
+    def ingest(self) -> None:
+        """Ingest; broken pages fail alone."""
+        report = self.book.ingest()
+        broken = {name for name in self.pages() if self.is_broken(name)}
+        assert {failure.doc_path for failure in report.failures} == broken
+
+    @rule(number=st.integers(0, 60), lasting=st.booleans())
+    def ingest_with_a_fault(self, number: int, *, lasting: bool) -> None:
+        """Ingest while a service fails."""
+
+        def fail(service: str) -> None:
+            raise FAULTS[service]
+
+        self.ingest_disturbed(fail, number, lasting=lasting)
+
+    @rule(number=st.integers(0, 60))
+    def ingest_and_be_killed(self, number: int) -> None:
+        """Ingest and end in the midst."""
+
+        def kill(_: str) -> None:
+            raise Killed
+
+        self.ingest_disturbed(kill, number, lasting=False)
+
+    def ingest_disturbed(self, act: Callable[[str], None], number: int, *, lasting: bool) -> None:
+        """Ingest with something happening at a moment."""
+        boundaries = Boundaries(act, number, lasting=lasting)
+        environment = watch(self.book.build_environment(), boundaries)
+        with suppress(RagPipelineError, OSError, Killed):
+            self.book.ingest(environment=environment)
+
+    def is_broken(self, name: str) -> bool:
+        """Whether a page cannot be parsed."""
+        return "title: [\n" in (self.book.docs / name).read_text("utf-8")
+
+    @invariant()
+    def no_page_is_half_there(self) -> None:
+        """A point's place and content are always of one chunk."""
+        if self.book.build_environment().catalog.current_id():
+            for chunk_id, payload in self.book.read_payloads().items():
+                assert payload["chunk_id"] == chunk_id
+
+    def teardown(self) -> None:
+        """Mend what is broken, ingest once, and compare with a clean build."""
+        if not hasattr(self, "root"):
+            return
+        try:
+            for name in self.pages():
+                if self.is_broken(name):
+                    self.write(name, make_page("Mended", ("One", make_paragraph(3))))
+            report = self.book.ingest()
+            assert report.failures == []
+            clean = self.book.build_clean(self.root / "clean")
+            assert_same_state(self.book.read_state(), clean.read_state())
+            again = self.book.ingest()
+            assert (again.docs_processed, again.docs_deleted, again.texts_embedded) == (0, 0, 0)
+        finally:
+            shutil.rmtree(self.root)
+
+
+def test_every_script_of_edits_faults_and_kills_ends_as_a_clean_build() -> None:
+    run_state_machine_as_test(
+        EditScript, settings=settings(max_examples=SCRIPTS, stateful_step_count=14)
+    )
