@@ -326,7 +326,7 @@ class EvaluationFileError(RagPipelineError):
 
 
 class GoldenSetError(RagPipelineError):
-    """A file of evaluation questions is not usable, or names pages or headings that are not there."""
+    """A file of evaluation questions is not usable, or names pages or headings not there."""
 
     code = "TEST_SET_INVALID"
     exit_code = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,6 +28,7 @@ from rag_pipeline.retrieval.hits import (
     widen_hits,
 )
 from rag_pipeline.retrieval.models import Mode, Query, RetrievalResult
+from rag_pipeline.retrieval.parts import PART_DEPTH, place_parts, split_question
 from rag_pipeline.retrieval.ranking import FusionWeights, fuse, select
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import FloatVector
     from rag_pipeline.core.ports import Embedder, Reranker, SparseEncoder, VectorIndex
     from rag_pipeline.retrieval.models import ScoredChunk
+    from rag_pipeline.retrieval.ranking import Ranked
     from rag_pipeline.retrieval.store_session import StoreSession
 
 _PARALLEL_EMBEDDINGS: Final = 8  # as many requests as a service adapter has in flight
@@ -174,11 +176,20 @@ class Retriever:
             for query, vector in zip(queries, vectors, strict=True)
         ]
         questions = [_clean(query.question) for query in queries]
+        parts = [split_question(question) for question in questions]
+        part_searches = self._search_parts(parts, searches)
         with self._session.use() as index:
-            pools = gather_candidates(index, searches, DEPTH, self._places)
+            every = [*searches, *(search for entry in part_searches for search in entry)]
+            pools = gather_candidates(index, every, DEPTH, self._places)
+            part_pools = iter(pools[len(searches) :])
+            part_rankings = [
+                [fuse(next(part_pools).candidates, self._options.weights) for _ in entry]
+                for entry in part_searches
+            ]
+            pools = pools[: len(searches)]
             if not any(pool.candidates for pool in pools) and index.count() == 0:
                 raise CollectionMissingError(index.collection_id, "the store in use")
-            choices = self._choose(index, queries, searches, pools)
+            choices = self._choose(index, queries, searches, pools, part_rankings)
             wanted = {hit.candidate.place.point_id for choice in choices for hit in choice.chosen}
             points = {point.point_id: point for point in index.fetch(sorted(wanted))}
             model = self._embedder.model.fingerprint
@@ -235,15 +246,32 @@ class Retriever:
         """Close."""
         self.close()
 
+    def _search_parts(
+        self, parts: Sequence[Sequence[str]], searches: Sequence[Search]
+    ) -> list[list[Search]]:
+        """A search for each part of each question, under the question's own filter."""
+        vectors = iter(self.embed_questions([part for entry in parts for part in entry]))
+        return [
+            [
+                replace(whole, dense=next(vectors), sparse=self._encoder.encode_query(part))
+                for part in entry
+            ]
+            for entry, whole in zip(parts, searches, strict=True)
+        ]
+
     def _choose(
         self,
         index: VectorIndex,
         queries: Sequence[Query],
         searches: Sequence[Search],
         pools: Sequence[Pool],
+        part_rankings: Sequence[Sequence[Sequence[Ranked]]],
     ) -> list[Choice]:
         factor = _RERANK_FACTOR if self._reranker else 1
-        counts = [query.result_count * factor for query in queries]
+        counts = [
+            max(query.result_count * factor, PART_DEPTH if parts else 0)
+            for query, parts in zip(queries, part_rankings, strict=True)
+        ]
         rankings = [fuse(pool.candidates, self._options.weights) for pool in pools]
         near = NearDuplicates(index, self._options.dedup_threshold)
         near.load(
@@ -254,8 +282,8 @@ class Retriever:
             ]
         )
         choices = []
-        for search, first, first_ranked, count in zip(
-            searches, pools, rankings, counts, strict=True
+        for query, search, first, first_ranked, count, parts in zip(
+            queries, searches, pools, rankings, counts, part_rankings, strict=True
         ):
             pool, ranked, depth = first, first_ranked, DEPTH
             chosen = select(ranked, count, near.is_near)
@@ -264,6 +292,8 @@ class Retriever:
                 pool = gather_candidates(index, [search], depth, self._places)[0]
                 ranked = fuse(pool.candidates, self._options.weights)
                 chosen = select(ranked, count, near.is_near)
+            if parts:
+                chosen = place_parts(chosen, parts, query.result_count * factor)
             nearest = max((candidate.semantic for candidate in pool.candidates), default=0.0)
             choices.append(Choice(tuple(chosen), nearest, len(pool.candidates)))
         return choices
