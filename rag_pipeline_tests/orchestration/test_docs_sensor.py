@@ -123,7 +123,9 @@ def test_nothing_is_asked_for_while_a_run_is_in_flight(dagster_book: DagsterBook
     assert isinstance(tick(dagster_book), dg.SensorResult)
 
 
-@pytest.mark.parametrize(("pid", "dead"), [(2**22 + 1, True), (os.getpid(), False)])
+@pytest.mark.parametrize(
+    ("pid", "dead"), [(2**22 + 1, True), (os.getpid(), False)], ids=["dead", "alive"]
+)
 def test_a_run_whose_command_was_killed_does_not_hold_up_others(
     dagster_book: DagsterBook, pid: int, *, dead: bool
 ) -> None:
