@@ -37,14 +37,14 @@ class Boundaries:
 
     Args:
         act: Called with the service's name at the moment chosen; kills or raises.
-        at: Number of the moment, from 0; None only counts.
+        at: Number of the moment, from 0, or how its name begins; None only counts.
         lasting: Act at every later moment of the same service too.
     """
 
     def __init__(
         self,
         act: Callable[[str], None] | None = None,
-        at: int | None = None,
+        at: int | str | None = None,
         *,
         lasting: bool = False,
     ) -> None:
@@ -57,22 +57,23 @@ class Boundaries:
     def pass_moment(self, service: str, name: str) -> None:
         """Count a moment, and act where it is the one chosen."""
         self.names.append(name)
-        if self._is_chosen(service) and self._act is not None:
+        if self._is_chosen(service, name) and self._act is not None:
             self._chosen_service = service
             self._act(service)
 
-    def is_next(self, service: str) -> bool:
+    def is_next(self, service: str, name: str) -> bool:
         """Whether the next moment is the one chosen."""
-        self.names.append("")
-        chosen = self._is_chosen(service)
+        self.names.append(name)
+        chosen = self._is_chosen(service, name)
         self.names.pop()
         return chosen
 
-    def _is_chosen(self, service: str) -> bool:
-        number = len(self.names) - 1
+    def _is_chosen(self, service: str, name: str) -> bool:
         if self._lasting and self._chosen_service == service:
             return True
-        return number == self._at
+        if isinstance(self._at, str):
+            return name.startswith(self._at)
+        return len(self.names) - 1 == self._at
 
 
 class _Watched:
@@ -97,7 +98,7 @@ class _Watched:
         if not self._boundaries.names or self._service == "embedder":
             self._boundaries.pass_moment(self._service, f"before {label}")
         if name in _HALVED and len(first) > 1:
-            if self._boundaries.is_next(self._service):
+            if self._boundaries.is_next(self._service, f"amid {label}"):
                 method(_halve(first))
             self._boundaries.pass_moment(self._service, f"amid {label}")
         result = method(*arguments)

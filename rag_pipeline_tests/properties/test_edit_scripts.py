@@ -42,6 +42,22 @@ sections = st.lists(
 extras = st.sampled_from(["", "tags: [ros]\n", "sidebar_position: 2\n", "draft: true\n"])
 
 
+moments = st.integers(0, 60) | st.sampled_from(
+    [
+        "behind artifacts.write",
+        "behind artifacts.remove",
+        "behind cache.put_many",
+        "behind ledger.record_begun",
+        "amid store.upsert",
+        "behind store.upsert",
+        "behind store.set_payloads",
+        "amid store.delete",
+        "behind store.delete",
+        "behind ledger.record ",
+    ]
+)
+
+
 class Killed(BaseException):
     """Stands in for the end of the process: nothing catches it."""
 
@@ -134,27 +150,43 @@ class EditScript(RuleBasedStateMachine):
         broken = {name for name in self.pages() if self.is_broken(name)}
         assert {failure.doc_path for failure in report.failures} == broken
 
-    @rule(number=st.integers(0, 60), lasting=st.booleans())
-    def ingest_with_a_fault(self, number: int, *, lasting: bool) -> None:
+    @rule(at=moments, lasting=st.booleans())
+    def ingest_with_a_fault(self, at: int | str, *, lasting: bool) -> None:
         """Ingest while a service fails."""
 
         def fail(service: str) -> None:
             raise FAULTS[service]
 
-        self.ingest_disturbed(fail, number, lasting=lasting)
+        self.ingest_disturbed(fail, at, lasting=lasting)
 
-    @rule(number=st.integers(0, 60))
-    def ingest_and_be_killed(self, number: int) -> None:
+    @rule(at=moments)
+    def ingest_and_be_killed(self, at: int | str) -> None:
         """Ingest and end in the midst."""
 
         def kill(_: str) -> None:
             raise Killed
 
-        self.ingest_disturbed(kill, number, lasting=False)
+        self.ingest_disturbed(kill, at, lasting=False)
 
-    def ingest_disturbed(self, act: Callable[[str], None], number: int, *, lasting: bool) -> None:
+    @rule(
+        name=names,
+        edit=st.sampled_from(["insert_at_the_top", "delete", "add"]),
+        at=moments,
+    )
+    def be_killed_amid_an_edit_that_is_undone(self, name: str, edit: str, at: int | str) -> None:
+        """Edit what is indexed, end in the midst of ingesting that, and put the folder back."""
+        self.book.ingest()
+        self.save()
+        if edit == "add":
+            self.write(name, make_page("Added", ("One", make_paragraph(4, 9))))
+        else:
+            getattr(self, edit)(name)
+        self.ingest_and_be_killed(at)
+        self.revert()
+
+    def ingest_disturbed(self, act: Callable[[str], None], at: int | str, *, lasting: bool) -> None:
         """Ingest with something happening at a moment."""
-        boundaries = Boundaries(act, number, lasting=lasting)
+        boundaries = Boundaries(act, at, lasting=lasting)
         environment = watch(self.book.build_environment(), boundaries)
         with suppress(RagPipelineError, OSError, Killed):
             self.book.ingest(environment=environment)
