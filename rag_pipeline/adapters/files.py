@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from upath import UPath
 
+_MODE = 0o644  # a temporary file is its owner's alone, which a container of another user cannot read
+
 
 def write_bytes_atomically(path: Path, data: bytes) -> None:
     """Write a file beside its place, bring it to disk, and move it there in one step."""
@@ -20,6 +22,7 @@ def write_bytes_atomically(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        Path(temporary).chmod(_MODE)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
