@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from upath import UPath
 
-_MODE = 0o644  # a temporary file is its owner's alone, which a container of another user cannot read
+_MODE = 0o644  # a temporary file is its owner's alone: a container's user could not read it
 
 
 def write_bytes_atomically(path: Path, data: bytes) -> None:
