@@ -1,0 +1,196 @@
+"""`dagster dev` with its real webserver and daemon: the sensor follows the docs folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_pipeline_tests.book import PAGES, make_page, make_paragraph
+from rag_pipeline_tests.end_to_end.command import Command, embed, make_command
+from rag_pipeline_tests.loopback import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LARGE = "module-1/large.md"
+PATIENCE_S = 240.0  # three times what a tick and a run take on a busy machine of two cores
+
+RUNS = "{ runsOrError { ... on Runs { results { runId status pipelineName } } } }"
+    "{ runsOrError { ... on Runs { results { runId status pipelineName tags { key value } } } } }"
+)
+STATUSES = """
+{ assetNodes(assetKeys: [{path: ["qdrant_points"]}]) { assetPartitionStatuses {
+  ... on DefaultPartitionStatuses { materializedPartitions failedPartitions } } } }
+"""
+LAUNCH = """
+mutation ($params: ExecutionParams!) { launchRun(executionParams: $params) {
+  __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }
+"""
+
+
+class Server:
+    """The webserver's GraphQL endpoint."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def ask(self, query: str, **variables: object) -> dict[str, Any]:
+        """Put a query; raises while nothing answers yet."""
+        body = json.dumps({"query": query, "variables": variables}).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.url}/graphql", body, headers)  # noqa: S310  # http to 127.0.0.1
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
+            found = json.load(answer)
+        assert "errors" not in found, found
+        return dict(found["data"])
+
+    def runs(self) -> list[dict[str, Any]]:
+        """All runs, oldest first."""
+        return list(reversed(self.ask(RUNS)["runsOrError"]["results"]))
+
+    def ended_runs(self, count: int) -> list[str] | None:
+        """States of all runs once that many have ended."""
+        states = [run["status"] for run in self.runs()]
+        done = len(states) >= count and set(states) <= {"SUCCESS", "FAILURE", "CANCELED"}
+        return states if done else None
+
+    def partitions(self) -> dict[str, set[str]]:
+        """Documents as the asset's page shows them."""
+        (node,) = self.ask(STATUSES)["assetNodes"]
+        found = node["assetPartitionStatuses"]
+        return {key: set(found[f"{key}Partitions"]) for key in ("materialized", "failed")}
+
+
+def wait_for(look: Callable[[], Any]) -> Any:  # noqa: ANN401  # whatever is looked for
+    """Look until there is something to see."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        try:
+            found = look()
+        except (urllib.error.URLError, OSError):
+            found = None
+        if found:
+            return found
+        time.sleep(0.5)
+    pytest.fail("nothing to see in time")
+
+
+def find_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def find_descendants(pid: int) -> list[int]:
+    """Process ids of children and theirs."""
+    children: dict[int, list[int]] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(status.parent.name))
+    found, pending = [], [pid]
+    while pending:
+        own = children.get(pending.pop(), [])
+        found += own
+        pending += own
+    return found
+
+
+@contextmanager
+def run_dagster_dev(command: Command) -> Iterator[Server]:
+    """The server while the block lasts; every process that it started is ended."""
+    home = command.root / "dagster-home"
+    home.mkdir()
+    settings = Path(__file__).parents[2] / "dagster.yaml"
+    (home / "dagster.yaml").write_text(settings.read_text("utf-8"), "utf-8")
+    port = find_free_port()
+    log = (command.root / "dagster-dev.log").open("wb")
+    arguments = ["-m", "rag_pipeline.definitions", "-h", "127.0.0.1", "-p", str(port)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dagster", "dev", *arguments],
+        env=command.environment | {"DAGSTER_HOME": str(home), "PYTHONPATH": str(Path.cwd())},
+        cwd=command.root,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        yield Server(f"http://127.0.0.1:{port}")
+    finally:
+        started = [process.pid, *find_descendants(process.pid)]
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for pid in started[1:]:
+            if is_ours(pid, home):
+                os.kill(pid, signal.SIGKILL)
+        log.close()
+
+
+def is_ours(pid: int, home: Path) -> bool:
+    """Whether a process still runs that was started with this Dagster home."""
+    try:
+        return str(home).encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="ends processes by /proc")
+def test_the_daemon_follows_the_docs_folder_one_run_a_tick(tmp_path: Path) -> None:
+    with serve(embed) as embedding:
+        command = make_command(tmp_path, embedding.url)
+        with run_dagster_dev(command) as server:
+            assert wait_for(lambda: server.ended_runs(1)) == ["SUCCESS"]
+            assert server.partitions() == {"materialized": set(PAGES), "failed": set()}
+
+            book = command.book
+            book.write("new.md", make_page("New", ("A", make_paragraph(90))))
+            book.edit(LARGE, "## Two", "## Second")
+            book.move("intro.md", "module-2/intro.md")
+            (book.docs / "module-1/small page.md").unlink()
+            broken = book.write("broken.md", "---\ntitle: [\n---\n")
+            assert wait_for(lambda: server.ended_runs(2)) == ["SUCCESS", "FAILURE"]
+            there = {LARGE, "new.md", "module-2/intro.md"}
+            assert server.partitions()["materialized"] == there
+
+            broken.write_text("---\ntitle: Mended\n---\n\nWhole.\n", "utf-8")
+            assert wait_for(lambda: server.ended_runs(3)) == ["SUCCESS", "FAILURE", "SUCCESS"]
+            assert server.partitions()["materialized"] == there | {"broken.md"}
+
+            assert launch(server, LARGE) == "LaunchRunSuccess"
+            assert wait_for(lambda: server.ended_runs(4))[-1] == "SUCCESS"
+            assert all(run["pipelineName"] == "ingest" for run in server.runs()[:3])
+        report = command.run("ingest", "--json").json
+        assert (report["docs_unchanged"], report["docs_processed"]) == (4, 0)
+
+
+def launch(server: Server, partition: str) -> str:
+    """Materialize one document, as the button in the UI does."""
+    selector = {
+        "repositoryLocationName": "rag_pipeline.definitions",
+        "repositoryName": "__repository__",
+        "pipelineName": "ingest",
+        "assetSelection": [{"path": [name]} for name in ("embeddings", "qdrant_points")],
+    }
+    tags = [{"key": "dagster/partition", "value": partition}]
+    params = {"selector": selector, "mode": "default", "executionMetadata": {"tags": tags}}
+    return str(server.ask(LAUNCH, params=params)["launchRun"]["__typename"])
