@@ -42,6 +42,7 @@ def open_retriever(
     from rag_pipeline.adapters.bm25_encoder import Bm25Encoder  # noqa: PLC0415  # see module
     from rag_pipeline.adapters.connect import connect_embedder  # noqa: PLC0415  # see module
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.ranking import FusionWeights  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module
 
     chosen = settings or load_settings()
@@ -53,6 +54,9 @@ def open_retriever(
         _make_session(chosen, space),
         options=RetrieverOptions(
             dedup_threshold=chosen.dedup_threshold,
+            weights=FusionWeights(
+                chosen.semantic_weight, 1.0 - chosen.semantic_weight, chosen.document_weight
+            ),
             selected_text_threshold=chosen.selected_text_threshold,
             site=chosen.site,
         ),
