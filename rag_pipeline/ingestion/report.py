@@ -10,7 +10,7 @@ from rag_pipeline.core.models import DocFailure, Stage
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import JsonValue
-    from rag_pipeline.ingestion.pipeline import StageResult
+    from rag_pipeline.ingestion.work import StageResult
 
 _COUNTED: Final = (
     "chunks_created",

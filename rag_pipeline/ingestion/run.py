@@ -24,7 +24,8 @@ from rag_pipeline.ingestion.changes import (
     plan_ingestion,
 )
 from rag_pipeline.ingestion.discovery import Discovery, discover_docs
-from rag_pipeline.ingestion.pipeline import IngestionServices, StageResult, ingest_docs
+from rag_pipeline.ingestion.pipeline import ingest_docs
+from rag_pipeline.ingestion.work import IngestionServices, StageResult
 from rag_pipeline.ingestion.writing import delete_documents, read_ingestion_times
 
 if TYPE_CHECKING:

@@ -28,8 +28,6 @@ LARGE = "module-1/large.md"
 PATIENCE_S = 240.0  # three times what a tick and a run take on a busy machine of two cores
 
 RUNS = "{ runsOrError { ... on Runs { results { runId status pipelineName } } } }"
-    "{ runsOrError { ... on Runs { results { runId status pipelineName tags { key value } } } } }"
-)
 STATUSES = """
 { assetNodes(assetKeys: [{path: ["qdrant_points"]}]) { assetPartitionStatuses {
   ... on DefaultPartitionStatuses { materializedPartitions failedPartitions } } } }

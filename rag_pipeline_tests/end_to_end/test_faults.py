@@ -219,3 +219,14 @@ def test_a_request_for_a_page_that_is_not_there_names_it(tmp_path: Path) -> None
     assert (failure.doc_path, failure.error) == ("nowhere.md", "DocumentMissing")
     assert report.docs_processed == 1
     assert book.open_ledger(report.collection_id).failures() == {}
+
+
+def test_an_error_that_nobody_foresaw_costs_one_document_and_names_it(tmp_path: Path) -> None:
+    book = make_book(tmp_path, memory=True)
+    book.edit("intro.md", "## Why", "## Unspeakable")
+    book.embedder = FaultyEmbedder(RecursionError("too deep"), "Unspeakable")
+    report = book.ingest()
+    (failure,) = report.failures
+    assert (failure.doc_path, failure.error) == ("intro.md", "RecursionError")
+    assert failure.message.startswith("intro.md: RecursionError in embeddings: too deep")
+    assert report.docs_processed == 2

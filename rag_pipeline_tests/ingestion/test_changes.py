@@ -21,6 +21,7 @@ from rag_pipeline.ingestion.changes import (
     compute_pipeline_fingerprint,
     compute_wait,
     is_due,
+    leave_moved,
     plan_ingestion,
 )
 from rag_pipeline.ingestion.discovery import Discovery
@@ -139,3 +140,11 @@ def test_each_setting_that_shapes_points_changes_the_fingerprint() -> None:
     own = compute_pipeline_fingerprint(space, limits, site)
     assert len(fingerprints - {own}) == len(others)
     assert own == compute_pipeline_fingerprint(EmbeddingSpace(model, 1), ChunkLimits(), site)
+
+
+def test_a_page_that_moved_is_not_deleted_before_its_new_place_is_indexed() -> None:
+    entries = {DocId(f"{name}.md"): make_entry(f"{name}.md", name) for name in "abc"}
+    waiting = [make_discovered("new/a.md", "a"), make_discovered("other.md", "x")]
+    gone = [DocId("a.md"), DocId("b.md"), DocId("never-indexed.md")]
+    assert leave_moved(gone, entries, waiting) == ("b.md", "never-indexed.md")
+    assert leave_moved(gone, entries, []) == tuple(gone)

@@ -14,7 +14,6 @@ import pydantic
 
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
-from rag_pipeline.ingestion.pipeline import StageResult
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.run import (
     DocDeleted,
@@ -23,6 +22,7 @@ from rag_pipeline.ingestion.run import (
     RunEvent,
     run_ingestion,
 )
+from rag_pipeline.ingestion.work import StageResult
 from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
