@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 
 Points = dict[str, list[Any]]
 
+SCOPES = [
+    pytest.param([], id="each_kind_of_moment", marks=pytest.mark.slow),
+    pytest.param(["thorough"], id="every_moment", marks=pytest.mark.nightly),
+]
 
-def run_moments(root: Path, begin: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "rag_pipeline_tests.end_to_end.kill_points", str(root), begin]
+
+def run_moments(root: Path, *words: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "rag_pipeline_tests.end_to_end.kill_points", str(root), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=840)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
@@ -37,10 +42,12 @@ def texts(points: Points) -> set[str]:
     return {point[0]["text"] for point in points.values()}
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_killed_ingest_of_edits_loses_nothing_and_is_made_whole(tmp_path: Path) -> None:
-    outcome = run_moments(tmp_path, "edited")
+@pytest.mark.parametrize("words", SCOPES)
+def test_a_killed_ingest_of_edits_loses_nothing_and_is_made_whole(
+    tmp_path: Path, words: list[str]
+) -> None:
+    outcome = run_moments(tmp_path, *words)
     old, new = outcome["old"], outcome["new"]
     names = [moment["name"] for moment in outcome["moments"]]
     for service in ("artifacts", "cache", "embedder", "ledger", "store"):
@@ -75,10 +82,10 @@ def check_nothing_is_lost(found: Points, old: Points, new: Points, name: str) ->
         assert texts(found) <= texts(old) | texts(of_document(new, EDITED)), name
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_killed_first_ingest_is_made_whole(tmp_path: Path) -> None:
-    outcome = run_moments(tmp_path, "nothing")
+@pytest.mark.parametrize("words", SCOPES)
+def test_a_killed_first_ingest_is_made_whole(tmp_path: Path, words: list[str]) -> None:
+    outcome = run_moments(tmp_path, "nothing", *words)
     names = [moment["name"] for moment in outcome["moments"]]
     assert any("catalog.create" in name for name in names)
     assert any("catalog.switch_to" in name for name in names)
