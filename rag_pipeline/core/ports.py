@@ -264,7 +264,7 @@ class LedgerEntry:
     """What was really indexed of one document, written after its points are in (decision 6).
 
     Attributes:
-        sha256: Of the file's bytes that were indexed.
+        sha256: Of the file's bytes that were indexed; empty while its points are being changed.
         size_bytes: With `mtime_ns` the quick test for "unchanged".
         pipeline_fingerprint: Of every setting that shapes chunks, payloads and vectors.
         collection_id: Of the collection that holds the points.
