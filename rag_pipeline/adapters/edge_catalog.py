@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -103,14 +104,10 @@ class EdgeCatalog:
         return previous
 
     def is_wanted(self) -> bool:
-        """Whether another process waits for the store; a killed one's mark soon stops counting."""
+        """Whether another session waits for the store; a killed one's mark soon stops counting."""
         oldest = time.time() - self._lock_timeout_s - _LONGEST_WAIT_S
-        own = f"{_WAITING}{os.getpid()}"
         try:
-            return any(
-                mark.name != own and mark.stat().st_mtime >= oldest
-                for mark in self._root.glob(f"{_WAITING}*")
-            )
+            return any(mark.stat().st_mtime >= oldest for mark in self._root.glob(f"{_WAITING}*"))
         except OSError:
             return False  # the mark went while it was looked at: the wait is over
 
@@ -128,7 +125,7 @@ class EdgeCatalog:
     def _load_patiently(self, collection_id: str) -> object:
         deadline = time.monotonic() + self._lock_timeout_s
         wait_s = _FIRST_WAIT_S
-        mark = self._root / f"{_WAITING}{os.getpid()}"
+        mark = self._root / f"{_WAITING}{os.getpid()}-{threading.get_ident()}"
         with ExitStack() as stack:
             while True:
                 try:

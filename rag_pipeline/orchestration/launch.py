@@ -6,11 +6,14 @@ Belongs here: run configuration and partitions of such a run. Does not belong he
 import os
 import socket
 from collections.abc import Sequence
+from pathlib import Path
 
 import dagster as dg
 
+from rag_pipeline.adapters.process_lock import hold_lock
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 
+_OPENING_TIMEOUT_S = 60.0
 _PROCESS_TAG = "rag_pipeline/process"  # host and process id of a run that a command carries out
 
 IN_FLIGHT = (
@@ -21,6 +24,12 @@ IN_FLIGHT = (
     dg.DagsterRunStatus.CANCELING,
 )
 """States of a run that has not ended."""
+
+
+def _open_instance() -> dg.DagsterInstance:
+    """Open the instance; two processes that make its tables at the same time would collide."""
+    with hold_lock(Path(os.environ["DAGSTER_HOME"]) / ".opening.lock", _OPENING_TIMEOUT_S):
+        return dg.DagsterInstance.get()
 
 
 def run_ingest_job(
@@ -49,7 +58,7 @@ def run_ingest_job(
         "rewrite": rewrite,
         "rebuild": rebuild,
     }
-    with dg.DagsterInstance.get() as instance:
+    with _open_instance() as instance:
         end_dead_runs(instance)
         result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
             run_config={
