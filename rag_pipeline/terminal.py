@@ -96,9 +96,7 @@ def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
     if report.docs_failed:
         lines.append("Failed documents are tried again by the next ingest; the others are indexed.")
     if report.docs_processed or report.docs_unchanged:
-        lines.append(
-            'Ask: make ask Q="What is the capture point?"   (or: rag-pipeline query "...")'
-        )
+        lines.append('Ask the book: rag-pipeline query "..." with the same settings')
     return "\n".join(lines)
 
 
