@@ -42,7 +42,7 @@ bench: $(STAMP) ## Run the benchmarks (minutes); BENCH=benchmarks/query_latency.
 	@set -e; for script in $(BENCH); do echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
 
 test: $(STAMP) ## Run every test that needs no network (under 5 minutes)
-	@$(PYTEST) -n auto -m "$(OFFLINE)" $(ARGS)
+	@$(PYTEST) -n auto --dist worksteal -m "$(OFFLINE)" $(ARGS)
 
 test-nightly: $(STAMP) ## Run the tests that take minutes
 	@$(PYTEST) -m "nightly and not site and not qdrant" $(ARGS)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _MAKE_WAY_S = 0.3  # a waiting process looks at least every 0.25 s
+_LOOK_S = 0.25  # how often an idle holder looks whether another process waits
 
 
 @dataclass(slots=True)
@@ -114,7 +115,7 @@ class StoreSession:
             self._changed.notify_all()
             if held is not self._held:
                 held.store.close()
-            elif self._idle_s == 0 or self._catalog.is_wanted():
+            elif self._idle_s == 0 or (self.is_exclusive and self._catalog.is_wanted()):
                 self._drop()
             elif self._closer is None:
                 self._closer = threading.Thread(
@@ -135,8 +136,8 @@ class StoreSession:
                 wait_s = self._idle_s
                 if self._held.users == 0:
                     wait_s = self._held.last_used + self._idle_s - time.monotonic()
-                    if wait_s <= 0:
+                    if wait_s <= 0 or (self.is_exclusive and self._catalog.is_wanted()):
                         self._drop()
                         break
-                self._changed.wait(wait_s)
+                self._changed.wait(min(wait_s, _LOOK_S) if self.is_exclusive else wait_s)
             self._closer = None

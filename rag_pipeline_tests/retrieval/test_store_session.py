@@ -74,6 +74,19 @@ def test_a_writer_gets_the_store_while_four_callers_query_without_a_pause(
     assert not list(tmp_path.glob(".waiting-*"))
 
 
+def test_a_writer_gets_the_store_from_a_session_that_idles_for_long(
+    catalog: EdgeCatalog, tmp_path: Path
+) -> None:
+    session = StoreSession(catalog, SPACE, idle_s=600.0, is_exclusive=True)
+    with session.use() as store:
+        assert store.count() == 0
+    writer = EdgeCatalog(tmp_path, "book", 20.0).open_current()
+    writer.close()
+    with session.use() as store:  # and opens it again when asked
+        assert store.count() == 0
+    session.close()
+
+
 def test_a_mark_that_a_killed_process_left_stops_counting(
     catalog: EdgeCatalog, tmp_path: Path
 ) -> None:
