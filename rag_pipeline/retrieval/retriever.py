@@ -66,6 +66,21 @@ class RetrieverOptions:
     site: SiteSettings = SiteSettings()  # noqa: RUF009  # frozen
 
 
+@dataclass(frozen=True, slots=True)
+class EmbeddedQuestion:
+    """A question as it is searched with.
+
+    Attributes:
+        text: As the models take it.
+        vector: Unit vector of the whole question.
+        parts: What it asks for besides each other, each with its unit vector; usually none.
+    """
+
+    text: str
+    vector: FloatVector
+    parts: tuple[tuple[str, FloatVector], ...] = ()
+
+
 class Retriever:
     """Answers queries with ranked, cited passages; safe to share among threads.
 
@@ -120,8 +135,8 @@ class Retriever:
         for query in queries:
             query.check()
         searched = [query for query in queries if query.mode == Mode.NORMAL]
-        vectors = self.embed_questions([query.question for query in searched])
-        found = iter(self.search(searched, vectors))
+        embedded = self.embed_questions([query.question for query in searched])
+        found = iter(self.search(searched, embedded))
         return [
             next(found) if query.mode == Mode.NORMAL else self._retrieve_selected(query)
             for query in queries
@@ -135,32 +150,24 @@ class Retriever:
         """Do as `retrieve_many` does, in a thread, so that an event loop goes on."""
         return await asyncio.to_thread(self.retrieve_many, queries)
 
-    def embed_questions(self, questions: Sequence[str]) -> list[FloatVector]:
-        """Embed questions in order, several at a time.
-
-        Returns:
-            A unit vector of the model's dimension for each question.
+    def embed_questions(self, questions: Sequence[str]) -> list[EmbeddedQuestion]:
+        """Embed questions and their parts in order, several at a time.
 
         Raises:
             EmbeddingServiceError: The service failed, retries spent.
             EmbeddingDimensionError: A vector has another length than the model's.
         """
         texts = [_clean(question) for question in questions]
-        if len(texts) <= 1:
-            vectors = [self._embedder.embed_query(text) for text in texts]
-        else:
-            with ThreadPoolExecutor(min(_PARALLEL_EMBEDDINGS, len(texts))) as pool:
-                vectors = list(pool.map(self._embedder.embed_query, texts))
-        model = self._embedder.model
-        for vector in vectors:
-            if vector.shape != (model.dim,):
-                raise EmbeddingDimensionError(
-                    model.model, f"{model.dim} dimensions", f"shape {vector.shape}"
-                )
-        return vectors
+        parts = [split_question(text) for text in texts]
+        vectors = iter(self._embed([*texts, *(part for entry in parts for part in entry)]))
+        whole = [next(vectors) for _ in texts]
+        return [
+            EmbeddedQuestion(text, vector, tuple((part, next(vectors)) for part in entry))
+            for text, vector, entry in zip(texts, whole, parts, strict=True)
+        ]
 
     def search(
-        self, queries: Sequence[Query], vectors: Sequence[FloatVector]
+        self, queries: Sequence[Query], embedded: Sequence[EmbeddedQuestion]
     ) -> list[RetrievalResult]:
         """Search for checked queries in normal mode, given their questions' embeddings."""
         if not queries:
@@ -168,16 +175,21 @@ class Retriever:
         windowed = self._embedder.model.window_tokens is not None
         searches = [
             Search(
-                dense=vector,
-                sparse=self._encoder.encode_query(_clean(query.question)),
+                dense=question.vector,
+                sparse=self._encoder.encode_query(question.text),
                 where=build_point_filter(query.filters),
                 windowed=windowed,
             )
-            for query, vector in zip(queries, vectors, strict=True)
+            for query, question in zip(queries, embedded, strict=True)
         ]
-        questions = [_clean(query.question) for query in queries]
-        parts = [split_question(question) for question in questions]
-        part_searches = self._search_parts(parts, searches)
+        part_searches = [
+            [
+                replace(whole, dense=vector, sparse=self._encoder.encode_query(part))
+                for part, vector in question.parts
+            ]
+            for question, whole in zip(embedded, searches, strict=True)
+        ]
+        questions = [question.text for question in embedded]
         with self._session.use() as index:
             every = [*searches, *(search for entry in part_searches for search in entry)]
             pools = gather_candidates(index, every, DEPTH, self._places)
@@ -246,18 +258,19 @@ class Retriever:
         """Close."""
         self.close()
 
-    def _search_parts(
-        self, parts: Sequence[Sequence[str]], searches: Sequence[Search]
-    ) -> list[list[Search]]:
-        """A search for each part of each question, under the question's own filter."""
-        vectors = iter(self.embed_questions([part for entry in parts for part in entry]))
-        return [
-            [
-                replace(whole, dense=next(vectors), sparse=self._encoder.encode_query(part))
-                for part in entry
-            ]
-            for entry, whole in zip(parts, searches, strict=True)
-        ]
+    def _embed(self, texts: Sequence[str]) -> list[FloatVector]:
+        if len(texts) <= 1:
+            vectors = [self._embedder.embed_query(text) for text in texts]
+        else:
+            with ThreadPoolExecutor(min(_PARALLEL_EMBEDDINGS, len(texts))) as pool:
+                vectors = list(pool.map(self._embedder.embed_query, texts))
+        model = self._embedder.model
+        for vector in vectors:
+            if vector.shape != (model.dim,):
+                raise EmbeddingDimensionError(
+                    model.model, f"{model.dim} dimensions", f"shape {vector.shape}"
+                )
+        return vectors
 
     def _choose(
         self,

@@ -287,14 +287,14 @@ class RetrievalService:
             query.check()
         start = time.perf_counter()
         questions = [query.question for query in queries]
-        vectors = self._embedding.call(
+        asked = self._embedding.call(
             lambda: run_within(
                 limit_s, lambda: self._retriever.embed_questions(questions), _embedding_timeout
             )
         )
         embedded = time.perf_counter()
         results = self._within_store(
-            limit_s - (embedded - start), lambda: self._retriever.search(queries, vectors)
+            limit_s - (embedded - start), lambda: self._retriever.search(queries, asked)
         )
         searched = time.perf_counter()
         return results, {

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -18,7 +18,11 @@ from rag_pipeline.adapters.local_embedder import LocalEmbedder
 from rag_pipeline.adapters.openai_embedder import OpenAIEmbedder
 from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.qdrant_connection import connect_server
-from rag_pipeline.core.errors import RagPipelineError, StoreUnavailableError
+from rag_pipeline.core.errors import (
+    EmbeddingServiceError,
+    RagPipelineError,
+    StoreUnavailableError,
+)
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.models import ChunkVectors, EmbeddingSpace
 from rag_pipeline.retrieval import (
@@ -486,6 +490,27 @@ def test_a_slow_embedding_service_is_given_up_on_in_time(
     expect_code(service, "EMBEDDING_FAILED", 504)
     assert time.perf_counter() - start < 25.0
     let_go.set()
+
+
+def test_a_part_of_a_question_that_cannot_be_embedded_is_no_fault_of_the_store(
+    book_settings: Settings, flaky: _Flaky
+) -> None:
+    question = "What is the difference between a publisher and a service?"
+
+    class Fails(LocalEmbedder):
+        def embed_query(self, text: str) -> Any:  # noqa: ANN401  # a vector, or nothing
+            if text != question:
+                raise EmbeddingServiceError("the service said no")
+            return super().embed_query(text)
+
+    fails = Retriever(Fails(), Bm25Encoder(), cast("StoreSession", flaky))
+    service = RetrievalService(
+        book_settings, retriever=fails, limits=replace(QUICK, query_s=20.0), log_to_files=False
+    )
+    uses = flaky.uses
+    with pytest.raises(RagPipelineError) as caught:
+        service.search(question)
+    assert (caught.value.code, flaky.uses) == ("EMBEDDING_FAILED", uses)
 
 
 def test_the_service_opens_what_its_settings_name(book_settings: Settings) -> None:
