@@ -196,6 +196,9 @@ def query(
     source_section: Annotated[
         str | None, typer.Option("--source-section", help="Heading the text stands under.")
     ] = None,
+    source_url: Annotated[
+        str | None, typer.Option("--source-url", help="Address of the page it was selected on.")
+    ] = None,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -208,6 +211,7 @@ def query(
         selected_text=selected_text,
         source_doc_path=source_doc,
         source_section=source_section,
+        source_url=source_url,
         filters=QueryFilters(module, chapter, content_type, tag, top_k),
     )
     _answer(asked, load_settings(docs_dir=docs_dir), as_json)

@@ -69,6 +69,8 @@ class Query:
         top_k: Number of results, 1 to 100; None for that of `filters`, or 5.
         expand_to_section_tokens: Widen each hit by its neighbours in the same section while they
             fit in this many cl100k_base tokens; None for no widening.
+        source_url: Address of the page the selection was made on, for its citation; None forms it
+            from `source_doc_path`, which a page with a `slug` of its own does not have.
     """
 
     question: str
@@ -79,6 +81,7 @@ class Query:
     filters: QueryFilters | None = None
     top_k: int | None = None
     expand_to_section_tokens: int | None = None
+    source_url: str | None = None
 
     @property
     def result_count(self) -> int:
@@ -112,6 +115,10 @@ class Query:
         if budget is not None and not _is_count(budget, 1, None):
             raise QueryError(
                 f"expand_to_section_tokens must be a whole number from 1, not {budget!r:.40}"
+            )
+        if self.source_url is not None and not _is_address(self.source_url):
+            raise QueryError(
+                f"source_url must begin with https://, http:// or /, not {self.source_url!r:.40}"
             )
         if self.filters is not None:
             _check_filters(self.filters)
@@ -233,6 +240,10 @@ def _is_count(value: object, lowest: int, highest: int | None) -> bool:
     if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
         return False
     return highest is None or value <= highest
+
+
+def _is_address(url: object) -> bool:
+    return isinstance(url, str) and url.startswith(("https://", "http://", "/"))
 
 
 def _check_filters(filters: QueryFilters) -> None:

@@ -126,19 +126,23 @@ def _cite(query: Query, site: SiteSettings) -> Citation:
     return Citation(
         title=title[0].upper() + title[1:],
         section=section,
-        url=_link(path, section, site),
+        url=_link(query, site),
         module=folders[0] if folders else "",
         chapter=folders[1] if len(folders) > 1 else "",
     )
 
 
-def _link(path: str, section: str, site: SiteSettings) -> str:
-    """Address of the page by its path alone; a page that sets its own `slug` has another."""
+def _link(query: Query, site: SiteSettings) -> str:
+    """Address of the selection's section on the caller's page, or on the page its path makes."""
+    anchor = HeadingIds().next_id(2, query.source_section, None) if query.source_section else None
+    if query.source_url is not None:
+        page_url, _, named = query.source_url.partition("#")
+        return query.source_url if named and anchor is None else link_to_anchor(page_url, anchor)
     try:
-        page_url = build_permalink(parse_doc_id(path), site)
+        page_url = build_permalink(parse_doc_id(query.source_doc_path or ""), site)
     except DocumentIdError:
         return ""
-    return link_to_anchor(page_url, HeadingIds().next_id(2, section, None) if section else None)
+    return link_to_anchor(page_url, anchor)
 
 
 def _describe(query: Query, text: str, citation: Citation) -> ChunkMetadata:

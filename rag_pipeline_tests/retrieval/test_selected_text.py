@@ -22,6 +22,7 @@ from rag_pipeline.retrieval import (
     Mode,
     Query,
     QueryEmptyError,
+    QueryError,
     Retriever,
     RetrieverOptions,
     SelectionMissingError,
@@ -80,6 +81,33 @@ def test_the_selection_is_the_one_passage_with_score_one() -> None:
         "/book/docs/module-1/1.1-x/physical-ai-foundations#principle-2-real-time-operation"
     )
     assert (hit.citation.module, hit.citation.chapter) == ("module-1", "1.1-x")
+
+
+@pytest.mark.parametrize(
+    ("source_url", "section", "url"),
+    [
+        ("https://x.org/docs/own-slug", "Real Time", "https://x.org/docs/own-slug#real-time"),
+        ("/docs/own-slug#other", "Real Time", "/docs/own-slug#real-time"),
+        ("/docs/own-slug#other", None, "/docs/own-slug#other"),
+        ("/docs/own-slug", None, "/docs/own-slug"),
+    ],
+)
+def test_the_callers_address_is_cited_before_that_of_the_path(
+    source_url: str, section: str | None, url: str
+) -> None:
+    query = replace(
+        ask("Why jitter?"),
+        source_doc_path="module-1/page.md",
+        source_section=section,
+        source_url=source_url,
+    )
+    assert make_isolated_retriever().retrieve(query).chunks[0].citation.url == url
+
+
+@pytest.mark.parametrize("source_url", ["javascript:alert(1)", "docs/page", "", 7])
+def test_an_address_that_is_none_is_refused(source_url: str) -> None:
+    with pytest.raises(QueryError, match="source_url must begin with"):
+        make_isolated_retriever().retrieve(replace(ask("Why jitter?"), source_url=source_url))
 
 
 def test_without_a_source_the_citation_names_the_selection() -> None:
