@@ -23,8 +23,17 @@ if TYPE_CHECKING:
 DEPTH: Final = STATISTICS_DEPTH
 """Candidates asked of each retriever."""
 
-_FIELDS: Final = ("doc_path", "anchor", "section_heading", "chunk_index", "content_hash")
+_FIELDS: Final = (
+    "doc_path",
+    "anchor",
+    "section_heading",
+    "chunk_index",
+    "content_hash",
+    "word_count",
+)
 """What ranking needs of a candidate's payload; the rest is read of hits alone."""
+
+_MARKER_WORDS: Final = 1  # `##` stands before a heading in its chunk's text
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +182,20 @@ def _read_place(point_id: PointId, payload: Payload) -> Place:
         _read_text(point_id, payload, name)
         for name in ("doc_path", "section_heading", "content_hash")
     )
-    anchor, chunk_index = payload.get("anchor"), payload.get("chunk_index")
-    if not isinstance(chunk_index, int):
-        raise PayloadError(f"{point_id:016x}", "chunk_index", chunk_index)
+    chunk_index, word_count = (
+        _read_number(point_id, payload, name) for name in ("chunk_index", "word_count")
+    )
+    anchor = payload.get("anchor")
     section = section_of(doc_path, str(anchor) if anchor else None, heading)
-    return Place(point_id, doc_path, section, chunk_index, content_hash)
+    is_bare = word_count <= len(heading.split()) + _MARKER_WORDS
+    return Place(point_id, doc_path, section, chunk_index, content_hash, is_bare)
+
+
+def _read_number(point_id: PointId, payload: Payload, name: str) -> int:
+    value = payload.get(name)
+    if not isinstance(value, int):
+        raise PayloadError(f"{point_id:016x}", name, value)
+    return value
 
 
 def _read_text(point_id: PointId, payload: Payload, name: str) -> str:

@@ -29,6 +29,7 @@ class Place:
 
     Attributes:
         section: Equal for all chunks of one section of one document.
+        is_bare: True for a heading without text of its own, which answers nothing.
     """
 
     point_id: PointId
@@ -36,6 +37,7 @@ class Place:
     section: str
     chunk_index: int
     content_hash: str
+    is_bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +140,12 @@ def select(
 
     Args:
         ranked: Best first.
-        count: How many at most; second hits of a section fill up what first hits leave free.
+        count: How many at most; second hits of a section, and last bare headings, fill up what
+            first hits leave free.
         is_near: Whether two candidates of different text say the same.
 
     Returns:
-        First hits of sections in their order, then the others in theirs.
+        First hits of sections in their order, then the others in theirs, then bare headings.
     """
     chosen: list[Ranked] = []
     hashes: set[str] = set()
@@ -158,9 +161,10 @@ def select(
             hashes.add(hit.candidate.place.content_hash)
             chosen.append(hit)
 
-    first, others = _split_by_section(ranked)
+    first, others = _split_by_section([hit for hit in ranked if not hit.candidate.place.is_bare])
     take(first)
     take(others)
+    take(hit for hit in ranked if hit.candidate.place.is_bare)
     return chosen
 
 

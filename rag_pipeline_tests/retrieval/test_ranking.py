@@ -31,8 +31,10 @@ def make_candidate(
     text: str | None = None,
     cosine: float = 0.0,
     bm25: float = 0.0,
+    is_bare: bool = False,
 ) -> Candidate:
-    place = Place(PointId(number), doc, section or f"{doc}#{number}", number, text or f"t{number}")
+    section, text = section or f"{doc}#{number}", text or f"t{number}"
+    place = Place(PointId(number), doc, section, number, text, is_bare)
     return Candidate(place, cosine, cosine, bm25)
 
 
@@ -120,6 +122,16 @@ def test_a_section_gives_one_hit_before_any_gives_a_second() -> None:
     )
     assert numbers(select(hits, 2, never_near)) == [1, 3]
     assert numbers(select(hits, 3, never_near)) == [1, 3, 2]
+
+
+def test_a_heading_without_text_comes_behind_all_that_says_something() -> None:
+    hits = rank(
+        make_candidate(1, section="s", is_bare=True),
+        make_candidate(2, section="u"),
+        make_candidate(3, section="u"),
+    )
+    assert numbers(select(hits, 2, never_near)) == [2, 3]
+    assert numbers(select(hits, 3, never_near)) == [2, 3, 1]
 
 
 def test_the_same_text_is_chosen_once_and_its_place_is_refilled() -> None:

@@ -167,7 +167,10 @@ def test_all_distinct_chunks_are_given_when_as_many_are_asked_for(
 
 
 def test_sections_come_first_and_their_other_chunks_fill_up(retriever: Retriever) -> None:
-    found = headings(retriever.retrieve(Query("How far is each beam, in meters?", top_k=100)))
+    result = retriever.retrieve(Query("How far is each beam, in meters?", top_k=100))
+    with_text = [hit for hit in result.chunks if "\n" in hit.text.strip()]
+    assert result.chunks[: len(with_text)] == tuple(with_text)  # bare headings come last
+    found = [hit.metadata.section_heading for hit in with_text]
     assert found.count("Time of flight") > 1
     distinct = len(set(found))
     assert len(set(found[: distinct - 1])) == distinct - 1
@@ -366,6 +369,17 @@ def test_a_store_held_by_another_process_is_waited_for_and_then_named(
     finally:
         holder.kill()
         holder.communicate()
+
+
+def test_a_heading_without_text_of_its_own_stands_behind_its_subsections(tmp_path: Path) -> None:
+    page = "# Gears\n\n## Backlash in gears\n\n### Cause\n\nTeeth need room.\n\n### 12\n\n28\n"
+    settings = make_settings(tmp_path)
+    build_collection(settings, make_points({"module-1/gears.md": page}))
+    with open_retriever(settings) as reader:
+        hits = reader.retrieve(Query("backlash in gears")).chunks
+    headings = [hit.metadata.section_heading for hit in hits]
+    assert set(headings[:2]) == {"Cause", "12"}
+    assert set(headings[2:]) == {"Gears", "Backlash in gears"}
 
 
 class _WrongEmbedder(LocalEmbedder):
