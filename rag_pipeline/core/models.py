@@ -54,6 +54,17 @@ class MarkdownFormat(StrEnum):
     DETECT = "detect"
 
 
+class EmbeddingText(StrEnum):
+    """What stands before a chunk's text where it is embedded: nothing, the document's title, its
+    own heading, or the title and all headings down to its own.
+    """
+
+    TEXT = "text"
+    TITLE = "title"
+    SECTION = "section"
+    HEADING_PATH = "heading-path"
+
+
 class BlockKind(StrEnum):
     """What a run of source lines is; those from FRONT_MATTER on are syntax without text."""
 
@@ -96,12 +107,15 @@ class SiteSettings:
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
-    """Sizes of chunks in cl100k_base tokens; `min <= target <= max`, `0 <= overlap < min`."""
+    """What a document is cut by: sizes of chunks in cl100k_base tokens, `min <= target <= max`,
+    `0 <= overlap < min`; and what of their headings is embedded with them.
+    """
 
     min_tokens: int = 200
     target_tokens: int = 500
     max_tokens: int = 800
     overlap_tokens: int = 50
+    embedding_text: EmbeddingText = EmbeddingText.HEADING_PATH
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +253,8 @@ class Chunk:
         content_start_byte: Where the span's own content begins, behind the overlap.
         end_byte: Behind the last byte of the span.
         text: The cleaned span: what is stored, shown and cited.
-        embedding_text: Title and heading path, lead-in where there is one, and `text`: what is
-            embedded.
+        embedding_text: Title and heading path, or what else EMBEDDING_TEXT says, lead-in where
+            there is one, and `text`: what is embedded.
     """
 
     chunk_id: ChunkId

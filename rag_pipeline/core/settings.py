@@ -18,7 +18,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.models import ChunkLimits, MarkdownFormat, SiteSettings
+from rag_pipeline.core.models import ChunkLimits, EmbeddingText, MarkdownFormat, SiteSettings
 
 
 class EmbeddingProvider(StrEnum):
@@ -56,6 +56,7 @@ class Settings(BaseSettings):
     embedding_provider: EmbeddingProvider = EmbeddingProvider.AUTO
     embedding_model: str = ""
     embedding_dim: int = Field(default=0, ge=0, le=65_536)
+    embedding_text: EmbeddingText = EmbeddingText.HEADING_PATH
     embedding_batch_size: int = Field(default=100, ge=1, le=2048)
     embedding_timeout_s: float = Field(default=30.0, gt=0, le=600)
     openai_api_key: SecretStr = SecretStr("")
@@ -130,12 +131,13 @@ class Settings(BaseSettings):
 
     @property
     def chunk_limits(self) -> ChunkLimits:
-        """Sizes of chunks."""
+        """Sizes of chunks, and what of their headings is embedded."""
         return ChunkLimits(
             self.chunk_min_tokens,
             self.chunk_target_tokens,
             self.chunk_max_tokens,
             self.chunk_overlap_tokens,
+            self.embedding_text,
         )
 
     @property

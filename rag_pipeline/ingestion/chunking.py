@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.docusaurus import link_to_anchor
 from rag_pipeline.core.ids import hash_text, make_chunk_id
-from rag_pipeline.core.models import BlockKind, Chunk, ContentType
+from rag_pipeline.core.models import BlockKind, Chunk, ContentType, EmbeddingText
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.ingestion.cleaning import clean_block, clean_span
 from rag_pipeline.ingestion.source import count_bytes
@@ -83,7 +83,7 @@ def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
 
     Args:
         parsed: The document.
-        limits: Sizes in tokens of the cleaned text.
+        limits: Sizes in tokens of the cleaned text, and what is embedded before it.
     """
     drafts = [
         draft
@@ -96,7 +96,8 @@ def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
     byte_of = count_bytes(parsed.source, offsets)
     newlines = [match.start() for match in _NEWLINE.finditer(parsed.source)]
     return tuple(
-        _build_chunk(parsed, draft, index, byte_of, newlines) for index, draft in enumerate(drafts)
+        _build_chunk(parsed, draft, index, byte_of, newlines, limits.embedding_text)
+        for index, draft in enumerate(drafts)
     )
 
 
@@ -260,12 +261,17 @@ def _last_sentence(parsed: ParsedDoc, unit: Unit) -> str:
 
 
 def _build_chunk(
-    parsed: ParsedDoc, draft: _Draft, index: int, byte_of: dict[int, int], newlines: Sequence[int]
+    parsed: ParsedDoc,
+    draft: _Draft,
+    index: int,
+    byte_of: dict[int, int],
+    newlines: Sequence[int],
+    embedding_text: EmbeddingText,
 ) -> Chunk:
     document, path = parsed.document, draft.section.path
     breadcrumb = _build_breadcrumb(document.title, path)
     anchor = path[-1].anchor if path else None
-    parts = [" > ".join(breadcrumb), draft.lead_in, draft.text]
+    parts = [_choose_headings(breadcrumb, embedding_text), draft.lead_in, draft.text]
     return Chunk(
         chunk_id=make_chunk_id(document.doc_path, index),
         doc_path=document.doc_path,
@@ -291,6 +297,16 @@ def _build_chunk(
         text=draft.text,
         embedding_text="\n\n".join(part for part in parts if part),
     )
+
+
+def _choose_headings(breadcrumb: Sequence[str], embedding_text: EmbeddingText) -> str:
+    chosen = {
+        EmbeddingText.TEXT: (),
+        EmbeddingText.TITLE: breadcrumb[:1],
+        EmbeddingText.SECTION: breadcrumb[-1:],
+        EmbeddingText.HEADING_PATH: breadcrumb,
+    }
+    return " > ".join(chosen[embedding_text])
 
 
 def _build_breadcrumb(title: str, path: Sequence[Heading]) -> tuple[str, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.core.models import ChunkLimits, Stage
+from rag_pipeline.core.models import ChunkLimits, EmbeddingText, Stage
 from rag_pipeline.ingestion.run import IngestionRequest
 from rag_pipeline_tests.book import (
     LIMITS,
@@ -188,6 +189,20 @@ def test_other_chunk_sizes_index_everything_anew_and_lose_nothing(
     book.limits = LIMITS
     book.embedder = HashingEmbedder()
     assert book.ingest().texts_embedded == 0
+
+
+def test_another_embedding_text_embeds_the_texts_that_differ_and_going_back_none(
+    book: Book, tmp_path: Path
+) -> None:
+    book.write("lead.md", "---\ntitle: Lead\n---\n\nWords first.\n\n## Below\n\nWords then.\n")
+    assert book.ingest().texts_embedded == 2
+    before = book.read_state()
+    book.limits = replace(LIMITS, embedding_text=EmbeddingText.TITLE)
+    report = ingest_edit(book, tmp_path, 10)  # a text before the first heading has the title alone
+    assert (report.docs_processed, written(report)) == (4, (0, 10, 0))
+    book.limits, book.embedder = LIMITS, HashingEmbedder()
+    assert book.ingest().texts_embedded == book.embedder.calls == 0
+    assert_same_state(book.read_state(), before)
 
 
 def test_a_named_page_is_processed_even_unchanged_and_nothing_is_written(book: Book) -> None:

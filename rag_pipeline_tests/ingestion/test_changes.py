@@ -15,6 +15,7 @@ from rag_pipeline.core.models import (
     DocFailure,
     EmbeddingModel,
     EmbeddingSpace,
+    EmbeddingText,
     SiteSettings,
 )
 from rag_pipeline.ingestion.changes import (
@@ -133,6 +134,7 @@ def test_each_setting_that_shapes_points_changes_the_fingerprint() -> None:
         (EmbeddingSpace(replace(model, window_tokens=None), 1), limits, site),
         (space, replace(limits, overlap_tokens=49), site),
         (space, replace(limits, max_tokens=801), site),
+        (space, replace(limits, embedding_text=EmbeddingText.TEXT), site),
         (space, limits, replace(site, base_url="/x/")),
         (space, limits, replace(site, trailing_slash=True)),
     ]
