@@ -197,7 +197,9 @@ class SelectedTextScores:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Times of retrieval in milliseconds over questions that did not fail; None where all did."""
+    """Times of retrieval in milliseconds over all questions, a failure slower than any answer; None
+    where so many failed that the percentile is one of them.
+    """
 
     p50_ms: float | None
     p95_ms: float | None

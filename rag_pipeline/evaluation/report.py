@@ -200,8 +200,10 @@ def _score_selections(
 
 
 def _measure_latency(runs: Sequence[QuestionRun], cold_ms: float) -> Latency:
-    times = [run.latency_ms for run in runs if run.error is None]
+    """A failure is slower than any answer: left out, timeouts would make the system look fast."""
+    times = [run.latency_ms if run.error is None else np.inf for run in runs]
     if not times:
         return Latency(None, None, cold_ms)
-    p50_ms, p95_ms = np.percentile(times, [50, 95])
-    return Latency(float(p50_ms), float(p95_ms), cold_ms)
+    found = np.percentile(times, [50, 95], method="inverted_cdf")
+    p50_ms, p95_ms = (float(value) if np.isfinite(value) else None for value in found)
+    return Latency(p50_ms, p95_ms, cold_ms)

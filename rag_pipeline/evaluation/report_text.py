@@ -38,11 +38,11 @@ def describe_rest(report: EvaluationReport) -> list[str]:
         f"selected text: {selected.leak_count} of {selected.case_count} leak, "
         f"{selected.failure_count} failed, judged right {_short(selected.judged_right)}"
     )
-    if latency.p50_ms is not None and latency.p95_ms is not None:
-        lines.append(
-            f"latency: p50 {latency.p50_ms:.1f} ms, p95 {latency.p95_ms:.1f} ms, first "
-            f"{latency.cold_ms:.0f} ms"
-        )
+    p50, p95 = (
+        "none, too many failed" if value is None else f"{value:.1f} ms"
+        for value in (latency.p50_ms, latency.p95_ms)
+    )
+    lines.append(f"latency: p50 {p50}, p95 {p95}, first {latency.cold_ms:.0f} ms")
     flagged = sum(question.flagged for question in report.questions)
     lines.append(f"flagged (recall@5 below 0.5): {flagged}; failures: {report.failure_count}")
     return lines

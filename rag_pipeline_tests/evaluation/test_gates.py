@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.evaluation.baseline import accept, load_baseline
-from rag_pipeline.evaluation.gates import GateBounds, check_gates
+from rag_pipeline.evaluation.gates import GATES, GateBounds, check_gates
+from rag_pipeline.evaluation.report_text import render_text
 from rag_pipeline_tests.evaluation.world import (
     GOLDEN,
     ConstantRetriever,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rag_pipeline.evaluation.baseline import Baseline
     from rag_pipeline.evaluation.records import EvaluationReport
     from rag_pipeline.evaluation.runner import Retriever
+    from rag_pipeline.retrieval import Query, RetrievalResult
 
 LOSS_GATES = {"no_loss_document_success_at_5", "no_loss_section_ndcg_at_10"}
 SUCCESS_GATE = "success_at_5"
@@ -39,7 +41,7 @@ def baseline(tmp_path: Path) -> Baseline:
 
 def find_failed(report: EvaluationReport, baseline: Baseline | None = None) -> set[str]:
     gates = check_gates(report, baseline, GateBounds())
-    assert len({gate.name for gate in gates}) == len(gates) == 9
+    assert [gate.name for gate in gates] == list(GATES)
     assert all(gate.sentence for gate in gates)
     return {gate.name for gate in gates if not gate.passed}
 
@@ -97,6 +99,42 @@ def test_slow_retrieval_fails_by_latency() -> None:
     report = evaluate_world(KnowingRetriever())
     slow = replace(report, latency=replace(report.latency, p95_ms=5001.0))
     assert find_failed(slow) == {"latency_p95"}
+
+
+@pytest.mark.parametrize(("failing", "passed"), [(3, True), (4, False)])
+def test_a_failure_is_slower_than_any_answer(failing: int, *, passed: bool) -> None:
+    lost = {one.question for one in GOLDEN.queries[:failing]}
+
+    class TimingOut(KnowingRetriever):
+        def retrieve(self, query: Query) -> RetrievalResult:
+            if query.question in lost:
+                raise TimeoutError(query.question)
+            return super().retrieve(query)
+
+    report = evaluate_world(TimingOut())  # of 60 questions, 3 are 5%
+    assert ("latency_p95" not in find_failed(report)) is passed
+    assert (report.latency.p95_ms is not None) is passed
+    assert report.latency.p50_ms is not None
+    assert ("p95 none, too many failed" in render_text(report)) is not passed
+
+
+def test_too_few_questions_to_show_a_loss_are_said_and_so_are_those_left_out(
+    baseline: Baseline,
+) -> None:
+    golden = replace(GOLDEN, queries=GOLDEN.queries[:5])
+    report = evaluate_world(ReversedRetriever(), golden=golden)
+    losses = {
+        gate.name: gate
+        for gate in check_gates(report, baseline, GateBounds())
+        if gate.name in LOSS_GATES
+    }
+    assert len(losses) == 2
+    for gate in losses.values():
+        assert gate.passed
+        assert gate.sentence.endswith(
+            "; fewer than 6 questions cannot show one; 43 accepted questions are not in this "
+            "golden set any more"
+        )
 
 
 def test_a_set_without_answerable_questions_passes_no_success_gate() -> None:

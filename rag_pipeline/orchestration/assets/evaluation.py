@@ -11,23 +11,12 @@ import dagster as dg
 
 from rag_pipeline.core.models import Stage
 from rag_pipeline.evaluation.book import BookEvaluation
-from rag_pipeline.evaluation.gates import GateResult
+from rag_pipeline.evaluation.gates import GATES, GateResult
 from rag_pipeline.evaluation.plots import draw_scores, to_png
 from rag_pipeline.evaluation.records import EvaluationReport
 from rag_pipeline.evaluation.report_text import render_markdown
 
 ASSET_NAME = "retrieval_evaluation"
-
-_GATES = {
-    "success_at_5": "Success@5 of documents over all questions is at least 0.90 (SC-001).",
-    "success_at_5_report_half": "The same over the questions kept from tuning.",
-    "no_loss_document_success_at_5": "No significant loss of Success@5 of documents.",
-    "no_loss_section_ndcg_at_10": "No significant loss of nDCG@10 of sections.",
-    "refusal_recall": "Questions the book does not answer are refused.",
-    "refusal_precision": "Questions the book answers are not refused.",
-    "selected_text_leaks": "Answers from a selection hold nothing from outside it.",
-    "latency_p95": "Retrieval is fast enough.",
-}
 
 
 @dg.asset(
@@ -37,7 +26,7 @@ _GATES = {
     kinds={"python"},
     check_specs=[
         dg.AssetCheckSpec(name, asset=ASSET_NAME, description=text, blocking=True)
-        for name, text in _GATES.items()
+        for name, text in GATES.items()
     ],
     description=(
         "How well questions of the golden set find their sections. Its checks gate a release; the "
@@ -75,6 +64,8 @@ def _metadata(evaluation: BookEvaluation) -> dict[str, Any]:
         "page": dg.MetadataValue.path(str(evaluation.files.html_path)),
         "report": dg.MetadataValue.path(str(evaluation.files.json_path)),
         "model": report.fingerprint.model,
+        "format_version": report.fingerprint.format_version,
+        "settings": dg.MetadataValue.json(report.fingerprint.settings),
         "corpus_version": report.fingerprint.corpus_version,
         "commit": report.fingerprint.commit or "unknown",
     }
