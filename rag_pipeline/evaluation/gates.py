@@ -79,6 +79,13 @@ class GateResult:
     passed: bool
     sentence: str
 
+    @property
+    def verdict(self) -> str:
+        """`passed`, `failed` or, where it passes because nothing was there, `not measured`."""
+        if not self.passed:
+            return "failed"
+        return "passed" if self.value is not None else "not measured"
+
 
 def check_gates(
     report: EvaluationReport, baseline: Baseline | None, bounds: GateBounds
@@ -152,14 +159,13 @@ def _check_loss(
         sentence = f"{measure} at {level} level was compared with nothing: {why}"
         return GateResult(name, None, bounds.significance, passed=True, sentence=sentence)
     test = compare_pairs([old for old, _ in pairs], [new for _, new in pairs])
-    notes = (
-        "" if len(pairs) >= _PAIRS_FROM else f"; fewer than {_PAIRS_FROM} questions cannot show one"
-    )
+    enough = len(pairs) >= _PAIRS_FROM
+    notes = "" if enough else f"; fewer than {_PAIRS_FROM} questions cannot show one"
     gone = len(baseline.questions) - len(pairs) if baseline else 0
     notes += f"; {gone} accepted questions are not in this golden set any more" if gone else ""
     return GateResult(
         name,
-        test.p_value,
+        test.p_value if enough else None,
         bounds.significance,
         not (test.difference < 0 and test.p_value < bounds.significance),
         f"{measure} at {level} level changed by {test.difference:+.3f} against the accepted "

@@ -37,9 +37,11 @@ def draw_history(history: Sequence[EvaluationReport]) -> Figure:
     """Success@5 and nDCG@10 over the last 30 runs, with their 95% intervals."""
     figure, axes = _new_figure("Measures over runs", "run, oldest first", "mean and 95% interval")
     runs = history[-_HISTORY_RUNS:]
-    for level, measure, colour in _SERIES:
-        points = [(at, run.overall.get(level, {}).get(measure)) for at, run in enumerate(runs, 1)]
-        found: list[tuple[int, Interval]] = [(at, one) for at, one in points if one is not None]
+    for beside, (level, measure, colour) in zip((-0.08, 0.0, 0.08), _SERIES, strict=True):
+        points = [
+            (at + beside, run.overall.get(level, {}).get(measure)) for at, run in enumerate(runs, 1)
+        ]
+        found: list[tuple[float, Interval]] = [(at, one) for at, one in points if one is not None]
         axes.errorbar(
             [at for at, _ in found],
             [one.mean for _, one in found],
@@ -54,7 +56,7 @@ def draw_history(history: Sequence[EvaluationReport]) -> Figure:
         )
     axes.set_ylim(0, 1.02)
     axes.set_xticks(range(1, len(runs) + 1))
-    axes.margins(x=0.1)
+    axes.set_xlim(0.5, len(runs) + 0.5)
     _add_legend(axes)
     return figure
 

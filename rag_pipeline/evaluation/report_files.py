@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from rag_pipeline.adapters.files import write_bytes_atomically, write_text_atomically
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HISTORY_DIR: Final = "history"
 _ADAPTER: Final = TypeAdapter(EvaluationReport)
-_LOG = structlog.get_logger(__name__)
+_LOG: Final = logging.getLogger(__name__)
 
 
 def dump_report(report: EvaluationReport) -> bytes:
@@ -81,5 +81,5 @@ def load_history(folder: Path) -> tuple[EvaluationReport, ...]:
         try:
             reports.append(load_report(path))
         except EvaluationFileError as error:
-            _LOG.warning("evaluation_history_skipped", path=path.name, problem=str(error))
+            _LOG.warning("left out of the plots over runs: %s", error)
     return tuple(reports)

@@ -82,9 +82,10 @@ def render_html(
 def _render_gates(gates: Sequence[GateResult]) -> str:
     if not gates:
         return ""
+    kinds = {"passed": "good", "failed": "bad", "not measured": "near"}
     items = "".join(
-        f"<li class='{'good' if gate.passed else 'bad'}'><b>{'passed' if gate.passed else 'failed'}"
-        f"</b> <code>{escape(gate.name)}</code> {escape(gate.sentence)}</li>"
+        f"<li class='{kinds[gate.verdict]}'><b>{gate.verdict}</b> "
+        f"<code>{escape(gate.name)}</code> {escape(gate.sentence)}</li>"
         for gate in gates
     )
     return f"<section><h2>Gates</h2><ul class='gates'>{items}</ul></section>"

@@ -18,7 +18,7 @@ h4 { margin: 0.3rem 0; font-size: 0.85rem; }
 p { margin: 0.3rem 0; }
 ul, ol { margin: 0.3rem 0; padding-left: 1.4rem; }
 small { opacity: 0.8; }
-code { font-size: 0.85em; }
+code { font-family: ui-monospace, monospace, monospace; font-size: 0.85em; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
 th, td { padding: 0.3rem 0.6rem; text-align: left; border-bottom: 1px solid var(--line); }
 thead th { background: var(--soft); }
@@ -31,7 +31,7 @@ tbody th { font-weight: 500; }
 .bad { border-color: var(--bad); }
 .bad::marker, .bad > b, p.bad, .badge.bad { color: var(--bad); }
 .near { border-color: var(--near); }
-.near::marker { color: var(--near); }
+.near::marker, .near > b { color: var(--near); }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr));
   gap: 1rem; }
 figure { margin: 0; }
@@ -46,7 +46,6 @@ summary { cursor: pointer; padding: 0.4rem 0; font-weight: 600; }
 .pair li.good { border-color: var(--good); }
 .pair li.bad { border-color: var(--bad); }
 .pair li.near { border-color: var(--near); }
-.near::marker { color: var(--near); }
 .excerpt { font-size: 0.8rem; opacity: 0.8; max-height: 3em; overflow: hidden; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1rem; font-size: 0.85rem; }
 dt { font-weight: 500; }

@@ -66,4 +66,5 @@ def _short(interval: Interval | None) -> str:
 
 
 def _tell(gate: GateResult) -> str:
-    return f"{'pass' if gate.passed else 'FAIL'} {gate.name}: {gate.sentence}"
+    mark = {"passed": "pass", "failed": "FAIL", "not measured": "----"}[gate.verdict]
+    return f"{mark} {gate.name}: {gate.sentence}"

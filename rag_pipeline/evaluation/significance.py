@@ -28,8 +28,9 @@ _Z: Final = 1.959964  # of 95%
 def find_intervals(table: NDArray[np.float64]) -> list[Interval]:
     """Mean and 95% percentile bootstrap interval of each column.
 
-    A column of ones or of zeros alone has no spread to resample, and an interval of no width would
-    claim certainty: it gets Wilson's interval for a proportion.
+    A column of equal values has no spread to resample, and an interval of no width would claim
+    certainty: it gets the width of Wilson's interval for a proportion of one or zero, on either
+    side by how far the value is from it.
 
     Args:
         table: Shape (questions, measures), values 0 to 1, at least one row.
@@ -41,9 +42,9 @@ def find_intervals(table: NDArray[np.float64]) -> list[Interval]:
     intervals = []
     for column, low, high in zip(table.T, lows, highs, strict=True):
         mean = float(column.mean())
-        if mean in {0.0, 1.0}:
+        if column.min() == column.max():
             margin = _Z**2 / (count + _Z**2)
-            low, high = (1 - margin, 1.0) if mean else (0.0, margin)  # noqa: PLW2901  # see docstring
+            low, high = mean * (1 - margin), mean + (1 - mean) * margin  # noqa: PLW2901  # see docstring
         intervals.append(Interval(mean, min(float(low), mean), max(float(high), mean), count))
     return intervals
 

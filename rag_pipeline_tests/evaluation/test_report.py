@@ -193,11 +193,16 @@ def test_a_report_reads_back_as_it_was_written(tmp_path: Path, report: Evaluatio
 
 
 def test_a_damaged_report_is_named_and_a_damaged_history_entry_is_passed_over(
-    tmp_path: Path, report: EvaluationReport
+    tmp_path: Path,
+    report: EvaluationReport,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     files = write_report(report, tmp_path)
     (tmp_path / "history" / "0.json").write_text("{")
     assert load_history(tmp_path) == (strip(report),)
+    assert "0.json" in caplog.text
+    assert capsys.readouterr().out == ""  # where --json has its one document
     files.json_path.write_text('{"report_version": 1}')
     with pytest.raises(EvaluationFileError, match=r"report\.json"):
         load_report(files.json_path)
@@ -221,6 +226,7 @@ def test_the_page_is_self_contained_and_says_what_the_gates_say(report: Evaluati
     gates = check_gates(report, None, GateBounds())
     reader = assert_self_contained(render_html(report, [report], gates))
     assert all(gate.name in reader.text for gate in gates)
+    assert "not measured no_loss_document_success_at_5" in reader.text
     assert {"svg", "table", "details"} <= reader.tags
     assert GOLDEN.queries[0].question in reader.text
 
@@ -302,7 +308,8 @@ def test_the_text_tells_both_halves_with_intervals(report: EvaluationReport) -> 
     assert re.search(r"tune:\n  document Success@5 +1\.000 \[0\.\d+, 1\.000\] n=24", text)
     assert re.search(r"report:\n  document Success@5 +1\.000 \[0\.\d+, 1\.000\] n=24", text)
     assert "refusals (report): precision 1.000" in text
-    assert "pass success_at_5" in text
+    assert "\npass success_at_5: " in text
+    assert "\n---- no_loss_document_success_at_5: " in text
     table = render_markdown(report).splitlines()
     assert table[0] == "| level | measure | all | report | tune |"
     assert len({line.count("|") for line in table}) == 1

@@ -23,7 +23,7 @@ def test_an_interval_holds_its_mean_and_stays_within_the_values(values: list[flo
     assert interval is not None
     assert interval.low <= interval.mean <= interval.high
     assert interval.count == len(values)
-    if interval.mean not in {0.0, 1.0}:
+    if min(values) < max(values):
         assert min(values) - 1e-9 <= interval.low
         assert interval.high <= max(values) + 1e-9
 
@@ -46,6 +46,14 @@ def test_all_right_is_not_certainty() -> None:
     none_right = find_interval([0.0] * 45)
     assert none_right is not None
     assert none_right.high == pytest.approx(0.079, abs=0.001)
+
+
+def test_the_same_value_twice_is_not_certainty_either() -> None:
+    interval = find_interval([0.4, 0.4])
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx(
+        (0.4 * 0.342, 0.4 + 0.6 * 0.658), abs=0.01
+    )
 
 
 def test_columns_are_measured_apart() -> None:

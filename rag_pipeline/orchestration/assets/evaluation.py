@@ -48,7 +48,10 @@ def retrieval_evaluation(
 
 
 def _check(gate: GateResult) -> dg.AssetCheckResult:
-    metadata: dict[str, Any] = {"verdict": gate.sentence, "bound": gate.bound}
+    metadata: dict[str, Any] = {
+        "verdict": f"{gate.verdict}: {gate.sentence}",
+        "bound": gate.bound,
+    }
     if gate.value is not None:
         metadata["value"] = gate.value
     return dg.AssetCheckResult(passed=gate.passed, check_name=gate.name, metadata=metadata)
