@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.changes import IngestionPlan
     from rag_pipeline.ingestion.discovery import Discovery
     from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.ingestion.run import IngestionEnvironment
+    from rag_pipeline.ingestion.run import IngestionEnvironment, IngestionRequest
     from rag_pipeline.retrieval.models import Query
 
 app = typer.Typer(
@@ -354,23 +354,21 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Compare ledger, artifacts and store both ways; exit 1 while they disagree."""
-    from rag_pipeline.orchestration.environment import (
-        audit_environment,
-        build_environment,
-        delete_points,
-    )
+    from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
+    from rag_pipeline.orchestration.environment import build_environment
     from rag_pipeline.terminal import show_audit
 
     settings = load_settings(docs_dir=docs_dir)
     environment = build_environment(settings)
     found = audit_environment(environment)
+
+    def launch(request: IngestionRequest) -> None:
+        docs, gone = list(request.doc_ids or ()), list(request.delete_ids)
+        _launch(settings, environment, docs, gone, len(docs), rewrite=request.rewrite)
+
     repaired = False
     if repair and found.findings:
-        delete_points(environment, found.stray_points)
-        if found.wrong_docs:
-            docs = list(found.wrong_docs)
-            _launch(settings, environment, docs, [], len(docs), rewrite=True)
-        repaired = not audit_environment(environment).findings
+        repaired = not repair_environment(environment, found, launch).findings
     record = found.to_json() | {"repaired": repaired}
     _print(record, as_json, show_audit(found, repaired=repaired))
     if found.findings and not repaired:

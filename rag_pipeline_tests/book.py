@@ -6,6 +6,7 @@ belong here: what a test expects.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,7 @@ from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
 from rag_pipeline.adapters.edge_catalog import EdgeCatalog
 from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
 from rag_pipeline.adapters.file_ledger import FileLedger
+from rag_pipeline.adapters.files import remove_partial_files, remove_tree
 from rag_pipeline.adapters.process_lock import hold_lock
 from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.qdrant_connection import connect_memory
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.models import ChunkVectors, Payload
-    from rag_pipeline.core.ports import CollectionCatalog, Ledger, StoredPoint
+    from rag_pipeline.core.ports import ArtifactStore, CollectionCatalog, Ledger, StoredPoint
     from rag_pipeline.ingestion.run import RunEvent
 
 LIMITS: Final = ChunkLimits(min_tokens=30, target_tokens=45, max_tokens=80, overlap_tokens=10)
@@ -91,6 +93,10 @@ class Book:
         """The state folder."""
         return self.root / "state"
 
+    def open_artifacts(self, collection_id: str) -> ArtifactStore:
+        """Stage outputs of a collection."""
+        return UPathArtifactStore(UPath(self.state / "artifacts" / collection_id))
+
     def open_ledger(self, collection_id: str) -> Ledger:
         """The ledger of a collection."""
         return FileLedger(self.state / "ledger" / collection_id)
@@ -98,7 +104,7 @@ class Book:
     def build_environment(self) -> IngestionEnvironment:
         """The services as a fresh process would have them."""
         if self.catalog is None:
-            self.catalog = EdgeCatalog(self.state / "store", "book", 2.0)
+            self.catalog = EdgeCatalog(self.state / "store", "book", 2.0, self.forget)
         return IngestionEnvironment(
             docs_dir=self.docs,
             site=SITE,
@@ -106,12 +112,34 @@ class Book:
             embedder=self.embedder,
             sparse=Bm25Encoder(),
             cache=SqliteEmbeddingCache(self.state / "cache.sqlite"),
-            artifacts=UPathArtifactStore(UPath(self.state / "artifacts")),
             catalog=self.catalog,
+            open_artifacts=self.open_artifacts,
             open_ledger=self.open_ledger,
             lock=lambda: hold_lock(self.state / "ingest.lock", 2.0),
+            sweep=self.sweep,
             price_per_token_usd=1e-6,
         )
+
+    def forget(self, collection_id: str) -> None:
+        """Delete what is kept of a build beside its points."""
+        for kind in ("artifacts", "ledger"):
+            remove_tree(self.state / kind / collection_id)
+
+    def sweep(self) -> None:
+        """Delete what killed ingestions left behind."""
+        if self.catalog is not None:
+            self.catalog.sweep()
+        remove_partial_files(self.state)
+
+    def find_leftovers(self) -> list[str]:
+        """Everything in the state folder that belongs to no build in use or before it."""
+        store = self.state / "store"
+        in_use = json.loads((store / "in-use.json").read_text("utf-8"))
+        kept = {*in_use.values(), "in-use.json"}
+        folders = [store, *(self.state / kind for kind in ("artifacts", "ledger"))]
+        found = [path for folder in folders for path in folder.glob("*") if path.name not in kept]
+        found += [path for folder in folders[1:] for path in folder.rglob(".*")]
+        return sorted(str(path.relative_to(self.state)) for path in found)
 
     def write(self, doc_id: str, text: str) -> Path:
         """Write a page, whatever is there."""
@@ -200,8 +228,9 @@ class Book:
 
 def make_book(root: Path, pages: dict[str, str] | None = None, *, memory: bool = False) -> Book:
     """A book of some pages, not ingested yet."""
-    catalog = QdrantCatalog(connect_memory(), "book") if memory else None
-    book = Book(root, catalog=catalog)
+    book = Book(root)
+    if memory:
+        book.catalog = QdrantCatalog(connect_memory(), "book", book.forget)
     for doc_id, text in (PAGES if pages is None else pages).items():
         book.write(doc_id, text)
     return book

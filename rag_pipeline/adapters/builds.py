@@ -8,21 +8,43 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    Forget: TypeAlias = Callable[[str], None]
+    """Deletes what is kept of a build elsewhere; called with its id right before it is deleted, so
+    that a kill between the two leaves a build that is found again.
+    """
+
+_STAMP: Final = "%Y%m%dT%H%M%S"
+
 
 def make_build_id(collection: str) -> str:
     """A new id: the collection's name, the moment in UTC, and six random hexadecimal digits."""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    stamp = datetime.now(UTC).strftime(_STAMP)
     return f"{collection}-{stamp}-{secrets.token_hex(3)}"
 
 
 def is_build_id(text: str, collection: str) -> bool:
     """Whether a name was made by `make_build_id` for this collection."""
     return re.fullmatch(re.escape(collection) + r"-\d{8}T\d{6}-[0-9a-f]{6}", text) is not None
+
+
+def is_older_than(build_id: str, age: timedelta) -> bool:
+    """Whether a build was begun longer ago than that."""
+    begun = datetime.strptime(build_id.rsplit("-", 2)[1], _STAMP).replace(tzinfo=UTC)
+    return datetime.now(UTC) - begun > age
+
+
+def forget_nothing(_: str) -> None:
+    """Nothing is kept of a build elsewhere."""
 
 
 def write_space(space: EmbeddingSpace) -> str:

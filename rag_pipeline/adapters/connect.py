@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rag_pipeline.adapters.builds import forget_nothing
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import EmbeddingProvider
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
+    from rag_pipeline.adapters.builds import Forget
     from rag_pipeline.core.ports import ChatModel, CollectionCatalog, Embedder
     from rag_pipeline.core.settings import Settings
 
@@ -60,10 +62,14 @@ def connect_embedder(settings: Settings) -> Embedder:
             return _connect_local(settings)
 
 
-def connect_catalog(settings: Settings) -> CollectionCatalog:
+def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> CollectionCatalog:
     """Build the catalog of the collection: on the server at QDRANT_URL, else embedded in DATA_DIR.
 
     No server is asked and no file opened before the catalog is used.
+
+    Args:
+        settings: Where the collection lies.
+        forget: Called with the id of a build before the catalog deletes it.
 
     Raises:
         ConfigurationError: QDRANT_URL or QDRANT_API_KEY cannot be used.
@@ -76,11 +82,11 @@ def connect_catalog(settings: Settings) -> CollectionCatalog:
         from rag_pipeline.adapters.qdrant_connection import connect_server
 
         connection = connect_server(url, api_key=key, timeout_s=settings.qdrant_timeout_s)
-        return QdrantCatalog(connection, settings.qdrant_collection)
+        return QdrantCatalog(connection, settings.qdrant_collection, forget)
     from rag_pipeline.adapters.edge_catalog import EdgeCatalog
 
     root = settings.state_dir / "store" / settings.qdrant_collection
-    return EdgeCatalog(root, settings.qdrant_collection, settings.store_lock_timeout_s)
+    return EdgeCatalog(root, settings.qdrant_collection, settings.store_lock_timeout_s, forget)
 
 
 def connect_chat_model(settings: Settings) -> ChatModel | None:

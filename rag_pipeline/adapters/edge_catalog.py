@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import threading
 import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from rag_pipeline.adapters.builds import is_build_id, make_build_id, read_space, write_space
+from rag_pipeline.adapters.builds import (
+    forget_nothing,
+    is_build_id,
+    make_build_id,
+    read_space,
+    write_space,
+)
 from rag_pipeline.adapters.edge_store import EdgeStore, create_shard, load_shard
-from rag_pipeline.adapters.files import write_text_atomically
+from rag_pipeline.adapters.files import remove_tree, write_text_atomically
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     SpaceMismatchError,
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from rag_pipeline.adapters.builds import Forget
     from rag_pipeline.core.models import EmbeddingSpace
 
 _FIRST_WAIT_S = 0.02
@@ -43,12 +49,20 @@ class EdgeCatalog:
         root: Folder of this collection; made on first use.
         collection: Name for messages and new ids.
         lock_timeout_s: How long to wait for another process that holds the store.
+        forget: Called with the id of a build before it is deleted.
     """
 
-    def __init__(self, root: Path, collection: str, lock_timeout_s: float) -> None:
+    def __init__(
+        self,
+        root: Path,
+        collection: str,
+        lock_timeout_s: float,
+        forget: Forget = forget_nothing,
+    ) -> None:
         self._root = root
         self._collection = collection
         self._lock_timeout_s = lock_timeout_s
+        self._forget = forget
 
     def current_id(self) -> str | None:
         """Id of the collection in use, read from one small file."""
@@ -89,10 +103,21 @@ class EdgeCatalog:
         if before == collection_id:
             return
         self._write_in_use(collection_id, before)
-        for folder in self._root.iterdir():
-            is_old = folder.name not in {collection_id, before}
-            if is_old and is_build_id(folder.name, self._collection):
-                shutil.rmtree(folder, ignore_errors=True)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Delete all builds but the one in use and the one before, and marks of processes that
+        were killed while they waited.
+        """
+        in_use = self._read_in_use()
+        with self._file_errors():
+            entries = list(self._root.iterdir()) if self._root.is_dir() else []
+            for entry in entries:
+                if is_build_id(entry.name, self._collection):
+                    if entry.name not in in_use.values():
+                        self._delete(entry.name)
+                elif entry.name.startswith(_WAITING) and not self._is_fresh(entry):
+                    entry.unlink(missing_ok=True)
 
     def roll_back(self) -> str:
         """Swap the collection in use with the one before."""
@@ -105,16 +130,23 @@ class EdgeCatalog:
 
     def is_wanted(self) -> bool:
         """Whether another session waits for the store; a killed one's mark soon stops counting."""
-        oldest = time.time() - self._lock_timeout_s - _LONGEST_WAIT_S
-        try:
-            return any(mark.stat().st_mtime >= oldest for mark in self._root.glob(f"{_WAITING}*"))
-        except OSError:
-            return False  # the mark went while it was looked at: the wait is over
+        return any(self._is_fresh(mark) for mark in self._root.glob(f"{_WAITING}*"))
 
     def discard(self, collection_id: str) -> None:
         """Delete a collection's folder."""
         if collection_id != self.current_id() and is_build_id(collection_id, self._collection):
-            shutil.rmtree(self._root / collection_id, ignore_errors=True)
+            self._delete(collection_id)
+
+    def _delete(self, collection_id: str) -> None:
+        self._forget(collection_id)
+        remove_tree(self._root / collection_id)
+
+    def _is_fresh(self, mark: Path) -> bool:
+        try:
+            age_s = time.time() - mark.stat().st_mtime
+        except OSError:
+            return False  # it went while it was looked at: the wait is over
+        return age_s <= self._lock_timeout_s + _LONGEST_WAIT_S
 
     def _is_built(self, collection_id: str) -> bool:
         return (

@@ -1,9 +1,14 @@
-"""Writing files so that a reader or a crash never sees half of one."""
+"""Writing files so that a reader or a crash never sees half of one, and removing what a killed
+write or a deleted build leaves behind.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,17 +16,26 @@ if TYPE_CHECKING:
     from upath import UPath
 
 _MODE = 0o644  # a temporary file is its owner's alone: a container's user could not read it
+_PARTIAL = ".partial"  # ends the name of a file that is being written
+_LONGEST_WRITE_S = 3600.0
 
 
-def write_bytes_atomically(path: Path, data: bytes) -> None:
-    """Write a file beside its place, bring it to disk, and move it there in one step."""
+def write_bytes_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a file beside its place and move it there in one step.
+
+    Args:
+        path: Its folder is made where it is missing.
+        data: The whole content.
+        durable: Bring it to disk first; without, a power cut may leave it damaged.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(_PARTIAL, f".{path.name}.", path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         Path(temporary).chmod(_MODE)
         Path(temporary).replace(path)
     except BaseException:
@@ -36,3 +50,26 @@ def write_text_atomically(path: Path | UPath, text: str) -> None:
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode("utf-8"))
+
+
+def remove_partial_files(root: Path) -> None:
+    """Delete what killed writes left below a folder; a younger file may still be written.
+
+    An object store needs none of this: it shows an object when it is whole.
+    """
+    oldest = time.time() - _LONGEST_WRITE_S
+    for folder, _, names in os.walk(root):
+        for name in names:
+            if name.startswith(".") and name.endswith(_PARTIAL):
+                path = Path(folder, name)
+                with suppress(FileNotFoundError):  # its writer has moved it
+                    if path.stat().st_mtime < oldest:
+                        path.unlink()
+
+
+def remove_tree(path: Path | UPath) -> None:
+    """Delete a folder and all below it; one that is not there is passed over."""
+    if isinstance(path, Path):
+        shutil.rmtree(path, ignore_errors=True)
+    elif path.exists():
+        path.rmdir(recursive=True)

@@ -8,11 +8,19 @@ can return.
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from qdrant_client import models
 
-from rag_pipeline.adapters.builds import is_build_id, make_build_id, read_space, write_space
+from rag_pipeline.adapters.builds import (
+    forget_nothing,
+    is_build_id,
+    is_older_than,
+    make_build_id,
+    read_space,
+    write_space,
+)
 from rag_pipeline.adapters.qdrant_store import QdrantStore
 from rag_pipeline.core.errors import (
     CollectionMissingError,
@@ -26,10 +34,12 @@ from rag_pipeline.core.ports import Channel
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
+    from rag_pipeline.adapters.builds import Forget
     from rag_pipeline.adapters.qdrant_connection import QdrantConnection
     from rag_pipeline.core.models import EmbeddingSpace
 
 _SPACE_KEY: Final = "rag_pipeline_space"
+_ABANDONED: Final = timedelta(days=7)  # longer than any rebuild from another machine takes
 
 
 class QdrantCatalog:
@@ -38,12 +48,16 @@ class QdrantCatalog:
     Args:
         connection: To the server; closed when the catalog is garbage.
         collection: The alias, and the beginning of each build's name.
+        forget: Called with the id of a build before it is deleted.
     """
 
-    def __init__(self, connection: QdrantConnection, collection: str) -> None:
+    def __init__(
+        self, connection: QdrantConnection, collection: str, forget: Forget = forget_nothing
+    ) -> None:
         self._connection = connection
         self._collection = collection
         self._previous = f"{collection}.previous"
+        self._forget = forget
 
     def current_id(self) -> str | None:
         """Id of the collection in use, by one request."""
@@ -92,6 +106,15 @@ class QdrantCatalog:
         self._write_aliases(collection_id, before)
         for name in existing - {collection_id, before}:
             if is_build_id(name, self._collection):
+                self._delete(name)
+
+    def sweep(self) -> None:
+        """Delete builds that nobody put in use for a week; younger ones may be another machine's
+        and go with the next switch.
+        """
+        in_use = set(self._read_aliases().values())
+        for name in self._read_collections() - in_use:
+            if is_build_id(name, self._collection) and is_older_than(name, _ABANDONED):
                 self._delete(name)
 
     def roll_back(self) -> str:
@@ -152,6 +175,7 @@ class QdrantCatalog:
         return None if stored is None else read_space(json.dumps(stored))
 
     def _delete(self, collection_id: str) -> None:
+        self._forget(collection_id)
         self._connection.call(lambda client: client.delete_collection(collection_id))
 
     def _refuse_foreign_collection(self) -> None:

@@ -364,6 +364,9 @@ class CollectionCatalog(Protocol):
         are deleted.
         """
 
+    def sweep(self) -> None:
+        """Delete what killed processes left behind; only while no other ingestion runs here."""
+
     def roll_back(self) -> str:
         """Put the collection before in use and return its id.
 

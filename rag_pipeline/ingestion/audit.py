@@ -57,15 +57,14 @@ class AuditReport:
     findings: tuple[AuditFinding, ...]
 
     @property
-    def wrong_docs(self) -> tuple[str, ...]:
-        """Indexed documents that must be written anew, ascending."""
-        return tuple(sorted({one.doc_path for one in self.findings if one.kind != STRAY}))
+    def doc_paths(self) -> tuple[str, ...]:
+        """All documents that something is wrong with, as ledger or points name them, ascending."""
+        return tuple(sorted({finding.doc_path for finding in self.findings}))
 
     @property
-    def stray_points(self) -> tuple[PointId, ...]:
-        """Points that stand for no chunk and must go, ascending."""
-        strays = (one.point_id for one in self.findings if one.kind == STRAY)
-        return tuple(sorted(point_id for point_id in strays if point_id is not None))
+    def strays(self) -> tuple[AuditFinding, ...]:
+        """Points that stand for no chunk."""
+        return tuple(finding for finding in self.findings if finding.kind == STRAY)
 
     def to_json(self) -> dict[str, JsonValue]:
         """The report as a JSON object."""

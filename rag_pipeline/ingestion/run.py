@@ -9,6 +9,7 @@ shows its events (orchestration.assets.ingestion).
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
@@ -55,7 +56,9 @@ class IngestionEnvironment:
     """Settings and services of an ingestion; building one opens no store and loads no model.
 
     Attributes:
+        open_artifacts: Stage outputs of a collection by its id.
         open_ledger: The ledger of a collection by its id.
+        sweep: Deletes what killed ingestions left behind; called with the lock held.
         max_run_docs: How many documents a bulk ingestion takes in one run.
         lock: Holds off other ingestions for the time of a `with` block.
         observe: Told each event of a run, and last its report or the error that ended it.
@@ -67,10 +70,11 @@ class IngestionEnvironment:
     embedder: Embedder
     sparse: SparseEncoder
     cache: EmbeddingCache
-    artifacts: ArtifactStore
     catalog: CollectionCatalog
+    open_artifacts: Callable[[str], ArtifactStore]
     open_ledger: Callable[[str], Ledger]
     lock: Callable[[], AbstractContextManager[None]]
+    sweep: Callable[[], None]
     price_per_token_usd: float = 0.0
     max_run_docs: int = 1000
     observe: Callable[[RunEvent | IngestionReport | Exception], None] = lambda _: None
@@ -174,6 +178,8 @@ def run_ingestion(
     report.run_id = run_id
     try:
         with environment.lock():
+            with suppress(RagPipelineError, OSError):  # a later run tries again
+                environment.sweep()
             for event in _run_locked(request, environment, run_id, report):
                 if isinstance(event, DocFailure):
                     report.add_failure(event)
@@ -225,7 +231,7 @@ def _run_locked(
         embedder=environment.embedder,
         sparse=environment.sparse,
         cache=environment.cache,
-        artifacts=environment.artifacts,
+        artifacts=environment.open_artifacts(collection_id),
         ledger=ledger,
         open_store=open_store,
         collection_id=collection_id,

@@ -9,10 +9,10 @@ document.
 
 import hashlib
 from pathlib import Path
-from uuid import uuid4
 
 from upath import UPath
 
+from rag_pipeline.adapters.files import write_bytes_atomically
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Stage
 
@@ -33,17 +33,10 @@ class UPathArtifactStore:
     def write(self, stage: Stage, doc_id: DocId, data: bytes) -> None:
         """Write so that a reader sees the output before or the new one."""
         path = self._path(stage, doc_id)
-        if not isinstance(path, Path):
+        if isinstance(path, Path):
+            write_bytes_atomically(path, data, durable=False)  # a damaged output is made anew
+        else:
             path.write_bytes(data)  # an object store shows a file only when it is whole
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{uuid4().hex}")
-        try:
-            temporary.write_bytes(data)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
 
     def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
         """Read an output; None where there is none."""

@@ -1,7 +1,7 @@
 """The ingestion environment of some settings: which adapters a run gets, and where state rests
 under DATA_DIR.
 
-    <state folder>/artifacts/       stage outputs
+    <state folder>/artifacts/<id>/  stage outputs, per collection
     <state folder>/cache.sqlite     embeddings by text and model
     <state folder>/ledger/<id>/     what was really indexed, per collection
     <state folder>/store/<name>/    the embedded store, where QDRANT_URL is unset
@@ -12,7 +12,6 @@ no disk.
 Imports no Dagster: a command that finds nothing to do never loads it.
 """
 
-from collections.abc import Sequence
 from functools import partial
 
 from upath import UPath
@@ -21,13 +20,12 @@ from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
 from rag_pipeline.adapters.connect import connect_catalog, connect_embedder
 from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
 from rag_pipeline.adapters.file_ledger import FileLedger
+from rag_pipeline.adapters.files import remove_partial_files, remove_tree
 from rag_pipeline.adapters.object_cache import ObjectEmbeddingCache
 from rag_pipeline.adapters.process_lock import hold_lock
-from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.models import ContentType, JsonValue
-from rag_pipeline.core.ports import Ledger, PointFilter
+from rag_pipeline.core.ports import ArtifactStore, Ledger, PointFilter
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.ingestion.audit import AuditReport, audit_collection
 from rag_pipeline.ingestion.run import IngestionEnvironment
 from rag_pipeline.orchestration.artifacts import UPathArtifactStore
 
@@ -44,8 +42,21 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
     shared = UPath(settings.state_url) / state_dir.name if settings.state_url else None
     root = shared or UPath(state_dir)
 
+    def open_artifacts(collection_id: str) -> ArtifactStore:
+        return UPathArtifactStore(root / "artifacts" / collection_id)
+
     def open_ledger(collection_id: str) -> Ledger:
         return FileLedger(root / "ledger" / collection_id)
+
+    def forget(collection_id: str) -> None:
+        for kind in ("artifacts", "ledger"):
+            remove_tree(root / kind / collection_id)
+
+    catalog = connect_catalog(settings, forget)
+
+    def sweep() -> None:
+        catalog.sweep()
+        remove_partial_files(state_dir)
 
     return IngestionEnvironment(
         docs_dir=settings.docs_dir,
@@ -56,10 +67,11 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
         cache=ObjectEmbeddingCache(shared / "cache")
         if shared
         else SqliteEmbeddingCache(state_dir / "cache.sqlite"),
-        artifacts=UPathArtifactStore(root / "artifacts"),
-        catalog=connect_catalog(settings),
+        catalog=catalog,
+        open_artifacts=open_artifacts,
         open_ledger=open_ledger,
         lock=partial(hold_lock, state_dir / "ingest.lock", settings.ingest_lock_timeout_s),
+        sweep=sweep,
         max_run_docs=settings.ingest_run_docs,
         price_per_token_usd=settings.embedding_prices.get(embedder.model.model, 0.0) / 1e6,
     )
@@ -98,39 +110,6 @@ def read_stats(environment: IngestionEnvironment) -> dict[str, JsonValue]:
         "format_version": space.format_version,
         "last_indexed_at": max((entry.indexed_at for entry in entries), default=None),
     }
-
-
-def audit_environment(environment: IngestionEnvironment) -> AuditReport:
-    """Compare ledger, artifacts and store of the collection in use.
-
-    Raises:
-        CollectionMissingError: Nothing has been ingested yet.
-        StoreUnavailableError: The store is held by another process or not reached.
-    """
-    store = environment.catalog.open_current()
-    try:
-        points = store.scroll(with_vectors=True)
-        collection_id = store.collection_id
-    finally:
-        store.close()
-    return audit_collection(
-        collection_id,
-        points,
-        environment.open_ledger(collection_id).entries(),
-        environment.artifacts,
-        environment.fingerprint,
-    )
-
-
-def delete_points(environment: IngestionEnvironment, point_ids: Sequence[PointId]) -> None:
-    """Delete points that stand for no chunk, while no ingestion runs."""
-    if point_ids:
-        with environment.lock():
-            store = environment.catalog.open_current(environment.space)
-            try:
-                store.delete(point_ids)
-            finally:
-                store.close()
 
 
 def prune_embeddings(environment: IngestionEnvironment) -> int:

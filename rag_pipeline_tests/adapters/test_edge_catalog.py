@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -120,6 +121,48 @@ def test_a_kill_between_build_and_switch_leaves_the_old_one_in_use(root: Path) -
     build(catalog, 3)
     folders = [path for path in root.iterdir() if path.is_dir()]
     assert len(folders) == 2  # what the kill left behind went with the next switch
+
+
+def test_a_sweep_deletes_what_killed_builds_left_and_forgets_each_first(root: Path) -> None:
+    forgotten: list[str] = []
+
+    def forget(collection_id: str) -> None:
+        assert (root / collection_id).exists()
+        forgotten.append(collection_id)
+
+    catalog = EdgeCatalog(root, "book", 1.0, forget)
+    first = str(catalog.current_id())
+    second = build(catalog, 2)
+    whole = catalog.create(SPACE)
+    whole.close()
+    half = catalog.create(SPACE)
+    half.close()
+    (root / half.collection_id / "space.json").unlink()
+    (root / "notes").mkdir()
+    assert forgotten == []
+    catalog.sweep()
+    assert sorted(forgotten) == sorted([whole.collection_id, half.collection_id])
+    assert {path.name for path in root.iterdir()} == {first, second, "notes", "in-use.json"}
+    assert read_ids(catalog) == [2]
+    assert catalog.roll_back() == first
+    catalog.discard(second)
+    assert forgotten[2:] == [second]
+
+
+def test_a_sweep_of_nothing_makes_nothing(tmp_path: Path) -> None:
+    EdgeCatalog(tmp_path / "store", "book", 1.0).sweep()
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_sweep_deletes_marks_of_killed_processes_and_no_other(root: Path) -> None:
+    for name, age_s in ((".waiting-1-2", 60), (".waiting-3-4", 0)):
+        then = time.time() - age_s
+        (root / name).touch()
+        os.utime(root / name, (then, then))
+    catalog = EdgeCatalog(root, "book", 1.0)
+    catalog.sweep()
+    assert [path.name for path in root.glob(".waiting-*")] == [".waiting-3-4"]
+    assert catalog.is_wanted()
 
 
 @pytest.mark.parametrize(

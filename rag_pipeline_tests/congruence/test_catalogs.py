@@ -156,3 +156,15 @@ def test_discarding_the_build_before_leaves_nothing_to_roll_back_to(
     with pytest.raises(CollectionMissingError):
         catalog.roll_back()
     assert catalog.current_id() == second
+
+
+def test_a_sweep_keeps_what_is_in_use_the_build_before_and_what_is_being_built(
+    catalog: CollectionCatalog,
+) -> None:
+    first, second = build(catalog, 1), build(catalog, 2)
+    catalog.sweep()
+    assert catalog.current_id() == second
+    assert read_ids(catalog) == [2]
+    assert catalog.roll_back() == first
+    catalog.sweep()
+    assert read_ids(catalog) == [1]

@@ -117,15 +117,18 @@ class _WatchedCatalog(_Watched):
 def watch(environment: IngestionEnvironment, boundaries: Boundaries) -> IngestionEnvironment:
     """The same environment with every write told of."""
 
+    def open_artifacts(collection_id: str) -> Any:
+        return _Watched(environment.open_artifacts(collection_id), "artifacts", boundaries)
+
     def open_ledger(collection_id: str) -> Any:
         return _Watched(environment.open_ledger(collection_id), "ledger", boundaries)
 
     return replace(
         environment,
-        artifacts=_Watched(environment.artifacts, "artifacts", boundaries),
         cache=_Watched(environment.cache, "cache", boundaries),
         embedder=_Watched(environment.embedder, "embedder", boundaries),
         catalog=_WatchedCatalog(environment.catalog, "catalog", boundaries),
+        open_artifacts=open_artifacts,
         open_ledger=open_ledger,
     )
 

@@ -1,4 +1,5 @@
-"""Kills an ingestion at every moment between two writes, and says what the next one makes of it.
+"""Kills an ingestion, a rebuild or a repair at every moment between two writes, and says what the
+next one makes of it.
 
 Run as a program of its own: it forks before any store is open, so that each ingestion is a process
 that may be ended by `os._exit` without an interpreter's start for each. Prints one JSON document.
@@ -13,30 +14,42 @@ import re
 import shutil
 import sys
 import traceback
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_pipeline.core.errors import RebuildIncompleteError
+from rag_pipeline.core.ids import PointId
+from rag_pipeline.core.models import ChunkVectors, Point, SparseVector
+from rag_pipeline.core.ports import PointFilter
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.ingestion.audit import audit_collection
-from rag_pipeline.ingestion.run import scan
+from rag_pipeline.ingestion.run import IngestionRequest, scan
+from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
 from rag_pipeline_tests.book import Book, make_book, make_page, make_paragraph
 from rag_pipeline_tests.end_to_end.boundaries import Boundaries, watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rag_pipeline.core.models import FloatMatrix, FloatVector
     from rag_pipeline.core.ports import StoredPoint
+    from rag_pipeline.ingestion.run import IngestionEnvironment
 
 KILLED = 9
 """Exit status of a run that was killed where it should be."""
 
+_OF_WHAT = re.compile(r" [\w/-]+(?: \w+)?\.md$|(?<=upsert) of \d+$")
 _DIGITS = 5  # of a vector's components; the engine normalizes once more
 
 EDITED = "module-1/large.md"
 ADDED = "module-2/added.md"
 MOVED = ("intro.md", "module-2/intro moved.md")
+BROKEN = "module-2/broken.md"
+UNKNOWN = "module-1/small page.md"
+"""The page that the ledger has lost before a repair."""
 
 
 def edit_pages(book: Book) -> None:
@@ -45,6 +58,32 @@ def edit_pages(book: Book) -> None:
     book.write(EDITED, make_page("Large", *sections, extra="tags: [ros]\n"))
     book.write(ADDED, make_page("Added", ("A", make_paragraph(70)), ("B", make_paragraph(80))))
     book.move(*MOVED)
+
+
+def edit_and_break_pages(book: Book) -> None:
+    """The same edits, and a page that fails."""
+    edit_pages(book)
+    book.write(BROKEN, "---\ntitle: [\n---\n")
+
+
+def damage(book: Book) -> None:
+    """Alter what lies in the store by hand, and lose a ledger entry."""
+    store = book.build_environment().catalog.open_current()
+    first, second, third, *_ = store.scroll(PointFilter(doc_paths=(EDITED,)), with_vectors=True)
+    assert third.vectors is not None
+    wrong = ChunkVectors(third.vectors.windows[0], -third.vectors.windows)
+    terms = SparseVector((1,), (1.0,))
+    store.delete([first.point_id])
+    store.set_payloads({second.point_id: second.payload | {"module": "altered"}})
+    store.upsert(
+        [
+            Point(third.point_id, wrong, terms, third.payload),
+            Point(PointId(7), wrong, terms, third.payload | {"doc_path": "ghost.md"}),
+        ]
+    )
+    ledger = book.open_ledger(store.collection_id)
+    store.close()
+    ledger.forget(next(doc_id for doc_id in ledger.entries() if doc_id == UNKNOWN))
 
 
 def run_forked(action: Callable[[], Any], result: Path) -> int:
@@ -61,12 +100,8 @@ def run_forked(action: Callable[[], Any], result: Path) -> int:
     os._exit(0)
 
 
-def describe_points(book: Book) -> dict[str, Any]:
-    """The collection in use, by point id, without times of ingestion."""
-    return _describe(book.read_points())
-
-
-def _describe(points: Sequence[StoredPoint]) -> dict[str, Any]:
+def describe(points: Sequence[StoredPoint]) -> dict[str, Any]:
+    """Points by id, without times of ingestion."""
     return {
         str(point.point_id): [
             {name: value for name, value in point.payload.items() if name != "ingested_at"},
@@ -82,32 +117,96 @@ def _round(rows: FloatMatrix | FloatVector) -> list[float]:
     return [round(float(value), _DIGITS) + 0.0 for value in rows.ravel()]
 
 
-def _kill_at(book: Book, number: int) -> dict[str, Any]:
+def _ingest(book: Book, environment: IngestionEnvironment | None = None) -> None:
+    book.ingest(environment=environment)
+
+
+def _rebuild(book: Book, environment: IngestionEnvironment | None = None) -> None:
+    with suppress(RebuildIncompleteError):
+        book.ingest(IngestionRequest(rebuild=True), environment)
+
+
+def _repair(book: Book, environment: IngestionEnvironment | None = None) -> None:
+    used = environment or book.build_environment()
+    repair_environment(used, audit_environment(used), lambda asked: book.ingest(asked, used))
+
+
+def _revert(book: Book) -> None:
+    """Put the pages back as they were indexed, which lie beside the book."""
+    shutil.rmtree(book.docs)
+    shutil.copytree(book.root.parent / "base" / "docs", book.docs)
+    book.ingest()
+
+
+def _mend_page(book: Book) -> None:
+    (book.docs / BROKEN).unlink()
+    book.ingest()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What is killed, and what follows.
+
+    Attributes:
+        begun: Begin with the book indexed; else with nothing.
+        prepare: What happens to the book before.
+        act: What is killed.
+        ways: How it goes on, by name, each from the state that the kill left.
+        alternating: One way a moment in turn, unless all moments are gone through.
+        kinds: How the names of moments begin that are looked at; empty for all.
+    """
+
+    prepare: Callable[[Book], None]
+    act: Callable[[Book, IngestionEnvironment | None], None]
+    ways: Mapping[str, Callable[[Book], None]]
+    begun: bool = True
+    alternating: bool = False
+    kinds: tuple[str, ...] = ()
+
+
+SCENARIOS = {
+    "edits": Scenario(edit_pages, _ingest, {"resumed": _ingest, "reverted": _revert}),
+    "nothing": Scenario(edit_pages, _ingest, {"resumed": _ingest}, begun=False),
+    "rebuild": Scenario(
+        edit_pages,
+        _rebuild,
+        {"resumed": _ingest, "reverted": _revert, "rebuilt": _rebuild},
+        alternating=True,
+    ),
+    "broken": Scenario(
+        edit_and_break_pages,
+        _rebuild,
+        {"resumed": _mend_page},
+        kinds=("behind ledger.record_failure", "behind catalog.discard"),
+    ),
+    "repair": Scenario(damage, _repair, {"resumed": _repair}),
+}
+
+
+def _kill_at(scenario: Scenario, book: Book, number: int) -> list[str]:
     boundaries = Boundaries(lambda _: os._exit(KILLED), number)
-    book.ingest(environment=watch(book.build_environment(), boundaries))
-    return {"names": boundaries.names}
+    scenario.act(book, watch(book.build_environment(), boundaries))
+    return boundaries.names
 
 
-def _ingest_again(book: Book, *, look_before: bool) -> dict[str, Any]:
-    found = describe_points(book) if look_before else {}
-    report = book.ingest()
-    points = book.read_points()
-    environment = book.build_environment()
+def _look(book: Book) -> dict[str, Any]:
+    """The collection in use as it is; opened once, which costs more than anything else here."""
+    environment, points = book.build_environment(), book.read_points()
     _, plan, entries = scan(environment)
-    audit = audit_collection(
-        environment.catalog.current_id() or "",
-        points,
-        entries,
-        environment.artifacts,
-        environment.fingerprint,
-    )
+    collection_id = environment.catalog.current_id() or ""
+    artifacts = environment.open_artifacts(collection_id)
+    audit = audit_collection(collection_id, points, entries, artifacts, environment.fingerprint)
     return {
-        "found": found,
-        "points": _describe(points),
-        "failures": [failure.message for failure in report.failures],
+        "points": describe(points),
         "at_rest": plan.is_empty,
         "audit": [f"{finding.kind} {finding.doc_path}" for finding in audit.findings],
+        "leftovers": book.find_leftovers(),
     }
+
+
+def _go_on(book: Book, way: Callable[[Book], None]) -> dict[str, Any]:
+    way(book)
+    return _look(book)
 
 
 def _copy(source: Path, target: Path) -> Book:
@@ -137,56 +236,59 @@ def _copy_data(source: str, target: str) -> None:
     shutil.copystat(source, target)
 
 
-def _choose_last_of_each(names: list[str]) -> set[int]:
+def _choose_last_of_each(names: list[str]) -> list[int]:
     """One moment of each kind, the same for every document: the last of it."""
-    kinds = {re.sub(r" [\w/-]+(?: \w+)?\.md$", "", name): at for at, name in enumerate(names)}
-    return set(kinds.values())
+    kinds = {_OF_WHAT.sub("", name): at for at, name in enumerate(names)}
+    return sorted(kinds.values())
 
 
-def main(root: Path, *, from_nothing: bool, thorough: bool) -> dict[str, Any]:
-    """Go through moments; the book begins indexed, or with nothing indexed at all.
+def main(root: Path, scenario: Scenario, *, thorough: bool) -> dict[str, Any]:
+    """Go through moments.
 
     Args:
         root: An empty folder.
-        from_nothing: Begin without a collection.
+        scenario: What is killed at each.
         thorough: Go through all moments instead of one of each kind.
     """
     count_tokens("")  # loads the tokenizer once for all forks
     result = root / "result.json"
+
+    def run(action: Callable[[], Any]) -> Any:  # noqa: ANN401  # JSON
+        status = run_forked(action, result)
+        return json.loads(result.read_text()) if status == 0 else status
+
+    def build(book: Book) -> dict[str, Any]:
+        run(lambda: _ingest(book))
+        return dict(run(lambda: describe(book.read_points())))
+
     base = make_book(root / "base")
-    if not from_nothing:
-        run_forked(lambda: base.ingest().docs_processed, result)
-        run_forked(lambda: describe_points(base), result)
-    old = {} if from_nothing else json.loads(result.read_text())
-    edited = _copy(base.root, root / "edited")
-    edit_pages(edited)
+    old = build(base) if scenario.begun else {}
+    prepared = _copy(base.root, root / "prepared")
+    run(lambda: scenario.prepare(prepared))
     clean = Book(root / "clean")
-    shutil.copytree(edited.docs, clean.docs)
-    run_forked(lambda: clean.ingest().docs_processed, result)
-    run_forked(lambda: describe_points(clean), result)
-    new = json.loads(result.read_text())
-    counting = _copy(edited.root, root / "counting")
-    run_forked(lambda: _kill_at(counting, -1), result)
-    names = json.loads(result.read_text())["names"]
+    shutil.copytree(prepared.docs, clean.docs)
+    new = build(clean)
+    names = run(lambda: _kill_at(scenario, _copy(prepared.root, root / "counting"), -1))
     moments = []
-    chosen = set(range(len(names))) if thorough else _choose_last_of_each(names)
-    for number in sorted(chosen):
-        name = names[number]
-        killed = _copy(edited.root, root / "killed")
-        status = run_forked(partial(_kill_at, killed, number), result)
-        moment: dict[str, Any] = {"name": name, "status": status}
-        if not from_nothing:
-            reverted = _copy(killed.root, root / "reverted")
-            shutil.rmtree(reverted.docs)
-            shutil.copytree(base.docs, reverted.docs)
-            run_forked(partial(_ingest_again, reverted, look_before=False), result)
-            moment["reverted"] = json.loads(result.read_text())
-        run_forked(partial(_ingest_again, killed, look_before=not from_nothing), result)
-        moment["resumed"] = json.loads(result.read_text())
+    for number in range(len(names)) if thorough else _choose_last_of_each(names):
+        if scenario.kinds and not names[number].startswith(scenario.kinds):
+            continue
+        killed = _copy(prepared.root, root / "killed")
+        moment = {
+            "name": names[number],
+            "status": run(partial(_kill_at, scenario, killed, number)),
+            "found": run(partial(_look, killed)) if scenario.begun else {},
+        }
+        ways = list(scenario.ways.items())
+        if not thorough and scenario.alternating:
+            ways = [ways[len(moments) % len(ways)]]
+        for place, (name, way) in enumerate(ways, 1):
+            after = killed if place == len(ways) else _copy(killed.root, root / "after")
+            moment[name] = run(partial(_go_on, after, way))
         moments.append(moment)
     return {"old": old, "new": new, "moments": moments}
 
 
 if __name__ == "__main__":
-    nothing, thorough = "nothing" in sys.argv, "thorough" in sys.argv
-    print(json.dumps(main(Path(sys.argv[1]), from_nothing=nothing, thorough=thorough)))  # noqa: T201  # its result
+    outcome = main(Path(sys.argv[1]), SCENARIOS[sys.argv[2]], thorough="thorough" in sys.argv)
+    print(json.dumps(outcome))  # noqa: T201  # its result

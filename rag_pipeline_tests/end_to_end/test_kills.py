@@ -1,4 +1,4 @@
-"""An ingestion killed at any moment leaves what the next one makes whole."""
+"""An ingestion, a rebuild or a repair killed at any moment leaves what the next one makes whole."""
 
 from __future__ import annotations
 
@@ -9,25 +9,46 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_pipeline_tests.end_to_end.kill_points import ADDED, EDITED, KILLED, MOVED
+from rag_pipeline_tests.end_to_end.kill_points import ADDED, EDITED, KILLED, MOVED, UNKNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 Points = dict[str, list[Any]]
 
-SCOPES = [
-    pytest.param([], id="each_kind_of_moment", marks=pytest.mark.slow),
-    pytest.param(["thorough"], id="every_moment", marks=pytest.mark.nightly),
-]
+pytestmark = pytest.mark.timeout(900)
+SCOPES = pytest.mark.parametrize(
+    "scope",
+    [
+        pytest.param("one", id="each_kind_of_moment", marks=pytest.mark.slow),
+        pytest.param("thorough", id="every_moment", marks=pytest.mark.nightly),
+    ],
+)
 
 
-def run_moments(root: Path, *words: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "rag_pipeline_tests.end_to_end.kill_points", str(root), *words]
+def run_moments(root: Path, scenario: str, scope: str, *seen: str) -> dict[str, Any]:
+    """Run the scenario; every kill came, and moments of some kinds were among them."""
+    module = "rag_pipeline_tests.end_to_end.kill_points"
+    command = [sys.executable, "-m", module, str(root), scenario, scope]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=840)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
-    return dict(json.loads(done.stdout))
+    outcome = dict(json.loads(done.stdout))
+    names = [moment["name"] for moment in outcome["moments"]]
+    for kind in seen:
+        assert any(kind in name for name in names), f"no moment of {kind} was seen"
+    assert {moment["status"] for moment in outcome["moments"]} == {KILLED}
+    print()  # noqa: T201  # the table of moments, shown with -s
+    for number, name in enumerate(names):
+        print(f"{number:3} {scenario} killed {name}")  # noqa: T201  # the same
+    return outcome
+
+
+def check_whole(after: dict[str, Any], wanted: Points, name: str) -> None:
+    """What is in use is what a clean build gives, and nothing else lies about."""
+    assert after["points"] == wanted, name
+    assert (after["audit"], after["leftovers"]) == ([], []), name
+    assert after["at_rest"], name
 
 
 def of_document(points: Points, doc_id: str) -> Points:
@@ -42,26 +63,17 @@ def texts(points: Points) -> set[str]:
     return {point[0]["text"] for point in points.values()}
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("words", SCOPES)
+@SCOPES
 def test_a_killed_ingest_of_edits_loses_nothing_and_is_made_whole(
-    tmp_path: Path, words: list[str]
+    tmp_path: Path, scope: str
 ) -> None:
-    outcome = run_moments(tmp_path, *words)
+    services = ("artifacts", "cache", "embedder", "ledger", "store")
+    outcome = run_moments(tmp_path, "edits", scope, *services)
     old, new = outcome["old"], outcome["new"]
-    names = [moment["name"] for moment in outcome["moments"]]
-    for service in ("artifacts", "cache", "embedder", "ledger", "store"):
-        assert any(service in name for name in names), f"no write of {service} was seen"
-    print()  # noqa: T201  # the table of moments, shown with -s
-    for number, moment in enumerate(outcome["moments"]):
-        resumed, reverted = moment["resumed"], moment["reverted"]
-        print(f"{number:3} killed {moment['name']}: made whole, forwards and back")  # noqa: T201  # the same
-        assert moment["status"] == KILLED
-        for after, wanted in ((resumed, new), (reverted, old)):
-            assert after["points"] == wanted, moment["name"]
-            assert (after["failures"], after["audit"]) == ([], []), moment["name"]
-            assert after["at_rest"], moment["name"]
-        check_nothing_is_lost(resumed["found"], old, new, moment["name"])
+    for moment in outcome["moments"]:
+        check_whole(moment["resumed"], new, moment["name"])
+        check_whole(moment["reverted"], old, moment["name"])
+        check_nothing_is_lost(moment["found"]["points"], old, new, moment["name"])
 
 
 def check_nothing_is_lost(found: Points, old: Points, new: Points, name: str) -> None:
@@ -82,17 +94,46 @@ def check_nothing_is_lost(found: Points, old: Points, new: Points, name: str) ->
         assert texts(found) <= texts(old) | texts(of_document(new, EDITED)), name
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("words", SCOPES)
-def test_a_killed_first_ingest_is_made_whole(tmp_path: Path, words: list[str]) -> None:
-    outcome = run_moments(tmp_path, "nothing", *words)
-    names = [moment["name"] for moment in outcome["moments"]]
-    assert any("catalog.create" in name for name in names)
-    assert any("catalog.switch_to" in name for name in names)
-    print()  # noqa: T201  # the table of moments, shown with -s
-    for number, moment in enumerate(outcome["moments"]):
-        print(f"{number:3} killed {moment['name']}: made whole")  # noqa: T201  # the same
-        assert moment["status"] == KILLED
-        assert moment["resumed"]["points"] == outcome["new"], moment["name"]
-        assert moment["resumed"]["audit"] == [], moment["name"]
-        assert moment["resumed"]["at_rest"], moment["name"]
+@SCOPES
+def test_a_killed_first_ingest_is_made_whole(tmp_path: Path, scope: str) -> None:
+    outcome = run_moments(tmp_path, "nothing", scope, "catalog.create", "catalog.switch_to")
+    for moment in outcome["moments"]:
+        check_whole(moment["resumed"], outcome["new"], moment["name"])
+
+
+@SCOPES
+def test_a_killed_rebuild_leaves_the_old_or_the_new_collection_whole(
+    tmp_path: Path, scope: str
+) -> None:
+    seen = ("catalog.create", "artifacts", "cache", "store.upsert", "ledger", "catalog.switch_to")
+    outcome = run_moments(tmp_path, "rebuild", scope, *seen)
+    old, new = outcome["old"], outcome["new"]
+    for moment in outcome["moments"]:
+        name, found = moment["name"], moment["found"]
+        switched = name.startswith("behind catalog.switch_to")
+        assert found["points"] == (new if switched else old), name
+        assert found["audit"] == [], name
+        for way, wanted in (("resumed", new), ("reverted", old), ("rebuilt", new)):
+            if way in moment:
+                check_whole(moment[way], wanted, name)
+
+
+@SCOPES
+def test_a_rebuild_killed_as_it_is_given_up_changes_nothing(tmp_path: Path, scope: str) -> None:
+    outcome = run_moments(tmp_path, "broken", scope, "ledger.record_failure", "catalog.discard")
+    for moment in outcome["moments"]:
+        assert moment["found"]["points"] == outcome["old"], moment["name"]
+        assert moment["found"]["audit"] == [], moment["name"]
+        check_whole(moment["resumed"], outcome["new"], moment["name"])
+
+
+@SCOPES
+def test_a_killed_repair_loses_nothing_and_is_gone_on_with(tmp_path: Path, scope: str) -> None:
+    outcome = run_moments(tmp_path, "repair", scope, "store.upsert", "store.delete", "ledger")
+    old = outcome["old"]
+    for moment in outcome["moments"]:
+        found = moment["found"]["points"]
+        assert holds(found, of_document(old, MOVED[0])), moment["name"]
+        assert holds(found, of_document(old, UNKNOWN)), moment["name"]
+        assert len(of_document(found, EDITED)) >= len(of_document(old, EDITED)) - 1, moment["name"]
+        check_whole(moment["resumed"], old, moment["name"])

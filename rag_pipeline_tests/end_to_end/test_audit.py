@@ -1,0 +1,89 @@
+"""An audit finds what disagrees in the collection in use; a repair mends it and loses nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.ids import DocId
+from rag_pipeline.core.models import ChunkLimits
+from rag_pipeline.ingestion.run import IngestionRequest
+from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
+from rag_pipeline_tests.book import LIMITS, Book, assert_same_state, make_book
+from rag_pipeline_tests.end_to_end.kill_points import EDITED, UNKNOWN, damage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.ingestion.audit import AuditReport
+
+
+@pytest.fixture(params=["edge", "memory"])
+def book(request: pytest.FixtureRequest, tmp_path: Path) -> Book:
+    """A book that is indexed, in either kind of store."""
+    book = make_book(tmp_path / "book", memory=request.param == "memory")
+    book.ingest()
+    return book
+
+
+def audit(book: Book) -> list[tuple[str, str]]:
+    report = audit_environment(book.build_environment())
+    return [(finding.kind, finding.doc_path) for finding in report.findings]
+
+
+def repair(book: Book) -> AuditReport:
+    environment = book.build_environment()
+    found = audit_environment(environment)
+    return repair_environment(environment, found, lambda asked: book.ingest(asked, environment))
+
+
+def test_a_sound_collection_has_no_findings_and_a_repair_writes_nothing(book: Book) -> None:
+    before = book.read_payloads()
+    report = repair(book)
+    assert (report.findings, report.doc_count, report.point_count) == ((), 3, 9)
+    assert book.read_payloads() == before
+
+
+def test_every_kind_of_damage_is_found_and_mended(book: Book, tmp_path: Path) -> None:
+    damage(book)
+    assert Counter(audit(book)) == Counter(
+        {
+            ("missing", EDITED): 1,
+            ("wrong_payload", EDITED): 1,
+            ("wrong_vector", EDITED): 1,
+            ("stray", UNKNOWN): 1,
+            ("stray", "ghost.md"): 1,
+        }
+    )
+    assert repair(book).findings == ()
+    assert_same_state(book.read_state(), book.build_clean(tmp_path / "clean").read_state())
+    assert book.ingest().docs_processed == 0
+
+
+def test_a_page_that_the_ledger_lost_and_that_fails_now_keeps_its_points(book: Book) -> None:
+    book.open_ledger(str(book.build_environment().catalog.current_id())).forget(DocId(UNKNOWN))
+    book.write(UNKNOWN, "---\ntitle: [\n---\n")
+    before = book.read_state()
+    assert [finding.kind for finding in repair(book).findings] == ["stray"]
+    assert_same_state(book.read_state(), before)
+
+
+def test_a_page_that_is_gone_is_removed_by_a_repair(book: Book, tmp_path: Path) -> None:
+    damage(book)
+    (book.docs / EDITED).unlink()
+    assert repair(book).findings == ()
+    assert_same_state(book.read_state(), book.build_clean(tmp_path / "clean").read_state())
+
+
+def test_a_collection_that_was_rolled_back_to_is_as_it_was(book: Book) -> None:
+    before = book.read_state()
+    book.limits = ChunkLimits(30, 60, 120, 0)
+    book.ingest(IngestionRequest(rebuild=True))
+    assert audit(book) == []
+    book.build_environment().catalog.roll_back()
+    book.limits = LIMITS
+    assert audit(book) == []
+    assert book.ingest().docs_unchanged == 3
+    assert_same_state(book.read_state(), before)
