@@ -24,6 +24,7 @@ from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.ingestion.embedding import embed_chunks
 from rag_pipeline.ingestion.preparing import prepare_doc
 from rag_pipeline.ingestion.serialization import dump_vectors, load_vectors
+from rag_pipeline.ingestion.soundness import read_faults
 from rag_pipeline.ingestion.work import (
     DocWork,
     StageResult,
@@ -89,9 +90,14 @@ def _finish_group(
     for work in group:
         for stage in Stage:
             if stage in work.versions:
-                shown = work.chunks if stage in {Stage.CHUNKS, Stage.POINTS} else ()
-                counts = work.counts[stage]
-                yield StageResult(stage, work.doc.doc_id, work.versions[stage], counts, shown)
+                yield StageResult(
+                    stage,
+                    work.doc.doc_id,
+                    work.versions[stage],
+                    work.counts[stage],
+                    work.chunks if stage is Stage.CHUNKS else (),
+                    work.faults if stage is Stage.POINTS else (),
+                )
         if work.failure is not None:
             keep_failure(work, services)
             yield work.failure
@@ -180,6 +186,11 @@ def _write_group(group: Sequence[DocWork], services: IngestionServices) -> None:
     try:
         for work in group:
             attempt(work, Stage.POINTS, partial(_write_points, work, services, store))
+        written = {work.doc.doc_id: work.chunks for work in group if work.failure is None}
+        dim = services.embedder.model.dim
+        faults = read_faults(written, store, services.limits, dim)
+        for work in group:
+            work.faults = faults.get(work.doc.doc_id, ())
     finally:
         store.close()
 

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import to_point_id
+from rag_pipeline.core.ports import PointFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk, ChunkLimits
-    from rag_pipeline.core.ports import StoredPoint
+    from rag_pipeline.core.ports import StoredPoint, VectorIndex
 
 CHECKS: Final = {
     "chunk_bounds": "No chunk is empty or, but for one atomic block, over the maximum size.",
@@ -28,14 +31,48 @@ CHECKS: Final = {
 }
 """Name of each check, and the sentence that it makes sure of."""
 
+Fault: TypeAlias = "tuple[str, str]"
+"""Name of a check, and what breaks it."""
+
+_PAGE_DOCS: Final = 50  # documents read back at a time: bounds memory
 _FENCE: Final = re.compile(r"^ {0,3}(?:> ?|[-*+] |\d+[.)] )*\s*(`{3,}|~{3,})([^`]*)$")
 _UNIT_TOLERANCE: Final = 1e-3
 
 
+def read_faults(
+    written: Mapping[DocId, Sequence[Chunk]], store: VectorIndex, limits: ChunkLimits, dim: int
+) -> dict[DocId, tuple[Fault, ...]]:
+    """Read back documents just written, and find their faults; nothing for sound ones.
+
+    Args:
+        written: The chunks of each document; others of the store are not looked at.
+        store: Open since the documents were written, so that nobody has changed them.
+        limits: Sizes the chunks were made with.
+        dim: Of the collection's vectors.
+    """
+    faults: dict[DocId, tuple[Fault, ...]] = {}
+    doc_ids = list(written)
+    for start in range(0, len(doc_ids), _PAGE_DOCS):
+        page = doc_ids[start : start + _PAGE_DOCS]
+        points: dict[str, list[StoredPoint]] = {doc_id: [] for doc_id in page}
+        try:
+            for point in store.scroll(PointFilter(doc_paths=tuple(page)), with_vectors=True):
+                points[str(point.payload["doc_path"])].append(point)
+        except StoreError as error:
+            unread: Fault = ("points_equal_chunks", f"cannot be read back: {error}")
+            faults |= dict.fromkeys(page, (unread,))
+            continue
+        for doc_id in page:
+            found = tuple(find_faults(written[doc_id], points[doc_id], limits, dim))
+            if found:
+                faults[doc_id] = found
+    return faults
+
+
 def find_faults(
     chunks: Sequence[Chunk], points: Sequence[StoredPoint], limits: ChunkLimits, dim: int
-) -> Iterator[tuple[str, str]]:
-    """Faults of one document as pairs of check name and what is wrong.
+) -> Iterator[Fault]:
+    """Faults of one document.
 
     Args:
         chunks: All its chunks.

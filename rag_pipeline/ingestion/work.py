@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         PointStore,
         SparseEncoder,
     )
+    from rag_pipeline.ingestion.soundness import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class StageResult:
     Attributes:
         data_version: Changes whenever the output does.
         counts: What the stage counted; keys are metadata names with their unit.
-        chunks: The document's chunks where the stage made or wrote them, for a preview.
+        chunks: The document's chunks where the stage made them, for a preview.
+        faults: What breaks a rule of soundness.CHECKS in the points written: its name, and how.
     """
 
     stage: Stage
@@ -81,6 +83,7 @@ class StageResult:
     data_version: str
     counts: Mapping[str, int | float | str]
     chunks: tuple[Chunk, ...] = ()
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass(slots=True)
@@ -92,6 +95,7 @@ class DocWork:
     chunks: tuple[Chunk, ...] = ()
     vectors: tuple[ChunkVectors, ...] = ()
     failure: DocFailure | None = None
+    faults: tuple[Fault, ...] = ()
     begun: bool = False
     counts: dict[Stage, dict[str, int | float | str]] = field(default_factory=dict)
     versions: dict[Stage, str] = field(default_factory=dict)

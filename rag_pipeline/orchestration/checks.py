@@ -11,10 +11,8 @@ from collections.abc import Mapping, Sequence
 import dagster as dg
 
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.core.models import Chunk, Stage
-from rag_pipeline.core.ports import PointFilter, StoredPoint
-from rag_pipeline.ingestion.run import IngestionEnvironment
-from rag_pipeline.ingestion.soundness import CHECKS, find_faults
+from rag_pipeline.core.models import Stage
+from rag_pipeline.ingestion.soundness import CHECKS, Fault
 from rag_pipeline.orchestration.partitions import to_partition_key
 
 CHECK_SPECS = [
@@ -22,41 +20,27 @@ CHECK_SPECS = [
     for name, text in CHECKS.items()
 ]
 
-_PAGE_DOCS = 50  # documents read back at a time; bounds memory
 _NAMED_FAULTS = 20
 
 
 def log_checks(
-    context: dg.AssetExecutionContext,
-    environment: IngestionEnvironment,
-    collection_id: str,
-    written: Mapping[DocId, tuple[Chunk, ...]],
+    context: dg.AssetExecutionContext, faults: Mapping[DocId, Sequence[Fault]], checked: int
 ) -> None:
-    """Read back the documents a run wrote, and log a verdict on each rule.
+    """Log a verdict on each rule.
 
     Args:
         context: Of the run.
-        environment: Gives the store and the limits.
-        collection_id: The collection that the run wrote to.
-        written: Chunks of each document written.
+        faults: Of each document that has any.
+        checked: How many documents were written and read back.
     """
-    faults: dict[str, list[tuple[DocId, str]]] = {name: [] for name in CHECKS}
-    dim = environment.embedder.model.dim
-    doc_ids = list(written)
-    store = environment.catalog.open(collection_id, environment.space)
-    try:
-        for start in range(0, len(doc_ids), _PAGE_DOCS):
-            page = doc_ids[start : start + _PAGE_DOCS]
-            where = PointFilter(doc_paths=tuple(page))
-            points = _group_by_document(store.scroll(where, with_vectors=True))
-            for doc_id in page:
-                own = points.get(doc_id, [])
-                for name, fault in find_faults(written[doc_id], own, environment.limits, dim):
-                    faults[name].append((doc_id, fault))
-    finally:
-        store.close()
-    for name, found in faults.items():
-        _log_verdict(context, name, found, len(written))
+    for name in CHECKS:
+        found = [
+            (doc_id, detail)
+            for doc_id, doc_faults in faults.items()
+            for check, detail in doc_faults
+            if check == name
+        ]
+        _log_verdict(context, name, found, checked)
 
 
 def _log_verdict(
@@ -90,10 +74,3 @@ def _log(
             severity=dg.AssetCheckSeverity.ERROR,
         )
     )
-
-
-def _group_by_document(points: Sequence[StoredPoint]) -> dict[str, list[StoredPoint]]:
-    grouped: dict[str, list[StoredPoint]] = {}
-    for point in points:
-        grouped.setdefault(str(point.payload.get("doc_path")), []).append(point)
-    return grouped

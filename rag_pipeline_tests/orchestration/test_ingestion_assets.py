@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
 
 from rag_pipeline.core.errors import SpaceMismatchError
+from rag_pipeline.ingestion.soundness import CHECKS
 from rag_pipeline.orchestration.assets.ingestion import preview_chunks
 from rag_pipeline_tests.book import PAGES
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
@@ -15,6 +16,8 @@ from rag_pipeline_tests.ingestion.records import make_chunk
 from rag_pipeline_tests.orchestration.dagster_book import STAGES
 
 if TYPE_CHECKING:
+    from rag_pipeline.core.models import Point
+    from rag_pipeline.core.ports import PointStore
     from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
 
 BROKEN = "---\ntitle: [\n---\n"
@@ -203,3 +206,48 @@ def test_a_preview_is_a_table_whatever_the_text() -> None:
     for line in lines[2:22]:
         assert line.replace("\\|", "").count("|") == 6
         assert "<" not in line
+
+
+class LosingStore:
+    """A store that keeps all points of a write but the first, where there are six."""
+
+    def __init__(self, store: PointStore) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # as the store
+        """All else as the store does it."""
+        return getattr(self._store, name)
+
+    def upsert(self, points: list[Point]) -> None:
+        """Lose one."""
+        self._store.upsert(points[1:] if len(points) == 6 else points)
+
+
+def read_verdicts(result: dg.ExecuteInProcessResult) -> dict[tuple[str, str | None], bool]:
+    return {
+        (verdict.check_name, verdict.partition): verdict.passed
+        for verdict in result.get_asset_check_evaluations()
+    }
+
+
+def test_every_rule_has_a_verdict_of_all_that_a_run_wrote(dagster_book: DagsterBook) -> None:
+    result = dagster_book.run()
+    assert read_verdicts(result) == {(name, None): True for name in CHECKS}
+    for verdict in result.get_asset_check_evaluations():
+        assert verdict.metadata["doc_count"].value == 3
+    assert read_verdicts(dagster_book.run()) == {}
+
+
+def test_a_point_that_the_store_lost_is_seen_before_the_run_lets_go_of_it(
+    dagster_book: DagsterBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = dagster_book.resource.environment.catalog
+    opened = catalog.open
+    monkeypatch.setattr(catalog, "open", lambda *asked: LosingStore(opened(*asked)))
+    result = dagster_book.run()
+    assert result.success  # a check's verdict fails no document
+    verdicts = read_verdicts(result)
+    failed = {key for key, passed in verdicts.items() if not passed}
+    assert failed == {("points_equal_chunks", None), ("points_equal_chunks", LARGE)}
+    fault = next(one for one in result.get_asset_check_evaluations() if one.partition == LARGE)
+    assert fault.metadata["faults"].value == "1 points missing, 0 stray"

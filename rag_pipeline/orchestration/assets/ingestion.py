@@ -22,6 +22,7 @@ from rag_pipeline.ingestion.run import (
     RunEvent,
     run_ingestion,
 )
+from rag_pipeline.ingestion.soundness import Fault
 from rag_pipeline.ingestion.work import StageResult
 from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
@@ -79,16 +80,18 @@ def ingestion_assets(
 ) -> Iterator[Any]:
     """Take documents from file to point; see the descriptions of the five assets."""
     report = IngestionReport()
-    written: dict[DocId, tuple[Chunk, ...]] = {}
+    checked, faults = 0, dict[DocId, tuple[Fault, ...]]()
     request = _read_request(context, config)
     run_id = context.run.run_id
     with closing(run_ingestion(request, ingestion.environment, run_id, report)) as events:
         for event in events:
             _log_event(context, event)
             if isinstance(event, StageResult) and event.stage is Stage.POINTS:
-                written[event.doc_id] = event.chunks
-    if written:
-        log_checks(context, ingestion.environment, report.collection_id, written)
+                checked += 1
+                if event.faults:
+                    faults[event.doc_id] = event.faults
+    if checked:
+        log_checks(context, faults, checked)
     context.log.info("ingestion report: %s", report.to_json())
     context.instance.add_run_tags(context.run.run_id, _report_tags(report))
     if report.failures:

@@ -1,0 +1,87 @@
+"""The rules behind the asset checks, each with what breaks it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rag_pipeline.core.ids import to_point_id
+from rag_pipeline.core.models import Chunk, ChunkLimits, ChunkVectors
+from rag_pipeline.core.ports import StoredPoint
+from rag_pipeline.ingestion.soundness import CHECKS, find_faults, has_balanced_fences
+from rag_pipeline_tests.ingestion.records import make_chunk
+
+LIMITS = ChunkLimits(1, 5, 10, 0)
+UNIT = np.array([0.6, 0.8], dtype=np.float32)
+SOUND = ChunkVectors(UNIT, np.stack([UNIT, UNIT]))
+
+
+def make_stored(chunk: Chunk, vectors: ChunkVectors = SOUND) -> StoredPoint:
+    return StoredPoint(to_point_id(chunk.chunk_id), {"chunk_id": chunk.chunk_id}, vectors)
+
+
+def find(chunks: list[Chunk], points: list[StoredPoint] | None = None) -> set[str]:
+    stored = [make_stored(chunk) for chunk in chunks] if points is None else points
+    names = {name for name, _ in find_faults(chunks, stored, LIMITS, 2)}
+    assert names <= set(CHECKS)
+    return names
+
+
+def test_a_sound_document_and_an_empty_one_have_no_fault() -> None:
+    assert find([make_chunk(0), make_chunk(1, "```\ncode\n```")]) == set()
+    assert find([], []) == set()
+
+
+@pytest.mark.parametrize(
+    ("chunk", "fault"),
+    [
+        (make_chunk(0, " \n"), "chunk_bounds"),
+        (make_chunk(0, "word " * 11), "chunk_bounds"),
+        (make_chunk(0, "| cell " * 11), None),
+        (make_chunk(0, "```\nopen"), "balanced_fences"),
+    ],
+)
+def test_a_chunk_that_breaks_a_rule(chunk: Chunk, fault: str | None) -> None:
+    assert find([chunk]) == ({fault} if fault else set())
+
+
+def test_missing_stray_and_doubled_points() -> None:
+    first, second = make_chunk(0), make_chunk(1)
+    assert find([first, second], [make_stored(first)]) == {"points_equal_chunks"}
+    assert find([first], [make_stored(first), make_stored(second)]) == {"points_equal_chunks"}
+    assert find([first, replace(second, chunk_id=first.chunk_id)]) == {"unique_chunk_ids"}
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        ChunkVectors(UNIT * 2, SOUND.windows),
+        ChunkVectors(UNIT * np.float32("nan"), SOUND.windows),
+        ChunkVectors(UNIT[:1], SOUND.windows),
+        ChunkVectors(UNIT, SOUND.windows[:0]),
+        ChunkVectors(UNIT, np.zeros((1, 2), dtype=np.float32)),
+        ChunkVectors(UNIT, np.ones((1, 3), dtype=np.float32)),
+    ],
+    ids=["length", "nan", "dimension", "no_window", "zero_window", "window_dimension"],
+)
+def test_unsound_vectors(vectors: ChunkVectors) -> None:
+    chunk = make_chunk(0)
+    assert find([chunk], [make_stored(chunk, vectors)]) == {"sound_vectors"}
+
+
+@pytest.mark.parametrize(
+    ("text", "balanced"),
+    [
+        ("```python\nx\n```", True),
+        ("````\n```\n````", True),
+        ("```\n````", True),
+        ("````\n```", False),
+        ("~~~\n```\n~~~", True),
+        ("- ```\n  x\n  ```", True),
+        ("```\nx\n``` no end", False),
+    ],
+)
+def test_fences(text: str, *, balanced: bool) -> None:
+    assert has_balanced_fences(text) == balanced
