@@ -240,11 +240,17 @@ def evaluate(
     from rag_pipeline.terminal import show_ingestion
 
     settings = load_settings(docs_dir=docs_dir)
-    ingested = _ingest_changes(settings, build_environment(settings), rebuild=False)
-    sys.stderr.write(show_ingestion(ingested, str(settings.docs_dir)) + "\n")
-    evaluation = evaluate_book(settings, test_set, accept_baseline=accept, paraphrased=paraphrased)
     if html is not None:
-        html.parent.mkdir(parents=True, exist_ok=True)
+        _prepare_file("--html", html)
+
+    def ingest() -> None:
+        ingested = _ingest_changes(settings, build_environment(settings), rebuild=False)
+        sys.stderr.write(show_ingestion(ingested, str(settings.docs_dir)) + "\n")
+
+    evaluation = evaluate_book(
+        settings, test_set, accept_baseline=accept, paraphrased=paraphrased, ingest=ingest
+    )
+    if html is not None:
         html.write_bytes(evaluation.files.html_path.read_bytes())
     record = {
         "passed": evaluation.passed,
@@ -272,10 +278,12 @@ def sweep(
 ) -> None:
     """Compare designs on the tune half of a golden set, each in a collection of its own."""
     from rag_pipeline.evaluation.sweep import make_grid, render_sweep, run_sweep
-    from rag_pipeline.orchestration.sweep_cells import evaluate_cell
+    from rag_pipeline.orchestration.sweep_cells import choose_settings, evaluate_cell
 
     settings = load_settings(docs_dir=docs_dir)
-    cells = make_grid(_read_axes(values), crossed=crossed)
+    cells = make_grid(_read_axes(values, settings), crossed=crossed)
+    for cell in cells:
+        choose_settings(settings, cell)  # a value that is none ends the sweep before it begins
     result = run_sweep(
         cells,
         lambda cell: evaluate_cell(settings, cell, test_set),
@@ -283,7 +291,10 @@ def sweep(
     )
     record = {
         "winner": result.winner.name if result.winner else None,
-        "rows": [dataclasses.asdict(row) for row in result.rows],
+        "rows": [
+            dataclasses.asdict(row) | {"cell": row.cell.name, "overrides": dict(row.cell.overrides)}
+            for row in result.rows
+        ],
     }
     _print(record, as_json, render_sweep(result))
 
@@ -300,7 +311,8 @@ def golden_entry(
     from rag_pipeline.evaluation.golden_entry import suggest_entry
 
     settings = load_settings(docs_dir=docs_dir)
-    found = suggest_entry(parse_corpus(settings.docs_dir, settings.site), text, question=question)
+    corpus = parse_corpus(settings.docs_dir, settings.site)
+    found = suggest_entry(corpus.documents, text, question=question)
     record = dataclasses.asdict(found)
     _print(record, as_json, json.dumps(record, ensure_ascii=False, indent=1))
 
@@ -512,15 +524,32 @@ def _answer(asked: Query, settings: Settings, as_json: bool) -> None:
     _print(record, as_json, show_answer_sources(answer))
 
 
-def _read_axes(values: list[str]) -> dict[str, list[str]]:
+def _read_axes(values: list[str], settings: Settings) -> dict[str, list[str]]:
+    from rag_pipeline.evaluation.fingerprint import select_settings
+
     axes: dict[str, list[str]] = {}
     for value in values:
-        name, separator, choices = value.partition("=")
-        if not separator or name.lower() not in type(load_settings()).model_fields:
-            mend = "Write NAME=value,value with a name of .env.example"
-            raise ConfigurationError(name, "is no setting to sweep over", mend)
-        axes[name.lower()] = choices.split(",")
+        name, _, choices = value.partition("=")
+        if name.lower() not in select_settings(settings) or not choices:
+            problem = f"{name[:80]!r} with its values is nothing to sweep over"
+            mend = "Write NAME=value,value with a setting of .env.example that moves results"
+            raise ConfigurationError("sweep", problem, mend)
+        found = axes.setdefault(name.lower(), [])
+        found += [choice for choice in choices.split(",") if choice not in found]
     return axes
+
+
+def _prepare_file(option: str, path: Path) -> None:
+    """Find out that a file cannot be written before the work that it is to hold."""
+    is_new = not path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        problem = f"{path} cannot be written ({error.strerror})"
+        raise ConfigurationError(option, problem, "Name a file in a folder of yours") from error
 
 
 def _print(record: object, as_json: bool, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter, ValidationError
 
 from rag_pipeline.adapters.files import write_bytes_atomically
-from rag_pipeline.core.errors import EvaluationFileError
+from rag_pipeline.core.errors import BaselineRefusedError, EvaluationFileError
 from rag_pipeline.evaluation.records import (
     REPORT_VERSION,
     EvaluationReport,
@@ -63,7 +63,16 @@ _ADAPTER = TypeAdapter(Baseline)
 
 
 def accept(report: EvaluationReport, path: Path) -> Baseline:
-    """Make a report the baseline that later ones are compared with; writes over the one before."""
+    """Make a report the baseline that later ones are compared with; writes over the one before.
+
+    Raises:
+        BaselineRefusedError: Something failed: against such misses nothing later could be a loss.
+    """
+    found = [one.error for one in report.questions]
+    found += [one.error for one in report.selected_text_runs]
+    errors = [error for error in found if error is not None]
+    if errors:
+        raise BaselineRefusedError(path, len(errors), errors[0])
     baseline = Baseline(
         REPORT_VERSION,
         report.created_at,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.connect import connect_embedder
 from rag_pipeline.answering import apply_grounding_policy
-from rag_pipeline.core.errors import DocumentError
+from rag_pipeline.core.errors import ConfigurationError, DocumentError
 from rag_pipeline.evaluation.baseline import accept, load_baseline
 from rag_pipeline.evaluation.fingerprint import build_fingerprint
 from rag_pipeline.evaluation.gates import GateBounds, GateResult, check_gates
@@ -30,6 +30,7 @@ from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.retrieval import open_retriever
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from rag_pipeline.core.models import ParsedDoc, SiteSettings
@@ -61,6 +62,7 @@ def evaluate_book(
     accept_baseline: bool = False,
     paraphrased: bool = False,
     report_dir: Path | None = None,
+    ingest: Callable[[], None] = lambda: None,
 ) -> BookEvaluation:
     """Put a golden set to the collection of the settings, judge it, and write the report.
 
@@ -70,13 +72,19 @@ def evaluate_book(
         accept_baseline: Make this result the one that later ones are compared with.
         paraphrased: Ask in the harder wording, where there is one; nothing is gated.
         report_dir: Where the report is written; None for `evaluation/` in the state folder.
+        ingest: Called once the test set is found sound, before the collection is opened.
 
     Raises:
         GoldenSetError: The test set is malformed, or expects a page or heading that is not there.
         StoreError: The collection is missing, of another model, or not reached.
+        BaselineRefusedError: Something failed, so that the result is no baseline; it is written.
     """
-    documents = parse_corpus(settings.docs_dir, settings.site)
-    golden = load_for(test_set, documents)
+    if accept_baseline and paraphrased:
+        problem = "the harder wording has no baseline, since nothing is gated by it"
+        raise ConfigurationError("--accept", problem, "Leave out --accept or --paraphrased")
+    corpus = parse_corpus(settings.docs_dir, settings.site)
+    documents, golden = corpus.documents, load_for(test_set, corpus)
+    ingest()
     folder = report_dir or settings.state_dir / "evaluation"
     if paraphrased:
         golden = ask_paraphrased(golden)
@@ -89,12 +97,13 @@ def evaluate_book(
     baseline_path = BASELINE_PATH if test_set is None else folder / "baseline.json"
     baseline = load_baseline(baseline_path)
     gates = () if paraphrased else check_gates(report, baseline, GateBounds())
+    files = write_report(report, folder, gates)
     if accept_baseline:
         accept(report, baseline_path)
-    return BookEvaluation(report, gates, write_report(report, folder, gates))
+    return BookEvaluation(report, gates, files)
 
 
-def load_for(test_set: Path | None, documents: tuple[ParsedDoc, ...]) -> GoldenSet:
+def load_for(test_set: Path | None, corpus: Corpus) -> GoldenSet:
     """Load a test set, or the textbook's own with its selected-text cases, checked against a
     corpus.
     """
@@ -103,7 +112,8 @@ def load_for(test_set: Path | None, documents: tuple[ParsedDoc, ...]) -> GoldenS
         if test_set is None
         else load_golden_set(test_set)
     )
-    return validate_against_corpus(golden, [parsed.document for parsed in documents])
+    documents = [parsed.document for parsed in corpus.documents]
+    return validate_against_corpus(golden, documents, corpus.problems)
 
 
 def ask_paraphrased(golden: GoldenSet) -> GoldenSet:
@@ -114,12 +124,24 @@ def ask_paraphrased(golden: GoldenSet) -> GoldenSet:
     return replace(golden, queries=queries)
 
 
-def parse_corpus(docs_dir: Path, site: SiteSettings) -> tuple[ParsedDoc, ...]:
-    """Parse all documents of a folder; those that cannot be parsed are not in the index either."""
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The documents of a folder; those in `problems`, by path, cannot be read, and are not in the
+    index either.
+    """
+
+    documents: tuple[ParsedDoc, ...]
+    problems: dict[str, str]
+
+
+def parse_corpus(docs_dir: Path, site: SiteSettings) -> Corpus:
+    """Parse all documents of a folder."""
+    discovery = discover_docs(docs_dir)
     documents = []
-    for doc in discover_docs(docs_dir).docs:
+    problems = {failure.doc_path: failure.message for failure in discovery.failures}
+    for doc in discovery.docs:
         try:
             documents.append(parse_doc(doc, site))
-        except DocumentError:
-            continue
-    return tuple(documents)
+        except DocumentError as error:
+            problems[doc.doc_id] = str(error)
+    return Corpus(tuple(documents), problems)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.golden_set import GoldenSet
 
-_UNRELATED_ENDINGS: Final = ("_dir", "_url", "_timeout_s", "_idle_s")  # move no result
+# What moves no result:
+_UNRELATED_ENDINGS: Final = ("_dir", "_url", "_timeout_s", "_idle_s")
+_UNRELATED: Final = ("answer_", "dagster_", "embedding_prices", "ingest_", "log_", "qdrant_")
 _GIT_TIMEOUT_S: Final = 10
 
 
@@ -41,7 +43,7 @@ def build_fingerprint(
         golden_version=hash_parts(map(repr, (*golden.queries, *golden.selected_text))),
         format_version=FORMAT_VERSION,
         model=model.fingerprint,
-        settings=_select_settings(settings),
+        settings=select_settings(settings),
         commit=find_commit(Path(__file__).parent),
     )
 
@@ -72,9 +74,12 @@ def find_commit(folder: Path) -> str | None:
     return done.stdout.strip() or None
 
 
-def _select_settings(settings: Settings) -> dict[str, str]:
+def select_settings(settings: Settings) -> dict[str, str]:
+    """Settings that a result may depend on, as text: no secret, folder, address or time limit."""
     return {
         name: str(value)
         for name, value in sorted(settings)
-        if not isinstance(value, SecretStr) and not name.endswith(_UNRELATED_ENDINGS)
+        if not isinstance(value, SecretStr)
+        and not name.endswith(_UNRELATED_ENDINGS)
+        and not name.startswith(_UNRELATED)
     }

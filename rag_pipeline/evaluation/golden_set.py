@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import difflib
 import json
+import logging
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,6 +39,13 @@ if TYPE_CHECKING:
 _FOLDER: Final = Path(__file__).parent / "golden"
 QUESTIONS_PATH: Final = _FOLDER / "questions.json"
 SELECTED_TEXT_PATH: Final = _FOLDER / "selected_text.json"
+_LOG: Final = logging.getLogger(__name__)
+_FIELDS: Final = frozenset(
+    {
+        *("id", "question", "category", "all_of", "split", "paraphrase", "expected"),
+        *("doc_path", "section_heading", "group"),
+    }
+)
 SECTION_LEVEL: Final = 3  # chunks are divided at h1, h2 and h3; a deeper heading is within them
 
 
@@ -196,16 +204,24 @@ def _load_cases(path: Path) -> tuple[SelectedTextCase, ...]:
     return cases
 
 
-def validate_against_corpus(golden: GoldenSet, documents: Sequence[Document]) -> GoldenSet:
+def validate_against_corpus(
+    golden: GoldenSet, documents: Sequence[Document], unreadable: Mapping[str, str] | None = None
+) -> GoldenSet:
     """Check that every page and heading named is there, and return the set in their spelling.
 
     Letter case, markup and white space of a heading may differ; a heading below h3 becomes the
     section that holds it, as its text is cited under that one.
 
+    Args:
+        golden: A set as it was loaded.
+        documents: Of the corpus.
+        unreadable: Why other documents of the corpus are not in `documents`, by path.
+
     Raises:
         GoldenSetError: A page or heading is missing; names the query and the nearest there is.
     """
-    lookup = _Lookup({str(one.doc_path): _read_sections(one) for one in documents})
+    pages = {str(one.doc_path): _read_sections(one) for one in documents}
+    lookup = _Lookup(pages, unreadable or {})
     queries = [
         replace(
             query,
@@ -242,10 +258,14 @@ class _Lookup:
     """Section headings by page and by the heading's normal form; notes what it does not find."""
 
     pages: Mapping[str, Mapping[str, str]]
+    unreadable: Mapping[str, str]
     problems: list[str] = field(default_factory=list)
 
     def find(self, where: str, doc_path: str, heading: str) -> str:
         sections = self.pages.get(doc_path)
+        if sections is None and doc_path in self.unreadable:
+            self.problems.append(f"{where}doc_path: {self.unreadable[doc_path]}")
+            return heading
         if sections is None:
             nearest = _name_nearest(doc_path, list(self.pages))
             self.problems.append(f"{where}doc_path {doc_path!r} is no page{nearest}")
@@ -288,10 +308,22 @@ def _read(path: Path, adapter: TypeAdapter[_File]) -> _File:
     except OSError as error:
         raise GoldenSetError(path, [f"cannot be read ({error.strerror})"]) from error
     try:
-        return adapter.validate_json(content, strict=True)
+        read = adapter.validate_json(content, strict=True)
     except ValidationError as error:
         problems = [_describe(detail, content) for detail in error.errors()]
         raise GoldenSetError(path, problems) from error
+    _warn_of_misspelled(path, content)
+    return read
+
+
+def _warn_of_misspelled(path: Path, content: bytes) -> None:
+    """Fields of a set's own are passed over in silence, but not those that look like ours."""
+    records = json.loads(content).get("queries", [])
+    names = {name for one in records for place in (one, *one["expected"]) for name in place}
+    for name in sorted(names - _FIELDS):
+        nearest = difflib.get_close_matches(name, sorted(_FIELDS), n=1, cutoff=0.75)
+        if nearest:
+            _LOG.warning("%s: field %r is passed over; is it %r?", path, name, nearest[0])
 
 
 def _describe(detail: ErrorDetails, content: bytes) -> str:

@@ -10,6 +10,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.evaluation.matching import DOCUMENT, SECTION
 from rag_pipeline.evaluation.metrics import CONTEXT_BUDGETS_TOKENS, NDCG, SUCCESS, name_budget
 from rag_pipeline.evaluation.significance import PairedTest, compare_pairs, correct_p_values
@@ -17,10 +18,11 @@ from rag_pipeline.evaluation.significance import PairedTest, compare_pairs, corr
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rag_pipeline.evaluation.records import EvaluationReport, Interval
+    from rag_pipeline.evaluation.records import EvaluationReport, Interval, Summary
 
 TUNE_HALF: Final = "tune"
 _SIGNIFICANCE: Final = 0.05
+_MEND: Final = 'Give half of the questions "split": "tune", for a sweep decides by those alone'
 
 SettingValue: TypeAlias = "str | int | float | bool"
 
@@ -60,13 +62,13 @@ class SweepRow:
     """A cell with its measures on the tune half.
 
     Attributes:
-        measures: By level and measure; those of `COLUMNS`.
+        measures: Those of `COLUMNS`.
         test: Against the present settings by `PRIMARY`, question by question.
         p_value: Of `test`, corrected for the number of cells compared.
     """
 
     cell: SweepCell
-    measures: dict[tuple[str, str], Interval]
+    measures: Summary
     test: PairedTest
     p_value: float
 
@@ -114,12 +116,19 @@ def run_sweep(
         cells: Designs to try.
         evaluate_cell: Called once for each, one after the other.
         on_cell: Told before a cell is evaluated, for showing progress.
+
+    Raises:
+        ConfigurationError: The tune half holds nothing to compare by.
     """
     reports = []
     for cell in (SweepCell(), *cells):
         if on_cell is not None:
             on_cell(cell)
         reports.append((cell, evaluate_cell(cell)))
+        if not _read_primary(reports[0][1]):
+            raise ConfigurationError(
+                "--test-set", "no answerable question is of the tune half", _MEND
+            )
     present = _read_primary(reports[0][1])
     tests = [_compare(present, _read_primary(report)) for _, report in reports]
     corrected = [1.0, *correct_p_values([test.p_value for test in tests[1:]])]
@@ -138,7 +147,7 @@ def render_sweep(result: SweepResult) -> str:
         "|---" * (len(heads) + 3) + "|",
     ]
     for row in result.rows:
-        cells = [_describe(row.measures.get(key)) for key in COLUMNS]
+        cells = [_describe(row.measures.get(level, {}).get(name)) for level, name in COLUMNS]
         verdict = f"{row.test.difference:+.3f} | {row.p_value:.3f}"
         lines.append(f"| {row.cell.name} | {' | '.join(cells)} | {verdict} |")
     level, measure = PRIMARY
@@ -170,10 +179,12 @@ def _compare(present: Mapping[str, float], other: Mapping[str, float]) -> Paired
     return compare_pairs(list(present.values()), [other[query_id] for query_id in present])
 
 
-def _read_measures(report: EvaluationReport) -> dict[tuple[str, str], Interval]:
-    summary = report.halves.get(TUNE_HALF, {})
+def _read_measures(report: EvaluationReport) -> Summary:
+    summary = report.halves[TUNE_HALF]
+    levels = dict.fromkeys(level for level, _ in COLUMNS)
     return {
-        (level, measure): summary[level][measure] for level, measure in COLUMNS if level in summary
+        level: {measure: summary[level][measure] for own, measure in COLUMNS if own == level}
+        for level in levels
     }
 
 

@@ -6,6 +6,7 @@ Imports no Dagster: a cell is an experiment, not an ingestion that anybody looks
 import hashlib
 from pathlib import Path
 
+from rag_pipeline.core.errors import SweepCellError
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.book import evaluate_book
 from rag_pipeline.evaluation.records import EvaluationReport
@@ -13,6 +14,15 @@ from rag_pipeline.evaluation.sweep import SweepCell
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.run import IngestionRequest, run_ingestion
 from rag_pipeline.orchestration.environment import build_environment
+
+
+def choose_settings(settings: Settings, cell: SweepCell) -> Settings:
+    """The settings of a cell: the present ones but for what it overrides.
+
+    Raises:
+        ConfigurationError: An override is no setting or out of its bounds.
+    """
+    return load_settings(**(settings.model_dump() | dict(cell.overrides)))
 
 
 def evaluate_cell(settings: Settings, cell: SweepCell, test_set: Path | None) -> EvaluationReport:
@@ -23,12 +33,21 @@ def evaluate_cell(settings: Settings, cell: SweepCell, test_set: Path | None) ->
 
     Raises:
         ConfigurationError: An override is no setting or out of its bounds.
+        SweepCellError: Documents failed: cells that lack different pages do not compare.
     """
-    digest = hashlib.sha256(cell.name.encode()).hexdigest()[:8]
-    collection = f"{settings.qdrant_collection}-sweep-{digest}"
-    overrides = dict(cell.overrides) | {"qdrant_collection": collection}
-    chosen = load_settings(**(settings.model_dump() | overrides))
-    environment = build_environment(chosen)
-    for _ in run_ingestion(IngestionRequest(), environment, f"sweep-{digest}", IngestionReport()):
-        pass
-    return evaluate_book(chosen, test_set, report_dir=settings.state_dir / "sweep" / digest).report
+    chosen = choose_settings(settings, cell)
+    space = str(build_environment(chosen).space)
+    digest = hashlib.sha256(f"{cell.name} {space}".encode()).hexdigest()[:8]
+    name = f"{settings.qdrant_collection}-sweep-{digest}"
+    chosen = chosen.model_copy(update={"qdrant_collection": name})
+    environment, report = build_environment(chosen), IngestionReport()
+
+    def ingest() -> None:
+        for _ in run_ingestion(IngestionRequest(), environment, f"sweep-{digest}", report):
+            pass
+        if report.failures:
+            failures = [(failure.doc_path, failure.message) for failure in report.failures]
+            raise SweepCellError(cell.name, failures)
+
+    folder = settings.state_dir / "sweep" / digest
+    return evaluate_book(chosen, test_set, report_dir=folder, ingest=ingest).report

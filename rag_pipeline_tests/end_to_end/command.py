@@ -104,3 +104,13 @@ def make_command(root: Path, url: str) -> Command:
     for doc_id, text in PAGES.items():
         command.book.write(doc_id, text)
     return command
+
+
+def assert_one_line(outcome: Outcome, code: int, *texts: str) -> None:
+    """Check that a command failed with one line that names all of the texts."""
+    assert outcome.code == code, outcome
+    line, nothing = outcome.err.split("\n")
+    assert nothing == ""
+    assert line.startswith("rag-pipeline: ")
+    for text in texts:
+        assert text in line

@@ -10,66 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_pipeline import cli
 from rag_pipeline_tests.book import make_page, make_paragraph
-from rag_pipeline_tests.end_to_end.command import Command, Outcome, embed, finish, make_command
+from rag_pipeline_tests.end_to_end.command import (
+    Command,
+    Outcome,
+    assert_one_line,
+    embed,
+    finish,
+    make_command,
+)
 from rag_pipeline_tests.loopback import LoopbackServer, Reply, find_closed_port, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 LARGE = "module-1/large.md"
 BROKEN = "---\ntitle: [\n---\n"
 
 
-@pytest.fixture
-def server() -> Iterator[LoopbackServer]:
-    """An embedding service that works."""
-    with serve(embed) as server:
-        yield server
-
-
-@pytest.fixture
-def command(tmp_path: Path, server: LoopbackServer) -> Command:
-    """A command over three pages."""
-    return make_command(tmp_path, server.url)
-
-
-@pytest.fixture
-def call(
-    command: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., Outcome]:
-    """The command in this process, which saves the imports; settings as keywords."""
-    monkeypatch.chdir(command.root)
-
-    def call(*arguments: str, **changes: str) -> Outcome:
-        capfd.readouterr()
-        with monkeypatch.context() as patch:
-            for name, value in (command.environment | changes).items():
-                if name not in {"PATH", "HOME"}:
-                    patch.setenv(name, value)
-            patch.setenv("DAGSTER_HOME", "")
-            patch.setattr(sys, "argv", ["rag-pipeline", *arguments])
-            with pytest.raises(SystemExit) as stop:
-                cli.main()
-        found = capfd.readouterr()
-        return Outcome(int(stop.value.code or 0), found.out, found.err)
-
-    return call
-
-
 def counts(report: dict[str, Any], *names: str) -> list[Any]:
     return [report[name] for name in names]
-
-
-def assert_one_line(outcome: Outcome, code: int, *texts: str) -> None:
-    assert outcome.code == code, outcome
-    line, nothing = outcome.err.split("\n")
-    assert nothing == ""
-    assert line.startswith("rag-pipeline: ")
-    for text in texts:
-        assert text in line
 
 
 def test_a_first_ingest_indexes_and_a_second_finds_nothing_to_do(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_pipeline.core.errors import BaselineRefusedError
 from rag_pipeline.evaluation.baseline import accept, load_baseline
 from rag_pipeline.evaluation.gates import GATES, GateBounds, check_gates
 from rag_pipeline.evaluation.report_text import render_text
@@ -198,3 +199,10 @@ def test_a_baseline_reads_back_as_it_was_accepted(tmp_path: Path) -> None:
     assert load_baseline(path) is None
     accepted = accept(evaluate_world(KnowingRetriever()), path)
     assert load_baseline(path) == accepted
+
+
+def test_a_result_with_failures_is_no_baseline(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    with pytest.raises(BaselineRefusedError, match=r"66 questions or cases failed .*no store for"):
+        accept(evaluate_world(RaisingRetriever()), path)
+    assert load_baseline(path) is None

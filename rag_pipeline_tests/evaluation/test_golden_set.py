@@ -205,6 +205,19 @@ def test_a_foreign_set_needs_no_split_and_may_have_fields_of_its_own(tmp_path: P
     assert golden.selected_text == ()
 
 
+def test_a_misspelled_field_is_named_and_one_of_the_sets_own_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = [QUERY["expected"][0] | {"groups": "a", "page": 3}]
+    query = QUERY | {"spilt": "tune", "note": "mine", "expected": expected}
+    golden = load_golden_set(write(tmp_path / "set.json", {"queries": [query], "name": "x"}))
+    assert golden.queries[0].half == "report"
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        "field 'groups' is passed over; is it 'group'?",
+        "field 'spilt' is passed over; is it 'split'?",
+    ]
+
+
 def test_a_group_may_be_a_number(tmp_path: Path) -> None:
     expected = [QUERY["expected"][0] | {"group": number} for number in (1, 2, None)]
     queries = [QUERY | {"all_of": True, "expected": expected}]
@@ -348,6 +361,16 @@ def test_a_renamed_page_or_heading_fails_and_names_the_nearest(
         validate_against_corpus(golden, [PAGE.document])
     assert caught.value.problems == (problem,)
     assert caught.value.path == golden.path
+
+
+def test_a_page_that_cannot_be_read_is_not_called_missing(tmp_path: Path) -> None:
+    golden = make_set(tmp_path, "broken.md", "A")
+    with pytest.raises(
+        GoldenSetError, match=r"expected\[0\]\.doc_path: broken\.md: line 2: no YAML"
+    ):
+        validate_against_corpus(
+            golden, [PAGE.document], {"broken.md": "broken.md: line 2: no YAML"}
+        )
 
 
 def test_a_case_about_a_renamed_heading_fails(tmp_path: Path) -> None:

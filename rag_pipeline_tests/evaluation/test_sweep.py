@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.evaluation.records import EvaluationReport
 from rag_pipeline.evaluation.sweep import SweepCell, make_grid, render_sweep, run_sweep
 from rag_pipeline_tests.evaluation.world import (
+    GOLDEN,
     KnowingRetriever,
     RandomRetriever,
     ReversedRetriever,
@@ -61,3 +67,12 @@ def test_the_report_half_decides_nothing() -> None:
         **{name: getattr(BAD, name) for name in EvaluationReport.__slots__} | {"questions": mixed}
     )
     assert sweep(BAD, lucky)[0] is None
+
+
+def test_a_set_without_a_tune_half_ends_the_sweep_after_its_first_cell() -> None:
+    golden = replace(GOLDEN, queries=GOLDEN.select_half("report").queries)
+    report = evaluate_world(KnowingRetriever(), golden=golden)
+    seen: list[SweepCell] = []
+    with pytest.raises(ConfigurationError, match="tune half"):
+        run_sweep([SweepCell((("cell", 0),))], lambda _: report, seen.append)
+    assert seen == [SweepCell()]

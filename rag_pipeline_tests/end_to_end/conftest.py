@@ -1,0 +1,52 @@
+"""The `rag-pipeline` command in this process, over a small book with a service on 127.0.0.1."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline import cli
+from rag_pipeline_tests.end_to_end.command import Command, Outcome, embed, make_command
+from rag_pipeline_tests.loopback import LoopbackServer, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    """An embedding service that works."""
+    with serve(embed) as server:
+        yield server
+
+
+@pytest.fixture
+def command(tmp_path: Path, server: LoopbackServer) -> Command:
+    """A command over three pages."""
+    return make_command(tmp_path, server.url)
+
+
+@pytest.fixture
+def call(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., Outcome]:
+    """The command in this process, which saves the imports; settings as keywords."""
+    monkeypatch.chdir(command.root)
+
+    def call(*arguments: str, **changes: str) -> Outcome:
+        capfd.readouterr()
+        with monkeypatch.context() as patch:
+            for name, value in (command.environment | changes).items():
+                if name not in {"PATH", "HOME"}:
+                    patch.setenv(name, value)
+            patch.setenv("DAGSTER_HOME", "")
+            patch.setattr(sys, "argv", ["rag-pipeline", *arguments])
+            with pytest.raises(SystemExit) as stop:
+                cli.main()
+        found = capfd.readouterr()
+        return Outcome(int(stop.value.code or 0), found.out, found.err)
+
+    return call
