@@ -109,6 +109,19 @@ class ArtifactMissingError(DocumentError):
         super().__init__(doc_id, f"nothing is kept of its stage {stage}. Materialize {stage} too")
 
 
+class ArtifactStaleError(DocumentError):
+    """A stage was asked for without the one before it, and what is kept of that one is of another
+    text or of other settings.
+    """
+
+    code = "ARTIFACT_STALE"
+
+    def __init__(self, doc_id: str, stage: str) -> None:
+        self.stage = stage
+        problem = f"what is kept of its stage {stage} was made of another text or other settings"
+        super().__init__(doc_id, f"{problem}. Materialize {stage} too")
+
+
 class EmbeddingError(RagPipelineError):
     """The embedding model or service failed."""
 

@@ -83,6 +83,7 @@ def audit_collection(
     entries: Mapping[DocId, LedgerEntry],
     artifacts: ArtifactStore,
     fingerprint: str,
+    model_fingerprint: str,
 ) -> AuditReport:
     """Compare what the store holds with what the ledger and the artifacts say it should.
 
@@ -92,6 +93,7 @@ def audit_collection(
         entries: Its ledger.
         artifacts: Chunks and vectors of the last run of each document.
         fingerprint: Of the present settings.
+        model_fingerprint: Of the embedding model that they name.
     """
     by_doc: dict[str, dict[PointId, StoredPoint]] = {}
     for point in points:
@@ -103,7 +105,7 @@ def audit_collection(
             detail = "was indexed with other settings, or into another collection"
             findings.append(AuditFinding("wrong_model", doc_id, "", detail))
             continue
-        findings.extend(_audit_document(doc_id, entry, stored, artifacts))
+        findings.extend(_audit_document(entry, stored, artifacts, model_fingerprint))
     for doc_path, stored in sorted(by_doc.items()):
         findings.extend(
             _stray(doc_path, point, "its document is not in the ledger")
@@ -114,27 +116,27 @@ def audit_collection(
 
 
 def _audit_document(
-    doc_id: DocId,
     entry: LedgerEntry,
     stored: Mapping[PointId, StoredPoint],
     artifacts: ArtifactStore,
+    model_fingerprint: str,
 ) -> Iterable[AuditFinding]:
+    doc_id = entry.doc_id
     kept = load_chunks(artifacts.read(Stage.CHUNKS, doc_id))
-    vectors = load_vectors(artifacts.read(Stage.EMBEDDINGS, doc_id))
+    vectors = load_vectors(artifacts.read(Stage.EMBEDDINGS, doc_id), model_fingerprint)
     if kept is None or vectors is None:
         yield AuditFinding("no_artifact", doc_id, "", "chunks or vectors of it are not kept")
         return
-    sha256, document, chunks = kept
-    if sha256 != entry.sha256:
+    if (kept.sha256, kept.pipeline_fingerprint) != (entry.sha256, entry.pipeline_fingerprint):
         yield AuditFinding("stale", doc_id, "", "its chunks were made anew and not indexed")
         return
-    wanted = {to_point_id(chunk.chunk_id): chunk for chunk in chunks}
+    wanted = {to_point_id(chunk.chunk_id): chunk for chunk in kept.chunks}
     for point_id, chunk in wanted.items():
         point = stored.get(point_id)
         if point is None:
             yield AuditFinding("missing", doc_id, chunk.chunk_id, "has no point", point_id)
             continue
-        expected = build_payload(chunk, document, str(point.payload.get("ingested_at")))
+        expected = build_payload(chunk, kept.document, str(point.payload.get("ingested_at")))
         wrong = _differing_fields(point.payload, expected)
         if wrong:
             detail = f"differs in {wrong}"

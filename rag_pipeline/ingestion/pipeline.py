@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import (
     ArtifactMissingError,
+    ArtifactStaleError,
     ConfigurationError,
     RagPipelineError,
 )
@@ -131,7 +132,7 @@ def _embed(group: Sequence[DocWork], services: IngestionServices) -> None:
         end = position + len(work.chunks)
         work.vectors = embedded.vectors[position:end]
         own_hashes = hashes[position:end]
-        data = dump_vectors(own_hashes, work.vectors)
+        data = dump_vectors(services.embedder.model.fingerprint, own_hashes, work.vectors)
         services.artifacts.write(Stage.EMBEDDINGS, work.doc.doc_id, data)
         # A text that stands in several documents counts for the first of them alone.
         new = {text_hash for text_hash in own_hashes if text_hash in fresh}
@@ -167,10 +168,13 @@ def _count_embedding(
 
 
 def _load_embeddings(work: DocWork, services: IngestionServices) -> None:
-    stored = load_vectors(services.artifacts.read(Stage.EMBEDDINGS, work.doc.doc_id))
-    hashes = [hash_text(chunk.embedding_text) for chunk in work.chunks]
-    if stored is None or any(text_hash not in stored for text_hash in hashes):
+    data = services.artifacts.read(Stage.EMBEDDINGS, work.doc.doc_id)
+    stored = load_vectors(data, services.embedder.model.fingerprint)
+    if stored is None:
         raise ArtifactMissingError(work.doc.doc_id, Stage.EMBEDDINGS.value)
+    hashes = [hash_text(chunk.embedding_text) for chunk in work.chunks]
+    if any(text_hash not in stored for text_hash in hashes):
+        raise ArtifactStaleError(work.doc.doc_id, Stage.EMBEDDINGS.value)
     work.vectors = tuple(stored[text_hash] for text_hash in hashes)
 
 

@@ -11,12 +11,13 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.errors import ArtifactMissingError, DocumentReadError
+from rag_pipeline.core.errors import ArtifactMissingError, ArtifactStaleError, DocumentReadError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.serialization import (
+    KeptChunks,
     dump_chunks,
     dump_record,
     load_chunks,
@@ -41,11 +42,13 @@ def prepare_doc(work: DocWork, services: IngestionServices, stages: frozenset[St
     if Stage.CHUNKS in stages:
         _chunk(work, services, parsed or _load_parsed(work, services))
     elif stages & {Stage.EMBEDDINGS, Stage.POINTS}:
-        stored = load_chunks(services.artifacts.read(Stage.CHUNKS, doc.doc_id))
-        if stored is None:
+        kept = load_chunks(services.artifacts.read(Stage.CHUNKS, doc.doc_id))
+        if kept is None:
             raise ArtifactMissingError(doc.doc_id, Stage.CHUNKS.value)
-        sha256, work.document, work.chunks = stored
-        work.doc = replace(doc, sha256=sha256)
+        if kept.pipeline_fingerprint != services.pipeline_fingerprint:
+            raise ArtifactStaleError(doc.doc_id, Stage.CHUNKS.value)
+        work.document, work.chunks = kept.document, kept.chunks
+        work.doc = replace(doc, sha256=kept.sha256)
 
 
 def _parse(work: DocWork, services: IngestionServices) -> ParsedDoc:
@@ -85,7 +88,8 @@ def _chunk(work: DocWork, services: IngestionServices, parsed: ParsedDoc) -> Non
     chunks = chunk_doc(parsed, services.limits)
     work.document, work.chunks = parsed.document, chunks
     mark_begun(work, services)
-    data = dump_chunks(work.doc.sha256, parsed.document, chunks)
+    kept = KeptChunks(work.doc.sha256, services.pipeline_fingerprint, parsed.document, chunks)
+    data = dump_chunks(kept)
     services.artifacts.write(Stage.CHUNKS, work.doc.doc_id, data)
     tokens = [chunk.token_count for chunk in chunks]
     work.versions[Stage.CHUNKS] = hashlib.sha256(data).hexdigest()[:16]

@@ -11,6 +11,7 @@ import dataclasses
 import io
 import json
 import zipfile
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -48,36 +49,61 @@ def load_record(data: bytes | None) -> dict[str, Any] | None:
     return record
 
 
-def dump_chunks(sha256: str, document: Document, chunks: Sequence[Chunk]) -> bytes:
-    """A document, its chunks and the hash of the file they come from."""
+@dataclass(frozen=True, slots=True)
+class KeptChunks:
+    """A document and its chunks, as a run left them.
+
+    Attributes:
+        sha256: Of the file they come from.
+        pipeline_fingerprint: Of the settings they were made with.
+    """
+
+    sha256: str
+    pipeline_fingerprint: str
+    document: Document
+    chunks: tuple[Chunk, ...]
+
+
+def dump_chunks(kept: KeptChunks) -> bytes:
+    """A document's chunks with all that tells whether they are still the right ones."""
     return dump_record(
         {
-            "sha256": sha256,
-            "document": dataclasses.asdict(document),
-            "chunks": [dataclasses.asdict(chunk) for chunk in chunks],
+            "sha256": kept.sha256,
+            "pipeline_fingerprint": kept.pipeline_fingerprint,
+            "document": dataclasses.asdict(kept.document),
+            "chunks": [dataclasses.asdict(chunk) for chunk in kept.chunks],
         }
     )
 
 
-def load_chunks(data: bytes | None) -> tuple[str, Document, tuple[Chunk, ...]] | None:
+def load_chunks(data: bytes | None) -> KeptChunks | None:
     """Read what `dump_chunks` wrote; None where it cannot be."""
     record = load_record(data)
     if record is None:
         return None
     try:
-        chunks = tuple(_read_chunk(entry) for entry in record["chunks"])
-        return str(record["sha256"]), _read_document(record["document"]), chunks
+        return KeptChunks(
+            str(record["sha256"]),
+            str(record["pipeline_fingerprint"]),
+            _read_document(record["document"]),
+            tuple(_read_chunk(entry) for entry in record["chunks"]),
+        )
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def dump_vectors(text_hashes: Sequence[str], vectors: Sequence[ChunkVectors]) -> bytes:
-    """Vectors of a document's chunks, in chunk order, with the hashes of the texts embedded."""
+def dump_vectors(
+    fingerprint: str, text_hashes: Sequence[str], vectors: Sequence[ChunkVectors]
+) -> bytes:
+    """Vectors of a document's chunks, in chunk order, with the hashes of the texts embedded and the
+    fingerprint of the model.
+    """
     buffer = io.BytesIO()
     windows = [entry.windows for entry in vectors]
     np.savez(
         buffer,
         format_version=np.array(FORMAT_VERSION),
+        fingerprint=np.array(fingerprint),
         text_hashes=np.array(list(text_hashes), dtype="U64"),
         dense=np.array([entry.dense for entry in vectors], dtype=np.float32),
         windows=np.concatenate(windows) if windows else np.zeros((0, 0), dtype=np.float32),
@@ -86,14 +112,18 @@ def dump_vectors(text_hashes: Sequence[str], vectors: Sequence[ChunkVectors]) ->
     return buffer.getvalue()
 
 
-def load_vectors(data: bytes | None) -> dict[str, ChunkVectors] | None:
-    """Vectors by text hash as `dump_vectors` wrote them; None where they cannot be read."""
+def load_vectors(data: bytes | None, fingerprint: str) -> dict[str, ChunkVectors] | None:
+    """Vectors by text hash as `dump_vectors` wrote them: none of another model's, None where they
+    cannot be read.
+    """
     if data is None:
         return None
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as stored:
             if int(stored["format_version"]) != FORMAT_VERSION:
                 return None
+            if str(stored["fingerprint"]) != fingerprint:
+                return {}
             hashes, dense = stored["text_hashes"], stored["dense"]
             ends = np.cumsum(stored["window_counts"])[:-1]
             windows = np.split(stored["windows"], ends) if len(hashes) else []

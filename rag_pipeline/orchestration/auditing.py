@@ -32,6 +32,7 @@ def audit_environment(environment: IngestionEnvironment) -> AuditReport:
         environment.open_ledger(collection_id).entries(),
         environment.open_artifacts(collection_id),
         environment.fingerprint,
+        environment.space.model.fingerprint,
     )
 
 

@@ -195,7 +195,8 @@ def _look(book: Book) -> dict[str, Any]:
     _, plan, entries = scan(environment)
     collection_id = environment.catalog.current_id() or ""
     artifacts = environment.open_artifacts(collection_id)
-    audit = audit_collection(collection_id, points, entries, artifacts, environment.fingerprint)
+    fingerprints = (environment.fingerprint, environment.space.model.fingerprint)
+    audit = audit_collection(collection_id, points, entries, artifacts, *fingerprints)
     return {
         "points": describe(points),
         "at_rest": plan.is_empty,

@@ -11,6 +11,7 @@ from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import ChunkVectors
 from rag_pipeline.ingestion.serialization import (
+    KeptChunks,
     dump_chunks,
     dump_record,
     dump_vectors,
@@ -26,15 +27,20 @@ def make_vectors(seed: int, windows: int) -> ChunkVectors:
     return ChunkVectors(rows[0], rows[1:])
 
 
-VECTORS = dump_vectors([hash_text("a"), hash_text("b")], [make_vectors(1, 3), make_vectors(2, 1)])
-CHUNKS = dump_chunks("sha", make_document(), [make_chunk(0), make_chunk(1, "More text.")])
+MODEL = "provider/model"
+VECTORS = dump_vectors(
+    MODEL, [hash_text("a"), hash_text("b")], [make_vectors(1, 3), make_vectors(2, 1)]
+)
+CHUNKS = dump_chunks(
+    KeptChunks("sha", "f", make_document(), (make_chunk(0), make_chunk(1, "More text.")))
+)
 
 
 @given(texts=st.lists(st.text(min_size=1), max_size=4))
 def test_chunks_come_back_as_they_were(texts: list[str]) -> None:
-    document = make_document()
     chunks = tuple(make_chunk(index, text) for index, text in enumerate(texts))
-    assert load_chunks(dump_chunks("sha", document, chunks)) == ("sha", document, chunks)
+    kept = KeptChunks("sha", "f", make_document(), chunks)
+    assert load_chunks(dump_chunks(kept)) == kept
 
 
 def test_lone_surrogates_of_a_source_come_back() -> None:
@@ -46,7 +52,7 @@ def test_lone_surrogates_of_a_source_come_back() -> None:
 def test_vectors_come_back_by_text(counts: list[int]) -> None:
     vectors = [make_vectors(seed, count) for seed, count in enumerate(counts)]
     hashes = [hash_text(str(seed)) for seed in range(len(counts))]
-    loaded = load_vectors(dump_vectors(hashes, vectors))
+    loaded = load_vectors(dump_vectors(MODEL, hashes, vectors), MODEL)
     assert loaded is not None
     assert list(loaded) == hashes
     for text_hash, entry in zip(hashes, vectors, strict=True):
@@ -54,10 +60,14 @@ def test_vectors_come_back_by_text(counts: list[int]) -> None:
         assert loaded[text_hash].windows.tolist() == entry.windows.tolist()
 
 
+def test_vectors_of_another_model_are_none() -> None:
+    assert load_vectors(VECTORS, "provider/other") == {}
+
+
 def test_nothing_and_another_version_read_as_missing() -> None:
     assert load_record(None) is None
     assert load_chunks(None) is None
-    assert load_vectors(None) is None
+    assert load_vectors(None, MODEL) is None
     other = CHUNKS.replace(f'"format_version": {FORMAT_VERSION}'.encode(), b'"format_version": 999')
     assert other != CHUNKS
     assert load_chunks(other) is None
@@ -69,13 +79,13 @@ def test_nothing_and_another_version_read_as_missing() -> None:
 )
 def test_other_bytes_read_as_missing(data: bytes) -> None:
     assert load_chunks(data) is None
-    assert load_vectors(data) is None
+    assert load_vectors(data, MODEL) is None
 
 
 @given(position=st.integers(0, len(VECTORS) - 1), byte=st.integers(0, 255), cut=st.booleans())
 def test_damaged_vectors_never_raise(position: int, byte: int, *, cut: bool) -> None:
     tail = b"" if cut else bytes([byte]) + VECTORS[position + 1 :]
-    load_vectors(VECTORS[:position] + tail)
+    load_vectors(VECTORS[:position] + tail, MODEL)
 
 
 @given(position=st.integers(0, len(CHUNKS) - 1), byte=st.integers(0, 255), cut=st.booleans())

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
+import numpy as np
 import pytest
 
 from rag_pipeline.core.errors import SpaceMismatchError
+from rag_pipeline.core.ids import DocId, hash_text
+from rag_pipeline.core.models import ChunkLimits, ChunkVectors, Stage
+from rag_pipeline.ingestion.serialization import dump_vectors, load_chunks
 from rag_pipeline.ingestion.soundness import CHECKS
 from rag_pipeline.orchestration.assets.ingestion import preview_chunks
-from rag_pipeline_tests.book import PAGES
-from rag_pipeline_tests.hashing_embedder import HashingEmbedder
+from rag_pipeline.orchestration.auditing import audit_environment
+from rag_pipeline_tests.book import PAGES, assert_same_state
+from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk
 from rag_pipeline_tests.orchestration.dagster_book import STAGES
 
@@ -103,6 +109,53 @@ def test_points_of_a_document_never_chunked_say_what_to_materialize(
     assert dagster_book.statuses("qdrant_points") == {LARGE: "FAILED"}
     failure = next(event for event in result.all_events if event.is_step_failure)
     assert "Materialize chunks too" in str(failure.step_failure_data)
+
+
+def run_refused(dagster_book: DagsterBook, *assets: str) -> str:
+    """Run some assets of the large page, which must fail and write nothing; returns why."""
+    before = dagster_book.book.read_state()
+    result = dagster_book.run(partition=LARGE, assets=assets)
+    assert not result.success
+    assert_same_state(dagster_book.book.read_state(), before)
+    return str(next(one for one in result.all_events if one.is_step_failure).step_failure_data)
+
+
+def test_points_alone_of_chunks_made_with_other_settings_are_refused(
+    dagster_book: DagsterBook,
+) -> None:
+    dagster_book.run()
+    other = replace(dagster_book.resource.environment, limits=ChunkLimits(30, 60, 120, 0))
+    dagster_book.resource.environment = other
+    assert "Materialize chunks too" in run_refused(dagster_book, "qdrant_points")
+    assert "Materialize chunks too" in run_refused(dagster_book, "embeddings", "qdrant_points")
+    assert dagster_book.run(partition=LARGE, assets=STAGES[2:]).success
+
+
+def test_points_alone_of_vectors_of_another_text_are_refused(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    dagster_book.book.edit(LARGE, "## Two", "## Duo")
+    assert dagster_book.run(partition=LARGE, assets=STAGES[:3]).success
+    reason = run_refused(dagster_book, "qdrant_points")
+    assert "another text" in reason
+    assert "Materialize embeddings too" in reason
+    assert dagster_book.run(partition=LARGE, assets=STAGES[3:]).success
+
+
+def test_points_alone_of_vectors_of_another_model_are_refused(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    environment = dagster_book.resource.environment
+    artifacts = environment.open_artifacts(str(environment.catalog.current_id()))
+    kept = load_chunks(artifacts.read(Stage.CHUNKS, DocId(LARGE)))
+    assert kept is not None
+    hashes = [hash_text(chunk.embedding_text) for chunk in kept.chunks]
+    vectors = [ChunkVectors(np.ones(DIM, np.float32), np.ones((1, DIM), np.float32))] * len(hashes)
+    foreign = dump_vectors(HashingEmbedder(name="other").model.fingerprint, hashes, vectors)
+    artifacts.write(Stage.EMBEDDINGS, DocId(LARGE), foreign)
+    assert "Materialize embeddings too" in run_refused(dagster_book, "qdrant_points")
+    found = audit_environment(environment).findings
+    assert {(one.kind, one.doc_path) for one in found} == {("wrong_vector", LARGE)}
+    assert dagster_book.run(partition=LARGE, assets=STAGES[3:]).success
+    assert audit_environment(environment).findings == ()
 
 
 def test_a_data_version_moves_with_its_output_alone(dagster_book: DagsterBook) -> None:
