@@ -94,7 +94,8 @@ def evaluate_book(
         model = connect_embedder(settings).model
         fingerprint = build_fingerprint(documents, golden, settings, model)
         report = evaluate(golden, retriever, apply_grounding_policy, documents, fingerprint)
-    baseline_path = BASELINE_PATH if test_set is None else folder / "baseline.json"
+    # Two test sets of one book have a baseline each.
+    baseline_path = folder / f"baseline-{test_set.stem}.json" if test_set else BASELINE_PATH
     baseline = load_baseline(baseline_path)
     gates = () if paraphrased else check_gates(report, baseline, GateBounds())
     files = write_report(report, folder, gates)

@@ -31,6 +31,7 @@ GATES: Final = {
     "refusal_precision": "What is refused is mostly what the book does not answer.",
     "answered": "Questions the book answers are not refused.",
     "selected_text_leaks": "Answers from a selection hold nothing from outside it.",
+    "selected_text_judged": "What a selection answers is answered from it, all else refused.",
     "latency_p95": "Retrieval is fast enough.",
 }
 """Every gate in the order of `check_gates`, and what it asks for."""
@@ -47,6 +48,8 @@ class GateBounds:
             unanswerable questions in the set, which `answered` does not.
         answered: Lowest share of answerable questions that are not refused.
         leak_count: Highest number of selected-text cases that leak or fail.
+        selected_text_judged: Lowest share of selected-text cases rightly answered or refused: a
+            mode that returns nothing leaks nothing.
         latency_p95_ms: Highest 95th percentile of retrieval time.
         significance: A loss with a p-value below it is no chance.
 
@@ -59,6 +62,7 @@ class GateBounds:
     refusal_precision: float = 0.50
     answered: float = 0.90
     leak_count: int = 0
+    selected_text_judged: float = 0.80
     latency_p95_ms: float = 5000.0
     significance: float = 0.05
 
@@ -118,6 +122,12 @@ def check_gates(
             "answered", refusal.answered, bounds.answered, "answerable questions not refused"
         ),
         _check_leaks(report, bounds),
+        _check_share(
+            "selected_text_judged",
+            report.selected_text.judged_right,
+            bounds.selected_text_judged,
+            "selections rightly taken for an answer or for none",
+        ),
         _check_latency(report, bounds),
     )
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rag_pipeline.evaluation.baseline import Baseline
     from rag_pipeline.evaluation.records import EvaluationReport
     from rag_pipeline.evaluation.runner import Retriever
-    from rag_pipeline.retrieval import Query, RetrievalResult
+    from rag_pipeline.retrieval import Query, RetrievalResult, ScoredChunk
 
 LOSS_GATES = {"no_loss_document_success_at_5", "no_loss_section_ndcg_at_10"}
 SUCCESS_GATE = "success_at_5"
@@ -68,6 +68,15 @@ def test_a_retriever_that_leaks_fails_by_its_leaks_alone(baseline: Baseline) -> 
     assert report.selected_text.leak_count == len(GOLDEN.selected_text)
 
 
+def test_a_selected_text_mode_that_returns_nothing_fails_though_it_leaks_nothing() -> None:
+    class Mute(KnowingRetriever):
+        def select(self, query: Query) -> tuple[ScoredChunk, ...]:
+            del query
+            return ()
+
+    assert find_failed(evaluate_world(Mute())) == {"selected_text_judged"}
+
+
 def test_a_retriever_that_raises_fails_everything_and_skips_nothing(baseline: Baseline) -> None:
     report = evaluate_world(RaisingRetriever())
     assert find_failed(report, baseline) >= {
@@ -77,6 +86,7 @@ def test_a_retriever_that_raises_fails_everything_and_skips_nothing(baseline: Ba
         "refusal_precision",
         "answered",
         "selected_text_leaks",
+        "selected_text_judged",
         "latency_p95",
     }
     assert report.failure_count == len(GOLDEN.queries) + len(GOLDEN.selected_text)
@@ -91,7 +101,7 @@ def test_a_policy_that_never_refuses_fails_by_refusals() -> None:
 
 def test_a_policy_that_always_refuses_fails_by_precision_and_by_what_it_answers() -> None:
     report = evaluate_world(KnowingRetriever(), ThresholdGrounder(2.0))
-    assert find_failed(report) == {"refusal_precision", "answered"}
+    assert find_failed(report) == {"refusal_precision", "answered", "selected_text_judged"}
     assert report.refusal["all"].answered is not None
     assert report.refusal["all"].answered.mean == 0
 
@@ -156,6 +166,7 @@ def test_a_set_of_answerable_questions_alone_passes_and_says_what_was_not_measur
         "refusal_recall",
         "refusal_precision",
         "selected_text_leaks",
+        "selected_text_judged",
         "success_at_5_report_half",
         *LOSS_GATES,
     }

@@ -50,6 +50,9 @@ def test_a_good_evaluation_is_shown_with_its_numbers_and_every_check(tmp_path: P
     metadata = event.materialization.metadata
     assert metadata["document_Success_5"].value == 1.0
     assert metadata["section_nDCG_10"].value == 1.0
+    assert metadata["report_half_document_Success_5"].value == 1.0
+    assert metadata["refusal_recall"].value == metadata["answered"].value == 1.0
+    assert metadata["failure_count"].value == 0
     assert metadata["page"].value == str(tmp_path / "report.html")
     assert metadata["report"].value == str(tmp_path / "report.json")
     assert "| section | nDCG@10 |" in str(metadata["measures"].value)

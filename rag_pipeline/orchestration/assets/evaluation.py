@@ -11,7 +11,7 @@ import dagster as dg
 
 from rag_pipeline.core.models import Stage
 from rag_pipeline.evaluation.book import BookEvaluation
-from rag_pipeline.evaluation.gates import GATES, GateResult
+from rag_pipeline.evaluation.gates import GATES, REPORT_HALF, GateResult
 from rag_pipeline.evaluation.plots import draw_scores, to_png
 from rag_pipeline.evaluation.records import EvaluationReport
 from rag_pipeline.evaluation.report_text import render_markdown
@@ -70,14 +70,30 @@ def _metadata(evaluation: BookEvaluation) -> dict[str, Any]:
         "format_version": report.fingerprint.format_version,
         "settings": dg.MetadataValue.json(report.fingerprint.settings),
         "corpus_version": report.fingerprint.corpus_version,
+        "golden_version": report.fingerprint.golden_version,
         "commit": report.fingerprint.commit or "unknown",
     }
 
 
 def _numbers(report: EvaluationReport) -> dict[str, float]:
-    """Means by level and measure, as Dagster charts them: `section_Success_5` and the like."""
-    return {
-        f"{level}_{measure}".replace("@", "_"): interval.mean
-        for level, measures in report.overall.items()
+    """Means by level and measure, as Dagster charts them: `section_Success_5` and the like, over
+    all questions and, with `report_half_` before it, over those kept from tuning; then the rest.
+    """
+    halves = {"": report.overall, "report_half_": report.halves.get(REPORT_HALF, {})}
+    numbers: dict[str, float] = {
+        f"{half}{level}_{measure}".replace("@", "_"): interval.mean
+        for half, summary in halves.items()
+        for level, measures in summary.items()
         for measure, interval in measures.items()
     }
+    refusal, selected = report.refusal["all"], report.selected_text
+    others = {
+        "refusal_recall": refusal.recall.mean if refusal.recall else None,
+        "refusal_precision": refusal.precision,
+        "answered": refusal.answered.mean if refusal.answered else None,
+        "selected_text_leak_count": selected.leak_count if selected.case_count else None,
+        "latency_p50_ms": report.latency.p50_ms,
+        "latency_p95_ms": report.latency.p95_ms,
+        "failure_count": report.failure_count,
+    }
+    return numbers | {name: value for name, value in others.items() if value is not None}
