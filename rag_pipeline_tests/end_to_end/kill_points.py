@@ -210,7 +210,7 @@ def _go_on(book: Book, way: Callable[[Book], None]) -> dict[str, Any]:
     return _look(book)
 
 
-def _copy(source: Path, target: Path) -> Book:
+def copy_book(source: Path, target: Path) -> Book:
     """A book in a state of its own; files keep their times."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, copy_function=_copy_data)
@@ -237,7 +237,7 @@ def _copy_data(source: str, target: str) -> None:
     shutil.copystat(source, target)
 
 
-def _choose_last_of_each(names: list[str]) -> list[int]:
+def choose_last_of_each(names: list[str]) -> list[int]:
     """One moment of each kind, the same for every document: the last of it."""
     kinds = {_OF_WHAT.sub("", name): at for at, name in enumerate(names)}
     return sorted(kinds.values())
@@ -264,17 +264,17 @@ def main(root: Path, scenario: Scenario, *, thorough: bool) -> dict[str, Any]:
 
     base = make_book(root / "base")
     old = build(base) if scenario.begun else {}
-    prepared = _copy(base.root, root / "prepared")
+    prepared = copy_book(base.root, root / "prepared")
     run(lambda: scenario.prepare(prepared))
     clean = Book(root / "clean")
     shutil.copytree(prepared.docs, clean.docs)
     new = build(clean)
-    names = run(lambda: _kill_at(scenario, _copy(prepared.root, root / "counting"), -1))
+    names = run(lambda: _kill_at(scenario, copy_book(prepared.root, root / "counting"), -1))
     moments = []
-    for number in range(len(names)) if thorough else _choose_last_of_each(names):
+    for number in range(len(names)) if thorough else choose_last_of_each(names):
         if scenario.kinds and not names[number].startswith(scenario.kinds):
             continue
-        killed = _copy(prepared.root, root / "killed")
+        killed = copy_book(prepared.root, root / "killed")
         moment = {
             "name": names[number],
             "status": run(partial(_kill_at, scenario, killed, number)),
@@ -284,7 +284,7 @@ def main(root: Path, scenario: Scenario, *, thorough: bool) -> dict[str, Any]:
         if not thorough and scenario.alternating:
             ways = [ways[len(moments) % len(ways)]]
         for place, (name, way) in enumerate(ways, 1):
-            after = killed if place == len(ways) else _copy(killed.root, root / "after")
+            after = killed if place == len(ways) else copy_book(killed.root, root / "after")
             moment[name] = run(partial(_go_on, after, way))
         moments.append(moment)
     return {"old": old, "new": new, "moments": moments}
