@@ -1,0 +1,133 @@
+"""Queries in one process go on while another ingests edits, and while it rebuilds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
+from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.retrieval import Query
+from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
+from rag_pipeline.retrieval.store_session import StoreSession
+from rag_pipeline_tests.book import Book, make_book, make_page, make_paragraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rag_pipeline.retrieval import RetrievalResult
+
+PAGES = 30
+WAIT_S = 30.0
+WRITER = """
+import sys, pathlib
+from rag_pipeline.ingestion import pipeline
+from rag_pipeline.ingestion.run import IngestionRequest
+from rag_pipeline_tests.book import Book
+pipeline._GROUP_CHUNKS = 20  # the store is held for a group: queries come between
+report = Book(pathlib.Path(sys.argv[1])).ingest(IngestionRequest(rebuild="rebuild" in sys.argv))
+print(report.docs_processed, report.failures)
+"""
+
+Texts = dict[str, dict[str, str]]
+"""Texts by chunk id, by document."""
+
+
+def write_pages(book: Book, verb: str) -> None:
+    """Pages whose every chunk has the verb in it."""
+    for number in range(PAGES):
+        sections = [(f"Part {part}", make_paragraph(number * 9 + part, 5)) for part in range(4)]
+        text = make_page(f"Page {number}", *sections).replace("moves", verb)
+        book.write(f"module-{number % 5}/page-{number}.md", text)
+
+
+def read_texts(book: Book) -> Texts:
+    texts: Texts = defaultdict(dict)
+    for chunk_id, payload in book.read_payloads().items():
+        texts[str(payload["doc_path"])][chunk_id] = str(payload["text"])
+    return dict(texts)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    """Pages that are indexed, in an embedded store."""
+    book = make_book(tmp_path, {})
+    write_pages(book, "moves")
+    book.ingest()
+    return book
+
+
+@pytest.fixture
+def retriever(book: Book) -> Iterator[Retriever]:
+    """As `open_retriever` makes it, with the tests' embedder."""
+    catalog = EdgeCatalog(book.state / "store", "book", WAIT_S)
+    space = book.build_environment().space
+    session = StoreSession(catalog, space, idle_s=2.0, is_exclusive=True)
+    options = RetrieverOptions(dedup_threshold=1.0)
+    with Retriever(book.embedder, Bm25Encoder(), session, options=options) as retriever:
+        yield retriever
+
+
+def ask_until_done(
+    retriever: Retriever, writer: subprocess.Popen[str]
+) -> tuple[list[RetrievalResult], float]:
+    """Ask one question after another while a process works; returns answers and longest wait."""
+    answers: list[RetrievalResult] = []
+    longest = 0.0
+    while writer.poll() is None:
+        question = f"How does the sensor of robot {len(answers) * 10} move?"
+        start = time.monotonic()
+        answers.append(retriever.retrieve(Query(question, top_k=50)))
+        longest = max(longest, time.monotonic() - start)
+    return answers, longest
+
+
+def check_answer(answer: RetrievalResult, old: Texts, new: Texts) -> set[str]:
+    """Every document's hits are all of its old or all of its new state; returns which were met."""
+    hits: Texts = defaultdict(dict)
+    for chunk in answer.chunks:
+        hits[chunk.metadata.doc_path][chunk.chunk_id] = chunk.text
+    assert hits
+    met = set()
+    for doc_path, found in hits.items():
+        states = {
+            name
+            for name, texts in (("old", old), ("new", new))
+            if found.items() <= texts.get(doc_path, {}).items()
+        }
+        assert states, f"{doc_path} answers with parts of two states"
+        met |= states
+    return met
+
+
+@pytest.mark.slow
+def test_every_answer_is_of_the_old_or_the_new_state_of_each_document(
+    book: Book, retriever: Retriever
+) -> None:
+    old = read_texts(book)
+    write_pages(book, "rolls")
+    told = []
+    for words in ([], ["rebuild"]):
+        command = [sys.executable, "-c", WRITER, str(book.root), *words]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, text=True, **pipes) as writer:
+            answers, longest = ask_until_done(retriever, writer)
+            out, err = writer.communicate()
+        assert (writer.returncode, out) == (0, f"{PAGES} []\n"), err
+        assert longest < WAIT_S
+        told.append((answers, longest))
+    new = read_texts(book)
+    assert len(new) == len(old) == PAGES
+    for (answers, longest), name in zip(told, ("edits", "a rebuild"), strict=True):
+        states = [check_answer(answer, old, new) for answer in answers]
+        mixed = sum(met == {"old", "new"} for met in states)
+        print(f"{len(answers)} answers, {mixed} mixed, longest {longest:.2f} s: {name}")  # noqa: T201  # shown with -s
+        assert len(answers) >= 5
+        assert states[0] == ({"old"} if name == "edits" else {"new"})
+    assert check_answer(retriever.retrieve(Query("robot", top_k=50)), old, new) == {"new"}
