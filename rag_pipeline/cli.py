@@ -221,7 +221,9 @@ def query(
 def evaluate(
     test_set: Annotated[
         Path | None,
-        typer.Option("--test-set", help="Questions (JSON); default: the textbook's own."),
+        typer.Option(
+            "--test-set", help="Questions (JSON) [EVALUATION_TEST_SET, or the textbook's]."
+        ),
     ] = None,
     docs_dir: DocsDir = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the report page here.")] = None,

@@ -84,6 +84,8 @@ class Settings(BaseSettings):
     chunk_max_tokens: int = Field(default=800, ge=1, le=8000)
     chunk_overlap_tokens: int = Field(default=50, ge=0, le=8000)
 
+    evaluation_test_set: str = ""
+
     dedup_threshold: float = Field(default=0.95, gt=0, le=1)
     semantic_weight: float = Field(default=0.5, ge=0, le=1)
     document_weight: float = Field(default=0.2, ge=0, le=1)

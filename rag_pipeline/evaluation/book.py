@@ -8,6 +8,7 @@ measuring (report).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.connect import connect_embedder
@@ -31,7 +32,6 @@ from rag_pipeline.retrieval import open_retriever
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from rag_pipeline.core.models import ParsedDoc, SiteSettings
     from rag_pipeline.core.settings import Settings
@@ -68,7 +68,8 @@ def evaluate_book(
 
     Args:
         settings: Name the docs folder and the collection, which must have been ingested.
-        test_set: Questions in the form of the golden set; None takes the one of the textbook.
+        test_set: Questions in the form of the golden set; None takes those that the settings name,
+            else those of the textbook.
         accept_baseline: Make this result the one that later ones are compared with.
         paraphrased: Ask in the harder wording, where there is one; nothing is gated.
         report_dir: Where the report is written; None for `evaluation/` in the state folder.
@@ -82,6 +83,8 @@ def evaluate_book(
     if accept_baseline and paraphrased:
         problem = "the harder wording has no baseline, since nothing is gated by it"
         raise ConfigurationError("--accept", problem, "Leave out --accept or --paraphrased")
+    if test_set is None and settings.evaluation_test_set:
+        test_set = Path(settings.evaluation_test_set)
     corpus = parse_corpus(settings.docs_dir, settings.site)
     documents, golden = corpus.documents, load_for(test_set, corpus)
     ingest()

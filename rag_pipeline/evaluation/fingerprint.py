@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 # What moves no result:
 _UNRELATED_ENDINGS: Final = ("_dir", "_url", "_timeout_s", "_idle_s")
-_UNRELATED: Final = ("answer_", "dagster_", "embedding_prices", "ingest_", "log_", "qdrant_")
+_UNRELATED: Final = (
+    "answer_",
+    "dagster_",
+    "embedding_prices",
+    "evaluation_",
+    "ingest_",
+    "log_",
+    "qdrant_",
+)
 _GIT_TIMEOUT_S: Final = 10
 
 

@@ -57,7 +57,7 @@ def test_a_foreign_book_gets_its_report_from_one_command(
     assert "3 processed" in first.err
     assert first.json["report"]["overall"]["document"]["Success@5"]["count"] == 10
     assert page.read_text("utf-8").startswith("<!doctype html>")
-    again = call("evaluate", "--test-set", str(test_set), "--accept")
+    again = call("evaluate", "--accept", EVALUATION_TEST_SET=str(test_set))
     assert again.code == 0
     assert "no baseline was accepted yet" in again.out
     command.book.edit("intro.md", "title: Intro", "title: Opening")

@@ -12,6 +12,7 @@ import dagster as dg
 from rag_pipeline.core.models import Stage
 from rag_pipeline.evaluation.book import BookEvaluation
 from rag_pipeline.evaluation.gates import GATES, REPORT_HALF, GateResult
+from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.plots import draw_scores, to_png
 from rag_pipeline.evaluation.records import EvaluationReport
 from rag_pipeline.evaluation.report_text import render_markdown
@@ -61,7 +62,6 @@ def _metadata(evaluation: BookEvaluation) -> dict[str, Any]:
     report = evaluation.report
     picture = base64.b64encode(to_png(draw_scores(report))).decode()
     return {
-        **_numbers(report),
         "measures": dg.MetadataValue.md(render_markdown(report)),
         "scores": dg.MetadataValue.md(f"![score distributions](data:image/png;base64,{picture})"),
         "page": dg.MetadataValue.path(str(evaluation.files.html_path)),
@@ -72,12 +72,13 @@ def _metadata(evaluation: BookEvaluation) -> dict[str, Any]:
         "corpus_version": report.fingerprint.corpus_version,
         "golden_version": report.fingerprint.golden_version,
         "commit": report.fingerprint.commit or "unknown",
+        **_numbers(report),
     }
 
 
 def _numbers(report: EvaluationReport) -> dict[str, float]:
-    """Means by level and measure, as Dagster charts them: `section_Success_5` and the like, over
-    all questions and, with `report_half_` before it, over those kept from tuning; then the rest.
+    """Means by level and measure, as Dagster charts them: `section_Success_5` and the like over all
+    questions, `report_half_section_Success_5` over those kept from tuning; then the rest.
     """
     halves = {"": report.overall, "report_half_": report.halves.get(REPORT_HALF, {})}
     numbers: dict[str, float] = {
@@ -85,6 +86,7 @@ def _numbers(report: EvaluationReport) -> dict[str, float]:
         for half, summary in halves.items()
         for level, measures in summary.items()
         for measure, interval in measures.items()
+        if not half or measure in {SUCCESS, NDCG}
     }
     refusal, selected = report.refusal["all"], report.selected_text
     others = {
