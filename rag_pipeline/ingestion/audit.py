@@ -7,6 +7,7 @@ named documents.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -15,17 +16,19 @@ import numpy as np
 from rag_pipeline.core.ids import DocId, hash_text, to_point_id
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.payload import build_payload
+from rag_pipeline.core.ports import PointFilter
 from rag_pipeline.ingestion.serialization import load_chunks, load_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import ChunkVectors, FloatMatrix, JsonValue, Payload
-    from rag_pipeline.core.ports import ArtifactStore, LedgerEntry, StoredPoint
+    from rag_pipeline.core.ports import ArtifactStore, LedgerEntry, StoredPoint, VectorIndex
 
 STRAY: Final = "stray"
 
+_PAGE_DOCS: Final = 200
 _COSINE_TOLERANCE = 1e-4  # stores keep float32 and normalize anew
 
 
@@ -79,7 +82,7 @@ class AuditReport:
 
 def audit_collection(
     collection_id: str,
-    points: Iterable[StoredPoint],
+    open_store: Callable[[], VectorIndex],
     entries: Mapping[DocId, LedgerEntry],
     artifacts: ArtifactStore,
     fingerprint: str,
@@ -89,30 +92,49 @@ def audit_collection(
 
     Args:
         collection_id: The collection in use.
-        points: All its points, with vectors.
+        open_store: Opens it; done for a page of documents at a time, which bounds memory and lets
+            queries of other processes come between.
         entries: Its ledger.
         artifacts: Chunks and vectors of the last run of each document.
         fingerprint: Of the present settings.
         model_fingerprint: Of the embedding model that they name.
     """
-    by_doc: dict[str, dict[PointId, StoredPoint]] = {}
-    for point in points:
-        by_doc.setdefault(str(point.payload.get("doc_path", "")), {})[point.point_id] = point
     findings: list[AuditFinding] = []
-    for doc_id, entry in sorted(entries.items()):
-        stored = by_doc.pop(doc_id, {})
-        if (entry.collection_id, entry.pipeline_fingerprint) != (collection_id, fingerprint):
-            detail = "was indexed with other settings, or into another collection"
-            findings.append(AuditFinding("wrong_model", doc_id, "", detail))
-            continue
-        findings.extend(_audit_document(entry, stored, artifacts, model_fingerprint))
-    for doc_path, stored in sorted(by_doc.items()):
-        findings.extend(
-            _stray(doc_path, point, "its document is not in the ledger")
-            for point in stored.values()
-        )
+    doc_ids = sorted(entries)
+    known_count = total = 0
+    for start in range(0, max(1, len(doc_ids)), _PAGE_DOCS):
+        page = doc_ids[start : start + _PAGE_DOCS]
+        by_doc: dict[str, dict[PointId, StoredPoint]] = {doc_id: {} for doc_id in page}
+        with closing(open_store()) as store:
+            where = PointFilter(doc_paths=tuple(page))
+            points = store.scroll(where, with_vectors=True) if page else []
+            total = store.count()
+        known_count += len(points)
+        for point in points:
+            by_doc[str(point.payload["doc_path"])][point.point_id] = point
+        for doc_id in page:
+            entry = entries[doc_id]
+            if (entry.collection_id, entry.pipeline_fingerprint) != (collection_id, fingerprint):
+                detail = "was indexed with other settings, or into another collection"
+                findings.append(AuditFinding("wrong_model", doc_id, "", detail))
+                continue
+            findings += _audit_document(entry, by_doc[doc_id], artifacts, model_fingerprint)
+    if total != known_count:
+        with closing(open_store()) as store:
+            findings += _find_unknown(store.scroll(), entries)
     point_count = sum(entry.chunk_count for entry in entries.values())
     return AuditReport(collection_id, len(entries), point_count, tuple(findings))
+
+
+def _find_unknown(
+    points: Iterable[StoredPoint], entries: Mapping[DocId, LedgerEntry]
+) -> list[AuditFinding]:
+    unknown = [(str(point.payload.get("doc_path", "")), point) for point in points]
+    return [
+        _stray(doc_path, point, "its document is not in the ledger")
+        for doc_path, point in sorted(unknown, key=lambda pair: (pair[0], pair[1].point_id))
+        if doc_path not in entries
+    ]
 
 
 def _audit_document(

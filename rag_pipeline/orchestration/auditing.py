@@ -7,6 +7,8 @@ Imports no Dagster: who repairs says how an ingestion is started.
 """
 
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.ingestion.audit import AuditReport, audit_collection
@@ -20,15 +22,11 @@ def audit_environment(environment: IngestionEnvironment) -> AuditReport:
         CollectionMissingError: Nothing has been ingested yet.
         StoreUnavailableError: The store is held by another process or not reached.
     """
-    store = environment.catalog.open_current()
-    try:
-        points = store.scroll(with_vectors=True)
-        collection_id = store.collection_id
-    finally:
-        store.close()
+    catalog = environment.catalog
+    collection_id = catalog.current_id() or catalog.open_current().collection_id  # says what lacks
     return audit_collection(
         collection_id,
-        points,
+        partial(catalog.open, collection_id),
         environment.open_ledger(collection_id).entries(),
         environment.open_artifacts(collection_id),
         environment.fingerprint,
@@ -74,10 +72,7 @@ def repair_environment(
             and not discovery.is_hidden(DocId(finding.doc_path))
         ]
         if strays:
-            store = environment.catalog.open_current(environment.space)
-            try:
+            with closing(environment.catalog.open_current(environment.space)) as store:
                 store.delete(strays)
-            finally:
-                store.close()
             left = audit_environment(environment)
     return left

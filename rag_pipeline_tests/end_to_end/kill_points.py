@@ -14,10 +14,11 @@ import re
 import shutil
 import sys
 import traceback
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.core.errors import RebuildIncompleteError
@@ -191,12 +192,14 @@ def _kill_at(scenario: Scenario, book: Book, number: int) -> list[str]:
 
 def _look(book: Book) -> dict[str, Any]:
     """The collection in use as it is; opened once, which costs more than anything else here."""
-    environment, points = book.build_environment(), book.read_points()
+    environment = book.build_environment()
     _, plan, entries = scan(environment)
-    collection_id = environment.catalog.current_id() or ""
-    artifacts = environment.open_artifacts(collection_id)
     fingerprints = (environment.fingerprint, environment.space.model.fingerprint)
-    audit = audit_collection(collection_id, points, entries, artifacts, *fingerprints)
+    with closing(environment.catalog.open_current()) as store:
+        collection_id, points = store.collection_id, store.scroll(with_vectors=True)
+        artifacts = environment.open_artifacts(collection_id)
+        opened: Any = SimpleNamespace(scroll=store.scroll, count=store.count, close=lambda: None)
+        audit = audit_collection(collection_id, lambda: opened, entries, artifacts, *fingerprints)
     return {
         "points": describe(points),
         "at_rest": plan.is_empty,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_pipeline.adapters.edge_catalog import EdgeCatalog
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits
 from rag_pipeline.ingestion.run import IngestionRequest
@@ -15,9 +16,11 @@ from rag_pipeline_tests.book import LIMITS, Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.kill_points import EDITED, UNKNOWN, damage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from rag_pipeline.ingestion.audit import AuditReport
+    from rag_pipeline_tests.end_to_end.command import Command, Outcome
 
 
 @pytest.fixture(params=["edge", "memory"])
@@ -87,3 +90,38 @@ def test_a_collection_that_was_rolled_back_to_is_as_it_was(book: Book) -> None:
     assert audit(book) == []
     assert book.ingest().docs_unchanged == 3
     assert_same_state(book.read_state(), before)
+
+
+def test_a_collection_without_a_document_that_the_ledger_knows_is_all_stray(book: Book) -> None:
+    collection_id = str(book.build_environment().catalog.current_id())
+    book.forget(collection_id)
+    assert Counter(kind for kind, _ in audit(book)) == {"stray": 9}
+    assert repair(book).findings == ()
+    assert len(book.read_points()) == 9
+
+
+def test_documents_are_audited_a_page_at_a_time(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damage(book)
+    whole = audit(book)
+    monkeypatch.setattr("rag_pipeline.ingestion.audit._PAGE_DOCS", 1)
+    assert audit(book) == whole
+
+
+def test_the_command_finds_what_was_altered_and_mends_it(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    assert call("audit").code == 1  # nothing is there yet
+    collection_id = call("ingest", "--json").json["collection_id"]
+    assert call("audit", "--json").json["finding_count"] == 0
+    (root,) = (command.root / "data").glob("*/store/textbook_chunks")
+    store = EdgeCatalog(root, "textbook_chunks", 1.0).open(collection_id)
+    store.delete([store.scroll()[0].point_id])
+    store.close()
+    found = call("audit")
+    assert (found.code, found.out.count("has no point")) == (1, 1)
+    assert "audit --repair" in found.out
+    mended = call("audit", "--repair", "--json")
+    assert (mended.code, mended.json["repaired"]) == (0, True)
+    assert call("audit", "--json").json["findings"] == []
