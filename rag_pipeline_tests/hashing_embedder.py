@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingError
-from rag_pipeline.core.models import EmbeddingModel, EmbeddingUsage
+from rag_pipeline.core.models import EmbeddingModel, EmbeddingUsage, QuestionVectors
 from rag_pipeline.core.terms import extract_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.models import FloatMatrix, FloatVector
+    from rag_pipeline.core.models import FloatMatrix, FloatVector, Window
 
 DIM: Final = 32
 
@@ -24,7 +24,7 @@ class HashingEmbedder:
 
     Args:
         max_input_tokens: A longer passage is an error, as it is for a service.
-        window_tokens: As `EmbeddingModel.window_tokens`.
+        window_words: As `EmbeddingModel.window_words`.
         name: The model's; another name is another embedding space.
 
     Attributes:
@@ -33,9 +33,9 @@ class HashingEmbedder:
     """
 
     def __init__(
-        self, max_input_tokens: int = 400, window_tokens: int | None = 24, name: str = "terms"
+        self, max_input_tokens: int = 400, window_words: int | None = 8, name: str = "terms"
     ) -> None:
-        self._model = EmbeddingModel("hashing", name, DIM, max_input_tokens, window_tokens)
+        self._model = EmbeddingModel("hashing", name, DIM, max_input_tokens, window_words)
         self.passages: list[str] = []
         self.calls = 0
 
@@ -49,7 +49,7 @@ class HashingEmbedder:
         return [len(text.split()) for text in texts]
 
     def embed_passages(
-        self, texts: Sequence[str], windows: Sequence[Sequence[tuple[int, int]]] = ()
+        self, texts: Sequence[str], windows: Sequence[Sequence[Window]] = ()
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
         """Embed each text and each window by itself; one request."""
         self.calls += 1
@@ -59,9 +59,9 @@ class HashingEmbedder:
             message = f"a text of {max(tokens)} tokens is longer than the model's input"
             raise EmbeddingError(message)
         cut = [
-            text[start:end]
-            for text, spans in zip(texts, windows, strict=False)
-            for start, end in spans
+            read_window(text, window)
+            for text, own in zip(texts, windows, strict=False)
+            for window in own
         ]
         rows = np.array([_embed(text) for text in (*texts, *cut)], np.float32).reshape(-1, DIM)
         return rows, EmbeddingUsage(requests=1, tokens=sum(tokens))
@@ -69,6 +69,15 @@ class HashingEmbedder:
     def embed_query(self, text: str) -> FloatVector:
         """Embed a question as a passage."""
         return _embed(text)
+
+    def embed_question(self, text: str) -> QuestionVectors:
+        """Embed a question, and each of its words by itself."""
+        return QuestionVectors(_embed(text), np.array([_embed(word) for word in text.split()]))
+
+
+def read_window(text: str, window: Window) -> str:
+    """The words of a window."""
+    return " ".join(text[start:end] for start, end in window)
 
 
 def _embed(text: str) -> FloatVector:

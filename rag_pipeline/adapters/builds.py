@@ -56,7 +56,7 @@ def write_space(space: EmbeddingSpace) -> str:
             "model": model.model,
             "dim": model.dim,
             "max_input_tokens": model.max_input_tokens,
-            "window_tokens": model.window_tokens,
+            "window_words": model.window_words,
             "format_version": space.format_version,
         },
         indent=1,

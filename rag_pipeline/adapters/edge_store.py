@@ -212,8 +212,7 @@ def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's cla
 def _query_vector(query: ChannelQuery) -> Any:  # noqa: ANN401  # list, matrix or sparse vector by channel
     if isinstance(query.vector, SparseVector):
         return _sparse(query.vector)
-    vector = query.vector.tolist()
-    return [vector] if query.channel is Channel.WINDOWS else vector
+    return query.vector.tolist()
 
 
 def _sparse(vector: SparseVector) -> Any:  # noqa: ANN401  # the engine's class carries no usable type

@@ -17,19 +17,24 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingError
-from rag_pipeline.core.models import EmbeddingModel, EmbeddingUsage
+from rag_pipeline.core.models import EmbeddingModel, EmbeddingUsage, QuestionVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
-    from rag_pipeline.core.models import FloatMatrix, FloatVector
+    from numpy.typing import NDArray
+
+    from rag_pipeline.core.models import FloatMatrix, FloatVector, Window
+
+    IntVector: TypeAlias = NDArray[np.int64]
 
 MODEL_SHA256: Final = "29a433e9662d0306c96bef250663f2398f059a6c3393bf3ddb4e26ac6be26ee2"
 
 _NAME: Final = "rag-pipeline/all-MiniLM-L6-v2-int8"
 _DIM: Final = 384
 _MAX_INPUT_TOKENS: Final = 254  # 256 positions, two of them special; more is slower and no better
-_WINDOW_TOKENS: Final = 64
+_WINDOW_WORDS: Final = 4  # chosen by measurement, see docs/adr/0015
 _LOADING: Final = threading.Lock()
 
 
@@ -50,7 +55,7 @@ class LocalEmbedder:
         So are windows made otherwise than from the whole text's token vectors (`late`).
         """
         name = f"all-MiniLM-L6-v2-int8-{MODEL_SHA256[:8]}-late"
-        return EmbeddingModel("local", name, _DIM, _MAX_INPUT_TOKENS, _WINDOW_TOKENS)
+        return EmbeddingModel("local", name, _DIM, _MAX_INPUT_TOKENS, _WINDOW_WORDS)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count word pieces."""
@@ -58,14 +63,14 @@ class LocalEmbedder:
         return [len(encoding.ids) for encoding in encodings]
 
     def embed_passages(
-        self, texts: Sequence[str], windows: Sequence[Sequence[tuple[int, int]]] = ()
+        self, texts: Sequence[str], windows: Sequence[Sequence[Window]] = ()
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
         """Embed texts, each by an inference of its own; a text over the limit is cut by the model.
 
         A text's row is the same whatever stands beside it: activations are quantized by one scale
         an inference, so texts that shared one would move each other (cosine 0.99). A window is the
-        mean of the token vectors of that inference that lie in it; one behind the limit, or without
-        a token, is the text's own row.
+        mean of its words' token vectors of that inference; one behind the limit, or without a
+        token, is the text's own row.
         """
         start = time.perf_counter()
         spans = windows or [()] * len(texts)
@@ -89,24 +94,47 @@ class LocalEmbedder:
 
     def embed_query(self, text: str) -> FloatVector:
         """Embed a question; the same text as a passage has the same vector."""
-        vector: FloatVector = _embed(text, ())[0]
-        return vector
+        return self.embed_question(text).dense
+
+    def embed_question(self, text: str) -> QuestionVectors:
+        """Embed a question and its tokens, special ones left out; see `WindowEmbedder`."""
+        tokens, starts, ends = _infer(text)
+        dense = _normalize(tokens.mean(axis=0, keepdims=True))
+        written = tokens[starts < ends]
+        return QuestionVectors(dense[0], _normalize(written) if len(written) else dense)
 
 
-def _embed(text: str, windows: Sequence[tuple[int, int]]) -> FloatMatrix:
+def _embed(text: str, windows: Sequence[Window]) -> FloatMatrix:
     """Unit rows from one inference: the mean of all tokens, as the model pools, and of each window.
 
-    Special tokens have no characters, so they are in the first mean alone.
+    Special tokens have no characters, so they are in the first mean alone. Within a window each
+    token counts alike, however long its vector.
     """
-    model = _get_model().model
-    tokens = model.onnx_embed([text]).model_output[0].astype(np.float64)
+    tokens, starts, ends = _infer(text)
     means = [tokens.mean(axis=0)]
-    if windows:
-        starts, ends = np.array(model.tokenize([text])[0].offsets).T
-        for start, end in windows:
-            inside = (starts < end) & (ends > start)
-            means.append(tokens[inside].mean(axis=0) if inside.any() else means[0])
-    rows = np.stack(means)
+    written = starts < ends
+    rows, starts, ends = _normalize(tokens[written]), starts[written], ends[written]
+    for window in windows:
+        words = np.array(window)
+        # A word may be cut into several tokens, and one token may hold several words.
+        first = np.searchsorted(ends, words[:, 0], side="right")
+        behind = np.searchsorted(starts, words[:, 1], side="left")
+        places = sorted(
+            {at for one, end in zip(first, behind, strict=True) for at in range(one, end)}
+        )
+        means.append(rows[places].mean(axis=0) if places else means[0])
+    return _normalize(np.stack(means))
+
+
+def _infer(text: str) -> tuple[FloatMatrix, IntVector, IntVector]:
+    """Token vectors of a text, and where each token's characters begin and end."""
+    model = _get_model().model
+    tokens: FloatMatrix = model.onnx_embed([text]).model_output[0].astype(np.float64)
+    starts, ends = np.array(model.tokenize([text])[0].offsets).T
+    return tokens, starts, ends
+
+
+def _normalize(rows: FloatMatrix) -> FloatMatrix:
     unit: FloatMatrix = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return unit
 

@@ -201,7 +201,13 @@ def _create_collection(client: QdrantClient, collection_id: str, space: Embeddin
         collection_id,
         vectors_config={
             Channel.DENSE.value: dense,
-            Channel.WINDOWS.value: dense.model_copy(update={"multivector_config": max_sim}),
+            Channel.WINDOWS.value: models.VectorParams(
+                size=space.model.dim,
+                distance=models.Distance.COSINE,
+                multivector_config=max_sim,
+                # Only points found by the other channels are scored by it: no graph is walked.
+                hnsw_config=models.HnswConfigDiff(m=0),
+            ),
         },
         sparse_vectors_config={
             Channel.BM25.value: models.SparseVectorParams(modifier=models.Modifier.IDF)

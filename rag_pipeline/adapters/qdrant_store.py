@@ -237,8 +237,7 @@ def _pages(entries: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:
 def _query_vector(query: ChannelQuery) -> Any:  # noqa: ANN401  # list, matrix or sparse vector by channel
     if isinstance(query.vector, SparseVector):
         return _sparse(query.vector)
-    vector = query.vector.tolist()
-    return [vector] if query.channel is Channel.WINDOWS else vector
+    return query.vector.tolist()
 
 
 def _sparse(vector: SparseVector) -> models.SparseVector:

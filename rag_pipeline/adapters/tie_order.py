@@ -28,7 +28,8 @@ def search_in_tie_order(queries: Sequence[ChannelQuery], search: Search) -> list
 
     Args:
         queries: Those that cannot match (no terms, no ids) are answered without the engine.
-        search: Takes queries with their limits; returns hits by descending score.
+        search: Takes queries with their limits; returns hits by descending score, those of a query
+            with several rows by the sum over its rows.
     """
     answers: list[Hits] = [[] for _ in queries]
     limits = {
@@ -42,9 +43,17 @@ def search_in_tie_order(queries: Sequence[ChannelQuery], search: Search) -> list
             if len(hits) == asked and hits[-1][1] == hits[limit - 1][1]:
                 cut_through[number] = asked * _GROWTH
             else:
-                answers[number] = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
+                ordered = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
+                rows = _count_rows(queries[number])
+                answers[number] = [(point_id, score / rows) for point_id, score in ordered]
         limits = cut_through
     return answers
+
+
+def _count_rows(query: ChannelQuery) -> int:
+    if isinstance(query.vector, SparseVector) or query.vector.ndim == 1:
+        return 1
+    return len(query.vector)
 
 
 def _can_match(query: ChannelQuery) -> bool:

@@ -288,20 +288,20 @@ class EmbeddingModel:
 
     Attributes:
         max_input_tokens: Longest input in the model's own tokens, special tokens not counted.
-        window_tokens: Size of the sentence windows that get vectors of their own beside the whole
-            text's; None for none.
+        window_words: How many words that are no stop words make a window, which gets a vector of
+            its own beside the whole text's; None for no windows.
     """
 
     provider: str
     model: str
     dim: int
     max_input_tokens: int
-    window_tokens: int | None = None
+    window_words: int | None = None
 
     @property
     def fingerprint(self) -> str:
         """Text that changes whenever vectors of the same text could."""
-        limits = f"{self.max_input_tokens}/{self.window_tokens or 0}"
+        limits = f"{self.max_input_tokens}/{self.window_words or 0}"
         return f"{self.provider}/{self.model}/{self.dim}/{limits}"
 
 
@@ -354,12 +354,30 @@ class ChunkVectors:
 
     Attributes:
         dense: Shape (dim,), unit length: the whole text.
-        windows: Shape (n, dim), n >= 1, unit rows: its sentence windows in order; the dense vector
-            alone for a text of one window.
+        windows: Shape (n, dim), n >= 1, unit rows: its windows of words in order; the dense vector
+            alone for a model without windows, or a text without words.
     """
 
     dense: FloatVector
     windows: FloatMatrix
+
+
+Window: TypeAlias = tuple[tuple[int, int], ...]
+"""Where the words of a window stand in their text: spans of characters in order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionVectors:
+    """Vectors of a question.
+
+    Attributes:
+        dense: Shape (dim,), unit length: the whole question.
+        tokens: Shape (n, dim), n >= 1, unit rows: its tokens in order, to be compared with windows;
+            the dense vector alone for a model without windows.
+    """
+
+    dense: FloatVector
+    tokens: FloatMatrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)

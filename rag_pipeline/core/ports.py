@@ -23,8 +23,10 @@ if TYPE_CHECKING:
         FloatVector,
         Payload,
         Point,
+        QuestionVectors,
         SparseVector,
         Stage,
+        Window,
     )
 
 
@@ -59,21 +61,24 @@ class Embedder(Protocol):
 
 
 class WindowEmbedder(Embedder, Protocol):
-    """What every embedder is whose `model.window_tokens` is not None."""
+    """What every embedder is whose `model.window_words` is not None."""
 
     def embed_passages(
-        self, texts: Sequence[str], windows: Sequence[Sequence[tuple[int, int]]] = ()
+        self, texts: Sequence[str], windows: Sequence[Sequence[Window]] = ()
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
-        """Embed texts, and spans of them in the light of the whole text.
+        """Embed texts, and words of them in the light of the whole text.
 
         Args:
             texts: See `Embedder.embed_passages`.
-            windows: Spans of characters, not empty, for each of the texts; nothing for no windows.
+            windows: Of each of the texts; nothing for no windows.
 
         Returns:
             One row a text in order, then one a window, text by text; and what it cost. The text's
             own row is the same whatever its windows.
         """
+
+    def embed_question(self, text: str) -> QuestionVectors:
+        """Embed a question as `embed_query` does, and each of its tokens in the light of all."""
 
 
 class SparseEncoder(Protocol):
@@ -173,12 +178,16 @@ class PointFilter:
 
 @dataclass(frozen=True, slots=True)
 class ChannelQuery:
-    """One scored search: the vector is sparse for BM25 and dense otherwise; `limit` is 1 or "
-    "more.
+    """One scored search.
+
+    Attributes:
+        vector: Sparse for BM25; of shape (dim,) for dense, and (n, dim) for windows, a row for each
+            of a question's tokens.
+        limit: 1 or more.
     """
 
     channel: Channel
-    vector: FloatVector | SparseVector
+    vector: FloatVector | FloatMatrix | SparseVector
     limit: int
     where: PointFilter = PointFilter()
 
@@ -199,9 +208,9 @@ class VectorIndex(Protocol):
         """Run searches in one round trip where the store can.
 
         Returns:
-            A list per query, best first, ties by ascending point id; cosine for dense and windows
-            (the best window
-            counts), BM25 for sparse, points without a common term left out.
+            A list per query, best first, ties by ascending point id; cosine for dense; for windows
+            the mean over the query's rows of each one's cosine with the window nearest to it; BM25
+            for sparse, points without a common term left out.
 
         Raises:
             StoreUnavailableError: Not reached, not in time, or held by another process.

@@ -87,7 +87,8 @@ class Settings(BaseSettings):
     evaluation_test_set: str = ""
 
     dedup_threshold: float = Field(default=0.95, gt=0, le=1)
-    semantic_weight: float = Field(default=0.5, ge=0, le=1)
+    semantic_weight: float = Field(default=0.6, ge=0, le=1)
+    window_weight: float = Field(default=0.7, ge=0, le=1)
     document_weight: float = Field(default=0.2, ge=0, le=1)
     selected_text_threshold: float = Field(default=0.38, ge=0, le=1)
     store_idle_s: float = Field(default=2.0, ge=0, le=3600)

@@ -194,6 +194,13 @@ def extract_words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def find_content_words(text: str) -> list[tuple[int, int]]:
+    """Where the words of a text stand that are no stop words, in order."""
+    return [
+        match.span() for match in _WORD.finditer(text) if match.group().lower() not in STOP_WORDS
+    ]
+
+
 @lru_cache(maxsize=65_536)
 def _terms_of_word(word: str) -> tuple[str, ...]:
     whole = word.lower()

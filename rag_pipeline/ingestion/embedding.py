@@ -1,4 +1,4 @@
-"""Embedding of chunks: each exact text once per model, long texts and sentence windows included.
+"""Embedding of chunks: each exact text once per model, long texts and windows of words included.
 
 Belongs here: what is embedded and what is reused. Talking to a model or service: adapters.
 """
@@ -14,11 +14,12 @@ from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import ChunkVectors, EmbeddingUsage
 from rag_pipeline.core.sentences import split_sentences
+from rag_pipeline.core.terms import find_content_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.models import Chunk, EmbeddingModel, FloatMatrix, FloatVector
+    from rag_pipeline.core.models import Chunk, EmbeddingModel, FloatMatrix, FloatVector, Window
     from rag_pipeline.core.ports import Embedder, EmbeddingCache, WindowEmbedder
 
 _Span: TypeAlias = tuple[int, int]
@@ -47,8 +48,8 @@ def embed_chunks(
 ) -> EmbeddedChunks:
     """Embed chunks, asking the model only for texts that it has not embedded before.
 
-    The text embedded is `chunk.embedding_text`; the sentence windows are of `chunk.text`, which it
-    ends with. New vectors are in the cache when this returns.
+    The text embedded is `chunk.embedding_text`, and so are its windows. New vectors are in the
+    cache when this returns.
 
     Args:
         chunks: Any number, of one document or many; equal texts are embedded once.
@@ -86,10 +87,10 @@ def embed_chunks(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What one text is embedded as: whole, or in parts within the limit; spans within each part."""
+    """What one text is embedded as: whole, or in parts within the limit; windows of each part."""
 
     parts: tuple[str, ...]
-    windows: tuple[tuple[_Span, ...], ...]
+    windows: tuple[tuple[Window, ...], ...]
 
 
 def _embed_missing(
@@ -98,7 +99,7 @@ def _embed_missing(
     plans = _plan_texts(list(missing.values()), embedder)
     texts = [text for plan in plans for text in plan.parts]
     windows = [spans for plan in plans for spans in plan.windows]
-    if embedder.model.window_tokens is None:
+    if embedder.model.window_words is None:
         rows, usage = embedder.embed_passages(texts)
     else:
         rows, usage = cast("WindowEmbedder", embedder).embed_passages(texts, windows)
@@ -119,51 +120,46 @@ def _embed_missing(
 
 
 def _plan_texts(chunks: Sequence[Chunk], embedder: Embedder) -> list[_Plan]:
-    limit, window_tokens = embedder.model.max_input_tokens, embedder.model.window_tokens
+    limit, window_words = embedder.model.max_input_tokens, embedder.model.window_words
     totals = embedder.count_tokens([chunk.embedding_text for chunk in chunks])
     plans = []
     for chunk, total in zip(chunks, totals, strict=True):
-        text = chunk.embedding_text
-        parts: tuple[_Span, ...] = ((0, len(text)),)
+        parts: tuple[str, ...] = (chunk.embedding_text,)
         if total > limit:
-            parts = cut_windows(text, limit, embedder)
-        windows: list[tuple[_Span, ...]] = [()] * len(parts)
-        if window_tokens is not None and total > window_tokens:
-            # Headings and lead-in stand before the text: windows see them, but do not hold them.
-            body = len(text) - len(chunk.text)
-            for place, (start, end) in enumerate(parts):
-                first = max(start, body)
-                spans = cut_windows(text[first:end], window_tokens, embedder, overlap=True)
-                windows[place] = tuple(_shift(span, first - start) for span in spans)
-        plans.append(_Plan(tuple(text[start:end] for start, end in parts), tuple(windows)))
+            spans = cut_parts(chunk.embedding_text, limit, embedder)
+            parts = tuple(chunk.embedding_text[start:end] for start, end in spans)
+        windows = [group_words(part, window_words) if window_words else () for part in parts]
+        plans.append(_Plan(parts, tuple(windows)))
     return plans
 
 
-def cut_windows(
-    text: str, max_tokens: int, embedder: Embedder, *, overlap: bool = False
-) -> tuple[_Span, ...]:
+def group_words(text: str, count: int) -> tuple[Window, ...]:
+    """Windows of so many words each that are no stop words, in order; the last may have fewer."""
+    words = find_content_words(text)
+    return tuple(tuple(words[at : at + count]) for at in range(0, len(words), count))
+
+
+def cut_parts(text: str, max_tokens: int, embedder: Embedder) -> tuple[_Span, ...]:
     """Spans of runs of whole sentences within a number of the model's tokens, in order.
 
-    Every character but white space is in a window, and none begins or ends with white space; a
+    Every character but white space is in a part, and none begins or ends with white space; a
     single sentence over the limit is cut at words, and a single word over it at characters.
 
     Args:
-        text: White space alone has no windows.
+        text: White space alone has no parts.
         max_tokens: At least 1.
         embedder: Counts the tokens.
-        overlap: Begin each window with the last sentence of the one before, where both fit.
     """
-    windows: list[_Span] = []
-    current: list[tuple[_Span, int]] = []
-    for span, count in _cut_pieces(text, max_tokens, embedder):
-        if current and sum(tokens for _, tokens in current) + count > max_tokens:
-            windows.append((current[0][0][0], current[-1][0][1]))
-            fits = overlap and len(current) > 1 and current[-1][1] + count <= max_tokens
-            current = current[-1:] if fits else []
-        current.append((span, count))
-    if current:
-        windows.append((current[0][0][0], current[-1][0][1]))
-    return tuple(windows)
+    parts: list[_Span] = []
+    total = 0
+    for (start, end), count in _cut_pieces(text, max_tokens, embedder):
+        if parts and total + count <= max_tokens:
+            parts[-1] = (parts[-1][0], end)
+            total += count
+        else:
+            parts.append((start, end))
+            total = count
+    return tuple(parts)
 
 
 def _cut_pieces(text: str, max_tokens: int, embedder: Embedder) -> list[tuple[_Span, int]]:

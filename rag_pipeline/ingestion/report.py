@@ -90,7 +90,7 @@ class IngestionReport:
         if counts.get("windowed_chunks"):
             self.warnings.append(
                 f"{result.doc_id}: {counts['windowed_chunks']} chunk(s) are longer than the "
-                "embedding model's input and were embedded as the mean of their windows"
+                "embedding model's input and were embedded as the mean of their parts"
             )
         if result.stage is Stage.POINTS:
             self.docs_processed += 1

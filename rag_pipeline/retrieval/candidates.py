@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.models import FloatVector, Payload, SparseVector
+    from rag_pipeline.core.models import (
+        FloatMatrix,
+        FloatVector,
+        Payload,
+        QuestionVectors,
+        SparseVector,
+    )
     from rag_pipeline.core.ports import VectorIndex
 
 DEPTH: Final = STATISTICS_DEPTH
@@ -41,13 +47,13 @@ class Search:
     """One question as stores are asked it.
 
     Attributes:
-        dense: Embedding of the question.
+        vectors: Of the question.
         sparse: Its terms; may be empty.
         where: Which points count at all.
-        windowed: Whether the collection has sentence windows beside whole chunks.
+        windowed: Whether the collection has windows of words beside whole chunks.
     """
 
-    dense: FloatVector
+    vectors: QuestionVectors
     sparse: SparseVector
     where: PointFilter
     windowed: bool
@@ -69,7 +75,10 @@ class Pool:
 def gather_candidates(
     index: VectorIndex, searches: Sequence[Search], depth: int, places: PlaceCache
 ) -> list[Pool]:
-    """Find the `depth` best of each retriever and score all of them by every retriever.
+    """Find the `depth` best whole chunks by each retriever, and score all of them by all channels.
+
+    Windows find nothing by themselves: comparing each token of a question with every window of the
+    book would take longer than all else.
 
     All searches together cost three round trips: the best, the missing scores, and where those
     stand whose place is not known yet.
@@ -78,7 +87,12 @@ def gather_candidates(
         StoreUnavailableError: Not reached, not in time, or held by another process.
         PayloadError: A point does not keep the payload contract.
     """
-    asked = [(at, channel) for at, search in enumerate(searches) for channel in _channels(search)]
+    asked = [
+        (at, channel)
+        for at, search in enumerate(searches)
+        for channel in _channels(search)
+        if channel is not Channel.WINDOWS
+    ]
     found = index.search_many(
         [_channel_query(searches[at], channel, depth, searches[at].where) for at, channel in asked]
     )
@@ -138,7 +152,8 @@ def _fill_missing(
     queries: list[ChannelQuery] = []
     for at, (search, union) in enumerate(zip(searches, unions, strict=True)):
         for channel in _channels(search):
-            missing = tuple(pid for pid in union if pid not in scores[at][channel])
+            known = scores[at].setdefault(channel, {})
+            missing = tuple(pid for pid in union if pid not in known)
             if missing:
                 gaps.append((at, channel))
                 where = PointFilter(point_ids=missing)
@@ -159,8 +174,12 @@ def _channels(search: Search) -> tuple[Channel, ...]:
 def _channel_query(
     search: Search, channel: Channel, limit: int, where: PointFilter
 ) -> ChannelQuery:
-    vector = search.sparse if channel is Channel.BM25 else search.dense
-    return ChannelQuery(channel, vector, limit, where)
+    vectors: dict[Channel, FloatVector | FloatMatrix | SparseVector] = {
+        Channel.DENSE: search.vectors.dense,
+        Channel.WINDOWS: search.vectors.tokens,
+        Channel.BM25: search.sparse,
+    }
+    return ChannelQuery(channel, vectors[channel], limit, where)
 
 
 def _candidate(

@@ -55,7 +55,10 @@ def open_retriever(
         options=RetrieverOptions(
             dedup_threshold=chosen.dedup_threshold,
             weights=FusionWeights(
-                chosen.semantic_weight, 1.0 - chosen.semantic_weight, chosen.document_weight
+                chosen.semantic_weight,
+                1.0 - chosen.semantic_weight,
+                chosen.document_weight,
+                chosen.window_weight,
             ),
             selected_text_threshold=chosen.selected_text_threshold,
             site=chosen.site,

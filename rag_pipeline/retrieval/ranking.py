@@ -46,7 +46,8 @@ class Candidate:
 
     Attributes:
         dense: Cosine of question and whole chunk.
-        windows: Cosine of question and the best sentence window.
+        windows: Mean over the question's tokens of each one's cosine with the nearest window of
+            words; that of the whole chunk where there are no windows.
         bm25: 0 for a point without any of the question's terms.
     """
 
@@ -57,7 +58,7 @@ class Candidate:
 
     @property
     def semantic(self) -> float:
-        """Mean of both cosines: the whole chunk's subject and its best sentences."""
+        """Mean of both cosines: the whole chunk's subject, and its words."""
         return (self.dense + self.windows) / 2
 
 
@@ -71,11 +72,16 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class FusionWeights:
-    """How much each retriever counts, and how much a document's best candidates lift a hit."""
+    """How much each retriever counts, and how much a document's best candidates lift a hit.
 
-    semantic: float = 0.5
-    bm25: float = 0.5
+    Attributes:
+        windows: Share of the windows in the semantic part; the rest is the whole chunk's.
+    """
+
+    semantic: float = 0.6
+    bm25: float = 0.4
     document: float = 0.2
+    windows: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +121,16 @@ def fuse(candidates: Sequence[Candidate], weights: FusionWeights) -> list[Ranked
     then the mean of each document's three best is added with its own weight. Ties go by document
     path and position, so that the order is the same on every run and store.
     """
-    cosines = [candidate.semantic for candidate in candidates]
-    semantic = Distribution.of(cosines)
+    dense = Distribution.of(candidate.dense for candidate in candidates)
+    windows = Distribution.of(candidate.windows for candidate in candidates)
     bm25 = Distribution.of(candidate.bm25 for candidate in candidates)
+    of_windows = weights.semantic * weights.windows
+    of_dense = weights.semantic - of_windows
     own = [
-        weights.semantic * semantic.place(cosine) + weights.bm25 * bm25.place(candidate.bm25)
-        for candidate, cosine in zip(candidates, cosines, strict=True)
+        of_dense * dense.place(candidate.dense)
+        + of_windows * windows.place(candidate.windows)
+        + weights.bm25 * bm25.place(candidate.bm25)
+        for candidate in candidates
     ]
     by_document: dict[str, list[float]] = defaultdict(list)
     for candidate, score in zip(candidates, own, strict=True):

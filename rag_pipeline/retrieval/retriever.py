@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from rag_pipeline.core.errors import CollectionMissingError, EmbeddingDimensionError
-from rag_pipeline.core.models import SiteSettings
+from rag_pipeline.core.models import QuestionVectors, SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.ports import Channel, ChannelQuery
 from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, Pool, Search, gather_candidates
@@ -37,8 +37,13 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from rag_pipeline.core.models import FloatVector
-    from rag_pipeline.core.ports import Embedder, Reranker, SparseEncoder, VectorIndex
+    from rag_pipeline.core.ports import (
+        Embedder,
+        Reranker,
+        SparseEncoder,
+        VectorIndex,
+        WindowEmbedder,
+    )
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.ranking import Ranked
     from rag_pipeline.retrieval.store_session import StoreSession
@@ -72,13 +77,13 @@ class EmbeddedQuestion:
 
     Attributes:
         text: As the models take it.
-        vector: Unit vector of the whole question.
-        parts: What it asks for besides each other, each with its unit vector; usually none.
+        vectors: Of the whole question.
+        parts: What it asks for besides each other, each with its vectors; usually none.
     """
 
     text: str
-    vector: FloatVector
-    parts: tuple[tuple[str, FloatVector], ...] = ()
+    vectors: QuestionVectors
+    parts: tuple[tuple[str, QuestionVectors], ...] = ()
 
 
 class Retriever:
@@ -172,10 +177,10 @@ class Retriever:
         """Search for checked queries in normal mode, given their questions' embeddings."""
         if not queries:
             return []
-        windowed = self._embedder.model.window_tokens is not None
+        windowed = self._embedder.model.window_words is not None
         searches = [
             Search(
-                dense=question.vector,
+                vectors=question.vectors,
                 sparse=self._encoder.encode_query(question.text),
                 where=build_point_filter(query.filters),
                 windowed=windowed,
@@ -184,8 +189,8 @@ class Retriever:
         ]
         part_searches = [
             [
-                replace(whole, dense=vector, sparse=self._encoder.encode_query(part))
-                for part, vector in question.parts
+                replace(whole, vectors=vectors, sparse=self._encoder.encode_query(part))
+                for part, vectors in question.parts
             ]
             for question, whole in zip(embedded, searches, strict=True)
         ]
@@ -258,19 +263,25 @@ class Retriever:
         """Close."""
         self.close()
 
-    def _embed(self, texts: Sequence[str]) -> list[FloatVector]:
+    def _embed(self, texts: Sequence[str]) -> list[QuestionVectors]:
         if len(texts) <= 1:
-            vectors = [self._embedder.embed_query(text) for text in texts]
+            found = [self._embed_one(text) for text in texts]
         else:
             with ThreadPoolExecutor(min(_PARALLEL_EMBEDDINGS, len(texts))) as pool:
-                vectors = list(pool.map(self._embedder.embed_query, texts))
+                found = list(pool.map(self._embed_one, texts))
         model = self._embedder.model
-        for vector in vectors:
-            if vector.shape != (model.dim,):
+        for vectors in found:
+            if vectors.dense.shape != (model.dim,):
                 raise EmbeddingDimensionError(
-                    model.model, f"{model.dim} dimensions", f"shape {vector.shape}"
+                    model.model, f"{model.dim} dimensions", f"shape {vectors.dense.shape}"
                 )
-        return vectors
+        return found
+
+    def _embed_one(self, text: str) -> QuestionVectors:
+        if self._embedder.model.window_words is not None:
+            return cast("WindowEmbedder", self._embedder).embed_question(text)
+        dense = self._embedder.embed_query(text)
+        return QuestionVectors(dense, dense[np.newaxis])
 
     def _choose(
         self,

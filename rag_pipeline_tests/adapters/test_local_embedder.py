@@ -16,6 +16,8 @@ from rag_pipeline.core.errors import EmbeddingError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rag_pipeline.core.models import Window
+
 QUESTION = "What are the core principles of Physical AI?"
 SENTENCE = "A robot that walks must keep its centre of mass above its support polygon."
 COMMAND = "ros2 topic echo /joint_states"
@@ -93,7 +95,9 @@ def test_the_whole_vector_is_the_mean_that_the_model_itself_pools(embedder: Loca
 
 
 def test_windows_change_no_text_and_stand_behind_them_in_order(embedder: LocalEmbedder) -> None:
-    windows = [[(0, 8), (9, 13)], [], [(0, len(COMMAND))], [(0, 5)], [], [], [], []]
+    windows: list[list[Window]] = [
+        [((0, 3), (4, 8)), ((9, 13),)], [], [((0, len(COMMAND)),)], [((0, 5),)], [], [], [], []
+    ]  # fmt: skip
     rows, usage = embedder.embed_passages(TEXTS, windows)
     plain, _ = embedder.embed_passages(TEXTS)
     assert rows.shape == (len(TEXTS) + 4, embedder.model.dim)
@@ -110,18 +114,45 @@ def test_windows_change_no_text_and_stand_behind_them_in_order(embedder: LocalEm
 def test_a_window_means_what_it_says_and_knows_its_text(embedder: LocalEmbedder) -> None:
     cooking = "Knead the dough and let it rest for an hour."
     text = f"{cooking} {SENTENCE}"
-    spans = [(0, len(cooking)), (len(cooking) + 1, len(text))]
-    rows, _ = embedder.embed_passages([text, SENTENCE], [spans, [(0, len(SENTENCE))]])
+    windows = [((0, len(cooking)),), ((len(cooking) + 1, len(text)),)]
+    rows, _ = embedder.embed_passages([text, SENTENCE], [windows, [((0, len(SENTENCE)),)]])
     question = embedder.embed_query("How does a walking robot keep its balance?")
     assert rows[3] @ question > rows[0] @ question > rows[2] @ question
-    assert rows[4] @ rows[1] > 0.97, "all but the special tokens"
+    assert rows[4] @ rows[1] > 0.97, "all but the special tokens, each token alike"
     assert rows[3] @ rows[1] < 0.999
 
 
 def test_a_window_behind_the_limit_or_without_a_token_is_the_whole(embedder: LocalEmbedder) -> None:
     text = "\u200b " + "gear " * 400
-    rows, _ = embedder.embed_passages([text], [[(0, 1), (len(text) - 9, len(text))]])
+    behind = ((len(text) - 9, len(text)),)
+    rows, _ = embedder.embed_passages([text], [[((0, 1),), behind]])
     np.testing.assert_array_equal(rows[1:], rows[[0, 0]])
+
+
+def test_a_window_is_of_its_words_alone_wherever_they_stand(embedder: LocalEmbedder) -> None:
+    text = "Backlash unsettles any loop, and friction unsettles gears."
+    spans = [(0, 8), (33, 41)]
+    rows, _ = embedder.embed_passages([text], [[tuple(spans), (spans[0],), (spans[1],)]])
+    assert [text[start:end] for start, end in spans] == ["Backlash", "friction"]
+    _, both, one, other = rows
+    assert both @ one > other @ one
+    assert both @ other > one @ other
+    assert both @ one < 0.99
+
+
+def test_a_question_has_a_row_for_each_token_that_is_written(embedder: LocalEmbedder) -> None:
+    vectors = embedder.embed_question(COMMAND)
+    assert vectors.tokens.shape == (embedder.count_tokens([COMMAND])[0], embedder.model.dim)
+    np.testing.assert_allclose(np.linalg.norm(vectors.tokens, axis=1), 1, atol=1e-5)
+    np.testing.assert_array_equal(vectors.dense, embedder.embed_query(COMMAND))
+    window, _ = embedder.embed_passages([COMMAND], [[((0, len(COMMAND)),)]])
+    mean = vectors.tokens.mean(axis=0)
+    np.testing.assert_allclose(window[1], mean / np.linalg.norm(mean), atol=1e-5)
+
+
+def test_a_question_without_a_token_is_compared_whole(embedder: LocalEmbedder) -> None:
+    vectors = embedder.embed_question("\u200b")
+    np.testing.assert_array_equal(vectors.tokens, vectors.dense[np.newaxis])
 
 
 def test_no_text_is_no_row(embedder: LocalEmbedder) -> None:

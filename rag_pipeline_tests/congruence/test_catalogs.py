@@ -66,7 +66,7 @@ def test_a_collection_opened_again_has_space_id_and_points(catalog: CollectionCa
         replace(SPACE, model=replace(SPACE.model, model="another")),
         replace(SPACE, model=replace(SPACE.model, dim=16)),
         replace(SPACE, model=replace(SPACE.model, max_input_tokens=99)),
-        replace(SPACE, model=replace(SPACE.model, window_tokens=None)),
+        replace(SPACE, model=replace(SPACE.model, window_words=None)),
     ],
     ids=["format", "provider", "model", "dim", "limit", "windows"],
 )

@@ -59,7 +59,7 @@ def ids_of(points: Sequence[object]) -> list[int]:
 
 
 def score_by_hand(points: Sequence[Point], query: ChannelQuery) -> list[tuple[PointId, float]]:
-    """Cosine, best window, and BM25 weights times Qdrant's inverse document frequency."""
+    """Cosine, each row's best window, BM25 weights times Qdrant's inverse document frequency."""
     scored = []
     for point in points:
         if isinstance(query.vector, SparseVector):
@@ -74,7 +74,7 @@ def score_by_hand(points: Sequence[Point], query: ChannelQuery) -> list[tuple[Po
             if not common:
                 continue
         elif query.channel is Channel.WINDOWS:
-            score = float((point.vectors.windows @ query.vector).max())
+            score = float((point.vectors.windows @ query.vector.T).max(axis=0).mean())
         else:
             score = float(point.vectors.dense @ query.vector)
         scored.append((point.point_id, score))
@@ -90,7 +90,7 @@ def check_hits(found: list[tuple[PointId, float]], expected: list[tuple[PointId,
 
 
 DENSE = ChannelQuery(Channel.DENSE, make_rows(900, 1)[0], 10)
-WINDOWS = ChannelQuery(Channel.WINDOWS, make_rows(901, 1)[0], 10)
+WINDOWS = ChannelQuery(Channel.WINDOWS, make_rows(901, 3), 10)
 BM25 = ChannelQuery(Channel.BM25, SparseVector((3, 12, 21), (1.0, 2.0, 0.5)), 10)
 
 
@@ -124,8 +124,11 @@ def test_ties_are_ordered_and_cut_by_ascending_id(store: PointStore) -> None:
     ids = [7, 2**63 + 5, 3, HIGHEST_ID, 11, *range(200, 300)]
     store.upsert([make_point(point_id, seed=1) for point_id in reversed(ids)])
     expected = sorted(ids)
-    for channel in (Channel.DENSE, Channel.WINDOWS):
-        query = ChannelQuery(channel, make_rows(5, 1)[0], 30)
+    rows = make_rows(5, 2)
+    for query in (
+        ChannelQuery(Channel.DENSE, rows[0], 30),
+        ChannelQuery(Channel.WINDOWS, rows, 30),
+    ):
         assert [hit[0] for hit in store.search_many([query])[0]] == expected[:30]
     everything = ChannelQuery(Channel.BM25, SparseVector((1,), (1.0,)), 200)
     assert [hit[0] for hit in store.search_many([everything])[0]] == expected

@@ -131,7 +131,7 @@ def test_each_setting_that_shapes_points_changes_the_fingerprint() -> None:
         (EmbeddingSpace(replace(model, provider="p"), 1), limits, site),
         (EmbeddingSpace(replace(model, dim=9), 1), limits, site),
         (EmbeddingSpace(replace(model, max_input_tokens=99), 1), limits, site),
-        (EmbeddingSpace(replace(model, window_tokens=None), 1), limits, site),
+        (EmbeddingSpace(replace(model, window_words=None), 1), limits, site),
         (space, replace(limits, overlap_tokens=49), site),
         (space, replace(limits, max_tokens=801), site),
         (space, replace(limits, embedding_text=EmbeddingText.TEXT), site),

@@ -1,4 +1,4 @@
-"""Embedding: each exact text once, long texts by their windows."""
+"""Embedding: each exact text once, long texts in parts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import pytest
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import ChunkVectors, EmbeddingUsage
-from rag_pipeline.ingestion.embedding import cut_windows, embed_chunks
+from rag_pipeline.ingestion.embedding import cut_parts, embed_chunks
 from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk, renumber
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rag_pipeline.core.models import Window
 
 
 class DictCache:
@@ -81,18 +83,18 @@ def test_a_text_is_embedded_once_wherever_it_stands() -> None:
 def test_another_model_shares_nothing() -> None:
     cache = DictCache()
     embed_chunks([make_chunk()], HashingEmbedder(), cache)
-    for other in (HashingEmbedder(name="other"), HashingEmbedder(window_tokens=None)):
+    for other in (HashingEmbedder(name="other"), HashingEmbedder(window_words=None)):
         assert embed_chunks([make_chunk()], other, cache).embedded_hashes
 
 
 def test_a_text_over_the_limit_is_the_mean_of_its_parts() -> None:
     text = " ".join(f"Sentence number {number} is here." for number in range(12))
     chunk = make_chunk(0, text)
-    embedder = HashingEmbedder(max_input_tokens=20, window_tokens=None)
+    embedder = HashingEmbedder(max_input_tokens=20, window_words=None)
     embedded = embed_chunks([chunk, make_chunk(1, "Short.")], embedder, DictCache())
     assert embedded.windowed_chunk_ids == (chunk.chunk_id,)
     vectors = embedded.vectors[0]
-    spans = cut_windows(chunk.embedding_text, 20, embedder)
+    spans = cut_parts(chunk.embedding_text, 20, embedder)
     rows = np.stack([embedder.embed_query(chunk.embedding_text[a:b]) for a, b in spans])
     assert len(spans) == 4
     assert vectors.windows == pytest.approx(rows)
@@ -108,7 +110,7 @@ class Faulty(HashingEmbedder):
         self.spoil = spoil
 
     def embed_passages(
-        self, texts: Sequence[str], windows: Sequence[Sequence[tuple[int, int]]] = ()
+        self, texts: Sequence[str], windows: Sequence[Sequence[Window]] = ()
     ) -> tuple[object, EmbeddingUsage]:
         rows, usage = super().embed_passages(texts, windows)
         return self.spoil(rows), usage

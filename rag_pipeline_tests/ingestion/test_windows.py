@@ -1,7 +1,8 @@
-"""Sentence windows: spans of a chunk's own text, asked for with the text they stand in."""
+"""Windows of words, asked for with the text they stand in; and the parts of a long text."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -13,15 +14,16 @@ from hypothesis import strategies as st
 
 from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
 from rag_pipeline.adapters.local_embedder import LocalEmbedder
-from rag_pipeline.ingestion.embedding import cut_windows, embed_chunks
-from rag_pipeline_tests.hashing_embedder import HashingEmbedder
+from rag_pipeline.core.terms import STOP_WORDS, find_content_words
+from rag_pipeline.ingestion.embedding import cut_parts, embed_chunks, group_words
+from rag_pipeline_tests.hashing_embedder import HashingEmbedder, read_window
 from rag_pipeline_tests.ingestion.records import make_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rag_pipeline.core.models import EmbeddingUsage, FloatMatrix
+    from rag_pipeline.core.models import EmbeddingUsage, FloatMatrix, Window
 
 SHORT = "A robot walks."
 LONG = " ".join(f"Sentence {number} tells of one more joint." for number in range(12))
@@ -36,11 +38,11 @@ class RecordingEmbedder(HashingEmbedder):
     asked: tuple[tuple[str, ...], ...] = ()
 
     def embed_passages(
-        self, texts: Sequence[str], windows: Sequence[Sequence[tuple[int, int]]] = ()
+        self, texts: Sequence[str], windows: Sequence[Sequence[Window]] = ()
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
         self.asked = tuple(
-            tuple(text[start:end] for start, end in spans)
-            for text, spans in zip(texts, windows, strict=True)
+            tuple(read_window(text, window) for window in own)
+            for text, own in zip(texts, windows, strict=True)
         )
         return super().embed_passages(texts, windows)
 
@@ -50,22 +52,23 @@ def cache(tmp_path: Path) -> SqliteEmbeddingCache:
     return SqliteEmbeddingCache(tmp_path / "cache.sqlite")
 
 
-def test_a_text_of_one_window_has_its_own_vector_for_it(cache: SqliteEmbeddingCache) -> None:
+def test_a_text_without_words_is_compared_whole(cache: SqliteEmbeddingCache) -> None:
     embedder = RecordingEmbedder()
-    (vectors,) = embed_chunks([make_chunk(text=SHORT)], embedder, cache).vectors
+    chunk = replace(make_chunk(text="It is."), embedding_text="It is - to be.")
+    (vectors,) = embed_chunks([chunk], embedder, cache).vectors
     np.testing.assert_array_equal(vectors.windows, vectors.dense[np.newaxis])
     assert embedder.asked == ((),)
 
 
-def test_windows_are_of_the_chunks_own_text_in_order(cache: SqliteEmbeddingCache) -> None:
+def test_windows_are_of_the_embedded_texts_words_in_order(cache: SqliteEmbeddingCache) -> None:
     embedder = RecordingEmbedder()
-    (vectors,) = embed_chunks([make_chunk(text=LONG)], embedder, cache).vectors
+    chunk = make_chunk(text=LONG)
+    (vectors,) = embed_chunks([chunk], embedder, cache).vectors
     (windows,) = embedder.asked
-    assert windows[0].startswith("Sentence 0 tells")
-    assert windows[-1].endswith("Sentence 11 tells of one more joint.")
-    assert all(count <= 24 for count in embedder.count_tokens(windows))
-    for one, following in pairwise(windows):
-        assert following.split(".")[0] == one.split(".")[-2].strip()
+    words = [word for window in windows for word in window.split()]
+    written = re.findall(r"\w+", chunk.embedding_text)
+    assert words == [word for word in written if word.lower() not in STOP_WORDS]
+    assert [len(window.split()) for window in windows[:-1]] == [8] * (len(windows) - 1)
     np.testing.assert_array_equal(vectors.windows, [embedder.embed_query(w) for w in windows])
 
 
@@ -90,49 +93,44 @@ def test_windows_of_a_text_over_the_limit_lie_in_its_parts(cache: SqliteEmbeddin
     mean = np.mean([embedder.embed_query(part) for part in parts], axis=0)
     dense = embedded.vectors[0].dense
     np.testing.assert_allclose(dense, mean / np.linalg.norm(mean), atol=1e-6)
-    windows = [window for asked in embedder.asked for window in asked]
-    assert windows[0].startswith("Sentence 0")
-    assert all(sentence in "".join(windows) for sentence in LONG.split(". "))
-    assert len(embedded.vectors[0].windows) == len(windows)
-
-
-def test_a_part_of_headings_alone_has_no_windows(cache: SqliteEmbeddingCache) -> None:
-    embedder = RecordingEmbedder(max_input_tokens=30)
-    headings = "A heading of words. " * 8
-    chunk = replace(make_chunk(text=SHORT), embedding_text=f"{headings}\n\n{SHORT}")
-    embed_chunks([chunk], embedder, cache)
-    *before, last = embedder.asked
-    assert before
-    assert not any(before)
-    assert last == (SHORT,)
+    assert [" ".join(own) for own in embedder.asked] == [
+        read_window(part, tuple(find_content_words(part))) for part in parts
+    ]
+    assert len(embedded.vectors[0].windows) == sum(map(len, embedder.asked))
 
 
 def test_a_model_without_windows_is_asked_for_texts_alone(cache: SqliteEmbeddingCache) -> None:
-    embedder = HashingEmbedder(max_input_tokens=40, window_tokens=None)
+    embedder = HashingEmbedder(max_input_tokens=40, window_words=None)
     embedded = embed_chunks([make_chunk(text=SHORT), make_chunk(1, LONG)], embedder, cache)
     parts = [embedder.embed_query(part) for part in embedder.passages[1:]]
     assert len(embedded.vectors[0].windows) == 1
     np.testing.assert_array_equal(embedded.vectors[1].windows, parts)
 
 
-@pytest.mark.parametrize("overlap", [False, True])
 @given(text=st.lists(WORDS, max_size=40).map(" ".join), max_tokens=st.integers(1, 30))
 @example(text="x" * 300, max_tokens=1)
 @example(text="機" * 90, max_tokens=7)
 def test_spans_hold_every_character_within_the_limit_of_word_pieces(
-    text: str, max_tokens: int, *, overlap: bool
+    text: str, max_tokens: int
 ) -> None:
     embedder = LocalEmbedder()
-    windows = cut_windows(text, max_tokens, embedder, overlap=overlap)
-    held = {place for start, end in windows for place in range(start, end)}
+    parts = cut_parts(text, max_tokens, embedder)
+    held = {place for start, end in parts for place in range(start, end)}
     assert all(char.isspace() for place, char in enumerate(text) if place not in held)
-    cut = [text[start:end] for start, end in windows]
-    assert all(window == window.strip() != "" for window in cut)
-    assert list(windows) == sorted(windows)
+    cut = [text[start:end] for start, end in parts]
+    assert all(part == part.strip() != "" for part in cut)
     counts = zip(cut, embedder.count_tokens(cut), strict=True)
-    assert all(count <= max_tokens for window, count in counts if len(window) > 1)
-    if not overlap:
-        assert all(one[1] <= following[0] for one, following in pairwise(windows))
+    assert all(count <= max_tokens for part, count in counts if len(part) > 1)
+    assert all(one[1] <= following[0] for one, following in pairwise(parts))
+
+
+@given(text=st.lists(WORDS, max_size=40).map(" ".join), count=st.integers(1, 9))
+def test_windows_hold_every_word_once(text: str, count: int) -> None:
+    windows = group_words(text, count)
+    words = [span for window in windows for span in window]
+    assert words == find_content_words(text)
+    assert all(len(window) == count for window in windows[:-1])
+    assert all(windows)
 
 
 def test_the_local_model_embeds_a_text_once_for_all_windows(cache: SqliteEmbeddingCache) -> None:

@@ -19,7 +19,7 @@ from rag_pipeline.adapters.local_embedder import LocalEmbedder
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace
+from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace, QuestionVectors
 from rag_pipeline.retrieval import (
     CollectionMissingError,
     InvalidKError,
@@ -386,9 +386,9 @@ def test_a_heading_without_text_of_its_own_stands_behind_its_subsections(tmp_pat
 class _WrongEmbedder(LocalEmbedder):
     """Returns vectors of another length than its model says."""
 
-    def embed_query(self, text: str) -> np.ndarray:
+    def embed_question(self, text: str) -> QuestionVectors:
         del text
-        return np.ones(7, dtype=np.float32)
+        return QuestionVectors(np.ones(7, dtype=np.float32), np.ones((1, 7), dtype=np.float32))
 
 
 def test_a_query_vector_of_wrong_length_is_an_embedding_error(book_settings: Settings) -> None:

@@ -478,9 +478,9 @@ def test_a_slow_embedding_service_is_given_up_on_in_time(
     let_go = Event()
 
     class Slow(LocalEmbedder):
-        def embed_query(self, text: str) -> Any:  # noqa: ANN401  # never returns in time
+        def embed_question(self, text: str) -> Any:  # noqa: ANN401  # never returns in time
             let_go.wait(30)
-            return super().embed_query(text)
+            return super().embed_question(text)
 
     slow = Retriever(Slow(), Bm25Encoder(), retriever.session)
     service = RetrievalService(
@@ -498,10 +498,10 @@ def test_a_part_of_a_question_that_cannot_be_embedded_is_no_fault_of_the_store(
     question = "What is the difference between a publisher and a service?"
 
     class Fails(LocalEmbedder):
-        def embed_query(self, text: str) -> Any:  # noqa: ANN401  # a vector, or nothing
+        def embed_question(self, text: str) -> Any:  # noqa: ANN401  # a vector, or nothing
             if text != question:
                 raise EmbeddingServiceError("the service said no")
-            return super().embed_query(text)
+            return super().embed_question(text)
 
     fails = Retriever(Fails(), Bm25Encoder(), cast("StoreSession", flaky))
     service = RetrievalService(
