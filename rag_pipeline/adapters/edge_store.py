@@ -170,7 +170,10 @@ def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's c
         vectors={
             Channel.DENSE.value: edge.EdgeVectorParams(size=dim, distance=cosine),
             Channel.WINDOWS.value: edge.EdgeVectorParams(
-                size=dim, distance=cosine, multivector_config=max_sim
+                size=dim,
+                distance=cosine,
+                multivector_config=max_sim,
+                on_disk=True,  # 35 MB of the book are not all read into memory when it is opened
             ),
         },
         sparse_vectors={

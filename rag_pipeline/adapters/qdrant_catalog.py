@@ -205,6 +205,7 @@ def _create_collection(client: QdrantClient, collection_id: str, space: Embeddin
                 size=space.model.dim,
                 distance=models.Distance.COSINE,
                 multivector_config=max_sim,
+                on_disk=True,  # ten times the size of the dense vectors, of which few are read
                 # Only points found by the other channels are scored by it: no graph is walked.
                 hnsw_config=models.HnswConfigDiff(m=0),
             ),
