@@ -2,6 +2,7 @@
 
 <root>/<build id>/space.json   what it was built with
 <root>/<build id>/shard/       Qdrant Edge's files
+<root>/<build id>/lock         held by the process that has the shard open
 <root>/in-use.json             {"current": id, "previous": id or null}, replaced in one step
 """
 
@@ -13,6 +14,8 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
 
 from rag_pipeline.adapters.builds import (
     forget_nothing,
@@ -85,15 +88,17 @@ class EdgeCatalog:
         stored = read_space(text)
         if space is not None and stored != space:
             raise SpaceMismatchError(self._collection, str(stored), str(space))
-        return EdgeStore(self._load_patiently(collection_id), stored, collection_id)
+        shard, lock = self._load_patiently(collection_id)
+        return EdgeStore(shard, stored, collection_id, lock.release)
 
     def create(self, space: EmbeddingSpace) -> EdgeStore:
         """Make an empty collection beside the one in use."""
         collection_id = make_build_id(self._collection)
+        lock = self._acquire(collection_id)
         with self._file_errors():
             shard = create_shard(self._root / collection_id / "shard", space.model.dim)
             write_text_atomically(self._root / collection_id / "space.json", write_space(space))
-        return EdgeStore(shard, space, collection_id)
+        return EdgeStore(shard, space, collection_id, lock.release)
 
     def switch_to(self, collection_id: str) -> None:
         """Put a collection in use and delete all but it and the one before."""
@@ -154,14 +159,33 @@ class EdgeCatalog:
             and (self._root / collection_id / "space.json").is_file()
         )
 
-    def _load_patiently(self, collection_id: str) -> object:
+    def _acquire(self, collection_id: str) -> FileLock:
+        """Keep other processes out of a build; raises `StoreLockedError` where one is in it."""
+        # Let go of by whichever thread closes the store, and by the system where a process dies.
+        lock = FileLock(self._root / collection_id / "lock", thread_local=False)
+        with self._file_errors():
+            try:
+                lock.acquire(timeout=0)
+            except Timeout as error:
+                raise StoreLockedError(self._describe_wait()) from error
+        return lock
+
+    def _load(self, collection_id: str) -> tuple[object, FileLock]:
+        lock = self._acquire(collection_id)
+        try:
+            return load_shard(self._root / collection_id / "shard"), lock
+        except BaseException:
+            lock.release()
+            raise
+
+    def _load_patiently(self, collection_id: str) -> tuple[object, FileLock]:
         deadline = time.monotonic() + self._lock_timeout_s
         wait_s = _FIRST_WAIT_S
         mark = self._root / f"{_WAITING}{os.getpid()}-{threading.get_ident()}"
         with ExitStack() as stack:
             while True:
                 try:
-                    return load_shard(self._root / collection_id / "shard")
+                    return self._load(collection_id)
                 except StoreLockedError as error:
                     if time.monotonic() + wait_s > deadline:
                         raise StoreLockedError(self._describe_wait()) from error

@@ -28,10 +28,24 @@ _SCROLL_PAGE = 1_000  # points per page; bounds memory of one answer
 
 
 class EdgeStore:
-    """A `PointStore` over one shard folder, open until `close`."""
+    """A `PointStore` over one shard folder, open until `close`.
 
-    def __init__(self, shard: Any, space: EmbeddingSpace, collection_id: str) -> None:  # noqa: ANN401  # the engine's class carries no usable type
+    Args:
+        shard: Of the engine.
+        space: What it was built with.
+        collection_id: Name of the build folder.
+        release: Lets other processes open the folder; called when the shard is closed.
+    """
+
+    def __init__(
+        self,
+        shard: Any,  # noqa: ANN401  # the engine's class carries no usable type
+        space: EmbeddingSpace,
+        collection_id: str,
+        release: Callable[[], None],
+    ) -> None:
         self._shard = shard
+        self._release = release
         self._space = space
         self._collection_id = collection_id
 
@@ -141,7 +155,10 @@ class EdgeStore:
 
     def close(self) -> None:
         """Flush and let go of the folder."""
-        _call(self._shard.close)
+        try:
+            _call(self._shard.close)
+        finally:
+            self._release()
 
     def _search(
         self, queries: Sequence[tuple[ChannelQuery, int]]
@@ -189,7 +206,11 @@ def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's c
 
 
 def load_shard(path: Path) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
-    """Open an existing shard; raises `StoreLockedError` at once where another process holds it."""
+    """Open an existing shard, which no other process may have open or be opening.
+
+    The engine's own lock does not see to that: loading changes files before it looks at the lock,
+    and leaves a shard that another process is writing damaged for good.
+    """
     return _call(edge.EdgeShard.load, str(path))
 
 

@@ -91,6 +91,38 @@ def test_a_store_held_by_another_process_is_waited_for_and_then_reported(root: P
         holder.communicate("go\n", timeout=30)
 
 
+def test_processes_that_try_to_open_a_store_do_no_harm_to_one_that_writes(root: Path) -> None:
+    """The engine alone lets them: what loading changes damages a shard that is being written."""
+    body = """
+        from rag_pipeline.core.errors import StoreLockedError
+        impatient = EdgeCatalog(Path(sys.argv[1]), "book", 0.0)
+        print("begun", flush=True)
+        while True:
+            try:
+                if not catalog.is_wanted():
+                    impatient.open_current().close()
+            except StoreLockedError:
+                pass
+    """
+    catalog = EdgeCatalog(root, "book", 30.0)
+    readers = [start_process(root, body) for _ in range(2)]
+    try:
+        for reader in readers:
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == "begun\n"
+        for number in range(1, 9):
+            store = catalog.open_current()
+            store.upsert([make_point(number * 50 + place) for place in range(50)])
+            store.delete([number * 50 + place for place in range(0, 50, 2)])
+            store.close()
+        assert [reader.poll() for reader in readers] == [None, None]  # none met another error
+    finally:
+        for reader in readers:
+            reader.kill()
+            reader.communicate()
+    assert len(read_ids(catalog)) == 1 + 8 * 25
+
+
 def test_points_survive_a_kill_right_after_the_write(root: Path) -> None:
     body = """
         store = catalog.open_current(SPACE)
