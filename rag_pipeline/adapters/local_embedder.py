@@ -111,19 +111,20 @@ def _embed(text: str, windows: Sequence[Window]) -> FloatMatrix:
     token counts alike, however long its vector.
     """
     tokens, starts, ends = _infer(text)
-    means = [tokens.mean(axis=0)]
+    whole = tokens.mean(axis=0, keepdims=True)
+    if not windows:
+        return _normalize(whole)
     written = starts < ends
-    rows, starts, ends = _normalize(tokens[written]), starts[written], ends[written]
-    for window in windows:
-        words = np.array(window)
-        # A word may be cut into several tokens, and one token may hold several words.
-        first = np.searchsorted(ends, words[:, 0], side="right")
-        behind = np.searchsorted(starts, words[:, 1], side="left")
-        places = sorted(
-            {at for one, end in zip(first, behind, strict=True) for at in range(one, end)}
-        )
-        means.append(rows[places].mean(axis=0) if places else means[0])
-    return _normalize(np.stack(means))
+    units = tokens[written] / np.linalg.norm(tokens[written], axis=1, keepdims=True)
+    sums = np.concatenate([np.zeros((1, tokens.shape[1])), np.cumsum(units, axis=0)])
+    words = np.array([word for window in windows for word in window])
+    first = np.searchsorted(ends[written], words[:, 0], side="right")
+    behind = np.maximum(np.searchsorted(starts[written], words[:, 1], side="left"), first)
+    begins = np.cumsum([0, *map(len, windows[:-1])])
+    rows = np.add.reduceat(sums[behind] - sums[first], begins, axis=0)
+    counts = np.add.reduceat(behind - first, begins)
+    rows[counts == 0] = whole
+    return _normalize(np.concatenate([whole, rows]))
 
 
 def _infer(text: str) -> tuple[FloatMatrix, IntVector, IntVector]:
