@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     """
 
 _STAMP: Final = "%Y%m%dT%H%M%S"
+_MODEL_FIELDS: Final = tuple(field.name for field in fields(EmbeddingModel))
 
 
 def make_build_id(collection: str) -> str:
@@ -64,15 +66,20 @@ def write_space(space: EmbeddingSpace) -> str:
 
 
 def read_space(text: str) -> EmbeddingSpace:
-    """Read what `write_space` wrote.
+    """Read what `write_space` of this or another release wrote.
+
+    A field that this release lacks becomes part of the model's name, unless it is null: what was
+    built by it differs from all that this release builds, and the refusal then says in what.
 
     Raises:
         StoreError: It is damaged.
     """
     try:
-        stored = json.loads(text)
+        stored = {name: value for name, value in json.loads(text).items() if value is not None}
         format_version = int(stored.pop("format_version"))
-        return EmbeddingSpace(EmbeddingModel(**stored), format_version)
+        known = {name: stored.pop(name) for name in _MODEL_FIELDS if name in stored}
+        known["model"] += "".join(f" {name}={stored[name]}" for name in sorted(stored))
+        return EmbeddingSpace(EmbeddingModel(**known), format_version)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = "what the collection was built with cannot be read"
         raise StoreError(f"{message}. Run `rag-pipeline ingest --rebuild`") from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_pipeline.adapters.builds import read_space, write_space
 from rag_pipeline.core.errors import CollectionMissingError, SpaceMismatchError
 from rag_pipeline.core.ids import PointId
 from rag_pipeline_tests.congruence.points import SPACE, make_point
@@ -75,6 +77,47 @@ def test_another_space_is_refused(catalog: CollectionCatalog, space: object) -> 
     with pytest.raises(SpaceMismatchError, match="--rebuild"):
         catalog.open_current(space)  # type: ignore[arg-type]  # a space, by parametrize
     assert read_ids(catalog) == [1]
+
+
+def build_as_another_release(
+    catalog: CollectionCatalog, monkeypatch: pytest.MonkeyPatch, **differing: object
+) -> None:
+    """Make a collection that says window_tokens, or what else differs, where ours says
+    window_words.
+    """
+    fields = json.loads(write_space(SPACE)) | differing
+    del fields["window_words"]
+    text = json.dumps(fields)
+    for name in ("edge_catalog", "qdrant_catalog"):
+        monkeypatch.setattr(f"rag_pipeline.adapters.{name}.write_space", lambda _: text)
+    store = catalog.create(read_space(text))
+    store.close()
+    catalog.switch_to(store.collection_id)
+
+
+@pytest.mark.parametrize("window_words", [SPACE.model.window_words, None])
+def test_a_build_of_a_release_with_other_fields_is_of_another_space(
+    catalog: CollectionCatalog, monkeypatch: pytest.MonkeyPatch, window_words: int | None
+) -> None:
+    build_as_another_release(catalog, monkeypatch, window_tokens=64)
+    wanted = replace(SPACE, model=replace(SPACE.model, window_words=window_words))
+    with pytest.raises(SpaceMismatchError, match="--rebuild") as caught:
+        catalog.open_current(wanted)
+    assert "test/seeded window_tokens=64/8/100/0 (format 1)" in str(caught.value)
+    assert str(wanted) in str(caught.value)
+    store = catalog.open_current()
+    assert store.space != wanted
+    store.close()
+
+
+def test_a_field_of_another_release_that_says_nothing_makes_no_difference(
+    catalog: CollectionCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_as_another_release(catalog, monkeypatch, window_tokens=None)
+    wanted = replace(SPACE, model=replace(SPACE.model, window_words=None))
+    store = catalog.open_current(wanted)
+    assert store.space == wanted
+    store.close()
 
 
 def test_each_build_has_an_id_of_its_own(catalog: CollectionCatalog) -> None:
