@@ -10,9 +10,16 @@ from rag_pipeline.evaluation.book import evaluate_book
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.assets.ingestion import ingestion_assets
 from rag_pipeline.orchestration.environment import build_environment
-from rag_pipeline.orchestration.jobs import EVALUATE_JOB, INGEST_JOB, NIGHTLY_RECONCILIATION
+from rag_pipeline.orchestration.jobs import (
+    AUDIT_JOB,
+    EVALUATE_JOB,
+    INGEST_JOB,
+    NIGHTLY_AUDIT,
+    NIGHTLY_RECONCILIATION,
+)
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline.orchestration.sensors import docs_changes
+from rag_pipeline.orchestration.store_check import store_matches_ledger
 
 
 def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -27,9 +34,10 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
     }
     return dg.Definitions(
         assets=[ingestion_assets, retrieval_evaluation],
-        jobs=[INGEST_JOB, EVALUATE_JOB],
+        asset_checks=[store_matches_ledger],
+        jobs=[INGEST_JOB, AUDIT_JOB, EVALUATE_JOB],
         sensors=[docs_changes],
-        schedules=[NIGHTLY_RECONCILIATION],
+        schedules=[NIGHTLY_RECONCILIATION, NIGHTLY_AUDIT],
         resources=resources | dict(resource_overrides or {}),
         executor=dg.in_process_executor,
     )

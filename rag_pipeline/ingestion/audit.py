@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ports import ArtifactStore, LedgerEntry, StoredPoint, VectorIndex
 
 STRAY: Final = "stray"
+WRONG_MODEL: Final = "wrong_model"
 
 _PAGE_DOCS: Final = 200
 _COSINE_TOLERANCE = 1e-4  # stores keep float32 and normalize anew
@@ -116,7 +117,7 @@ def audit_collection(
             entry = entries[doc_id]
             if (entry.collection_id, entry.pipeline_fingerprint) != (collection_id, fingerprint):
                 detail = "was indexed with other settings, or into another collection"
-                findings.append(AuditFinding("wrong_model", doc_id, "", detail))
+                findings.append(AuditFinding(WRONG_MODEL, doc_id, "", detail))
                 continue
             findings += _audit_document(entry, by_doc[doc_id], artifacts, model_fingerprint)
     if total != known_count:

@@ -27,10 +27,17 @@ if TYPE_CHECKING:
 LARGE = "module-1/large.md"
 PATIENCE_S = 240.0  # three times what a tick and a run take on a busy machine of two cores
 
-RUNS = "{ runsOrError { ... on Runs { results { runId status pipelineName } } } }"
+RUNS = """
+{ runsOrError { ... on Runs { results { runId status pipelineName tags { key } } } } }
+"""
 STATUSES = """
 { assetNodes(assetKeys: [{path: ["qdrant_points"]}]) { assetPartitionStatuses {
   ... on DefaultPartitionStatuses { materializedPartitions failedPartitions } } } }
+"""
+CHECKS = """
+{ assetNodes(assetKeys: [{path: ["qdrant_points"]}]) { assetChecksOrError {
+  ... on AssetChecks { checks { name canExecuteIndividually jobNames
+    executionForLatestMaterialization { status } } } } } }
 """
 LAUNCH = """
 mutation ($params: ExecutionParams!) { launchRun(executionParams: $params) {
@@ -55,14 +62,22 @@ class Server:
         return dict(found["data"])
 
     def runs(self) -> list[dict[str, Any]]:
-        """All runs, oldest first."""
-        return list(reversed(self.ask(RUNS)["runsOrError"]["results"]))
+        """All runs, oldest first, but for those of the nightly schedules."""
+        runs = reversed(self.ask(RUNS)["runsOrError"]["results"])
+        nightly = {"key": "dagster/schedule_name"}
+        return [run for run in runs if nightly not in run["tags"]]
 
     def ended_runs(self, count: int) -> list[str] | None:
         """States of all runs once that many have ended."""
         states = [run["status"] for run in self.runs()]
         done = len(states) >= count and set(states) <= {"SUCCESS", "FAILURE", "CANCELED"}
         return states if done else None
+
+    def store_check(self) -> dict[str, Any]:
+        """The audit as the asset's page shows it."""
+        (node,) = self.ask(CHECKS)["assetNodes"]
+        checks = node["assetChecksOrError"]["checks"]
+        return next(check for check in checks if check["name"] == "store_matches_ledger")
 
     def partitions(self) -> dict[str, set[str]]:
         """Documents as the asset's page shows them."""
@@ -177,6 +192,14 @@ def test_the_daemon_follows_the_docs_folder_one_run_a_tick(tmp_path: Path) -> No
             assert launch(server, LARGE) == "LaunchRunSuccess"
             assert wait_for(lambda: server.ended_runs(4))[-1] == "SUCCESS"
             assert all(run["pipelineName"] == "ingest" for run in server.runs()[:3])
+
+            assert server.store_check()["canExecuteIndividually"] == "CAN_EXECUTE"
+            left_out = server.store_check()["executionForLatestMaterialization"]
+            assert left_out == {"status": "SKIPPED"}  # by the run of one document
+            assert launch_store_check(server) == "LaunchRunSuccess"
+            assert wait_for(lambda: server.ended_runs(5))[-1] == "SUCCESS"
+            found = server.store_check()["executionForLatestMaterialization"]
+            assert found["status"] == "SUCCEEDED"
         report = command.run("ingest", "--json").json
         assert (report["docs_unchanged"], report["docs_processed"]) == (4, 0)
 
@@ -184,11 +207,27 @@ def test_the_daemon_follows_the_docs_folder_one_run_a_tick(tmp_path: Path) -> No
 def launch(server: Server, partition: str) -> str:
     """Materialize one document, as the button in the UI does."""
     selector = {
-        "repositoryLocationName": "rag_pipeline.definitions",
-        "repositoryName": "__repository__",
         "pipelineName": "ingest",
         "assetSelection": [{"path": [name]} for name in ("embeddings", "qdrant_points")],
     }
-    tags = [{"key": "dagster/partition", "value": partition}]
-    params = {"selector": selector, "mode": "default", "executionMetadata": {"tags": tags}}
+    return _launch(server, selector, [{"key": "dagster/partition", "value": partition}])
+
+
+def launch_store_check(server: Server) -> str:
+    """Run the audit alone, as the button beside the check does."""
+    check = {"assetKey": {"path": ["qdrant_points"]}, "name": "store_matches_ledger"}
+    selector = {
+        "pipelineName": "__ASSET_JOB",
+        "assetSelection": [],
+        "assetCheckSelection": [check],
+    }
+    return _launch(server, selector, [])
+
+
+def _launch(server: Server, selector: dict[str, Any], tags: list[dict[str, str]]) -> str:
+    place = {
+        "repositoryLocationName": "rag_pipeline.definitions",
+        "repositoryName": "__repository__",
+    }
+    params = {"selector": place | selector, "mode": "default", "executionMetadata": {"tags": tags}}
     return str(server.ask(LAUNCH, params=params)["launchRun"]["__typename"])

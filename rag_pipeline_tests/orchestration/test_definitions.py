@@ -49,12 +49,17 @@ def test_the_asset_graph_is_the_one_agreed_on() -> None:
 
 def test_jobs_sensors_and_schedules_are_the_ones_agreed_on() -> None:
     repository = defs.get_repository_def()
-    assert {job.name for job in repository.get_all_jobs()} >= {"ingest", "evaluate"}
+    assert {job.name for job in repository.get_all_jobs()} >= {"ingest", "audit", "evaluate"}
     (sensor,) = repository.sensor_defs
     assert (sensor.name, sensor.minimum_interval_seconds) == ("docs_changes", 30)
     assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
-    (schedule,) = repository.schedule_defs
-    assert (schedule.name, schedule.cron_schedule) == ("nightly_reconciliation", "0 3 * * *")
+    schedules = {one.name: (one.job_name, one.cron_schedule) for one in repository.schedule_defs}
+    assert schedules == {
+        "nightly_reconciliation": ("ingest", "0 3 * * *"),
+        "nightly_audit": ("audit", "30 3 * * *"),
+    }
+    running = {one.default_status for one in repository.schedule_defs}
+    assert running == {dg.DefaultScheduleStatus.RUNNING}
 
 
 def test_loading_reads_no_settings_and_loads_no_service_or_model(tmp_path: Path) -> None:

@@ -1,0 +1,233 @@
+"""The audit as an asset check: what Dagster shows of a store that disagrees with the ledger."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import pytest
+from filelock import FileLock, Timeout
+
+from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.files import remove_tree
+from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.core.ids import PointId
+from rag_pipeline.core.models import Point, SparseVector
+from rag_pipeline.core.ports import PointFilter
+from rag_pipeline.definitions import build_defs
+from rag_pipeline.orchestration.jobs import AUDIT_JOB, INGEST_JOB, NIGHTLY_AUDIT
+from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.store_check import STORE_CHECK
+from rag_pipeline_tests.book import PAGES, Book, make_book
+from rag_pipeline_tests.orchestration.dagster_book import QUIET
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.core.ports import ArtifactStore
+    from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
+
+LARGE = "module-1/large.md"
+KEY = dg.AssetCheckKey(dg.AssetKey("qdrant_points"), STORE_CHECK)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    """Three pages over the embedded store, in place of those over one in memory."""
+    book = make_book(tmp_path)
+    book.catalog = EdgeCatalog(book.state / "store", "book", 0.2, book.forget)
+    return book
+
+
+def run_audit(dagster_book: DagsterBook) -> dg.ExecuteInProcessResult:
+    """Run the job of the check alone; a failure is a result."""
+    job = dagster_book.definitions.resolve_job_def(AUDIT_JOB.name)
+    return job.execute_in_process(
+        run_config=QUIET, instance=dagster_book.instance, raise_on_error=False
+    )
+
+
+def evaluate(dagster_book: DagsterBook) -> dg.AssetCheckEvaluation:
+    """The one verdict of the job."""
+    result = run_audit(dagster_book)
+    assert result.success
+    (evaluation,) = result.get_asset_check_evaluations()
+    assert (evaluation.asset_check_key, evaluation.partition) == (KEY, None)
+    return evaluation
+
+
+def read_failure(dagster_book: DagsterBook) -> str:
+    """Why the check could not tell."""
+    result = run_audit(dagster_book)
+    assert not result.success
+    assert not result.get_asset_check_evaluations()
+    data = next(event for event in result.all_events if event.is_step_failure).step_failure_data
+    assert data.user_failure_data is not None  # told on purpose, not a traceback
+    return str(data.user_failure_data.description)
+
+
+def read_table(evaluation: dg.AssetCheckEvaluation) -> list[tuple[str, str]]:
+    table = evaluation.metadata["findings"]
+    assert isinstance(table, dg.TableMetadataValue)
+    assert all("rag-pipeline" in str(record.data["mend"]) for record in table.records)
+    return [(str(record.data["kind"]), str(record.data["doc_path"])) for record in table.records]
+
+
+def count(evaluation: dg.AssetCheckEvaluation, name: str) -> object:
+    return evaluation.metadata[name].value
+
+
+def damage(book: Book) -> None:
+    """Delete a point, alter a payload and add a point that stands for nothing."""
+    with closing(book.build_environment().catalog.open_current()) as store:
+        first, second, third, *_ = store.scroll(PointFilter(doc_paths=(LARGE,)), with_vectors=True)
+        assert third.vectors is not None
+        store.delete([first.point_id])
+        store.set_payloads({second.point_id: second.payload | {"module": "altered"}})
+        payload = third.payload | {"doc_path": "ghost.md"}
+        store.upsert([Point(PointId(7), third.vectors, SparseVector((1,), (1.0,)), payload)])
+
+
+def test_a_sound_collection_passes(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    evaluation = evaluate(dagster_book)
+    assert evaluation.passed
+    assert (count(evaluation, "doc_count"), count(evaluation, "point_count")) == (3, 9)
+    assert count(evaluation, "finding_count") == 0
+    assert "findings" not in evaluation.metadata
+
+
+def test_damage_by_hand_fails_with_counts_and_with_what_mends_it(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    damage(dagster_book.book)
+    evaluation = evaluate(dagster_book)
+    assert not evaluation.passed
+    assert evaluation.severity is dg.AssetCheckSeverity.ERROR
+    assert count(evaluation, "finding_count") == 3
+    kinds = {kind: count(evaluation, kind) for kind in ("missing", "wrong_payload", "stray")}
+    assert kinds == {"missing": 1, "wrong_payload": 1, "stray": 1}
+    assert "1 missing, 1 stray, 1 wrong_payload" in str(evaluation.description)
+    expected = [("missing", LARGE), ("stray", "ghost.md"), ("wrong_payload", LARGE)]
+    assert sorted(read_table(evaluation)) == expected
+
+
+def test_another_run_of_the_check_sees_that_it_was_mended(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    with closing(dagster_book.book.build_environment().catalog.open_current()) as store:
+        store.delete([store.scroll()[0].point_id])
+    assert not evaluate(dagster_book).passed
+    dagster_book.run(config={"doc_ids": list(PAGES), "rewrite": True})
+    assert evaluate(dagster_book).passed
+
+
+def test_few_of_many_findings_are_listed(dagster_book: DagsterBook) -> None:
+    dagster_book.book.write("many.md", "\n\n".join(f"## {n}\n\nText {n}." for n in range(40)))
+    dagster_book.run()
+    with closing(dagster_book.book.build_environment().catalog.open_current()) as store:
+        doomed = store.scroll(PointFilter(doc_paths=("many.md",)))
+        store.delete([point.point_id for point in doomed])
+    evaluation = evaluate(dagster_book)
+    assert count(evaluation, "missing") == len(doomed) == 40
+    assert len(read_table(evaluation)) == 20
+
+
+def test_nothing_ingested_is_no_disagreement(dagster_book: DagsterBook) -> None:
+    evaluation = evaluate(dagster_book)
+    assert evaluation.passed
+    assert "Nothing has been ingested yet" in str(evaluation.description)
+    assert not (dagster_book.book.state / "store").exists()
+
+
+def test_a_collection_that_is_gone_is_a_disagreement(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    remove_tree(dagster_book.book.state / "store")
+    evaluation = evaluate(dagster_book)
+    assert not evaluation.passed
+    assert "does not exist" in str(evaluation.description)
+
+
+def test_documents_of_other_settings_are_told_to_be_built_anew(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    book = dagster_book.book
+    book.limits = replace(book.limits, max_tokens=90)
+    definitions = build_defs({"ingestion": IngestionResource(build=book.build_environment)})
+    evaluation = evaluate(replace(dagster_book, definitions=definitions))
+    assert count(evaluation, "wrong_model") == 3
+    table = evaluation.metadata["findings"]
+    assert isinstance(table, dg.TableMetadataValue)
+    assert "--rebuild" in str(table.records[0].data["mend"])
+
+
+def test_a_store_that_is_held_is_a_clear_failure_and_no_verdict(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    with closing(dagster_book.book.build_environment().catalog.open_current()):
+        assert "STORE_LOCK_TIMEOUT_S" in read_failure(dagster_book)
+    assert evaluate(dagster_book).passed
+
+
+def test_an_ingest_that_goes_on_is_waited_for_and_then_named(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    with hold_lock(dagster_book.book.state / "ingest.lock", 0.0):
+        assert "INGEST_LOCK_TIMEOUT_S" in read_failure(dagster_book)
+    assert evaluate(dagster_book).passed
+
+
+def test_no_ingest_begins_while_the_check_looks(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    book = dagster_book.book
+    attempts = []
+
+    def open_artifacts(collection_id: str) -> ArtifactStore:
+        with pytest.raises(Timeout):
+            FileLock(book.state / "ingest.lock", timeout=0).acquire()
+        attempts.append(collection_id)
+        return book.open_artifacts(collection_id)
+
+    environment = replace(book.build_environment(), open_artifacts=open_artifacts)
+    definitions = build_defs({"ingestion": IngestionResource(build=lambda: environment)})
+    assert evaluate(replace(dagster_book, definitions=definitions)).passed
+    assert len(attempts) == 1
+
+
+def test_an_ingestion_does_not_pay_for_it(dagster_book: DagsterBook) -> None:
+    job = dagster_book.definitions.resolve_job_def(INGEST_JOB.name)
+    assert KEY not in job.asset_layer.asset_graph.asset_check_keys
+    names = {one.check_name for one in dagster_book.run().get_asset_check_evaluations()}
+    assert names
+    assert STORE_CHECK not in names
+
+
+def test_the_ui_runs_it_alone_but_not_with_a_document(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    damage(dagster_book.book)
+    job = dagster_book.definitions.resolve_implicit_global_asset_job_def()
+
+    def run(assets: set[dg.AssetKey], partition: str | None) -> list[bool]:
+        subset = job.get_subset(asset_selection=assets, asset_check_selection={KEY})
+        result = subset.execute_in_process(
+            run_config=QUIET, instance=dagster_book.instance, partition_key=partition
+        )
+        found = result.get_asset_check_evaluations()
+        return [one.passed for one in found if one.asset_check_key == KEY]
+
+    assert run(set(), None) == [False]
+    assert run({KEY.asset_key}, "intro.md") == []
+    summary = dagster_book.instance.event_log_storage.get_asset_check_summary_records([KEY])[KEY]
+    assert summary.last_completed_check_execution_record is not None
+    evaluation = summary.last_completed_check_execution_record.evaluation
+    assert evaluation is not None
+    assert not evaluation.passed  # what the asset's health shows still
+
+
+def test_a_night_shows_what_was_altered_by_the_morning(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    damage(dagster_book.book)
+    context = dg.build_schedule_context(
+        instance=dagster_book.instance, scheduled_execution_time=datetime(2026, 1, 1, 3, tzinfo=UTC)
+    )
+    assert len(NIGHTLY_AUDIT.evaluate_tick(context).run_requests or ()) == 1
+    assert NIGHTLY_AUDIT.job_name == AUDIT_JOB.name
+    assert not evaluate(dagster_book).passed
