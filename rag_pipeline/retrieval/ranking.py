@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 STATISTICS_DEPTH: Final = 100
 """Best scores of a retriever that its distribution is taken from."""
 
+FULL_COVER: Final = 0.45
+"""Share of a question's terms, by weight, from which BM25 counts in full; median of our golden set.
+"""
+
 DOCUMENT_DEPTH: Final = 3
 """Best candidates of a document that say how much the question is about it."""
 
@@ -114,22 +118,32 @@ class Distribution:
         return (score - self.mean + 3 * self.deviation) / (6 * self.deviation)
 
 
-def fuse(candidates: Sequence[Candidate], weights: FusionWeights) -> list[Ranked]:
+def fuse(
+    candidates: Sequence[Candidate], weights: FusionWeights, term_weight: float = 0.0
+) -> list[Ranked]:
     """Order candidates by their fused score.
 
     Each retriever's scores are placed in the distribution of its 100 best, weighted and added;
     then the mean of each document's three best is added with its own weight. Ties go by document
     path and position, so that the order is the same on every run and store.
+
+    Args:
+        candidates: Of one question.
+        weights: Before the cover of the question's terms is looked at.
+        term_weight: What BM25 would give a passage that is about each of the question's terms; 0
+            where that is not known. Where the best passage gets little of it, the book says it in
+            other words, and BM25 hands part of its weight to the vectors.
     """
     dense = Distribution.of(candidate.dense for candidate in candidates)
     windows = Distribution.of(candidate.windows for candidate in candidates)
     bm25 = Distribution.of(candidate.bm25 for candidate in candidates)
-    of_windows = weights.semantic * weights.windows
-    of_dense = weights.semantic - of_windows
+    of_bm25 = weights.bm25 * _trust_bm25(candidates, weights, term_weight)
+    of_windows = (weights.semantic + weights.bm25 - of_bm25) * weights.windows
+    of_dense = weights.semantic + weights.bm25 - of_bm25 - of_windows
     own = [
         of_dense * dense.place(candidate.dense)
         + of_windows * windows.place(candidate.windows)
-        + weights.bm25 * bm25.place(candidate.bm25)
+        + of_bm25 * bm25.place(candidate.bm25)
         for candidate in candidates
     ]
     by_document: dict[str, list[float]] = defaultdict(list)
@@ -193,6 +207,15 @@ def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
         level = min(level, max(0.0, min(1.0, nearest) * share))
         scaled.append(level)
     return scaled
+
+
+def _trust_bm25(
+    candidates: Sequence[Candidate], weights: FusionWeights, term_weight: float
+) -> float:
+    if term_weight <= 0 or weights.semantic == 0:  # without vectors there is nobody to hand it to
+        return 1.0
+    best = max((candidate.bm25 for candidate in candidates), default=0.0)
+    return min(1.0, best / term_weight / FULL_COVER)
 
 
 def _mean_of_best(scores: list[float]) -> float:

@@ -7,14 +7,14 @@ used (opening), time limits and codes for a web backend (service).
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from rag_pipeline.core.errors import CollectionMissingError, EmbeddingDimensionError
-from rag_pipeline.core.models import QuestionVectors, SiteSettings
+from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.ports import Channel, ChannelQuery
 from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, Pool, Search, gather_candidates
@@ -28,7 +28,8 @@ from rag_pipeline.retrieval.hits import (
     widen_hits,
 )
 from rag_pipeline.retrieval.models import Mode, Query, RetrievalResult
-from rag_pipeline.retrieval.parts import PART_DEPTH, place_parts, split_question
+from rag_pipeline.retrieval.parts import PART_DEPTH, place_parts
+from rag_pipeline.retrieval.questions import EmbeddedQuestion, embed_questions
 from rag_pipeline.retrieval.ranking import FusionWeights, fuse, select
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 
@@ -42,13 +43,11 @@ if TYPE_CHECKING:
         Reranker,
         SparseEncoder,
         VectorIndex,
-        WindowEmbedder,
     )
-    from rag_pipeline.retrieval.models import ScoredChunk
+    from rag_pipeline.retrieval.models import Evidence, ScoredChunk
     from rag_pipeline.retrieval.ranking import Ranked
     from rag_pipeline.retrieval.store_session import StoreSession
 
-_PARALLEL_EMBEDDINGS: Final = 8  # as many requests as a service adapter has in flight
 _RERANK_FACTOR: Final = 4  # hits offered to a reranker for each one asked for
 _HEAD_FACTOR: Final = 3  # candidates whose vectors are read at once for each hit asked for
 _DEEPEN_FACTOR: Final = 4  # how much further the search goes where duplicates left too few hits
@@ -69,21 +68,6 @@ class RetrieverOptions:
     selected_text_threshold: float = 0.38
     weights: FusionWeights = FusionWeights()  # noqa: RUF009  # frozen
     site: SiteSettings = SiteSettings()  # noqa: RUF009  # frozen
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedQuestion:
-    """A question as it is searched with.
-
-    Attributes:
-        text: As the models take it.
-        vectors: Of the whole question.
-        parts: What it asks for besides each other, each with its vectors; usually none.
-    """
-
-    text: str
-    vectors: QuestionVectors
-    parts: tuple[tuple[str, QuestionVectors], ...] = ()
 
 
 class Retriever:
@@ -162,14 +146,7 @@ class Retriever:
             EmbeddingServiceError: The service failed, retries spent.
             EmbeddingDimensionError: A vector has another length than the model's.
         """
-        texts = [_clean(question) for question in questions]
-        parts = [split_question(text) for text in texts]
-        vectors = iter(self._embed([*texts, *(part for entry in parts for part in entry)]))
-        whole = [next(vectors) for _ in texts]
-        return [
-            EmbeddedQuestion(text, vector, tuple((part, next(vectors)) for part in entry))
-            for text, vector, entry in zip(texts, whole, parts, strict=True)
-        ]
+        return embed_questions(self._embedder, questions)
 
     def search(
         self, queries: Sequence[Query], embedded: Sequence[EmbeddedQuestion]
@@ -206,12 +183,12 @@ class Retriever:
             pools = pools[: len(searches)]
             if not any(pool.candidates for pool in pools) and index.count() == 0:
                 raise CollectionMissingError(index.collection_id, "the store in use")
-            choices = self._choose(index, queries, searches, pools, part_rankings)
-            wanted = {hit.candidate.place.point_id for choice in choices for hit in choice.chosen}
-            points = {point.point_id: point for point in index.fetch(sorted(wanted))}
             model = self._embedder.model.fingerprint
             filters = [search.where for search in searches]
             evidence = gather_evidence(index, self._encoder, questions, filters, model)
+            choices = self._choose(index, queries, searches, pools, part_rankings, evidence)
+            wanted = {hit.candidate.place.point_id for choice in choices for hit in choice.chosen}
+            points = {point.point_id: point for point in index.fetch(sorted(wanted))}
             return [
                 RetrievalResult(
                     chunks=self._present(index, query, build_hits(question, choice, points)),
@@ -263,26 +240,6 @@ class Retriever:
         """Close."""
         self.close()
 
-    def _embed(self, texts: Sequence[str]) -> list[QuestionVectors]:
-        if len(texts) <= 1:
-            found = [self._embed_one(text) for text in texts]
-        else:
-            with ThreadPoolExecutor(min(_PARALLEL_EMBEDDINGS, len(texts))) as pool:
-                found = list(pool.map(self._embed_one, texts))
-        model = self._embedder.model
-        for vectors in found:
-            if vectors.dense.shape != (model.dim,):
-                raise EmbeddingDimensionError(
-                    model.model, f"{model.dim} dimensions", f"shape {vectors.dense.shape}"
-                )
-        return found
-
-    def _embed_one(self, text: str) -> QuestionVectors:
-        if self._embedder.model.window_words is not None:
-            return cast("WindowEmbedder", self._embedder).embed_question(text)
-        dense = self._embedder.embed_query(text)
-        return QuestionVectors(dense, dense[np.newaxis])
-
     def _choose(
         self,
         index: VectorIndex,
@@ -290,13 +247,18 @@ class Retriever:
         searches: Sequence[Search],
         pools: Sequence[Pool],
         part_rankings: Sequence[Sequence[Sequence[Ranked]]],
+        evidence: Sequence[Evidence],
     ) -> list[Choice]:
         factor = _RERANK_FACTOR if self._reranker else 1
         counts = [
             max(query.result_count * factor, PART_DEPTH if parts else 0)
             for query, parts in zip(queries, part_rankings, strict=True)
         ]
-        rankings = [fuse(pool.candidates, self._options.weights) for pool in pools]
+        term_weights = [math.fsum(term.weight for term in known.terms) for known in evidence]
+        rankings = [
+            fuse(pool.candidates, self._options.weights, term_weight)
+            for pool, term_weight in zip(pools, term_weights, strict=True)
+        ]
         near = NearDuplicates(index, self._options.dedup_threshold)
         near.load(
             [
@@ -306,15 +268,15 @@ class Retriever:
             ]
         )
         choices = []
-        for query, search, first, first_ranked, count, parts in zip(
-            queries, searches, pools, rankings, counts, part_rankings, strict=True
+        for query, search, first, first_ranked, count, parts, term_weight in zip(
+            queries, searches, pools, rankings, counts, part_rankings, term_weights, strict=True
         ):
             pool, ranked, depth = first, first_ranked, DEPTH
             chosen = select(ranked, count, near.is_near)
             while len(chosen) < count and not pool.exhausted:
                 depth *= _DEEPEN_FACTOR
                 pool = gather_candidates(index, [search], depth, self._places)[0]
-                ranked = fuse(pool.candidates, self._options.weights)
+                ranked = fuse(pool.candidates, self._options.weights, term_weight)
                 chosen = select(ranked, count, near.is_near)
             if parts:
                 chosen = place_parts(chosen, parts, query.result_count * factor)
@@ -338,8 +300,3 @@ class Retriever:
             self._options.site,
             self._selection_embedder,
         )
-
-
-def _clean(question: str) -> str:
-    """The question as models take it: trimmed, and without halves of surrogate pairs."""
-    return question.strip().encode("utf-8", "replace").decode("utf-8")

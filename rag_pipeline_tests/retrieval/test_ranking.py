@@ -65,6 +65,18 @@ def test_places_beyond_three_deviations_are_not_clamped() -> None:
     assert described.place(-6.0) == -0.5
 
 
+def test_bm25_counts_by_how_much_of_the_question_its_best_hit_covers() -> None:
+    near, worded = (
+        make_candidate(1, cosine=0.4, bm25=0.0),
+        make_candidate(2, cosine=0.2, bm25=9.0),
+    )
+    weights = FusionWeights(0.3, 0.7, 0.0)
+    for term_weight, best in ((0.0, 2), (9.0, 2), (20.0, 2), (60.0, 1), (1000.0, 1)):
+        assert numbers(fuse([near, worded], weights, term_weight))[0] == best
+    words_alone = FusionWeights(0.0, 1.0, 0.0)
+    assert numbers(fuse([near, worded], words_alone, 1000.0))[0] == 2
+
+
 def test_only_the_hundred_best_scores_describe_a_retriever() -> None:
     assert Distribution.of([*[1.0] * 100, *[-50.0] * 100]).mean == 1.0
 
