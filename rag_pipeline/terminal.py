@@ -136,6 +136,8 @@ def show_citation(citation: Citation) -> str:
 
 def show_audit(report: AuditReport, *, repaired: bool) -> str:
     """What disagrees, a line each, and what to do."""
+    from rag_pipeline.ingestion.audit import WRONG_MODEL  # noqa: PLC0415  # loads numpy, which most commands do not need
+
     lines = [
         f"{finding.kind:<14} {finding.doc_path} {finding.chunk_id} {finding.detail}"
         for finding in report.findings
@@ -144,8 +146,13 @@ def show_audit(report: AuditReport, *, repaired: bool) -> str:
         f"{report.doc_count} documents, {report.point_count} points: "
         f"{len(report.findings)} disagreements"
     )
-    if report.findings:
-        lines.append("Mended." if repaired else "Mend them with `rag-pipeline audit --repair`.")
+    if report.findings and repaired:
+        lines.append("Mended.")
+    elif report.findings:
+        mend = "Mend them with `rag-pipeline audit --repair`"
+        if any(finding.kind == WRONG_MODEL for finding in report.findings):
+            mend += ", and those of another model with `rag-pipeline ingest --rebuild`"
+        lines.append(f"{mend}.")
     return "\n".join(lines)
 
 

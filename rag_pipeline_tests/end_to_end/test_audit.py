@@ -10,8 +10,10 @@ import pytest
 from rag_pipeline.adapters.edge_catalog import EdgeCatalog
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits
+from rag_pipeline.ingestion.audit import WRONG_MODEL, AuditFinding, AuditReport
 from rag_pipeline.ingestion.run import IngestionRequest
 from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
+from rag_pipeline.terminal import show_audit
 from rag_pipeline_tests.book import LIMITS, Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.kill_points import EDITED, UNKNOWN, damage
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rag_pipeline.ingestion.audit import AuditReport
     from rag_pipeline_tests.end_to_end.command import Command, Outcome
 
 
@@ -98,6 +99,14 @@ def test_a_collection_without_a_document_that_the_ledger_knows_is_all_stray(book
     assert Counter(kind for kind, _ in audit(book)) == {"stray": 9}
     assert repair(book).findings == ()
     assert len(book.read_points()) == 9
+
+
+def test_what_a_repair_cannot_mend_is_said_to_take_a_rebuild() -> None:
+    of_other_model = AuditFinding(WRONG_MODEL, "intro.md", "", "made by another model")
+    stray = AuditFinding("stray", "gone.md", "", "no document")
+    for findings, rebuild in (((stray,), False), ((stray, of_other_model), True)):
+        shown = show_audit(AuditReport("book", 2, 9, findings), repaired=False)
+        assert ("ingest --rebuild" in shown) is rebuild
 
 
 def test_documents_are_audited_a_page_at_a_time(
