@@ -207,7 +207,8 @@ def _read_place(point_id: PointId, payload: Payload) -> Place:
     anchor = payload.get("anchor")
     section = section_of(doc_path, str(anchor) if anchor else None, heading)
     is_bare = word_count <= len(heading.split()) + _MARKER_WORDS
-    return Place(point_id, doc_path, section, chunk_index, content_hash, is_bare)
+    bare_heading = heading if is_bare else None
+    return Place(point_id, doc_path, section, chunk_index, content_hash, bare_heading)
 
 
 def _read_number(point_id: PointId, payload: Payload, name: str) -> int:

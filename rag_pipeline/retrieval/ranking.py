@@ -11,6 +11,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.core.terms import extract_terms
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -33,7 +35,7 @@ class Place:
 
     Attributes:
         section: Equal for all chunks of one section of one document.
-        is_bare: True for a heading without text of its own, which answers nothing.
+        bare_heading: Of a heading without text of its own, which answers nothing; else None.
     """
 
     point_id: PointId
@@ -41,7 +43,7 @@ class Place:
     section: str
     chunk_index: int
     content_hash: str
-    is_bare: bool = False
+    bare_heading: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,10 @@ def fuse(
 
 
 def select(
-    ranked: Sequence[Ranked], count: int, is_near: Callable[[Candidate, Candidate], bool]
+    ranked: Sequence[Ranked],
+    count: int,
+    is_near: Callable[[Candidate, Candidate], bool],
+    terms: frozenset[str] = frozenset(),
 ) -> list[Ranked]:
     """Choose hits: no text twice, no near-duplicate, one a section before a second of any.
 
@@ -167,6 +172,7 @@ def select(
         count: How many at most; second hits of a section, and last bare headings, fill up what
             first hits leave free.
         is_near: Whether two candidates of different text say the same.
+        terms: Of the question; a bare heading that has all of them is what was asked for.
 
     Returns:
         First hits of sections in their order, then the others in theirs, then bare headings.
@@ -185,10 +191,13 @@ def select(
             hashes.add(hit.candidate.place.content_hash)
             chosen.append(hit)
 
-    first, others = _split_by_section([hit for hit in ranked if not hit.candidate.place.is_bare])
+    says_nothing = [_is_bare(hit.candidate.place, terms) for hit in ranked]
+    first, others = _split_by_section(
+        [hit for hit, bare in zip(ranked, says_nothing, strict=True) if not bare]
+    )
     take(first)
     take(others)
-    take(hit for hit in ranked if hit.candidate.place.is_bare)
+    take(hit for hit, bare in zip(ranked, says_nothing, strict=True) if bare)
     return chosen
 
 
@@ -207,6 +216,12 @@ def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
         level = min(level, max(0.0, min(1.0, nearest) * share))
         scaled.append(level)
     return scaled
+
+
+def _is_bare(place: Place, terms: frozenset[str]) -> bool:
+    if place.bare_heading is None:
+        return False
+    return not terms or not terms <= set(extract_terms(place.bare_heading))
 
 
 def _trust_bm25(

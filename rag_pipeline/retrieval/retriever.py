@@ -268,16 +268,17 @@ class Retriever:
             ]
         )
         choices = []
-        for query, search, first, first_ranked, count, parts, term_weight in zip(
-            queries, searches, pools, rankings, counts, part_rankings, term_weights, strict=True
+        for at, (query, search, count, parts) in enumerate(
+            zip(queries, searches, counts, part_rankings, strict=True)
         ):
-            pool, ranked, depth = first, first_ranked, DEPTH
-            chosen = select(ranked, count, near.is_near)
+            pool, ranked, depth = pools[at], rankings[at], DEPTH
+            terms = frozenset(term.term for term in evidence[at].terms)
+            chosen = select(ranked, count, near.is_near, terms)
             while len(chosen) < count and not pool.exhausted:
                 depth *= _DEEPEN_FACTOR
                 pool = gather_candidates(index, [search], depth, self._places)[0]
-                ranked = fuse(pool.candidates, self._options.weights, term_weight)
-                chosen = select(ranked, count, near.is_near)
+                ranked = fuse(pool.candidates, self._options.weights, term_weights[at])
+                chosen = select(ranked, count, near.is_near, terms)
             if parts:
                 chosen = place_parts(chosen, parts, query.result_count * factor)
             nearest = max((candidate.semantic for candidate in pool.candidates), default=0.0)

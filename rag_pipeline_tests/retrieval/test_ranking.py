@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.core.ids import PointId
+from rag_pipeline.core.terms import extract_terms
 from rag_pipeline.retrieval.ranking import (
     Candidate,
     Distribution,
@@ -31,10 +32,10 @@ def make_candidate(
     text: str | None = None,
     cosine: float = 0.0,
     bm25: float = 0.0,
-    is_bare: bool = False,
+    bare_heading: str | None = None,
 ) -> Candidate:
     section, text = section or f"{doc}#{number}", text or f"t{number}"
-    place = Place(PointId(number), doc, section, number, text, is_bare)
+    place = Place(PointId(number), doc, section, number, text, bare_heading)
     return Candidate(place, cosine, cosine, bm25)
 
 
@@ -138,12 +139,15 @@ def test_a_section_gives_one_hit_before_any_gives_a_second() -> None:
 
 def test_a_heading_without_text_comes_behind_all_that_says_something() -> None:
     hits = rank(
-        make_candidate(1, section="s", is_bare=True),
+        make_candidate(1, section="s", bare_heading="Backlash in gears"),
         make_candidate(2, section="u"),
         make_candidate(3, section="u"),
     )
     assert numbers(select(hits, 2, never_near)) == [2, 3]
     assert numbers(select(hits, 3, never_near)) == [2, 3, 1]
+    for question, first in (("gear backlash", 1), ("gear backlash noise", 2), ("how", 2)):
+        terms = frozenset(extract_terms(question))
+        assert numbers(select(hits, 3, never_near, terms))[0] == first
 
 
 def test_the_same_text_is_chosen_once_and_its_place_is_refilled() -> None:
