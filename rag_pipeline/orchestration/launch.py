@@ -5,10 +5,12 @@ Belongs here: run configuration and partitions of such a run. Does not belong he
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
+from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 
 from rag_pipeline.adapters.process_lock import hold_lock
 from rag_pipeline.orchestration.jobs import INGEST_JOB
@@ -58,7 +60,7 @@ def run_ingest_job(
         "rewrite": rewrite,
         "rebuild": rebuild,
     }
-    with _open_instance() as instance:
+    with _open_instance() as instance, _hold_events_open(instance):
         end_dead_runs(instance)
         result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
             run_config={
@@ -70,6 +72,24 @@ def run_ingest_job(
             raise_on_error=False,
         )
     return result.success
+
+
+@contextmanager
+def _hold_events_open(instance: dg.DagsterInstance) -> Iterator[None]:
+    """Keep one connection to the event log for the time of a run.
+
+    SQLite writes its log back whenever the last connection closes, and Dagster opens several for
+    each event: a tenth of what a full ingestion does besides embedding.
+    """
+    storage = instance.event_log_storage
+    if not isinstance(storage, ConsolidatedSqliteEventLogStorage):
+        yield
+        return
+    with storage.index_connection() as connection:
+        connection.exec_driver_sql(
+            "select 1 from event_logs where id = -1"
+        ).close()  # opens the file
+        yield
 
 
 def end_dead_runs(instance: dg.DagsterInstance) -> None:
