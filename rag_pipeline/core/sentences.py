@@ -1,6 +1,4 @@
-"""Where sentences begin and end in cleaned text: windows, overlaps and extractive answers are cut
-there.
-"""
+"""Where sentences begin and end in cleaned text: long texts and answers are cut there."""
 
 from __future__ import annotations
 
