@@ -7,7 +7,7 @@ How each rule was chosen: docs/adr/0005-retrieval-fusion.md.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +27,12 @@ FULL_COVER: Final = 0.45
 
 DOCUMENT_DEPTH: Final = 3
 """Best candidates of a document that say how much the question is about it."""
+
+UNCROWDED: Final = 2
+"""Sections of one document that are chosen by their score alone."""
+
+CROWDING: Final = 0.1
+"""Fused score that each further section of the document counts less than the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,45 +165,53 @@ def fuse(
     return sorted(ranked, key=_rank_key)
 
 
-def select(
-    ranked: Sequence[Ranked],
-    count: int,
-    is_near: Callable[[Candidate, Candidate], bool],
-    terms: frozenset[str] = frozenset(),
-) -> list[Ranked]:
-    """Choose hits: no text twice, no near-duplicate, one a section before a second of any.
+def arrange(ranked: Sequence[Ranked], terms: frozenset[str] = frozenset()) -> list[Ranked]:
+    """Order hits for being chosen: one a section before a second of any, documents spread.
+
+    From its third section on, a document's hits count `CROWDING` less each: five places full of
+    one page leave no room for the page that has the answer.
 
     Args:
         ranked: Best first.
-        count: How many at most; second hits of a section, and last bare headings, fill up what
-            first hits leave free.
-        is_near: Whether two candidates of different text say the same.
         terms: Of the question; a bare heading that has all of them is what was asked for.
 
     Returns:
-        First hits of sections in their order, then the others in theirs, then bare headings.
+        First hits of sections, then their others, then bare headings.
+    """
+    bare = [hit for hit in ranked if _is_bare(hit.candidate.place, terms)]
+    telling = [hit for hit in ranked if not _is_bare(hit.candidate.place, terms)]
+    first, others = _split_by_section(telling)
+    before: Counter[str] = Counter()
+    spread: list[tuple[float, Ranked]] = []
+    for hit in first:
+        path = hit.candidate.place.doc_path
+        spread.append((hit.score - CROWDING * max(0, before[path] - UNCROWDED + 1), hit))
+        before[path] += 1
+    spread.sort(key=lambda entry: -entry[0])
+    return [*(hit for _, hit in spread), *others, *bare]
+
+
+def select(
+    arranged: Iterable[Ranked], count: int, is_near: Callable[[Candidate, Candidate], bool]
+) -> list[Ranked]:
+    """Choose hits in their order: no text twice, no near-duplicate, `count` at most.
+
+    Args:
+        arranged: The one to choose first, first.
+        count: How many at most.
+        is_near: Whether two candidates of different text say the same.
     """
     chosen: list[Ranked] = []
     hashes: set[str] = set()
-
-    def take(pool: Iterable[Ranked]) -> None:
-        for hit in pool:
-            if len(chosen) == count:
-                return
-            if hit.candidate.place.content_hash in hashes:
-                continue
-            if any(is_near(hit.candidate, kept.candidate) for kept in chosen):
-                continue
-            hashes.add(hit.candidate.place.content_hash)
-            chosen.append(hit)
-
-    says_nothing = [_is_bare(hit.candidate.place, terms) for hit in ranked]
-    first, others = _split_by_section(
-        [hit for hit, bare in zip(ranked, says_nothing, strict=True) if not bare]
-    )
-    take(first)
-    take(others)
-    take(hit for hit, bare in zip(ranked, says_nothing, strict=True) if bare)
+    for hit in arranged:
+        if len(chosen) == count:
+            break
+        if hit.candidate.place.content_hash in hashes:
+            continue
+        if any(is_near(hit.candidate, kept.candidate) for kept in chosen):
+            continue
+        hashes.add(hit.candidate.place.content_hash)
+        chosen.append(hit)
     return chosen
 
 

@@ -30,7 +30,7 @@ from rag_pipeline.retrieval.hits import (
 from rag_pipeline.retrieval.models import Mode, Query, RetrievalResult
 from rag_pipeline.retrieval.parts import PART_DEPTH, place_parts
 from rag_pipeline.retrieval.questions import EmbeddedQuestion, embed_questions
-from rag_pipeline.retrieval.ranking import FusionWeights, fuse, select
+from rag_pipeline.retrieval.ranking import FusionWeights, arrange, fuse, select
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 
 if TYPE_CHECKING:
@@ -259,26 +259,29 @@ class Retriever:
             fuse(pool.candidates, self._options.weights, term_weight)
             for pool, term_weight in zip(pools, term_weights, strict=True)
         ]
+        question_terms = [frozenset(term.term for term in known.terms) for known in evidence]
+        arranged = [
+            arrange(ranked, terms) for ranked, terms in zip(rankings, question_terms, strict=True)
+        ]
         near = NearDuplicates(index, self._options.dedup_threshold)
         near.load(
             [
                 hit.candidate
-                for ranked, count in zip(rankings, counts, strict=True)
-                for hit in ranked[: count * _HEAD_FACTOR]
+                for hits, count in zip(arranged, counts, strict=True)
+                for hit in hits[: count * _HEAD_FACTOR]
             ]
         )
         choices = []
         for at, (query, search, count, parts) in enumerate(
             zip(queries, searches, counts, part_rankings, strict=True)
         ):
-            pool, ranked, depth = pools[at], rankings[at], DEPTH
-            terms = frozenset(term.term for term in evidence[at].terms)
-            chosen = select(ranked, count, near.is_near, terms)
+            pool, depth = pools[at], DEPTH
+            chosen = select(arranged[at], count, near.is_near)
             while len(chosen) < count and not pool.exhausted:
                 depth *= _DEEPEN_FACTOR
                 pool = gather_candidates(index, [search], depth, self._places)[0]
                 ranked = fuse(pool.candidates, self._options.weights, term_weights[at])
-                chosen = select(ranked, count, near.is_near, terms)
+                chosen = select(arrange(ranked, question_terms[at]), count, near.is_near)
             if parts:
                 chosen = place_parts(chosen, parts, query.result_count * factor)
             nearest = max((candidate.semantic for candidate in pool.candidates), default=0.0)

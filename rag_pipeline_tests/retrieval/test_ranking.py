@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.terms import extract_terms
 from rag_pipeline.retrieval.ranking import (
+    CROWDING,
     Candidate,
     Distribution,
     FusionWeights,
     Place,
     Ranked,
+    arrange,
     fuse,
     scale_scores,
     select,
@@ -133,8 +135,22 @@ def test_a_section_gives_one_hit_before_any_gives_a_second() -> None:
         make_candidate(2, section="s"),
         make_candidate(3, section="u"),
     )
-    assert numbers(select(hits, 2, never_near)) == [1, 3]
-    assert numbers(select(hits, 3, never_near)) == [1, 3, 2]
+    assert numbers(select(arrange(hits), 2, never_near)) == [1, 3]
+    assert numbers(select(arrange(hits), 3, never_near)) == [1, 3, 2]
+
+
+def test_a_third_section_of_a_document_has_to_beat_others_by_more() -> None:
+    near, far = CROWDING - 0.01, CROWDING + 0.01
+    for gap, expected in ((near, [1, 2, 4, 3]), (far, [1, 2, 3, 4])):
+        of_a = [Ranked(make_candidate(at, doc="a.md", section=f"a{at}"), 1.0) for at in (1, 2, 3)]
+        of_b = Ranked(make_candidate(4, doc="b.md", section="b"), 1.0 - gap)
+        assert numbers(arrange([*of_a, of_b])) == expected
+
+
+def test_each_further_section_of_a_document_counts_less() -> None:
+    of_a = [Ranked(make_candidate(at, doc="a.md", section=f"a{at}"), 1.0) for at in range(1, 5)]
+    of_b = Ranked(make_candidate(9, doc="b.md", section="b"), 1.0 - 1.5 * CROWDING)
+    assert numbers(arrange([*of_a, of_b])) == [1, 2, 3, 9, 4]
 
 
 def test_a_heading_without_text_comes_behind_all_that_says_something() -> None:
@@ -143,16 +159,16 @@ def test_a_heading_without_text_comes_behind_all_that_says_something() -> None:
         make_candidate(2, section="u"),
         make_candidate(3, section="u"),
     )
-    assert numbers(select(hits, 2, never_near)) == [2, 3]
-    assert numbers(select(hits, 3, never_near)) == [2, 3, 1]
+    assert numbers(select(arrange(hits), 2, never_near)) == [2, 3]
+    assert numbers(select(arrange(hits), 3, never_near)) == [2, 3, 1]
     for question, first in (("gear backlash", 1), ("gear backlash noise", 2), ("how", 2)):
         terms = frozenset(extract_terms(question))
-        assert numbers(select(hits, 3, never_near, terms))[0] == first
+        assert numbers(select(arrange(hits, terms), 3, never_near))[0] == first
 
 
 def test_the_same_text_is_chosen_once_and_its_place_is_refilled() -> None:
     hits = rank(make_candidate(1, text="same"), make_candidate(2, text="same"), make_candidate(3))
-    assert numbers(select(hits, 2, never_near)) == [1, 3]
+    assert numbers(select(arrange(hits), 2, never_near)) == [1, 3]
 
 
 def test_a_near_duplicate_makes_room_for_the_next() -> None:
@@ -160,7 +176,7 @@ def test_a_near_duplicate_makes_room_for_the_next() -> None:
         return {one.place.point_id, other.place.point_id} == {1, 2}
 
     hits = rank(make_candidate(1), make_candidate(2), make_candidate(3))
-    assert numbers(select(hits, 2, first_two_are_near)) == [1, 3]
+    assert numbers(select(arrange(hits), 2, first_two_are_near)) == [1, 3]
 
 
 def test_shown_scores_begin_at_the_nearest_cosine_and_never_rise() -> None:
@@ -215,7 +231,7 @@ def test_choice_fills_up_to_the_count_whenever_distinct_texts_are_there(
     candidates: list[Candidate], count: int
 ) -> None:
     ranked = fuse(candidates, FusionWeights())
-    chosen = select(ranked, count, never_near)
+    chosen = select(arrange(ranked), count, never_near)
     texts = [hit.candidate.place.content_hash for hit in chosen]
     assert len(set(texts)) == len(texts)
     assert len(chosen) == min(count, len({each.place.content_hash for each in candidates}))
@@ -226,8 +242,8 @@ def test_fewer_results_are_a_prefix_of_more_while_sections_last(
     candidates: list[Candidate], count: int
 ) -> None:
     ranked = fuse(candidates, FusionWeights())
-    more = select(ranked, count + 3, never_near)
-    fewer = select(ranked, count, never_near)
+    more = select(arrange(ranked), count + 3, never_near)
+    fewer = select(arrange(ranked), count, never_near)
     assert more[: len(fewer)] == fewer
     nearest = 0.7
     assert scale_scores(more, nearest)[: len(fewer)] == scale_scores(fewer, nearest)
@@ -237,6 +253,8 @@ def test_fewer_results_are_a_prefix_of_more_while_sections_last(
 def test_shown_scores_keep_their_bounds(
     candidates: list[Candidate], count: int, nearest: float
 ) -> None:
-    shown = scale_scores(select(fuse(candidates, FusionWeights()), count, never_near), nearest)
+    shown = scale_scores(
+        select(arrange(fuse(candidates, FusionWeights())), count, never_near), nearest
+    )
     assert all(0.0 <= score <= 1.0 for score in shown)
     assert shown == sorted(shown, reverse=True)
