@@ -6,11 +6,13 @@ it works. A rebuild that was switched to is seen by the next query.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,11 +27,12 @@ _LOOK_S = 0.25  # how often an idle holder looks whether another process waits
 
 @dataclass(slots=True)
 class _Held:
-    """An open collection and how many callers are in it."""
+    """An open collection, how many callers are in it, and whether the last closes it."""
 
     store: PointStore
     users: int = 0
     last_used: float = 0.0
+    closing: bool = False
 
 
 class StoreSession:
@@ -62,6 +65,7 @@ class StoreSession:
         self._changed = threading.Condition()
         self._held: _Held | None = None
         self._closer: threading.Thread | None = None
+        _sessions.add(self)
 
     @contextmanager
     def use(self) -> Iterator[PointStore]:
@@ -81,7 +85,18 @@ class StoreSession:
     def close(self) -> None:
         """Let go of the collection, now or when its last caller is done; a later use reopens it."""
         with self._changed:
-            self._drop()
+            if self._held is not None and self._held.users > 0:
+                self._held.closing = True  # to open it beside itself, its own lock is in the way
+            else:
+                self._drop()
+
+    def forget(self) -> None:
+        """Begin anew in a forked process: it has none of the threads, and must not touch a store
+        that the process it comes from had open.
+        """
+        if self._held is not None:
+            _inherited.append(self._held)  # an end of its life would close it
+        self._held, self._closer, self._changed = None, None, threading.Condition()
 
     def _enter(self) -> _Held:
         with self._changed:
@@ -115,7 +130,11 @@ class StoreSession:
             self._changed.notify_all()
             if held is not self._held:
                 held.store.close()
-            elif self._idle_s == 0 or (self.is_exclusive and self._catalog.is_wanted()):
+            elif (
+                held.closing
+                or self._idle_s == 0
+                or (self.is_exclusive and self._catalog.is_wanted())
+            ):
                 self._drop()
             elif self._closer is None:
                 self._closer = threading.Thread(
@@ -141,3 +160,20 @@ class StoreSession:
                         break
                 self._changed.wait(min(wait_s, _LOOK_S) if self.is_exclusive else wait_s)
             self._closer = None
+
+
+_sessions: Final[WeakSet[StoreSession]] = WeakSet()
+_inherited: Final[list[_Held]] = []
+
+
+def _close_all() -> None:
+    for session in list(_sessions):
+        session.close()
+
+
+def _forget_all() -> None:
+    for session in list(_sessions):
+        session.forget()
+
+
+os.register_at_fork(before=_close_all, after_in_child=_forget_all)

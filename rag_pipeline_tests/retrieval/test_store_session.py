@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -83,6 +84,41 @@ def test_a_writer_gets_the_store_from_a_session_that_idles_for_long(
     writer = EdgeCatalog(tmp_path, "book", 20.0).open_current()
     writer.close()
     with session.use() as store:  # and opens it again when asked
+        assert store.count() == 0
+    session.close()
+
+
+def test_a_session_closed_under_one_caller_serves_the_next_at_once(
+    catalog: EdgeCatalog, tmp_path: Path
+) -> None:
+    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
+    counts: list[int] = []
+
+    def query() -> None:
+        with session.use() as store:
+            counts.append(store.count())
+
+    with session.use():
+        session.close()
+        other = threading.Thread(target=query)
+        other.start()
+        other.join(5)
+        assert counts == [0]  # it once waited for a lock that only its own process could let go of
+    EdgeCatalog(tmp_path, "book", 0.0).open_current().close()  # the last caller closed it
+
+
+def test_a_process_forked_from_one_that_queried_can_query(catalog: EdgeCatalog) -> None:
+    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
+    with session.use() as store:
+        store.count()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # ends a child that waits for a thread it has not
+        with session.use() as store:
+            os._exit(store.count())
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    with session.use() as store:
         assert store.count() == 0
     session.close()
 
