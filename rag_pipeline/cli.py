@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.run import IngestionEnvironment, IngestionRequest
     from rag_pipeline.retrieval.models import Query
 
+_INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -56,12 +58,14 @@ def main() -> None:
     """Run the command; an error is one line that names the culprit and the mend."""
     try:
         code = app(standalone_mode=False)
+        if code == _INTERRUPTED:  # what typer makes of an interrupt
+            raise KeyboardInterrupt  # noqa: TRY301  # told like one from elsewhere
     except RagPipelineError as error:
         code = _fail(error.code, str(error), error.exit_code)
     except typer.Exit as stop:
         code = stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        code = _fail("INTERRUPTED", "stopped; the next ingest goes on from here", 130)
+        code = _fail("INTERRUPTED", "stopped; the next ingest goes on from here", _INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
+from dagster._core.events import RunFailureReason
 from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 
 from rag_pipeline.adapters.process_lock import hold_lock
@@ -53,6 +54,9 @@ def run_ingest_job(
 
     Returns:
         Whether the run succeeded; failed documents make it fail, though the others landed.
+
+    Raises:
+        KeyboardInterrupt: The run was told to stop, by SIGINT or SIGTERM.
     """
     config = {
         "doc_ids": None if doc_ids is None else list(doc_ids),
@@ -71,7 +75,14 @@ def run_ingest_job(
             tags={_PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"},
             raise_on_error=False,
         )
+    if any(_was_interrupted(event) for event in result.all_events):
+        raise KeyboardInterrupt  # Dagster counts a signal as a failure of the run
     return result.success
+
+
+def _was_interrupted(event: dg.DagsterEvent) -> bool:
+    ended = event.is_job_failure and event.job_failure_data.failure_reason
+    return ended is RunFailureReason.UNEXPECTED_TERMINATION
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from rag_pipeline_tests.end_to_end.command import (
     finish,
     make_command,
 )
-from rag_pipeline_tests.loopback import LoopbackServer, Reply, find_closed_port, serve
+from rag_pipeline_tests.loopback import LoopbackServer, Received, Reply, find_closed_port, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -234,6 +235,33 @@ def test_a_killed_command_does_not_stand_in_the_way(tmp_path: Path) -> None:
     with serve(embed) as server:
         outcome = command.run("ingest", "--json", OPENAI_BASE_URL=f"{server.url}/v1")
     assert (outcome.code, outcome.json["docs_processed"]) == (0, 3), outcome
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
+def test_a_command_told_to_stop_says_so_and_the_next_goes_on(
+    call: Callable[..., Outcome], sent: signal.Signals
+) -> None:
+    def stop(request: Received) -> Reply:
+        os.kill(os.getpid(), sent)
+        return embed(request)
+
+    with serve(stop) as stopping:
+        assert_one_line(
+            call("ingest", OPENAI_BASE_URL=f"{stopping.url}/v1"), 130, "stopped", "next ingest"
+        )
+    assert call("ingest", "--json").json["docs_processed"] == 3
+
+
+@pytest.mark.usefixtures("server")
+def test_a_command_told_to_stop_before_its_run_says_so(
+    call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rag_pipeline.ingestion.run.scan", stop)
+    stopped = call("ingest", "--json")
+    assert (stopped.code, stopped.json["error"]["code"]) == (130, "INTERRUPTED")
 
 
 def test_a_page_written_while_it_is_read_is_indexed_as_it_was_read(
