@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -72,7 +73,9 @@ class HashingEmbedder:
 
     def embed_question(self, text: str) -> QuestionVectors:
         """Embed a question, and each of its words by itself."""
-        return QuestionVectors(_embed(text), np.array([_embed(word) for word in text.split()]))
+        words = list(re.finditer(r"\S+", text))
+        rows = np.array([_embed(word.group()) for word in words])
+        return QuestionVectors(_embed(text), rows, tuple(word.span() for word in words))
 
 
 def read_window(text: str, window: Window) -> str:

@@ -100,8 +100,11 @@ class LocalEmbedder:
         """Embed a question and its tokens, special ones left out; see `WindowEmbedder`."""
         tokens, starts, ends = _infer(text)
         dense = _normalize(tokens.mean(axis=0, keepdims=True))
-        written = tokens[starts < ends]
-        return QuestionVectors(dense[0], _normalize(written) if len(written) else dense)
+        written = starts < ends
+        if not written.any():
+            return QuestionVectors(dense[0], dense)
+        spans = tuple(zip(starts[written].tolist(), ends[written].tolist(), strict=True))
+        return QuestionVectors(dense[0], _normalize(tokens[written]), spans)
 
 
 def _embed(text: str, windows: Sequence[Window]) -> FloatMatrix:

@@ -14,7 +14,6 @@ from rag_pipeline.answering.citing import CitationFilter, split_answer
 from rag_pipeline.answering.extractive import extract_answer, format_extract
 from rag_pipeline.answering.grounding import (
     RELATED_SECTIONS,
-    SIGNAL_DEPTH,
     apply_grounding_policy,
     weigh_question,
 )
@@ -22,6 +21,7 @@ from rag_pipeline.answering.models import Answer, AnswerKind, Reason
 from rag_pipeline.answering.prompts import DECLINED, build_messages
 from rag_pipeline.core.errors import AnswerError
 from rag_pipeline.core.terms import extract_words
+from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.models import Mode, Query
 
 if TYPE_CHECKING:
@@ -161,8 +161,8 @@ def stream_answer(  # one argument a service, all but the query by name
     """
     asked = Query(query) if isinstance(query, str) else query
     asked.check()
-    if asked.result_count < SIGNAL_DEPTH:
-        asked = replace(asked, top_k=SIGNAL_DEPTH)
+    if asked.result_count < EVIDENCE_DEPTH:
+        asked = replace(asked, top_k=EVIDENCE_DEPTH)
     result = _retrieve(asked, retriever, settings)
     if even_if_unrelated and not result.related:
         result = replace(result, related=True)

@@ -14,21 +14,26 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.answering.models import GroundedResponse, Reason, Source
 from rag_pipeline.answering.prompts import build_instruction, format_context, make_key
 from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.models import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rag_pipeline.retrieval.models import Citation, Evidence, RetrievalResult, ScoredChunk
+    from rag_pipeline.retrieval.models import (
+        Citation,
+        Evidence,
+        RetrievalResult,
+        ScoredChunk,
+        WordNearness,
+    )
 
 MAX_CONTEXT_TOKENS: Final = 8_000
 """Of all sources together in a prompt; later ones are left out. Ten chunks of the largest size."""
 
-SIGNAL_DEPTH: Final = 5
-"""Passages that the rule looks at, however many were asked for; with fewer it refuses more."""
-
 RELATED_SECTIONS: Final = 3
 _TYPICAL_CHUNKS: Final = 1_000  # of a textbook, where a result does not say
+_WEAKEST: Final = 10.0  # how much the least supported words count; 0 counts all alike
 _CHARS_PER_TOKEN: Final = 3  # of widened passages: few texts have fewer
 
 _NO_PASSAGES: Final = (
@@ -50,20 +55,16 @@ class GroundingRule:
     """A logistic rule; confidence of 0.5 and more suffices.
 
     Attributes:
-        semantic: Weight of the question's cosine with the nearest passage found.
-        semantic_known: Weight of that cosine times the share of terms that the book knows.
+        support: Weight of how near the passages come to the question's words.
         cover: Weight of the share of the question's terms that the best passage holds.
-        joint_cover: Weight of the share that all passages together hold.
         known: Weight of the share that the book knows.
         log_size: Weight of the logarithm of how many chunks were searched: in more of them
-            something near is found by chance.
+            something is found by chance.
         bias: Added to all.
     """
 
-    semantic: float = 0.0
-    semantic_known: float = 0.0
+    support: float = 0.0
     cover: float = 0.0
-    joint_cover: float = 0.0
     known: float = 0.0
     log_size: float = 0.0
     bias: float = 0.0
@@ -71,10 +72,8 @@ class GroundingRule:
     def confidence(self, signals: Signals) -> float:
         """How likely the passages hold the answer, 0 to 1."""
         logit = (
-            self.semantic * signals.semantic
-            + self.semantic_known * signals.semantic * signals.known
+            self.support * signals.support
             + self.cover * signals.cover
-            + self.joint_cover * signals.joint_cover
             + self.known * signals.known
             + self.log_size * math.log(max(1, signals.chunk_count))
             + self.bias
@@ -87,16 +86,15 @@ class Signals:
     """What the rule weighs, of the five best passages; none depends on the subject of a book.
 
     Attributes:
-        semantic: Highest mean of both cosines of a passage, -1 to 1; of scores without channels.
+        support: How near the passages come to the words of the question that they support least,
+            -1 to 1; the nearest passage's cosine where words were not compared.
         cover: Highest weighted share of the question's terms in one passage and its headings.
-        joint_cover: The same share in all of them together.
         known: The same share in the whole book.
         chunk_count: How many chunks were searched.
     """
 
-    semantic: float
+    support: float
     cover: float
-    joint_cover: float
     known: float
     chunk_count: int
 
@@ -104,9 +102,7 @@ class Signals:
 LEXICAL_RULE: Final = GroundingRule(cover=4.8, known=10.4, log_size=-0.78, bias=-3.4)
 """For embedding models that no rule was measured for: their cosines have a scale of their own."""
 
-DEFAULT_RULE: Final = GroundingRule(
-    semantic=13.2, semantic_known=9.3, joint_cover=3.0, known=4.1, log_size=-0.61, bias=-8.0
-)
+DEFAULT_RULE: Final = GroundingRule(support=28.7, known=10.2, bias=-18.2)
 """For the local model, and for results made by hand, whose scores are cosines by contract."""
 
 _RULES: Final = {
@@ -163,22 +159,22 @@ def measure_signals(result: RetrievalResult, question: str) -> Signals:
     evidence = result.evidence
     weights = weigh_question(evidence, question)
     total = math.fsum(weights.values())
-    best = result.chunks[:SIGNAL_DEPTH]
+    best = result.chunks[:EVIDENCE_DEPTH]
     held = [
         set(extract_terms(" ".join((*chunk.metadata.heading_breadcrumb, chunk.text))))
         for chunk in best
     ]
-    joint = set().union(*held)
     # Without evidence the passages found are all that is known of the book.
     missing = (
         {entry.term for entry in evidence.terms if not entry.known}
         if evidence
-        else set(weights) - joint
+        else set(weights).difference(*held)
     )
+    words = evidence.words if evidence else ()
+    nearest = max((_nearness(chunk) for chunk in best), default=0.0)
     return Signals(
-        semantic=max((_nearness(chunk) for chunk in best), default=0.0),
+        support=_mean_of_weakest(words) if words else nearest,
         cover=max((_share(weights, terms, total) for terms in held), default=0.0),
-        joint_cover=_share(weights, joint, total),
         known=_share(weights, set(weights) - missing, total),
         chunk_count=evidence.chunk_count if evidence else _TYPICAL_CHUNKS,
     )
@@ -267,6 +263,16 @@ def _collect_notices(result: RetrievalResult, question: str, *, refused: bool) -
     if refused and limited and result.mode == Mode.NORMAL:
         notices.append(_FILTERED)
     return tuple(notices)
+
+
+def _mean_of_weakest(words: Sequence[WordNearness]) -> float:
+    """Weighted mean of the words' nearness that leans to the lowest: a soft minimum.
+
+    One thing asked for that no passage comes near is not made good by many that they do.
+    """
+    total = math.fsum(word.weight for word in words)
+    spread = math.fsum(word.weight * math.exp(-_WEAKEST * word.nearness) for word in words)
+    return -math.log(spread / total) / _WEAKEST
 
 
 def _nearness(chunk: ScoredChunk) -> float:

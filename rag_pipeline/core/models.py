@@ -374,10 +374,13 @@ class QuestionVectors:
         dense: Shape (dim,), unit length: the whole question.
         tokens: Shape (n, dim), n >= 1, unit rows: its tokens in order, to be compared with windows;
             the dense vector alone for a model without windows.
+        spans: First and one past the last character of each token; empty for a model without
+            windows.
     """
 
     dense: FloatVector
     tokens: FloatMatrix
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -199,6 +199,21 @@ class TermWeight:
 
 
 @dataclass(frozen=True, slots=True)
+class WordNearness:
+    """A word of the question, and how near the best passages come to it.
+
+    Attributes:
+        weight: Of its heaviest term.
+        nearness: Mean over the word's tokens of each one's cosine with the nearest window of words,
+            of the passage where that is highest; -1 to 1.
+    """
+
+    word: str
+    weight: float
+    nearness: float
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What the whole book says about a question's terms, filters left out of it.
 
@@ -206,11 +221,14 @@ class Evidence:
         model: Fingerprint of the embedding model that the channel scores come from.
         chunk_count: How many chunks were searched, filters applied.
         terms: Distinct, in the question's order; empty for a question without terms.
+        words: Those with a term of their own, in the question's order, against the five best
+            passages; empty for a model without windows.
     """
 
     model: str
     chunk_count: int
     terms: tuple[TermWeight, ...]
+    words: tuple[WordNearness, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rag_pipeline.core.errors import CollectionMissingError, EmbeddingDimensionError
+from rag_pipeline.core.ids import ChunkId, to_point_id
 from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.ports import Channel, ChannelQuery
 from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, Pool, Search, gather_candidates
-from rag_pipeline.retrieval.evidence import gather_evidence
+from rag_pipeline.retrieval.evidence import compare_words, gather_evidence
 from rag_pipeline.retrieval.filters import build_point_filter
 from rag_pipeline.retrieval.hits import (
     Choice,
@@ -189,18 +190,24 @@ class Retriever:
             choices = self._choose(index, queries, searches, pools, part_rankings, evidence)
             wanted = {hit.candidate.place.point_id for choice in choices for hit in choice.chosen}
             points = {point.point_id: point for point in index.fetch(sorted(wanted))}
-            return [
-                RetrievalResult(
-                    chunks=self._present(index, query, build_hits(question, choice, points)),
-                    query=query,
-                    mode=Mode.NORMAL,
-                    total_candidates=choice.candidate_count,
-                    evidence=known,
-                )
-                for query, question, choice, known in zip(
-                    queries, questions, choices, evidence, strict=True
-                )
+            presented = [
+                self._present(index, query, build_hits(question, choice, points))
+                for query, question, choice in zip(queries, questions, choices, strict=True)
             ]
+            found = [[to_point_id(ChunkId(hit.chunk_id)) for hit in hits] for hits in presented]
+            evidence = compare_words(index, embedded, evidence, found)
+        return [
+            RetrievalResult(
+                chunks=hits,
+                query=query,
+                mode=Mode.NORMAL,
+                total_candidates=choice.candidate_count,
+                evidence=known,
+            )
+            for query, hits, choice, known in zip(
+                queries, presented, choices, evidence, strict=True
+            )
+        ]
 
     def probe(self) -> None:
         """Check that the collection can be searched: model, dimension, and one point's payload.

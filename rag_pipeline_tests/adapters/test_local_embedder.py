@@ -148,11 +148,13 @@ def test_a_question_has_a_row_for_each_token_that_is_written(embedder: LocalEmbe
     window, _ = embedder.embed_passages([COMMAND], [[((0, len(COMMAND)),)]])
     mean = vectors.tokens.mean(axis=0)
     np.testing.assert_allclose(window[1], mean / np.linalg.norm(mean), atol=1e-5)
+    assert "".join(COMMAND[start:end] for start, end in vectors.spans) == COMMAND.replace(" ", "")
 
 
 def test_a_question_without_a_token_is_compared_whole(embedder: LocalEmbedder) -> None:
     vectors = embedder.embed_question("\u200b")
     np.testing.assert_array_equal(vectors.tokens, vectors.dense[np.newaxis])
+    assert vectors.spans == ()
 
 
 def test_no_text_is_no_row(embedder: LocalEmbedder) -> None:

@@ -17,7 +17,13 @@ from rag_pipeline.answering.grounding import (
 )
 from rag_pipeline.answering.models import Reason
 from rag_pipeline.core.models import SiteSettings
-from rag_pipeline.retrieval.models import Mode, Query, QueryFilters, RetrievalResult
+from rag_pipeline.retrieval.models import (
+    Mode,
+    Query,
+    QueryFilters,
+    RetrievalResult,
+    WordNearness,
+)
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 from rag_pipeline_tests.answering.factories import (
     LOCAL_MODEL,
@@ -91,16 +97,49 @@ def test_a_widened_passage_is_given_widened() -> None:
     assert grounded.sources[0].text.endswith("Behind.")
 
 
-def test_confidence_grows_with_nearness_and_with_cover() -> None:
-    def confidence(cosine: float, question: str) -> float:
-        grounded = apply_grounding_policy(
-            make_result(question, [make_chunk(cosine=cosine)]), question
-        )
-        assert grounded.confidence is not None
-        return grounded.confidence
+def confidence(result: RetrievalResult) -> float:
+    grounded = apply_grounding_policy(result, result.query.question)
+    assert grounded.confidence is not None
+    return grounded.confidence
 
-    assert confidence(0.2, QUESTION) < confidence(0.4, QUESTION) < confidence(0.6, QUESTION)
-    assert confidence(0.4, "Which glue holds wooden chairs?") < confidence(0.4, QUESTION)
+
+def test_confidence_grows_with_nearness_and_with_what_the_book_knows() -> None:
+    low, middle, high = (
+        confidence(make_result(QUESTION, [make_chunk(cosine=cosine)])) for cosine in (0.2, 0.4, 0.6)
+    )
+    assert low < middle < high
+    unknown = make_result(QUESTION, [make_chunk(cosine=0.4)], unknown=["walking"])
+    assert confidence(unknown) < middle
+
+
+def with_words(*nearness: float) -> RetrievalResult:
+    """A result whose question has a word for each nearness."""
+    result = make_result(QUESTION, [make_chunk(cosine=0.9)])
+    assert result.evidence is not None
+    words = tuple(WordNearness(f"w{at}", 5.0, near) for at, near in enumerate(nearness))
+    return replace(result, evidence=replace(result.evidence, words=words))
+
+
+def test_one_word_without_support_is_not_made_good_by_many_with_it() -> None:
+    signals = [
+        measure_signals(with_words(*nearness), QUESTION).support
+        for nearness in ((0.5, 0.5, 0.5, 0.5), (0.8, 0.8, 0.8, 0.1), (0.1, 0.1, 0.1, 0.1))
+    ]
+    assert signals[0] == pytest.approx(0.5)
+    assert signals[2] == pytest.approx(0.1)
+    assert signals[2] < signals[1] < signals[0]
+    assert confidence(with_words(0.7, 0.7, 0.7, 0.0)) < 0.5 < confidence(with_words(0.5, 0.5, 0.5))
+
+
+def test_a_heavy_word_counts_more_than_a_light_one() -> None:
+    result = with_words(0.6, 0.2)
+    assert result.evidence is not None
+    rare, common = result.evidence.words
+    heavier = replace(result.evidence, words=(rare, replace(common, weight=9.0)))
+    lighter = replace(result.evidence, words=(rare, replace(common, weight=1.0)))
+    assert confidence(replace(result, evidence=heavier)) < confidence(
+        replace(result, evidence=lighter)
+    )
 
 
 def test_an_unknown_embedding_model_is_judged_by_words_alone() -> None:

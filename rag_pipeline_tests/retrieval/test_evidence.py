@@ -57,6 +57,32 @@ def test_many_queries_have_each_its_own_evidence(retriever: Retriever) -> None:
     assert together[2].chunk_count == 0
 
 
+def test_words_are_compared_with_the_best_passages(retriever: Retriever) -> None:
+    result = retriever.retrieve(Query("How does a soft gripper pick up a quokka, gripper?"))
+    assert result.evidence is not None
+    nearness = {entry.word: entry.nearness for entry in result.evidence.words}
+    assert list(nearness) == ["soft", "gripper", "pick", "quokka"]
+    assert nearness["gripper"] > nearness["quokka"]
+    assert all(-1 <= value <= 1 for value in nearness.values())
+    weights = {entry.term: entry.weight for entry in result.evidence.terms}
+    assert [entry.weight for entry in result.evidence.words] == list(weights.values())
+
+
+def test_words_are_compared_with_five_passages_however_many_are_asked_for(
+    retriever: Retriever,
+) -> None:
+    question = "What do rain and glass do to a scanner?"
+    five, seven = (retriever.retrieve(Query(question, top_k=count)) for count in (5, 7))
+    assert five.evidence == seven.evidence
+
+
+def test_without_a_passage_or_a_word_there_is_nothing_to_compare(retriever: Retriever) -> None:
+    for query in (Query("lidar", filters=QueryFilters(tags=["none"])), Query("what is it?")):
+        evidence = retriever.retrieve(query).evidence
+        assert evidence is not None
+        assert evidence.words == ()
+
+
 def test_a_long_question_is_weighed_by_its_first_terms(retriever: Retriever) -> None:
     question = " ".join(f"word{number}x" for number in range(300))
     evidence = retriever.retrieve(Query(question)).evidence
