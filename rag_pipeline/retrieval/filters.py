@@ -25,4 +25,5 @@ def build_point_filter(filters: QueryFilters | None) -> PointFilter:
 
 
 def _sorted(values: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(sorted({str(value) for value in values or ()}))
+    # Halves of surrogate pairs, as JSON can bring them, stand in no page and pass no store.
+    return tuple(sorted({value.encode("utf-8", "replace").decode() for value in values or ()}))

@@ -61,7 +61,8 @@ class Query:
     """A question and where its answer is to be sought.
 
     Attributes:
-        question: 1 to 5,000 characters, white space at its ends left out.
+        question: 1 to 5,000 characters, white space at its ends left out; at least one of them
+            can be seen.
         selected_text: Needed in selected-text mode, not read in normal mode.
         source_doc_path: Document the selection was made in, for its citation.
         source_section: Heading the selection stands under, for its citation.
@@ -100,14 +101,24 @@ class Query:
             SelectionMissingError: Selected-text mode without a selection.
             QueryError: Another field is out of its bounds; the message names it.
         """
-        if not isinstance(self.question, str) or not self.question.strip():
+        if not isinstance(self.question, str) or _is_blank(self.question):
             raise QueryEmptyError
-        if len(self.question) > MAX_QUESTION_CHARS:
-            raise QueryTooLongError(len(self.question), MAX_QUESTION_CHARS)
-        if self.mode not in set(Mode):
+        length = len(self.question.strip())
+        if length > MAX_QUESTION_CHARS:
+            raise QueryTooLongError(length, MAX_QUESTION_CHARS)
+        if self.mode not in tuple(Mode):
             raise QueryError(f"mode must be one of {', '.join(Mode)}, not {self.mode!r:.40}")
-        if self.mode == Mode.SELECTED_TEXT_ONLY and not (self.selected_text or "").strip():
+        for name in ("selected_text", "source_doc_path", "source_section"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise QueryError(f"{name} must be a text, not {value!r:.40}")
+        if self.mode == Mode.SELECTED_TEXT_ONLY and _is_blank(self.selected_text or ""):
             raise SelectionMissingError
+        self._check_search()
+
+    def _check_search(self) -> None:
+        if self.filters is not None:
+            _check_filters(self.filters)
         count = self.result_count
         if not _is_count(count, 1, MAX_TOP_K):
             raise InvalidKError(count, 1, MAX_TOP_K)
@@ -120,8 +131,6 @@ class Query:
             raise QueryError(
                 f"source_url must begin with https://, http:// or /, not {self.source_url!r:.40}"
             )
-        if self.filters is not None:
-            _check_filters(self.filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +264,11 @@ class RetrievalResult:
     evidence: Evidence | None = None
 
 
+def _is_blank(text: str) -> bool:
+    """Whether nothing of a text can be seen: white space, control and zero-width characters."""
+    return not any(char.isprintable() and not char.isspace() for char in text)
+
+
 def _is_count(value: object, lowest: int, highest: int | None) -> bool:
     if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
         return False
@@ -265,7 +279,9 @@ def _is_address(url: object) -> bool:
     return isinstance(url, str) and url.startswith(("https://", "http://", "/"))
 
 
-def _check_filters(filters: QueryFilters) -> None:
+def _check_filters(filters: object) -> None:
+    if not isinstance(filters, QueryFilters):
+        raise QueryError(f"filters must be QueryFilters, not {filters!r:.40}")
     for field in fields(filters):
         values = getattr(filters, field.name)
         if field.name == "top_k" or values is None:

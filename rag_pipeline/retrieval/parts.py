@@ -47,15 +47,19 @@ _PAIR: Final = (
 )
 _CLAUSE_TERMS: Final = 2  # fewer say too little to be searched for by themselves
 _PAIR_TERMS: Final = 1
+_MAX_CHARS: Final = 1_000  # a longer text is no question for two things; looking takes its square
 
 
 def split_question(question: str) -> tuple[str, ...]:
     """What a question asks for besides each other: 2 or 3 parts in order, or none for a single
     thing.
     """
+    question = " ".join(question.split())  # runs of blanks took the cube of their length
+    if len(question) > _MAX_CHARS:
+        return ()
     clauses = [
         clause.strip(" ,.;?!")
-        for sentence in _SENTENCE.split(question.strip())
+        for sentence in _SENTENCE.split(question)
         for clause in _CLAUSE.split(sentence)
     ]
     asked = [

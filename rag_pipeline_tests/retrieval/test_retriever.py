@@ -134,6 +134,15 @@ def test_an_unknown_module_is_no_hit_and_an_unknown_content_type_an_error(
         retriever.retrieve(Query("x", filters=QueryFilters(content_types=["essay"])))
 
 
+def test_a_filter_that_is_no_text_of_any_page_is_no_hit(retriever: Retriever) -> None:
+    broken = QueryFilters(tags=["half a pair: \ud800"])
+    assert retriever.retrieve(Query("x", filters=broken)).chunks == ()
+
+
+def test_white_space_at_the_ends_of_a_question_does_not_count(retriever: Retriever) -> None:
+    assert retriever.retrieve(Query("ranges".ljust(4_000) + "scanner" + "\n" * 2_000)).chunks
+
+
 def test_an_empty_filter_does_not_restrict(retriever: Retriever) -> None:
     plain = retriever.retrieve(Query(QUESTIONS[5]))
     empty = retriever.retrieve(Query(QUESTIONS[5], filters=QueryFilters(modules=[], tags=())))
@@ -188,6 +197,7 @@ def test_top_k_may_stand_in_the_filters_or_in_the_query(retriever: Retriever) ->
     [
         (Query(""), QueryEmptyError),
         (Query(" \n\t"), QueryEmptyError),
+        (Query("\u200b\u3000\x00"), QueryEmptyError),  # nothing that can be seen
         (Query("x" * 5001), QueryTooLongError),
         (Query("x", top_k=0), InvalidKError),
         (Query("x", top_k=101), InvalidKError),
@@ -198,6 +208,11 @@ def test_top_k_may_stand_in_the_filters_or_in_the_query(retriever: Retriever) ->
         (Query("x", filters=QueryFilters(tags=[1])), QueryError),  # type: ignore[list-item]  # the same
         (Query("x", filters=QueryFilters(tags=7)), QueryError),  # type: ignore[arg-type]  # the same
         (Query("x", mode="all"), QueryError),  # type: ignore[arg-type]  # the same
+        (Query("x", mode=["normal"]), QueryError),  # type: ignore[arg-type]  # the same
+        (Query("x", filters={"modules": ["module-1"]}), QueryError),  # type: ignore[arg-type]  # the same
+        (Query("x", selected_text=b"text"), QueryError),  # type: ignore[arg-type]  # the same
+        (Query("x", source_doc_path=7), QueryError),  # type: ignore[arg-type]  # the same
+        (Query("x", source_section=["A"]), QueryError),  # type: ignore[arg-type]  # the same
         (Query("x", expand_to_section_tokens=0), QueryError),
     ],
 )
