@@ -6,9 +6,11 @@ import re
 from typing import Final
 
 _BOUNDARY: Final = re.compile(
-    r"(?P<end>[.!?]+[\"')\]*_]*)(?P<gap>[ \t]+)(?=[\"'(\[*_`$]*[A-Z0-9\"'(\[*_`$])"
-    r"|(?P<line>[ \t]*\n\s*)"
+    r"(?<![.!?])(?P<end>[.!?]++[\"')\]*_]*+)(?P<gap>[ \t]++)(?=[\"'(\[*_`$]*[A-Z0-9\"'(\[*_`$])"
+    r"|(?<![ \t])(?P<line>[ \t]*+\n\s*)"
 )
+"""Each run of marks or blanks is looked at once, from its beginning: a long one took its square."""
+
 _ABBREVIATIONS: Final = frozenset(
     [
         "approx",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,3 +54,10 @@ def test_nothing_but_white_space_is_left_out_and_nothing_twice(text: str) -> Non
         assert text[start:end] == text[start:end].strip()
         end_before = end
     assert text[end_before:].strip() == ""
+
+
+@pytest.mark.parametrize("text", ["." * 60_000, "a" + " " * 60_000 + "b", "\t" * 60_000 + "x"])
+def test_no_text_takes_long_to_split(text: str) -> None:
+    start = time.perf_counter()
+    assert sentences(text) == [text.strip()]
+    assert time.perf_counter() - start < 0.5  # runs once took their square: minutes
