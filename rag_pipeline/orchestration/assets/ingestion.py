@@ -128,14 +128,16 @@ def _log_event(context: dg.AssetExecutionContext, event: RunEvent) -> None:
         context.log.info("%s removed with %d points", event.doc_id, event.point_count)
         context.instance.delete_dynamic_partition(str(DOC_PARTITIONS.name), key)
         return
-    context.log_event(
-        dg.AssetMaterialization(
-            event.stage.value,
-            partition=key,
-            metadata=_metadata(event),
-            tags={"dagster/data_version": event.data_version},
-        )
+    materialization = dg.AssetMaterialization(
+        event.stage.value,
+        partition=key,
+        metadata=_metadata(event),
+        tags={"dagster/data_version": event.data_version},
     )
+    # Writes to the event log, as `context.log_event` does, which also keeps each event in memory
+    # until the run ends: a rebuild is one run of all documents.
+    step = context.op_execution_context.get_step_execution_context()
+    dg.DagsterEvent.asset_materialization(step, materialization)
 
 
 def _metadata(result: StageResult) -> Mapping[str, dg.MetadataValue[Any] | int | float | str]:
