@@ -15,20 +15,29 @@ from rag_pipeline.answering.passages import split_units
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_TICKS: Final = re.compile(r"`+")
+_FENCE_OR_TICKS: Final = re.compile(r"`+|~{3,}|~+\Z")
+_NUMBER: Final = r"\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
+_CITATION: Final = rf"\[(?P<word>(?i:sources?)\s*)?(?P<numbers>{_NUMBER}(?:\s*[,;]\s*{_NUMBER})*)\]"
 _CODE_OR_CITATION: Final = re.compile(
-    r"(?P<code>(?P<fence>`{3,}).*?(?:(?P=fence)|\Z)|(?P<ticks>`{1,2})(?!`)[^\n]+?(?P=ticks))"
-    r"|(?P<gap>[ \t]*)\[(?P<numbers>\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\](?!\()",
+    r"(?P<code>(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)[`~]*+|\Z)"
+    r"|(?<!`)(?P<ticks>`{1,2})(?!`)[^\n]+?(?<!`)(?P=ticks)(?!`))"
+    rf"|(?P<gap>(?<![ \t])[ \t]*+|){_CITATION}(?!\()",
     re.DOTALL,
 )
-_UNFINISHED: Final = re.compile(r"[ \t]*\[[\d\s,;]*\]?\Z|[ \t]+\Z")
+_UNFINISHED: Final = re.compile(
+    r"(?:(?<![ \t])[ \t]*+|)\[(?i:s?o?u?r?c?e?s?)[\d\s,;\u2013\u2014-]*\]?\Z"
+    r"|(?<![ \t])[ \t]++\Z"
+)
 _WORDS: Final = re.compile(r"[^\W\d_]{2,}")
-_ONLY_CITATIONS: Final = re.compile(r"(?:\s*\[\d{1,4}(?:\s*[,;]\s*\d{1,4})*\]\s*[.!?]?)+")
+_ONLY_CITATIONS: Final = re.compile(rf"(?:\s*\[{_NUMBER}(?:\s*[,;]\s*{_NUMBER})*\]\s*[.!?]?)+")
+_RANGE: Final = re.compile(r"[-\u2013\u2014]")
+_LONGEST_RANGE: Final = 100
 
 
 @dataclass(slots=True)
 class CitationFilter:
-    """Drops unknown numbers from text that comes in pieces.
+    """Drops unknown numbers from text that comes in pieces, and writes `[1-3]` or `[Source 1]` as
+    `[1][2][3]` or `[1]`.
 
     A bracket that is still open is held back until it closes, and nothing in a code fence or span
     is touched.
@@ -60,10 +69,11 @@ class CitationFilter:
     def _replace(self, match: re.Match[str]) -> str:
         if match.group("code") is not None:
             return match.group()
-        numbers = _read_numbers(match.group("numbers"))
+        written = match.group("numbers")
+        numbers = _read_numbers(written)
         kept = [number for number in numbers if number in self.known]
         self.dropped.update(number for number in numbers if number not in self.known)
-        if kept == numbers:
+        if kept == numbers and not match.group("word") and not _RANGE.search(written):
             return match.group()
         return match.group("gap") + "".join(f"[{number}]" for number in kept) if kept else ""
 
@@ -99,7 +109,13 @@ def _cited_in(text: str) -> tuple[int, ...]:
 
 
 def _read_numbers(text: str) -> list[int]:
-    return [int(number) for number in re.split(r"\s*[,;]\s*", text)]
+    """Numbers as listed; of a range all, of a very long one its ends."""
+    numbers: list[int] = []
+    for entry in re.split(r"\s*[,;]\s*", text):
+        ends = sorted(int(end) for end in _RANGE.split(entry))
+        is_short = ends[-1] - ends[0] <= _LONGEST_RANGE
+        numbers.extend(range(ends[0], ends[-1] + 1) if is_short else ends)
+    return numbers
 
 
 def _safe_end(text: str) -> int:
@@ -114,15 +130,16 @@ def _safe_end(text: str) -> int:
 def _find_open_code(text: str) -> int | None:
     """Where a code fence or span begins that has not ended; None where there is none."""
     position = 0
-    while (ticks := _TICKS.search(text, position)) is not None:
-        if ticks.end() == len(text):
-            return ticks.start()  # the run of backticks may go on
-        end = text.find(ticks.group(), ticks.end())
-        line_end = text.find("\n", ticks.end())
-        if len(ticks.group()) < 3 and line_end != -1 and not -1 < end < line_end:
-            position = ticks.end()  # a lone backtick on a finished line encloses nothing
+    while (opening := _FENCE_OR_TICKS.search(text, position)) is not None:
+        marks, position = opening.group(), opening.end()
+        if position == len(text):
+            return opening.start()  # the run may go on
+        is_span = len(marks) < 3
+        pattern = rf"(?<!`){marks}(?!`)" if is_span else rf"{marks}[`~]*"
+        end = text.find("\n", position) if is_span else -1
+        closing = re.compile(pattern).search(text, position, len(text) if end == -1 else end)
+        if closing is not None and closing.end() < len(text):
+            position = closing.end()
         elif end == -1:
-            return ticks.start()
-        else:
-            position = end + len(ticks.group())
+            return opening.start()
     return None
