@@ -114,7 +114,7 @@ def test_confidence_grows_with_nearness_and_with_what_the_book_knows() -> None:
 
 def with_words(*nearness: float) -> RetrievalResult:
     """A result whose question has a word for each nearness."""
-    result = make_result(QUESTION, [make_chunk(cosine=0.9)])
+    result = make_result(QUESTION, [make_chunk(cosine=0.45)])
     assert result.evidence is not None
     words = tuple(WordNearness(f"w{at}", 5.0, near) for at, near in enumerate(nearness))
     return replace(result, evidence=replace(result.evidence, words=words))
