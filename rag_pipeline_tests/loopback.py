@@ -37,14 +37,15 @@ class Reply:
 
     Attributes:
         fault: `hang` never answers, `reset` breaks the connection; `stall` sends the body as if
-            more were to come and goes silent, `cut` then breaks off; None sends the rest.
+            more were to come and goes silent, `murmur` sends comments of server-sent events from
+            then on, `cut` then breaks off; None sends the rest.
         body: Bytes as they are, anything else as JSON.
     """
 
     status: int = 200
     body: Any = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
-    fault: Literal["hang", "reset", "stall", "cut"] | None = None
+    fault: Literal["hang", "reset", "stall", "murmur", "cut"] | None = None
 
 
 HANG = Reply(fault="hang")
@@ -92,8 +93,10 @@ class LoopbackServer:
             self._in_flight += change
             self.most_in_flight = max(self.most_in_flight, self._in_flight)
 
-    def _wait_for_hang_up(self, connection: socket.socket) -> None:
+    def _wait_for_hang_up(self, connection: socket.socket, *, murmur: bool) -> None:
         while not self._closing.is_set():
+            if murmur:
+                connection.send(b":\n\n")
             if select.select([connection], [], [], 0.02)[0]:
                 self.hung_up.set()
                 return
@@ -131,8 +134,9 @@ class LoopbackServer:
                 self.send_header("Content-Length", str(len(data) + 1_000 * unfinished))
                 self.end_headers()
                 self.wfile.write(data)
-                if reply.fault == "stall":
-                    server._wait_for_hang_up(self.connection)
+                if reply.fault in {"stall", "murmur"}:
+                    murmur = reply.fault == "murmur"
+                    server._wait_for_hang_up(self.connection, murmur=murmur)
                 if unfinished:
                     self._break_off()
 

@@ -6,7 +6,10 @@ Belongs here: the client, its limits, and vendor errors as ours. Does not belong
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import openai
@@ -87,27 +90,24 @@ class OpenAIChatModel:
             longest_wait_s=_LONGEST_WAIT_S,
             sleep=self._sleep,
         )
-        finish: str | None = None
+        alarm = threading.Timer(deadline - time.monotonic(), _hang_up, [stream])
+        alarm.daemon = True
+        alarm.start()
         try:
-            for event in stream:
-                if time.monotonic() > deadline:
-                    raise self._late()
-                choice = event.choices[0] if event.choices else None
-                if choice is None:
-                    continue
-                if choice.delta is not None and choice.delta.content:
-                    yield choice.delta.content
-                finish = choice.finish_reason or finish
+            finish = yield from _read_pieces(stream)
         except openai.APIError as error:
+            if time.monotonic() >= deadline:
+                raise self._late() from None
             raise self._translate(error) from None  # the vendor's text may show parts of the key
         except (AttributeError, TypeError, ValueError, LookupError) as error:
             raise self._no_answer(type(error).__name__) from error
         finally:
+            alarm.cancel()
             stream.close()
-        if finish is None:
+        if not finish:
             message = f"the answer of {self._model} at {self._host} broke off. Try again"
-            raise AnswerServiceError(message)
-        return finish != "length"
+            raise self._late() if time.monotonic() >= deadline else AnswerServiceError(message)
+        return finish not in {"length", "content_filter"}
 
     def _open(
         self, messages: Sequence[ChatMessage], deadline: float
@@ -115,7 +115,10 @@ class OpenAIChatModel:
         left_s = deadline - time.monotonic()
         if left_s <= 0:
             raise self._late()
-        sent: list[Any] = [{"role": entry.role, "content": entry.content} for entry in messages]
+        sent: list[Any] = [  # halves of surrogate pairs, as JSON can bring them, cannot be sent
+            {"role": entry.role, "content": entry.content.encode("utf-8", "replace").decode()}
+            for entry in messages
+        ]
         try:
             stream: Stream[ChatCompletionChunk] = self._client.chat.completions.create(
                 model=self._model, messages=sent, stream=True, timeout=left_s, **self._limit
@@ -148,7 +151,9 @@ class OpenAIChatModel:
                 "Check the network and OPENAI_BASE_URL"
             )
         said = quote_vendor(error, self._api_key)
-        return self._no_answer(f"{type(error).__name__}: {said}")
+        return AnswerServiceError(
+            f"the answer service at {self._host} failed while it wrote ({said}). Try again later"
+        )
 
     def _translate_status(self, error: openai.APIStatusError) -> RagPipelineError:
         status = error.status_code
@@ -172,3 +177,33 @@ class OpenAIChatModel:
             f"the answer service at {self._host} refused the request ({said}). Check ANSWER_MODEL "
             "and ANSWER_MAX_TOKENS"
         )
+
+
+def _read_pieces(stream: Stream[ChatCompletionChunk]) -> Generator[str, None, str]:
+    """Yield an answer's pieces and return why it ended, empty where it does not say."""
+    finish: str | None = None
+    event = None
+    for event in stream:
+        choice = event.choices[0] if event.choices else None
+        if choice is None:
+            continue
+        content = choice.delta.content if choice.delta is not None else None
+        if content is not None and not isinstance(content, str):
+            problem = "a piece that is no text"
+            raise TypeError(problem)
+        if content:
+            yield content
+        finish = choice.finish_reason or finish
+    if event is None:
+        problem = "no event came"
+        raise LookupError(problem)
+    return finish or ""
+
+
+def _hang_up(stream: Stream[ChatCompletionChunk]) -> None:
+    """End a connection under its reader, who waits however much a service murmurs meanwhile."""
+    network = stream.response.extensions.get("network_stream")
+    connection = network.get_extra_info("socket") if network is not None else None
+    if connection is not None:
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)

@@ -125,7 +125,8 @@ class ChatModel(Protocol):
             Pieces of text in order, none of them empty.
 
         Returns:
-            True where the answer is complete, False where it was cut at the token limit.
+            True where the answer is complete, False where the token limit or the service's content
+            filter cut it.
 
         Raises:
             AnswerTimeoutError: Not complete in time.

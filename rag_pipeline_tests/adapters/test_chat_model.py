@@ -72,8 +72,9 @@ def test_pieces_come_in_order_and_the_request_names_model_limit_and_messages() -
     assert request.headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_an_answer_cut_at_the_token_limit_says_so() -> None:
-    with serve([stream_reply("Becau", finish="length")]) as server:
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+def test_an_answer_cut_by_a_limit_or_a_filter_says_so(finish: str) -> None:
+    with serve([stream_reply("Becau", finish=finish)]) as server:
         assert read(make_model(server)) == ("Becau", False)
 
 
@@ -106,10 +107,11 @@ def test_a_passing_failure_before_the_first_piece_is_tried_again(first: Reply) -
             ConfigurationError,
             1,
         ),
+        (Reply(body=b'data: {"choices": [{"delta": {"content": 7}}]}\n\n'), AnswerError, 1),
         (Reply(body=b"<html>hello</html>"), AnswerError, 1),
         (Reply(body=b"data: {broken\n\n"), AnswerError, 1),
         (Reply(body=b'data: {"choices": [{"delta": 7}]}\n\n'), AnswerError, 1),
-        (Reply(body=b'data: {"error": {"message": "overloaded"}}\n\n'), AnswerError, 1),
+        (Reply(body=b'data: {"error": {"message": "overloaded"}}\n\n'), AnswerServiceError, 1),
     ],
 )
 def test_each_failure_has_its_error_and_none_shows_the_key(
@@ -142,7 +144,28 @@ def test_a_stream_that_ends_without_a_reason_broke_off() -> None:
         read(make_model(server))
 
 
-@pytest.mark.parametrize("reply", [HANG, stream_reply("Wait ", finish=None, fault="stall")])
+def test_an_answer_that_is_no_stream_names_the_setting() -> None:
+    reply = Reply(body={"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]})
+    with serve([reply]) as server, pytest.raises(AnswerError, match="OPENAI_BASE_URL"):
+        read(make_model(server))
+
+
+def test_halves_of_surrogate_pairs_are_sent_as_question_marks() -> None:
+    with serve([stream_reply("Fine.")]) as server:
+        stream = make_model(server).stream([ChatMessage("user", "Why \ud800?")])
+        assert next(stream) == "Fine."
+        stream.close()
+    assert server.received[0].body["messages"][0]["content"] == "Why ??"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        HANG,
+        stream_reply("Wait ", finish=None, fault="stall"),
+        stream_reply("Wait ", finish=None, fault="murmur"),
+    ],
+)
 def test_a_silent_service_is_given_up_in_time(reply: Reply) -> None:
     pattern = r"0\.3 s.*ANSWER_TIMEOUT_S"
     start = time.monotonic()
