@@ -8,6 +8,8 @@ data; nothing in it is followed.
 from __future__ import annotations
 
 import posixpath
+import re
+import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.docusaurus import HeadingIds, build_permalink, link_to_anchor
@@ -55,6 +57,11 @@ _GENERIC_WORDS: Final = (
 _GENERIC_TERMS: Final = frozenset(extract_terms(_GENERIC_WORDS))
 """Terms about reading itself: a question of nothing else is about whatever is selected."""
 
+_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Letters of scripts that put no space between words: Thai, Lao, kana, Han."""
+
+_JUDGED_WITH: Final = {"DIGIT": "LATIN", "HIRAGANA": "CJK", "KATAKANA": "CJK"}
+
 _MIN_SHARED_PREFIX: Final = 4  # characters: `gyro` and `gyroscop` mean one thing
 
 
@@ -72,7 +79,8 @@ def retrieve_selected(
         site: How addresses are formed, for the citation.
         embedder: Compares meanings besides words; None compares words alone.
     """
-    text = (query.selected_text or "").strip()
+    # Halves of surrogate pairs, as JSON can bring them, can be sent nowhere.
+    text = (query.selected_text or "").strip().encode("utf-8", "replace").decode()
     relatedness = measure_relatedness(query.question, text, embedder)
     related = relatedness >= threshold
     notice = None if related else UNRELATED_NOTICE
@@ -91,13 +99,19 @@ def measure_relatedness(question: str, selection: str, embedder: Embedder | None
 
     The share of the question's terms that the selection holds, each by its length: long words are
     rarer and say more. Words about reading itself (`explain`, `line`, `summarize`) are left out; a
-    question of nothing else points at the selection and counts as 1. An embedder can raise it to
-    the cosine with the nearest sentence.
+    question of nothing else points at the selection and counts as 1. Words in a script that the
+    selection is not written in are left out too: they cannot be compared. An embedder can raise it
+    to the cosine with the nearest sentence.
     """
-    asked = {term for term in extract_terms(question) if term not in _GENERIC_TERMS}
+    asked = {term for term in _extract_units(question) if term not in _GENERIC_TERMS}
     if not asked:
         return 1.0
-    held = set(extract_terms(selection))
+    held = set(_extract_units(selection))
+    if embedder is None and held:
+        scripts = {_name_script(term) for term in held}
+        asked = {term for term in asked if _name_script(term) in scripts}
+        if not asked:
+            return 1.0
     share = sum(len(t) for t in asked if _is_held(t, held)) / sum(len(t) for t in asked)
     if embedder is None:
         return share
@@ -105,6 +119,24 @@ def measure_relatedness(question: str, selection: str, embedder: Embedder | None
     rows, _ = embedder.embed_passages([*sentences, selection])
     cosine = float((rows @ embedder.embed_query(question)).max())
     return min(1.0, max(share, cosine))
+
+
+def _extract_units(text: str) -> list[str]:
+    """Terms; of scripts without spaces pairs of characters, which is what words there are near."""
+    return [
+        unit
+        for term in extract_terms(text)
+        for unit in (
+            [term[at : at + 2] for at in range(max(1, len(term) - 1))]
+            if _UNSPACED.search(term)
+            else [term]
+        )
+    ]
+
+
+def _name_script(term: str) -> str:
+    script = unicodedata.name(term[0], "").split(" ")[0]
+    return _JUDGED_WITH.get(script, script)
 
 
 def _is_held(term: str, held: set[str]) -> bool:

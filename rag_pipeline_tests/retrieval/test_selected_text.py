@@ -198,6 +198,32 @@ def test_a_question_that_only_points_is_about_the_selection(question: str) -> No
     assert measure_relatedness(question, "Nodes talk over topics.") == 1.0
 
 
+@pytest.mark.parametrize(
+    ("question", "selection", "related"),
+    [
+        ("凝乳酶是什么", "凝乳酶是一种使牛奶凝固的酶。", True),
+        ("飞机怎么起飞", "凝乳酶是一种使牛奶凝固的酶。", False),
+        ("レンネットとは何ですか", "レンネットは牛乳を凝固させる酵素です。", True),
+        ("پنیر کے لیے کون سا دودھ؟", "گائے اور بھینس کا دودھ پنیر کے لیے مختلف ہیں", True),
+        ("جہاز کیسے اڑتا ہے", "گائے اور بھینس کا دودھ پنیر کے لیے مختلف ہیں", False),
+        ("اس کی وضاحت کریں", TEXT, True),  # words of two scripts cannot be compared
+        ("jitter کیا ہے؟", TEXT, True),
+        ("GPS کیا ہے؟", TEXT, False),
+        ("How does it fly?", "42", False),
+    ],
+)
+def test_scripts_without_spaces_and_two_scripts_are_judged_by_what_can_be_compared(
+    question: str, selection: str, *, related: bool
+) -> None:
+    result = make_isolated_retriever().retrieve(ask(question, selection))
+    assert result.related is related
+
+
+def test_halves_of_surrogate_pairs_in_a_selection_become_question_marks() -> None:
+    result = make_isolated_retriever().retrieve(ask("What is this?", "A gear \ud83d turns."))
+    assert result.chunks[0].text == "A gear ? turns."
+
+
 def test_instructions_in_the_selection_stay_part_of_its_text() -> None:
     text = CASES["selections"]["inject"]["text"]
     result = make_isolated_retriever().retrieve(ask("How far apart are nested loops?", text))
