@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.retriever import Retriever
 
 NO_MODEL_NOTICE: Final = (
-    "No answer model is set: these are the book's own sentences. Set OPENAI_API_KEY or "
-    "ANSWER_MODEL for a written answer."
+    "No answer model is set: these are the book's own sentences. Set OPENAI_API_KEY, or "
+    "OPENAI_BASE_URL and ANSWER_MODEL, for a written answer."
 )
-CUT_NOTICE: Final = "The answer was cut at ANSWER_MAX_TOKENS."
+CUT_NOTICE: Final = "The answer is not complete: it was cut at ANSWER_MAX_TOKENS or by the service's content filter."
 UNCITED_NOTICE: Final = "Sentences without a number name no source; check them in the book."
 
 
@@ -264,8 +264,9 @@ def _generate(
         yield rest
     text = "".join(parts).strip()
     if not text:
-        message = f"{model.name} wrote nothing. Raise ANSWER_MAX_TOKENS or choose another model"
-        raise AnswerError(message)
+        problem = f"{model.name} wrote nothing, or a content filter withheld it"
+        mend = "Raise ANSWER_MAX_TOKENS, ask in other words or choose another model"
+        raise AnswerError(f"{problem}. {mend}")
     if _has_declined(text):
         return _decline(grounded, question, text, model.name)
     written = Answer(
@@ -301,9 +302,8 @@ def _collect_notices(entry: Answer) -> tuple[str, ...]:
 
 
 def _has_declined(text: str) -> bool:
-    return [word.lower() for word in extract_words(text)] == [
-        word.lower() for word in extract_words(DECLINED)
-    ]
+    said = [word.lower() for word in extract_words(text) if not word.isdigit()]  # nor [1]
+    return said == [word.lower() for word in extract_words(DECLINED)]
 
 
 def _decline(grounded: GroundedResponse, question: str, text: str, model: str) -> Answer:

@@ -85,7 +85,7 @@ class Answer:
         citations: Of the cited sources in the order of their numbers; of the related sections in a
             refusal.
         dropped_numbers: Cited numbers that no source has, ascending.
-        complete: False where the token limit cut the answer.
+        complete: False where the token limit or a content filter cut the answer.
         model: Which wrote it; None where no model took part.
         notices: Hints for the reader, those of grounding first.
     """

@@ -78,7 +78,9 @@ def test_what_the_book_does_not_hold_is_refused_without_asking_the_model() -> No
     assert len(given.citations) == 2
 
 
-@pytest.mark.parametrize("words", [DECLINED, f"  {DECLINED}\n", DECLINED.rstrip(".")])
+@pytest.mark.parametrize(
+    "words", [DECLINED, f"  {DECLINED}\n", DECLINED.rstrip("."), f"{DECLINED} [1][2]"]
+)
 def test_a_model_that_finds_nothing_refuses(words: str) -> None:
     given = ask(ScriptedModel([words]))
     assert given.kind is AnswerKind.REFUSED
