@@ -3,6 +3,7 @@
 Belongs here: run configuration and partitions of such a run. Does not belong here: what a run does.
 """
 
+import errno
 import os
 import socket
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 import dagster as dg
 from dagster._core.events import RunFailureReason
 from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
+from sqlalchemy.exc import DBAPIError
 
 from rag_pipeline.adapters.process_lock import hold_lock
 from rag_pipeline.orchestration.jobs import INGEST_JOB
@@ -57,6 +59,7 @@ def run_ingest_job(
 
     Raises:
         KeyboardInterrupt: The run was told to stop, by SIGINT or SIGTERM.
+        OSError: Dagster's records cannot be read or written, such as where the disk is full.
     """
     config = {
         "doc_ids": None if doc_ids is None else list(doc_ids),
@@ -64,7 +67,7 @@ def run_ingest_job(
         "rewrite": rewrite,
         "rebuild": rebuild,
     }
-    with _open_instance() as instance, _hold_events_open(instance):
+    with _file_errors(), _open_instance() as instance, _hold_events_open(instance):
         end_dead_runs(instance)
         result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
             run_config={
@@ -83,6 +86,15 @@ def run_ingest_job(
 def _was_interrupted(event: dg.DagsterEvent) -> bool:
     ended = event.is_job_failure and event.job_failure_data.failure_reason
     return ended is RunFailureReason.UNEXPECTED_TERMINATION
+
+
+@contextmanager
+def _file_errors() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        problem = f"Dagster's records cannot be read or written: {error.orig}"
+        raise OSError(errno.EIO, problem, os.environ["DAGSTER_HOME"]) from error
 
 
 @contextmanager

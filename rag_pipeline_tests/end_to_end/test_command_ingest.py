@@ -237,6 +237,20 @@ def test_a_killed_command_does_not_stand_in_the_way(tmp_path: Path) -> None:
     assert (outcome.code, outcome.json["docs_processed"]) == (0, 3), outcome
 
 
+def test_records_that_dagster_cannot_write_are_one_line(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    call("ingest")
+    (records,) = command.root.glob("data/*/dagster/history/runs.db")
+    for path in records.parent.glob(f"{records.name}*"):
+        path.unlink()
+    records.mkdir()
+    command.book.write("new.md", make_page("New", ("A", make_paragraph(200))))
+    assert_one_line(call("ingest"), 1, "dagster", "unable to open database", "disk space")
+    records.rmdir()
+    assert call("ingest", "--json").json["docs_processed"] == 1
+
+
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
 def test_a_command_told_to_stop_says_so_and_the_next_goes_on(
     call: Callable[..., Outcome], sent: signal.Signals
