@@ -39,7 +39,7 @@ NO_MODEL_NOTICE: Final = (
     "No answer model is set: these are the book's own sentences. Set OPENAI_API_KEY, or "
     "OPENAI_BASE_URL and ANSWER_MODEL, for a written answer."
 )
-CUT_NOTICE: Final = "The answer is not complete: it was cut at ANSWER_MAX_TOKENS or by the service's content filter."
+CUT_NOTICE: Final = "The answer was cut, at ANSWER_MAX_TOKENS or by the service's content filter."
 UNCITED_NOTICE: Final = "Sentences without a number name no source; check them in the book."
 
 
