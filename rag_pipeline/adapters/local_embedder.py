@@ -133,8 +133,11 @@ def _embed(text: str, windows: Sequence[Window]) -> FloatMatrix:
 def _infer(text: str) -> tuple[FloatMatrix, IntVector, IntVector]:
     """Token vectors of a text, and where each token's characters begin and end."""
     model = _get_model().model
-    tokens: FloatMatrix = model.onnx_embed([text]).model_output[0].astype(np.float64)
-    starts, ends = np.array(model.tokenize([text])[0].offsets).T
+    encoding = model.tokenize([text])[0]  # `onnx_embed` would do it again and keep no offsets
+    ids = np.array([encoding.ids], dtype=np.int64)
+    inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": ids * 0}
+    tokens: FloatMatrix = model.model.run(None, inputs)[0][0].astype(np.float64)
+    starts, ends = np.array(encoding.offsets).T
     return tokens, starts, ends
 
 

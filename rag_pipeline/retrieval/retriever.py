@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.store_session import StoreSession
 
 _RERANK_FACTOR: Final = 4  # hits offered to a reranker for each one asked for
-_HEAD_FACTOR: Final = 3  # candidates whose vectors are read at once for each hit asked for
+_HEAD_FACTOR: Final = 2  # candidates whose vectors are read at once for each hit asked for
 _DEEPEN_FACTOR: Final = 4  # how much further the search goes where duplicates left too few hits
 
 
