@@ -58,29 +58,38 @@ class CircuitBreaker:
         Raises:
             RagPipelineError: The action's own error, or the refusal with `retry_after_s`.
         """
-        self._enter()
+        is_probe = self._enter()
+        failed: bool | None = None  # of an interrupted call nothing is known
         try:
             result = action()
-        except BaseException as error:
-            self._leave(failed=isinstance(error, RagPipelineError) and error.transient)
+            failed = False
+        except Exception as error:
+            failed = isinstance(error, RagPipelineError) and error.transient
             raise
-        self._leave(failed=False)
+        finally:
+            self._leave(failed=failed, is_probe=is_probe)
         return result
 
-    def _enter(self) -> None:
+    def _enter(self) -> bool:
         with self._lock:
             if self._opened_at is None:
-                return
+                return False
             wait_s = self._wait_s()
             if wait_s > 0 or self._probing:
                 error = self._refuse(max(wait_s, 0.0))
                 error.retry_after_s = max(wait_s, 0.0)
                 raise error
             self._probing = True
+            return True
 
-    def _leave(self, *, failed: bool) -> None:
+    def _leave(self, *, failed: bool | None, is_probe: bool) -> None:
         with self._lock:
-            self._probing = False
+            if is_probe:
+                self._probing = False
+            elif self._opened_at is not None:
+                return  # begun before it opened: it says nothing of the service as it is now
+            if failed is None:
+                return
             if not failed:
                 self._failed, self._opened_at = 0, None
                 return

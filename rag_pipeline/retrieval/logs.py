@@ -99,7 +99,7 @@ class RetrievalLog:
         fields: dict[str, object] = {
             "status": status,
             "questions": len(questions),
-            "question_chars": sum(len(question) for question in questions),
+            "question_chars": sum(len(str(question)) for question in questions),
             "result_count": result_count,
             **{f"{name}_ms": round(value, 3) for name, value in timings_ms.items()},
         }

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar
 from rag_pipeline.core.errors import (
     EmbeddingServiceError,
     EmbeddingTimeoutError,
-    InvalidKError,
+    QueryError,
     ResultInvalidError,
     StoreTimeoutError,
     StoreUnavailableError,
@@ -32,7 +32,9 @@ from rag_pipeline.retrieval.result_checks import check_results
 from rag_pipeline.retrieval.time_limit import run_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from types import TracebackType
+    from typing import Self
 
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
@@ -175,16 +177,18 @@ class RetrievalService:
 
     def batch_search(
         self,
-        queries: Sequence[str],
+        queries: Iterable[str],
         k: int = DEFAULT_TOP_K,
         filters: QueryFilters | None = None,
     ) -> list[SearchResponse]:
         """Find passages for up to 100 questions in order, sharing the round trips; raises as
         `search`, for the whole batch.
         """
-        if len(queries) > MAX_BATCH:
-            raise InvalidKError(len(queries), 0, MAX_BATCH)
+        if isinstance(queries, str):
+            raise QueryError(f"a batch must be a list of texts, not the text {queries!r:.40}")
         asked = [Query(query, filters=filters, top_k=k) for query in queries]
+        if len(asked) > MAX_BATCH:
+            raise QueryError(f"a batch has at most {MAX_BATCH} queries, not {len(asked)}. Split it")
         return self._run("batch_search", asked, self._limits.batch_s)
 
     def validate_retrieval(self, query: str, *, strict: bool = False) -> ValidationReport:
@@ -196,11 +200,16 @@ class RetrievalService:
 
         Raises:
             ValidationFailedError: VALIDATION_FAILED (422), with `strict` only.
+            RagPipelineError: As `search`.
         """
         start = time.perf_counter()
         asked = Query(query)
-        first, timings = self._retrieve([asked], self._limits.query_s)
-        second, _ = self._retrieve([asked], self._limits.query_s)
+        try:
+            first, timings = self._retrieve([asked], self._limits.query_s)
+            second, _ = self._retrieve([asked], self._limits.query_s)
+        except Exception as error:
+            self._log_failure("validate_retrieval", [query], start, error)
+            raise
         checks = check_results(first[0].chunks)
         same = [(hit.chunk_id, hit.score) for hit in first[0].chunks] == [
             (hit.chunk_id, hit.score) for hit in second[0].chunks
@@ -245,8 +254,21 @@ class RetrievalService:
         self._within_store(self._limits.query_s, self._retriever.probe)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Let go of the store; a later call opens it again."""
         self._retriever.close()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
 
     def _run(
         self, operation: str, queries: Sequence[Query], limit_s: float
@@ -260,15 +282,7 @@ class RetrievalService:
             _require_valid(results)
             timings["validate"] = (time.perf_counter() - validated) * 1000
         except Exception as error:
-            elapsed = {"total": (time.perf_counter() - start) * 1000}
-            self._log.write(
-                operation,
-                questions,
-                status="error",
-                result_count=0,
-                timings_ms=elapsed,
-                error=error,
-            )
+            self._log_failure(operation, questions, start, error)
             raise
         latency_ms = (time.perf_counter() - start) * 1000
         self._log.write(
@@ -279,6 +293,18 @@ class RetrievalService:
             timings_ms={**timings, "total": latency_ms},
         )
         return [_respond(result, latency_ms, timings) for result in results]
+
+    def _log_failure(
+        self, operation: str, questions: list[str], start: float, error: Exception
+    ) -> None:
+        self._log.write(
+            operation,
+            questions,
+            status="error",
+            result_count=0,
+            timings_ms={"total": (time.perf_counter() - start) * 1000},
+            error=error,
+        )
 
     def _retrieve(
         self, queries: Sequence[Query], limit_s: float

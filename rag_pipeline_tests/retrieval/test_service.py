@@ -27,7 +27,7 @@ from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.models import ChunkVectors, EmbeddingSpace
 from rag_pipeline.retrieval import (
     CollectionMissingError,
-    InvalidKError,
+    QueryError,
     QueryFilters,
     RetrievalService,
     Retriever,
@@ -104,8 +104,11 @@ def test_a_batch_answers_in_order(service: RetrievalService) -> None:
         service.search(question, k=2)["results"] for question in questions
     ]
     assert service.batch_search([]) == []
-    with pytest.raises(InvalidKError):
+    with pytest.raises(QueryError, match="at most 100 queries, not 101"):
         service.batch_search(["x"] * 101)
+    with pytest.raises(QueryError, match="list of texts"):
+        service.batch_search("one text is no batch")
+    assert len(service.batch_search(question for question in questions)) == 2
 
 
 def test_filters_restrict_a_search(service: RetrievalService) -> None:
@@ -206,6 +209,26 @@ def test_log_lines_are_json_without_the_question(service: RetrievalService) -> N
         assert {"embed_ms", "search_ms", "validate_ms", "total_ms", "result_count"} <= set(line)
         assert "egg" not in json.dumps(line)
     assert lines[1]["questions"] == 2
+
+
+def test_what_is_no_question_is_refused_and_logged_by_every_operation(
+    service: RetrievalService,
+) -> None:
+    nothing: Any = None
+    with watch_lines() as lines:
+        for operation in (service.search, service.validate_retrieval):
+            with pytest.raises(QueryError) as caught:
+                operation(nothing)
+            assert caught.value.code == "QUERY_EMPTY"
+    assert [(line["operation"], line["error_code"]) for line in lines] == [
+        ("search", "QUERY_EMPTY"),
+        ("validate_retrieval", "QUERY_EMPTY"),
+    ]
+
+
+def test_a_service_closes_with_its_block(book_settings: Settings, retriever: Retriever) -> None:
+    with RetrievalService(book_settings, retriever=retriever, log_to_files=False) as opened:
+        assert opened.search(QUESTION)["status"] == "success"
 
 
 def test_the_question_is_logged_when_asked_for(
@@ -343,11 +366,46 @@ def test_only_one_probe_goes_through_at_a_time() -> None:
     assert breaker.call(probe) == 7
 
 
+def test_a_call_from_before_the_breaker_opened_says_nothing_of_the_service() -> None:
+    now = [0.0]
+    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+
+    def fail() -> None:
+        raise StoreUnavailableError("down")
+
+    def fail_while_open() -> int:
+        with pytest.raises(StoreUnavailableError, match="down"):
+            breaker.call(fail)
+        return 7
+
+    assert breaker.call(fail_while_open) == 7  # begun while it was closed
+    assert breaker.state == "open"
+
+
+def test_an_interrupted_probe_neither_opens_nor_closes_the_breaker() -> None:
+    now = [0.0]
+    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+
+    def fail() -> None:
+        raise StoreUnavailableError("down")
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(StoreUnavailableError, match="down"):
+        breaker.call(fail)
+    now[0] = 11.0
+    with pytest.raises(KeyboardInterrupt):
+        breaker.call(interrupt)
+    assert breaker.state == "half-open"
+    assert breaker.call(lambda: 7) == 7
+
+
 def test_errors_that_are_not_transient_never_open_the_breaker() -> None:
     breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"))
     for _ in range(3):
-        with pytest.raises(InvalidKError):
-            breaker.call(lambda: (_ for _ in ()).throw(InvalidKError(0, 1, 100)))
+        with pytest.raises(QueryError):
+            breaker.call(lambda: (_ for _ in ()).throw(QueryError("bad")))
     assert breaker.state == "closed"
 
 
