@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import openai
 
 from rag_pipeline.adapters.retrying import call_with_retries, read_retry_after
-from rag_pipeline.adapters.vendor_text import name_host, quote_vendor
+from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
 from rag_pipeline.core.errors import (
     AnswerError,
     AnswerServiceError,
@@ -71,9 +71,11 @@ class OpenAIChatModel:
         self._limit: dict[str, Any] = {limit_name: max_tokens}
         self._sleep = sleep
         self._host = name_host(base_url or DEFAULT_BASE_URL)
+        address, login = separate_login(base_url or DEFAULT_BASE_URL)
         self._client = openai.OpenAI(
             api_key=api_key or _NO_KEY,
-            base_url=base_url or DEFAULT_BASE_URL,
+            base_url=address,
+            default_headers=login,
             max_retries=0,  # ours keep to the time limit
         )
 

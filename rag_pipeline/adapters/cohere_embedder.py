@@ -21,7 +21,7 @@ from rag_pipeline.adapters.service_embedding import (
     cut_to_tokens,
     split_batches,
 )
-from rag_pipeline.adapters.vendor_text import name_host, quote_vendor
+from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
 from rag_pipeline.core.errors import (
     ConfigurationError,
     EmbeddingError,
@@ -102,11 +102,17 @@ class CohereEmbedder:
         self._host = name_host(base_url or DEFAULT_BASE_URL)
         self._counter = LocalEmbedder()
         self._runner = BatchRunner(self._model, sleep)
-        http = httpx.Client(timeout=timeout_s, follow_redirects=True)
+        address, login = separate_login(base_url or DEFAULT_BASE_URL)
+
+        def log_in(request: httpx.Request) -> httpx.Request:
+            request.headers.update(login)  # over the vendor's own header, which brings the key
+            return request
+
+        http = httpx.Client(timeout=timeout_s, follow_redirects=True, auth=log_in)
         weakref.finalize(self, http.close)  # the vendor's client leaves its sockets open
         self._client = cohere.ClientV2(
             api_key=api_key,
-            base_url=base_url or DEFAULT_BASE_URL,
+            base_url=address,
             timeout=timeout_s,
             httpx_client=http,
         )

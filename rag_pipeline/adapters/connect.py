@@ -10,6 +10,7 @@ use.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from rag_pipeline.adapters.builds import forget_nothing
 from rag_pipeline.core.errors import ConfigurationError
@@ -137,9 +138,19 @@ def _read_key(setting: str, secret: SecretStr) -> str:
 
 
 def _read_url(setting: str, url: str) -> str:
-    """An address with its scheme, or empty; its user and password are not shown."""
+    """A usable address with its scheme, or empty; no part of a wrong one is shown."""
     stripped = url.strip()
     if stripped and not stripped.startswith(("http://", "https://")):
         problem = "it does not begin with http:// or https://"
         raise ConfigurationError(setting, problem, "Give the whole address, such as http://host:1")
+    try:
+        parts = urlsplit(stripped)
+        is_usable = not stripped or bool(parts.hostname and parts.port != 0)
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise ConfigurationError(setting, "it is no usable address", "Use such as http://host:1")
+    if parts.query or parts.fragment:
+        problem = "it holds more than an address (? or #)"
+        raise ConfigurationError(setting, problem, "Leave that out; a key has its own setting")
     return stripped

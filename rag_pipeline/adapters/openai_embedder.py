@@ -21,7 +21,7 @@ from rag_pipeline.adapters.service_embedding import (
     cut_to_tokens,
     split_batches,
 )
-from rag_pipeline.adapters.vendor_text import name_host, quote_vendor
+from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
 from rag_pipeline.core.errors import (
     ConfigurationError,
     EmbeddingError,
@@ -90,9 +90,11 @@ class OpenAIEmbedder:
         self._api_key = api_key
         self._host = name_host(base_url or DEFAULT_BASE_URL)
         self._runner = BatchRunner(self._model, sleep)
+        address, login = separate_login(base_url or DEFAULT_BASE_URL)
         self._client = openai.OpenAI(
             api_key=api_key,
-            base_url=base_url or DEFAULT_BASE_URL,
+            base_url=address,
+            default_headers=login,
             timeout=timeout_s,
             max_retries=0,  # ours are counted and reported
         )

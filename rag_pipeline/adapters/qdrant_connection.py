@@ -14,7 +14,7 @@ from qdrant_client.common.client_exceptions import QdrantException, ResourceExha
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from rag_pipeline.adapters.retrying import call_with_retries, read_retry_after
-from rag_pipeline.adapters.vendor_text import name_host, quote_vendor
+from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     ConfigurationError,
@@ -166,11 +166,14 @@ def connect_server(
         max_keepalive_connections=_KEPT_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S
     )
     try:
+        address, headers = separate_login(url)
+        if api_key:
+            headers["api-key"] = api_key
         client = QdrantClient(
-            url=url,
+            url=address,
             timeout=timeout_s,  # type: ignore[arg-type]  # the client rounds it up itself
             # As a header, since the client's own argument prints a warning for every http address.
-            headers={"api-key": api_key} if api_key else None,
+            headers=headers,
             check_compatibility=False,  # it would ask from a thread and print
             limits=limits,  # by default connections to this machine are not kept
         )

@@ -1,9 +1,10 @@
-"""What of a service may stand in a message: its host and a short line of its words, no secret."""
+"""What of a service may be shown: its host and a short line of its words, but no secret."""
 
 from __future__ import annotations
 
+import base64
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 _LONGEST_QUOTE: Final = 200  # characters; a message is one line
 
@@ -16,6 +17,21 @@ def name_host(url: str) -> str:
     except ValueError:
         return "an address that cannot be read"
     return f"{parts.hostname or 'an address without a host'}{port}"
+
+
+def separate_login(url: str) -> tuple[str, dict[str, str]]:
+    """An address without user and password, and the header that brings them: clients log addresses.
+
+    Returns:
+        The address, and no header where it has no user.
+    """
+    parts = urlsplit(url)
+    if parts.username is None:
+        return url, {}
+    login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    token = base64.b64encode(login.encode("utf-8")).decode("ascii")
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {token}"}
 
 
 def quote_vendor(text: object, secret: str) -> str:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import logging
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.connect import connect_catalog, connect_embedder
-from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
-from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.adapters.connect import connect_catalog, connect_chat_model, connect_embedder
+from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, RagPipelineError
+from rag_pipeline.core.ports import ChatMessage
+from rag_pipeline.core.settings import EmbeddingProvider, Settings, load_settings
+from rag_pipeline_tests.loopback import Reply, serve
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = "sk-secret-0123456789abcdef"
+SECRET = "hunter2-hunter2"
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +80,9 @@ def test_a_missing_cohere_package_names_the_extra(monkeypatch: pytest.MonkeyPatc
         ({"openai_api_key": f"{KEY}é"}, "OPENAI_API_KEY"),
         ({"embedding_provider": "cohere"}, "COHERE_API_KEY"),
         ({"openai_api_key": KEY, "openai_base_url": "localhost:11434"}, "OPENAI_BASE_URL"),
+        ({"openai_api_key": KEY, "openai_base_url": f"http://h/v1?key={KEY}"}, "OPENAI_BASE_URL"),
+        ({"openai_api_key": KEY, "openai_base_url": f"http://u:{KEY}@h:99999/"}, "OPENAI_BASE_URL"),
+        ({"openai_api_key": KEY, "openai_base_url": f"http://u:{KEY}@/v1"}, "OPENAI_BASE_URL"),
         ({"openai_api_key": KEY, "embedding_model": "nomic-embed-text"}, "EMBEDDING_DIM"),
         ({"openai_api_key": KEY, "embedding_dim": 5000}, "EMBEDDING_DIM"),
         ({"embedding_model": "text-embedding-3-small"}, "EMBEDDING_MODEL"),
@@ -93,6 +101,7 @@ def test_what_is_missing_or_wrong_is_named(settings: dict[str, object], named: s
     ("settings", "named"),
     [
         ({"qdrant_url": "localhost:6333"}, "QDRANT_URL"),
+        ({"qdrant_url": f"http://h:6333?api-key={KEY}"}, "QDRANT_URL"),
         ({"qdrant_url": "http://h:1", "qdrant_api_key": f"{KEY}\nx"}, "QDRANT_API_KEY"),
     ],
 )
@@ -118,3 +127,36 @@ def test_a_process_loads_only_the_client_it_uses(module: str, absent: list[str])
     code = f"import sys, {module}; print(*(set({absent}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("service", ["chat", "openai", "cohere", "qdrant"])
+def test_a_password_in_an_address_reaches_its_server_and_no_log(
+    service: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with serve([Reply(400)]) as server:
+        url = server.url.replace("//", f"//user:{SECRET}@")
+        with pytest.raises(RagPipelineError) as caught:
+            ask_service(service, url)
+    login = base64.b64encode(f"user:{SECRET}".encode()).decode()
+    assert server.received[0].headers["authorization"] == f"Basic {login}"
+    assert SECRET not in str(caught.value)
+    assert [line for line in caplog.messages if SECRET in line or login in line] == []
+
+
+def ask_service(service: str, url: str) -> None:
+    keys = load_settings(
+        openai_api_key=KEY, openai_base_url=url, cohere_api_key=KEY, cohere_base_url=url
+    )
+    match service:
+        case "chat":
+            model = connect_chat_model(keys)
+            assert model is not None
+            next(model.stream([ChatMessage("user", "Why?")]))
+        case "qdrant":
+            connect_catalog(load_settings(qdrant_url=url)).current_id()
+        case _:
+            if service == "cohere":
+                pytest.importorskip("cohere", reason="the cohere extra is not installed")
+            chosen = keys.model_copy(update={"embedding_provider": EmbeddingProvider(service)})
+            connect_embedder(chosen).embed_query("Why?")
