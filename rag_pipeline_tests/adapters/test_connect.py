@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = "sk-secret-0123456789abcdef"
-SECRET = "hunter2-hunter2"
+HIDDEN = "hunter2-hunter2"
 
 
 @pytest.fixture(autouse=True)
@@ -135,13 +135,13 @@ def test_a_password_in_an_address_reaches_its_server_and_no_log(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     with serve([Reply(400)]) as server:
-        url = server.url.replace("//", f"//user:{SECRET}@")
+        url = server.url.replace("//", f"//user:{HIDDEN}@")
         with pytest.raises(RagPipelineError) as caught:
             ask_service(service, url)
-    login = base64.b64encode(f"user:{SECRET}".encode()).decode()
+    login = base64.b64encode(f"user:{HIDDEN}".encode()).decode()
     assert server.received[0].headers["authorization"] == f"Basic {login}"
-    assert SECRET not in str(caught.value)
-    assert [line for line in caplog.messages if SECRET in line or login in line] == []
+    assert HIDDEN not in str(caught.value)
+    assert [line for line in caplog.messages if HIDDEN in line or login in line] == []
 
 
 def ask_service(service: str, url: str) -> None:
