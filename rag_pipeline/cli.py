@@ -398,7 +398,7 @@ def _ingest_changes(
 ) -> IngestionReport:
     """Find out what changed; where nothing has, neither Dagster nor a model is loaded."""
     from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.ingestion.run import refresh_ledger, scan
+    from rag_pipeline.ingestion.run import refresh_ledger, scan, sweep_if_idle
 
     discovery, plan, entries = scan(environment)
     if rebuild:
@@ -407,6 +407,7 @@ def _ingest_changes(
         return _ingest_in_runs(settings, environment, discovery, plan)
     collection_id = environment.catalog.current_id() or ""
     refresh_ledger(environment.open_ledger(collection_id), plan.unchanged, entries)
+    sweep_if_idle(environment)
     report = IngestionReport(
         collection_id=collection_id,
         docs_discovered=len(discovery.docs) + len(discovery.failures),

@@ -115,7 +115,9 @@ class Book:
             catalog=self.catalog,
             open_artifacts=self.open_artifacts,
             open_ledger=self.open_ledger,
-            lock=lambda: hold_lock(self.state / "ingest.lock", 2.0),
+            lock=lambda timeout_s=None: hold_lock(
+                self.state / "ingest.lock", 2.0 if timeout_s is None else timeout_s
+            ),
             sweep=self.sweep,
             price_per_token_usd=1e-6,
         )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     that a kill between the two leaves a build that is found again.
     """
 
+_CELL: Final = "-sweep-"
 _STAMP: Final = "%Y%m%dT%H%M%S"
 _MODEL_FIELDS: Final = tuple(field.name for field in fields(EmbeddingModel))
 
@@ -37,6 +38,22 @@ def make_build_id(collection: str) -> str:
 def is_build_id(text: str, collection: str) -> bool:
     """Whether a name was made by `make_build_id` for this collection."""
     return re.fullmatch(re.escape(collection) + r"-\d{8}T\d{6}-[0-9a-f]{6}", text) is not None
+
+
+def name_cell(collection: str, digest: str) -> str:
+    """Name of the collection of a design that a sweep compares with others of this collection.
+
+    Args:
+        collection: The book's own.
+        digest: Of the design: eight hexadecimal digits.
+    """
+    return f"{collection}{_CELL}{digest}"
+
+
+def find_cell(text: str, collection: str) -> str | None:
+    """The design's collection that a name begins with or is, by `name_cell`; None where none."""
+    match = re.match(re.escape(collection + _CELL) + r"[0-9a-f]{8}(?![^-])", text)
+    return match.group() if match else None
 
 
 def is_older_than(build_id: str, age: timedelta) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from rag_pipeline.adapters.builds import (
+    find_cell,
     forget_nothing,
     is_build_id,
     make_build_id,
@@ -112,17 +113,31 @@ class EdgeCatalog:
 
     def sweep(self) -> None:
         """Delete all builds but the one in use and the one before, and marks of processes that
-        were killed while they waited.
+        were killed while they waited; a build that a process has open waits for the next sweep.
         """
         in_use = self._read_in_use()
         with self._file_errors():
-            entries = list(self._root.iterdir()) if self._root.is_dir() else []
-            for entry in entries:
+            for entry in _list(self._root):
                 if is_build_id(entry.name, self._collection):
                     if entry.name not in in_use.values():
-                        self._delete(entry.name)
+                        self._delete_unless_open(entry.name)
                 elif entry.name.startswith(_WAITING) and not self._is_fresh(entry):
                     entry.unlink(missing_ok=True)
+
+    def find_cells(self) -> list[str]:
+        """Names of the collections of designs that lie beside this one."""
+        with self._file_errors():
+            names = [entry.name for entry in _list(self._root.parent)]
+        return [name for name in names if find_cell(name, self._collection) == name]
+
+    def drop(self) -> None:
+        """Delete all builds and the root, but for a build that a process has open."""
+        with self._file_errors():
+            names = [entry.name for entry in _list(self._root)]
+            builds = [name for name in names if is_build_id(name, self._collection)]
+            deleted = [self._delete_unless_open(build) for build in builds]
+            if all(deleted):
+                remove_tree(self._root)
 
     def roll_back(self) -> str:
         """Swap the collection in use with the one before."""
@@ -145,6 +160,17 @@ class EdgeCatalog:
     def _delete(self, collection_id: str) -> None:
         self._forget(collection_id)
         remove_tree(self._root / collection_id)
+
+    def _delete_unless_open(self, collection_id: str) -> bool:
+        try:
+            lock = self._acquire(collection_id)
+        except StoreLockedError:
+            return False
+        try:
+            self._delete(collection_id)
+        finally:
+            lock.release()
+        return True
 
     def _is_fresh(self, mark: Path) -> bool:
         try:
@@ -235,6 +261,10 @@ class EdgeCatalog:
             f"the embedded store in {self._root} cannot be read or written: {reason}. Check the "
             "rights and the free space of DATA_DIR"
         )
+
+
+def _list(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
 
 
 def _describe_damage(path: Path) -> str:

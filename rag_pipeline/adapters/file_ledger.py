@@ -5,12 +5,12 @@ reaches.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from typing import TYPE_CHECKING, TypeVar
 
-from rag_pipeline.adapters.files import write_text_atomically
+from rag_pipeline.adapters.files import list_names, write_text_atomically
 from rag_pipeline.core.errors import StoreError
+from rag_pipeline.core.ids import make_file_key
 from rag_pipeline.core.ports import LedgerEntry, LedgerFailure
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ _Record = TypeVar("_Record", LedgerEntry, LedgerFailure)
 
 
 class FileLedger:
-    """A `Ledger` of files: `indexed/<hash of the id>.json` and `failed/<hash of the id>.json`.
+    """A `Ledger` of files: `indexed/<file key>.json` and `failed/<file key>.json`.
 
-    Ids are hashed for file names, since an id may hold any character; each file names its document.
+    Each names its document.
 
     Args:
         root: Folder of this ledger; there is one for each collection id, so that a rollback brings
@@ -63,9 +63,15 @@ class FileLedger:
         self._path("indexed", doc_id).unlink(missing_ok=True)
         self._path("failed", doc_id).unlink(missing_ok=True)
 
+    def file_keys(self) -> set[str]:
+        """File keys of all documents with an entry or a failure, without reading them; none on an
+        object store.
+        """
+        names = (*list_names(self._root / "indexed"), *list_names(self._root / "failed"))
+        return {name.removesuffix(".json") for name in names}
+
     def _path(self, kind: str, doc_id: DocId) -> Path | UPath:
-        digest = hashlib.sha256(doc_id.encode()).hexdigest()[:32]
-        return self._root / kind / f"{digest}.json"
+        return self._root / kind / f"{make_file_key(doc_id)}.json"
 
     def _write(self, kind: str, doc_id: DocId, record: LedgerEntry | LedgerFailure) -> None:
         text = json.dumps(dataclasses.asdict(record), indent=1) + "\n"

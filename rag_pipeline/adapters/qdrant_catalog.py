@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from qdrant_client import models
 
 from rag_pipeline.adapters.builds import (
+    find_cell,
     forget_nothing,
     is_build_id,
     is_older_than,
@@ -115,6 +116,23 @@ class QdrantCatalog:
         in_use = set(self._read_aliases().values())
         for name in self._read_collections() - in_use:
             if is_build_id(name, self._collection) and is_older_than(name, _ABANDONED):
+                self._delete(name)
+
+    def find_cells(self) -> list[str]:
+        """Names of the collections of designs whose builds are all a week old; younger ones may be
+        another machine's.
+        """
+        found: dict[str, bool] = {}
+        for name in self._read_collections():
+            cell = find_cell(name, self._collection)
+            if cell is not None and is_build_id(name, cell):
+                found[cell] = found.get(cell, True) and is_older_than(name, _ABANDONED)
+        return [cell for cell, abandoned in found.items() if abandoned]
+
+    def drop(self) -> None:
+        """Delete all builds; their aliases go with them."""
+        for name in self._read_collections():
+            if is_build_id(name, self._collection):
                 self._delete(name)
 
     def roll_back(self) -> str:

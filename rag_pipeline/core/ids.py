@@ -66,6 +66,11 @@ def to_point_id(chunk_id: ChunkId) -> PointId:
     return PointId(int(chunk_id, 16))
 
 
+def make_file_key(doc_id: DocId) -> str:
+    """Name of a document's file among what is kept of documents: an id may hold any character."""
+    return hashlib.sha256(doc_id.encode()).hexdigest()[:32]
+
+
 def hash_text(text: str) -> str:
     """SHA-256 of a text's UTF-8 bytes as 64 hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

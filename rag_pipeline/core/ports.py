@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from rag_pipeline.core.ids import DocId, PointId
     from rag_pipeline.core.models import (
@@ -377,6 +378,14 @@ class CollectionCatalog(Protocol):
     def sweep(self) -> None:
         """Delete what killed processes left behind; only while no other ingestion runs here."""
 
+    def find_cells(self) -> list[str]:
+        """Names of the collections that `rag-pipeline sweep` built of designs for this one and
+        that no other machine can still be at.
+        """
+
+    def drop(self) -> None:
+        """Delete the collection with all its builds, but for one that a process has open."""
+
     def roll_back(self) -> str:
         """Put the collection before in use and return its id.
 
@@ -389,3 +398,14 @@ class CollectionCatalog(Protocol):
 
     def discard(self, collection_id: str) -> None:
         """Delete a collection that is not in use; one that is not there is passed over."""
+
+
+class Lock(Protocol):
+    """Holds off other ingestions of this machine for the time of a `with` block."""
+
+    def __call__(self, timeout_s: float | None = None) -> AbstractContextManager[None]:
+        """Wait at most so long for one that goes on, or as the settings say where it is None.
+
+        Raises:
+            StoreLockedError: It went on for all that time.
+        """

@@ -2,8 +2,7 @@
 rebuild.
 
 Belongs here: the decisions of a run on plain data and Protocols. Does not belong here: Dagster,
-which starts a run and
-shows its events (orchestration.assets.ingestion).
+which starts a run and shows its events (orchestration.assets.ingestion).
 """
 
 from __future__ import annotations
@@ -19,11 +18,7 @@ from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import DocId, parse_doc_id
 from rag_pipeline.core.models import DocFailure, EmbeddingSpace, KnownFile, Stage
 from rag_pipeline.core.ports import PointFilter
-from rag_pipeline.ingestion.changes import (
-    compute_pipeline_fingerprint,
-    leave_moved,
-    plan_ingestion,
-)
+from rag_pipeline.ingestion.changes import compute_pipeline_fingerprint, leave_moved, plan_ingestion
 from rag_pipeline.ingestion.discovery import Discovery, discover_docs
 from rag_pipeline.ingestion.pipeline import ingest_docs
 from rag_pipeline.ingestion.work import IngestionServices, StageResult
@@ -31,7 +26,6 @@ from rag_pipeline.ingestion.writing import delete_documents, read_ingestion_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
@@ -42,6 +36,7 @@ if TYPE_CHECKING:
         EmbeddingCache,
         Ledger,
         LedgerEntry,
+        Lock,
         PointStore,
         SparseEncoder,
     )
@@ -60,7 +55,6 @@ class IngestionEnvironment:
         open_ledger: The ledger of a collection by its id.
         sweep: Deletes what killed ingestions left behind; called with the lock held.
         max_run_docs: How many documents a bulk ingestion takes in one run.
-        lock: Holds off other ingestions for the time of a `with` block.
         observe: Told each event of a run, and last its report or the error that ended it.
     """
 
@@ -73,7 +67,7 @@ class IngestionEnvironment:
     catalog: CollectionCatalog
     open_artifacts: Callable[[str], ArtifactStore]
     open_ledger: Callable[[str], Ledger]
-    lock: Callable[[], AbstractContextManager[None]]
+    lock: Lock
     sweep: Callable[[], None]
     price_per_token_usd: float = 0.0
     max_run_docs: int = 1000
@@ -158,6 +152,15 @@ def refresh_ledger(
         entry = entries[doc.doc_id]
         if entry.mtime_ns != doc.mtime_ns:
             ledger.record(replace(entry, mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes))
+
+
+def sweep_if_idle(environment: IngestionEnvironment) -> None:
+    """Delete what killed ingestions left behind, for an ingestion that has nothing else to do.
+
+    One that goes on sweeps for itself and is not waited for; what fails, a later sweep tries again.
+    """
+    with suppress(RagPipelineError, OSError), environment.lock(timeout_s=0.0):
+        environment.sweep()
 
 
 def run_ingestion(

@@ -1,19 +1,18 @@
 """Where stage outputs rest: one file a stage and document, on a local folder or any store that
 UPath reaches.
 
-    <root>/<stage>/<hash of the document id>.json or .npz
+    <root>/<stage>/<file key of the document>.json or .npz
 
-Ids are hashed for file names, since an id may hold any character; each JSON output names its
-document.
+Each JSON output names its document.
 """
 
-import hashlib
+from collections.abc import Collection
 from pathlib import Path
 
 from upath import UPath
 
-from rag_pipeline.adapters.files import write_bytes_atomically
-from rag_pipeline.core.ids import DocId
+from rag_pipeline.adapters.files import list_names, write_bytes_atomically
+from rag_pipeline.core.ids import DocId, make_file_key
 from rag_pipeline.core.models import Stage
 
 _KEPT = (Stage.DISCOVERED, Stage.PARSED, Stage.CHUNKS, Stage.EMBEDDINGS)
@@ -50,7 +49,16 @@ class UPathArtifactStore:
         for stage in _KEPT:
             self._path(stage, doc_id).unlink(missing_ok=True)
 
+    def keep_only(self, file_keys: Collection[str]) -> None:
+        """Remove the outputs of all documents but those of these file keys, of a local folder
+        alone: listing an object store costs more than what killed runs leave on it.
+        """
+        for stage in _KEPT:
+            folder = self._root / stage.value
+            for name in list_names(folder):
+                if name.partition(".")[0] not in file_keys and not name.startswith("."):
+                    (folder / name).unlink(missing_ok=True)
+
     def _path(self, stage: Stage, doc_id: DocId) -> UPath:
-        digest = hashlib.sha256(doc_id.encode()).hexdigest()[:32]
         suffix = "npz" if stage is Stage.EMBEDDINGS else "json"
-        return self._root / stage.value / f"{digest}.{suffix}"
+        return self._root / stage.value / f"{make_file_key(doc_id)}.{suffix}"

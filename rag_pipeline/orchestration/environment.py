@@ -12,7 +12,8 @@ no disk.
 Imports no Dagster: a command that finds nothing to do never loads it.
 """
 
-from functools import partial
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 
 from upath import UPath
 
@@ -23,6 +24,7 @@ from rag_pipeline.adapters.file_ledger import FileLedger
 from rag_pipeline.adapters.files import remove_partial_files, remove_tree
 from rag_pipeline.adapters.object_cache import ObjectEmbeddingCache
 from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.core.models import ContentType, JsonValue
 from rag_pipeline.core.ports import ArtifactStore, Ledger, PointFilter
 from rag_pipeline.core.settings import Settings
@@ -54,9 +56,21 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
 
     catalog = connect_catalog(settings, forget)
 
+    def lock(timeout_s: float | None = None) -> AbstractContextManager[None]:
+        wait_s = settings.ingest_lock_timeout_s if timeout_s is None else timeout_s
+        return hold_lock(state_dir / "ingest.lock", wait_s)
+
     def sweep() -> None:
         catalog.sweep()
+        for name in catalog.find_cells():
+            with suppress(StoreLockedError), hold_lock(locate_cell_lock(settings, name), 0.0):
+                cell = settings.model_copy(update={"qdrant_collection": name})
+                connect_catalog(cell, forget).drop()
         remove_partial_files(state_dir)
+        collection_id = catalog.current_id()
+        if collection_id is not None:
+            keys = FileLedger(root / "ledger" / collection_id).file_keys()
+            UPathArtifactStore(root / "artifacts" / collection_id).keep_only(keys)
 
     return IngestionEnvironment(
         docs_dir=settings.docs_dir,
@@ -70,11 +84,16 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
         catalog=catalog,
         open_artifacts=open_artifacts,
         open_ledger=open_ledger,
-        lock=partial(hold_lock, state_dir / "ingest.lock", settings.ingest_lock_timeout_s),
+        lock=lock,
         sweep=sweep,
         max_run_docs=settings.ingest_run_docs,
         price_per_token_usd=settings.embedding_prices.get(embedder.model.model, 0.0) / 1e6,
     )
+
+
+def locate_cell_lock(settings: Settings, collection: str) -> Path:
+    """The lock that is held while a design's collection is built and evaluated."""
+    return settings.state_dir / "cells" / f"{collection}.lock"
 
 
 def read_stats(environment: IngestionEnvironment) -> dict[str, JsonValue]:

@@ -6,6 +6,8 @@ Imports no Dagster: a cell is an experiment, not an ingestion that anybody looks
 import hashlib
 from pathlib import Path
 
+from rag_pipeline.adapters.builds import name_cell
+from rag_pipeline.adapters.process_lock import hold_lock
 from rag_pipeline.core.errors import SweepCellError
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.book import evaluate_book
@@ -13,7 +15,7 @@ from rag_pipeline.evaluation.records import EvaluationReport
 from rag_pipeline.evaluation.sweep import SweepCell
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.run import IngestionRequest, run_ingestion
-from rag_pipeline.orchestration.environment import build_environment
+from rag_pipeline.orchestration.environment import build_environment, locate_cell_lock
 
 
 def choose_settings(settings: Settings, cell: SweepCell) -> Settings:
@@ -28,17 +30,18 @@ def choose_settings(settings: Settings, cell: SweepCell) -> Settings:
 def evaluate_cell(settings: Settings, cell: SweepCell, test_set: Path | None) -> EvaluationReport:
     """Build a cell's collection, embedding only texts that are not in the cache, and evaluate it.
 
-    The collection gets a name of its own and stays, so that a second sweep builds only what
-    changed; the book's own collection and reports are left alone.
+    The collection gets a name of its own and stays until the next ingest of the book, so that a
+    second sweep builds only what changed; the book's own collection and reports are left alone.
 
     Raises:
         ConfigurationError: An override is no setting or out of its bounds.
         SweepCellError: Documents failed: cells that lack different pages do not compare.
+        StoreLockedError: Another sweep is at this design.
     """
     chosen = choose_settings(settings, cell)
     space = str(build_environment(chosen).space)
     digest = hashlib.sha256(f"{cell.name} {space}".encode()).hexdigest()[:8]
-    name = f"{settings.qdrant_collection}-sweep-{digest}"
+    name = name_cell(settings.qdrant_collection, digest)
     chosen = chosen.model_copy(update={"qdrant_collection": name})
     environment, report = build_environment(chosen), IngestionReport()
 
@@ -50,4 +53,5 @@ def evaluate_cell(settings: Settings, cell: SweepCell, test_set: Path | None) ->
             raise SweepCellError(cell.name, failures)
 
     folder = settings.state_dir / "sweep" / digest
-    return evaluate_book(chosen, test_set, report_dir=folder, ingest=ingest).report
+    with hold_lock(locate_cell_lock(settings, name), settings.ingest_lock_timeout_s):
+        return evaluate_book(chosen, test_set, report_dir=folder, ingest=ingest).report

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from rag_pipeline.adapters.builds import name_cell
 from rag_pipeline.adapters.edge_catalog import EdgeCatalog
 from rag_pipeline.core.errors import CollectionMissingError, StoreError, StoreLockedError
 from rag_pipeline.core.ports import Channel, ChannelQuery
@@ -179,6 +181,43 @@ def test_a_sweep_deletes_what_killed_builds_left_and_forgets_each_first(root: Pa
     assert catalog.roll_back() == first
     catalog.discard(second)
     assert forgotten[2:] == [second]
+
+
+def test_a_build_that_a_process_has_open_is_deleted_once_it_is_closed(root: Path) -> None:
+    catalog = EdgeCatalog(root, "book", 1.0)
+    first = catalog.open_current()
+    second, third = build(catalog, 2), build(catalog, 3)
+    assert first.count() == 1
+    assert {path.name for path in root.iterdir() if path.is_dir()} == {
+        first.collection_id,
+        second,
+        third,
+    }
+    first.close()
+    catalog.sweep()
+    assert {path.name for path in root.iterdir() if path.is_dir()} == {second, third}
+
+
+def test_a_dropped_collection_is_gone_but_for_a_build_that_is_open(tmp_path: Path) -> None:
+    root, forgotten = tmp_path / "store" / "book", list[str]()
+    catalog = EdgeCatalog(root, "book", 1.0, forgotten.append)
+    first, second = build(catalog, 1), build(catalog, 2)
+    with closing(catalog.open_current()):
+        catalog.drop()
+        assert forgotten == [first]
+        assert catalog.current_id() == second
+    catalog.drop()
+    assert forgotten == [first, second]
+    assert not root.exists()
+
+
+def test_designs_are_found_beside_the_collection_they_are_of(tmp_path: Path) -> None:
+    cell = name_cell("book", "0123abcd")
+    for name in ("book", cell, f"{cell}x", "book-sweep-", name_cell("other", "0123abcd")):
+        (tmp_path / name).mkdir()
+    assert EdgeCatalog(tmp_path / "book", "book", 1.0).find_cells() == [cell]
+    assert EdgeCatalog(tmp_path / cell, cell, 1.0).find_cells() == []
+    assert EdgeCatalog(tmp_path / "none" / "book", "book", 1.0).find_cells() == []
 
 
 def test_a_sweep_of_nothing_makes_nothing(tmp_path: Path) -> None:

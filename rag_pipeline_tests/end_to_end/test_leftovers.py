@@ -1,0 +1,107 @@
+"""An ingest with nothing to do still removes what killed processes and design sweeps left."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.adapters.builds import name_cell
+from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.core.settings import load_settings
+from rag_pipeline.orchestration.environment import locate_cell_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rag_pipeline.core.models import EmbeddingSpace
+    from rag_pipeline_tests.end_to_end.command import Command, Outcome
+    from rag_pipeline_tests.loopback import LoopbackServer
+
+BOOK = "textbook_chunks"
+CELL = name_cell(BOOK, "0123abcd")
+
+
+@pytest.fixture
+def state(call: Callable[..., Outcome], command: Command) -> Path:
+    """The state folder of a book that was ingested and rebuilt."""
+    assert call("ingest").code == 0
+    assert call("ingest", "--rebuild").code == 0
+    (state,) = (command.root / "data").iterdir()
+    return state
+
+
+def list_kept(state: Path) -> set[str]:
+    """Builds, and what is kept of documents, by path."""
+    kinds = ("artifacts/*", "ledger/*", "artifacts/*/*/*", "store/*", "store/*/*")
+    paths = {str(path.relative_to(state)) for kind in kinds for path in state.glob(kind)}
+    return {path for path in paths if not path.endswith("lock")}
+
+
+def leave_build(state: Path, collection: str, space: EmbeddingSpace, *, in_use: bool) -> None:
+    """A build as a process leaves it that is killed, before or after it is put in use."""
+    catalog = EdgeCatalog(state / "store" / collection, collection, 1.0)
+    store = catalog.create(space)
+    store.close()
+    if in_use:
+        catalog.switch_to(store.collection_id)
+    for kind in ("artifacts", "ledger"):
+        (state / kind / store.collection_id / "x").mkdir(parents=True)
+
+
+def leave_all(state: Path) -> None:
+    """Everything that may be left behind."""
+    book = EdgeCatalog(state / "store" / BOOK, BOOK, 1.0)
+    with closing(book.open_current()) as store:
+        space, current = store.space, store.collection_id
+    leave_build(state, BOOK, space, in_use=False)
+    leave_build(state, CELL, space, in_use=True)
+    of_no_document = state / "artifacts" / current / "parsed_docs" / f"{'0' * 32}.json"
+    of_no_document.write_text("{}")
+    half = of_no_document.with_name(".half.partial")
+    half.write_text("{")
+    os.utime(half, (0.0, 0.0))
+
+
+def test_a_no_op_removes_left_overs_and_keeps_both_collections(
+    call: Callable[..., Outcome], state: Path, server: LoopbackServer
+) -> None:
+    kept = list_kept(state)
+    leave_all(state)
+    assert len(list_kept(state) - kept) >= 10
+    asked = len(server.received)
+    report = call("ingest", "--json").json
+    assert (report["docs_processed"], report["docs_unchanged"]) == (0, 3)
+    assert list_kept(state) == kept
+    assert len(server.received) == asked
+    assert call("ingest", "--roll-back").code == 0
+    assert call("audit", "--json").json["findings"] == []
+
+
+def test_a_no_op_leaves_all_to_an_ingest_that_goes_on(
+    call: Callable[..., Outcome], state: Path
+) -> None:
+    leave_all(state)
+    before = list_kept(state)
+    with hold_lock(state / "ingest.lock", 0.0):
+        assert call("ingest").code == 0
+    assert list_kept(state) == before
+
+
+def test_a_design_that_is_being_evaluated_stays(
+    call: Callable[..., Outcome], command: Command, state: Path
+) -> None:
+    leave_all(state)
+    data_dir = command.root / "data"
+    settings = load_settings(docs_dir=command.root / "docs", data_dir=data_dir)
+    lock = locate_cell_lock(settings, CELL)
+    assert lock.is_relative_to(state)
+    with hold_lock(lock, 0.0):
+        assert call("ingest").code == 0
+        assert (state / "store" / CELL).is_dir()
+    assert call("ingest").code == 0
+    assert not (state / "store" / CELL).exists()
