@@ -117,9 +117,9 @@ def show_hits(result: RetrievalResult) -> str:
 
 def show_answer_sources(answer: Answer) -> str:
     """What stands below an answer: sources by number, notices, what was dropped or left uncited."""
-    lines: list[str] = []
+    lines = [""]  # ends the answer's last line
     if answer.cited_numbers:  # a refusal names its sections in its own text
-        lines += ["", "Sources:"]
+        lines.append("Sources:")
         lines += [
             f"  [{number}] {show_citation(citation)}"
             for number, citation in zip(answer.cited_numbers, answer.citations, strict=True)
