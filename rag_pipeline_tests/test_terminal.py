@@ -8,7 +8,7 @@ from rag_pipeline.retrieval import Mode, Query, QueryFilters
 from rag_pipeline.terminal import show_answer_sources
 from rag_pipeline_tests.answering.factories import FixedRetriever
 
-SETTINGS = Settings(_env_file=None)  # type: ignore[call-arg]  # pydantic takes it
+SETTINGS = Settings(_env_file=None)
 SELECTION = "A servo holds its joint at an angle."
 
 
