@@ -7,6 +7,7 @@ Belongs here: the one place that names payload fields. Does not belong here: how
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
@@ -120,10 +121,18 @@ def read_text(payload: Payload) -> str:
     return text
 
 
-_MISSING: Final = object()
+class _Missing:
+    """Stands for a field that is not there, under a name that an error can show."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+_MISSING: Final = _Missing()
+_CHUNK_ID: Final = re.compile(r"[0-9a-f]{16}")
 
 _FIELD_KINDS: Final = {
-    "chunk_id": "text",
+    "chunk_id": "id",
     "doc_path": "text",
     "module": "text",
     "chapter": "text",
@@ -157,6 +166,8 @@ def _is_kind(value: object, kind: str) -> bool:
     match kind.rstrip("?"):
         case "text":
             return isinstance(value, str)
+        case "id":
+            return isinstance(value, str) and _CHUNK_ID.fullmatch(value) is not None
         case "texts":
             return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
         case "int":

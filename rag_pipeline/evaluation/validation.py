@@ -178,10 +178,15 @@ def _edge_probes(ordered: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
 def _run_probe(retriever: Retriever, probe: Probe, clock: Callable[[], float]) -> ProbeOutcome:
     query = Query(probe.question)
     start = clock()
-    first = retriever.retrieve(query).chunks
-    latency_ms = (clock() - start) * 1000
-    second = retriever.retrieve(query).chunks
-    broken = {name: problem for name, problem in check_results(first).items() if problem}
+    try:
+        first = retriever.retrieve(query).chunks
+        latency_ms = (clock() - start) * 1000
+        second = retriever.retrieve(query).chunks
+    except PayloadError as error:  # one damaged point must not hide what else is wrong
+        first, second, latency_ms = (), (), (clock() - start) * 1000
+        broken = {"readable": str(error)}
+    else:
+        broken = {name: problem for name, problem in check_results(first).items() if problem}
     if [(hit.chunk_id, hit.score) for hit in first] != [
         (hit.chunk_id, hit.score) for hit in second
     ]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.ids import DocId, PointId, make_chunk_id, to_point_id
+from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.ports import StoredPoint
 from rag_pipeline.core.terms import extract_terms
 from rag_pipeline.evaluation.addresses import check_built_site, check_served_site
@@ -168,10 +169,24 @@ def test_a_search_that_finds_nothing_falls_short() -> None:
     assert not report.passed
 
 
+def test_a_point_that_breaks_a_query_is_reported_with_all_else() -> None:
+    def read(_: list[ScoredChunk]) -> list[ScoredChunk]:
+        return [replace(hit, metadata=read_metadata({})) for hit in build_chunks()]
+
+    report = run(WordRetriever(build_chunks(), read))
+    assert len(report.probes) > PER_CLASS
+    assert dict(report.probes[0].broken) == {
+        "readable": "point ?: payload field chunk_id is missing or wrong (nothing). Run "
+        "`rag-pipeline audit --repair`"
+    }
+    assert not report.passed
+
+
 @pytest.mark.parametrize(
     ("field", "value", "check"),
     [
         ("tags", None, "every payload field"),
+        ("chunk_id", "no id", "every payload field"),
         ("text", " ", "has a text"),
         ("content_hash", "0" * 64, "content hashes"),
         ("url", "", "can be cited"),
