@@ -11,10 +11,11 @@ import numpy as np
 import qdrant_edge as edge
 
 from rag_pipeline.adapters.point_batches import split_points
+from rag_pipeline.adapters.stored_points import to_stored_point
 from rag_pipeline.adapters.tie_order import search_in_tie_order
 from rag_pipeline.core.errors import StoreError, StoreLockedError
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.models import ChunkVectors, SparseVector
+from rag_pipeline.core.models import SparseVector
 from rag_pipeline.core.payload import INDEXED_FIELDS
 from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter, StoredPoint
 
@@ -70,7 +71,9 @@ class EdgeStore:
         if not point_ids:
             return []
         records = _call(self._shard.retrieve, list(point_ids), True, with_vectors)  # noqa: FBT003  # the engine takes it by place
-        by_id = {record.id: _stored_point(record, with_vectors=with_vectors) for record in records}
+        by_id = {
+            record.id: to_stored_point(record, with_vectors=with_vectors) for record in records
+        }
         return [by_id[point_id] for point_id in point_ids if point_id in by_id]
 
     def fetch_fields(
@@ -116,7 +119,7 @@ class EdgeStore:
                 with_vector=with_vectors,
             )
             records, offset = _call(self._shard.scroll, request)
-            found.extend(_stored_point(record, with_vectors=with_vectors) for record in records)
+            found.extend(to_stored_point(record, with_vectors=with_vectors) for record in records)
             if offset is None:
                 return found
 
@@ -241,16 +244,6 @@ def _query_vector(query: ChannelQuery) -> Any:  # noqa: ANN401  # list, matrix o
 
 def _sparse(vector: SparseVector) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
     return edge.SparseVector(indices=list(vector.indices), values=list(vector.values))
-
-
-def _stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa: ANN401  # the engine's class carries no usable type
-    vectors = None
-    if with_vectors:
-        vectors = ChunkVectors(
-            np.asarray(record.vector[Channel.DENSE.value], dtype=np.float32),
-            np.asarray(record.vector[Channel.WINDOWS.value], dtype=np.float32),
-        )
-    return StoredPoint(PointId(record.id), dict(record.payload or {}), vectors)
 
 
 def _call(action: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401  # the engine's own

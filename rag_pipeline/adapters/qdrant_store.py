@@ -13,9 +13,10 @@ import numpy as np
 from qdrant_client import models
 
 from rag_pipeline.adapters.point_batches import split_points
+from rag_pipeline.adapters.stored_points import to_stored_point
 from rag_pipeline.adapters.tie_order import search_in_tie_order
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.models import ChunkVectors, SparseVector
+from rag_pipeline.core.models import SparseVector
 from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter, StoredPoint
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ _Entry = TypeVar("_Entry")
 
 _PAGE: Final = 1_000  # points a request without vectors; bounds the size of one answer
 _PAGE_WITH_VECTORS: Final = 100
-_DENSE_CHANNELS: Final = (Channel.DENSE.value, Channel.WINDOWS.value)
 
 
 class QdrantStore:
@@ -70,10 +70,10 @@ class QdrantStore:
         records = self._retrieve(
             point_ids,
             with_payload=True,
-            with_vectors=list(_DENSE_CHANNELS) if with_vectors else False,
+            with_vectors=with_vectors,
         )
         by_id = {
-            PointId(record.id): _stored_point(record, with_vectors=with_vectors)
+            PointId(record.id): to_stored_point(record, with_vectors=with_vectors)
             for record in records
         }
         return [by_id[point_id] for point_id in point_ids if point_id in by_id]
@@ -119,10 +119,10 @@ class QdrantStore:
                     limit=_PAGE_WITH_VECTORS if with_vectors else _PAGE,
                     offset=offset,
                     with_payload=True,
-                    with_vectors=list(_DENSE_CHANNELS) if with_vectors else False,
+                    with_vectors=with_vectors,
                 )
             )
-            found.extend(_stored_point(record, with_vectors=with_vectors) for record in records)
+            found.extend(to_stored_point(record, with_vectors=with_vectors) for record in records)
             if offset is None:
                 return sorted(found, key=lambda point: point.point_id)
 
@@ -242,13 +242,3 @@ def _query_vector(query: ChannelQuery) -> Any:  # noqa: ANN401  # list, matrix o
 
 def _sparse(vector: SparseVector) -> models.SparseVector:
     return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
-
-
-def _stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa: ANN401  # record classes differ by call
-    vectors = None
-    if with_vectors:
-        vectors = ChunkVectors(
-            np.asarray(record.vector[Channel.DENSE.value], dtype=np.float32),
-            np.asarray(record.vector[Channel.WINDOWS.value], dtype=np.float32),
-        )
-    return StoredPoint(PointId(record.id), dict(record.payload or {}), vectors)

@@ -196,11 +196,17 @@ class ChannelQuery:
 
 @dataclass(frozen=True, slots=True)
 class StoredPoint:
-    """A point as it lies in the store; vectors only where they were asked for."""
+    """A point as it lies in the store; vectors and terms only where vectors were asked for.
+
+    Attributes:
+        vectors: None also where the point has not all of them.
+        sparse: Terms of BM25; none at all where the point has no such vector.
+    """
 
     point_id: PointId
     payload: Payload
     vectors: ChunkVectors | None = None
+    sparse: SparseVector | None = None
 
 
 class VectorIndex(Protocol):

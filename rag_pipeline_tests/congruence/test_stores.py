@@ -177,7 +177,10 @@ def test_payload_and_vectors_come_back_as_they_were(full: PointStore) -> None:
         np.testing.assert_allclose(found.vectors.windows, written.vectors.windows, atol=1e-6)
         assert found.vectors.windows.shape == written.vectors.windows.shape
         assert found.vectors.windows.dtype == np.float32
-    assert full.fetch([PointId(1)])[0].vectors is None
+        assert found.sparse is not None
+        assert found.sparse.indices == written.sparse.indices
+        assert found.sparse.values == pytest.approx(written.sparse.values)
+    assert (full.fetch([PointId(1)])[0].vectors, full.fetch([PointId(1)])[0].sparse) == (None, None)
     assert full.fetch([PointId(1)], with_vectors=True)[0].vectors is not None
 
 
