@@ -8,7 +8,7 @@ or over another one with its own questions, see calibration_questions:
 
     .venv/bin/python -m benchmarks.grounding_curve --docs-dir D --data-dir X --questions rust-book
 
-Recorded in docs/adr/0013-grounding-rule.md.
+Recorded in docs/adr/0016-refusing-by-the-weakest-words.md.
 """
 
 from __future__ import annotations
