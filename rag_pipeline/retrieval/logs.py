@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from rag_pipeline.core.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 LOGGER_NAME: Final = "rag_pipeline.retrieval"
-_KEPT_WEEKS: Final = 4
+_KEPT_WEEKS: Final = 1  # beside the current one: the validation plan keeps lines for seven days
 
 _logger = logging.getLogger(LOGGER_NAME)
 _logger.addHandler(logging.NullHandler())
@@ -29,8 +31,11 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
 
     Args:
         log_dir: Folder of the file, made where missing; None for no file. A new file begins every
-            Monday (UTC); four old ones are kept.
+            Monday (UTC); the one before is kept.
         console: Whether lines go to standard error.
+
+    Raises:
+        ConfigurationError: The folder cannot be made.
     """
     for handler in list(_logger.handlers):
         if not isinstance(handler, logging.NullHandler):
@@ -38,7 +43,12 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
             handler.close()
     handlers: list[logging.Handler] = [logging.StreamHandler()] if console else []
     if log_dir is not None:
-        log_dir.mkdir(parents=True, exist_ok=True)
+        try:
+            log_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            problem = f"{log_dir} cannot be made ({error.strerror})"
+            mend = "Make it writable, or start the service with log_to_files=False"
+            raise ConfigurationError("DATA_DIR", problem, mend) from error
         handlers.append(
             TimedRotatingFileHandler(
                 log_dir / "retrieval.log",

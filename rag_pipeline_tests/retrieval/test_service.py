@@ -19,6 +19,7 @@ from rag_pipeline.adapters.openai_embedder import OpenAIEmbedder
 from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.qdrant_connection import connect_server
 from rag_pipeline.core.errors import (
+    ConfigurationError,
     EmbeddingServiceError,
     RagPipelineError,
     StoreUnavailableError,
@@ -252,6 +253,12 @@ def test_logs_go_to_the_console_and_to_a_file_in_the_state_folder(
         assert json.loads(capsys.readouterr().err.splitlines()[-1])["operation"] == "search"
     finally:
         configure_logging(None, console=False)
+
+
+def test_a_log_folder_that_cannot_be_made_names_the_setting(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match="DATA_DIR.*log_to_files"):
+        configure_logging(tmp_path / "file" / "logs", console=False)
 
 
 class _Flaky:
