@@ -90,7 +90,7 @@ class EdgeCatalog:
         if space is not None and stored != space:
             raise SpaceMismatchError(self._collection, str(stored), str(space))
         shard, lock = self._load_patiently(collection_id)
-        return EdgeStore(shard, stored, collection_id, lock.release)
+        return EdgeStore(shard, stored, self._root / collection_id, lock.release)
 
     def create(self, space: EmbeddingSpace) -> EdgeStore:
         """Make an empty collection beside the one in use."""
@@ -99,7 +99,7 @@ class EdgeCatalog:
         with self._file_errors():
             shard = create_shard(self._root / collection_id / "shard", space.model.dim)
             write_text_atomically(self._root / collection_id / "space.json", write_space(space))
-        return EdgeStore(shard, space, collection_id, lock.release)
+        return EdgeStore(shard, space, self._root / collection_id, lock.release)
 
     def switch_to(self, collection_id: str) -> None:
         """Put a collection in use and delete all but it and the one before."""

@@ -5,6 +5,7 @@ Belongs here: translation between core.ports and the engine. Which folder is in 
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import EmbeddingSpace, FloatVector, Payload, Point
 
 _SCROLL_PAGE = 1_000  # points per page; bounds memory of one answer
+_RESERVE_BYTES = 16_000_000  # several times what one write takes
 
 
 class EdgeStore:
@@ -34,7 +36,7 @@ class EdgeStore:
     Args:
         shard: Of the engine.
         space: What it was built with.
-        collection_id: Name of the build folder.
+        folder: Of the build.
         release: Lets other processes open the folder; called when the shard is closed.
     """
 
@@ -42,13 +44,13 @@ class EdgeStore:
         self,
         shard: Any,  # noqa: ANN401  # the engine's class carries no usable type
         space: EmbeddingSpace,
-        collection_id: str,
+        folder: Path,
         release: Callable[[], None],
     ) -> None:
         self._shard = shard
         self._release = release
         self._space = space
-        self._collection_id = collection_id
+        self._folder = folder
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -58,7 +60,7 @@ class EdgeStore:
     @property
     def collection_id(self) -> str:
         """Name of the build folder."""
-        return self._collection_id
+        return self._folder.name
 
     def search_many(self, queries: Sequence[ChannelQuery]) -> list[list[tuple[PointId, float]]]:
         """Run searches as one planned batch; see `VectorIndex.search_many`."""
@@ -179,6 +181,7 @@ class EdgeStore:
         return [[(PointId(hit.id), float(hit.score)) for hit in hits] for hits in answers]
 
     def _apply(self, operation: Any) -> None:  # noqa: ANN401  # the engine's class carries no usable type
+        _check_space(self._folder)
         _call(self._shard.update, operation)
 
 
@@ -201,6 +204,7 @@ def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's c
         },
     )
     path.mkdir(parents=True)
+    _check_space(path)
     shard = _call(edge.EdgeShard.create, str(path), config)
     for field in INDEXED_FIELDS:
         operation = edge.UpdateOperation.create_field_index(field, edge.PayloadSchemaType.Keyword)
@@ -215,6 +219,21 @@ def load_shard(path: Path) -> Any:  # noqa: ANN401  # the engine's class carries
     and leaves a shard that another process is writing damaged for good.
     """
     return _call(edge.EdgeShard.load, str(path))
+
+
+def _check_space(folder: Path) -> None:
+    """Refuse to write on a disk that is all but full.
+
+    The engine writes by memory maps over files with holes: where no block is left for one, the
+    system ends the process on the spot.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < _RESERVE_BYTES:
+        message = (
+            f"only {free // 1_000_000} MB are free where the embedded store writes ({folder}), "
+            f"which takes {_RESERVE_BYTES // 1_000_000}. Free disk space"
+        )
+        raise StoreError(message)
 
 
 def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's class carries no usable type

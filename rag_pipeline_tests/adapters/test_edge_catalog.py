@@ -16,6 +16,7 @@ import pytest
 from rag_pipeline.adapters.builds import name_cell
 from rag_pipeline.adapters.edge_catalog import EdgeCatalog
 from rag_pipeline.core.errors import CollectionMissingError, StoreError, StoreLockedError
+from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.ports import Channel, ChannelQuery
 from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
 
@@ -115,7 +116,7 @@ def test_processes_that_try_to_open_a_store_do_no_harm_to_one_that_writes(root: 
         for number in range(1, 9):
             store = catalog.open_current()
             store.upsert([make_point(number * 50 + place) for place in range(50)])
-            store.delete([number * 50 + place for place in range(0, 50, 2)])
+            store.delete([PointId(number * 50 + place) for place in range(0, 50, 2)])
             store.close()
         assert [reader.poll() for reader in readers] == [None, None]  # none met another error
     finally:
@@ -141,6 +142,21 @@ def test_points_survive_a_kill_right_after_the_write(root: Path) -> None:
     hits = store.search_many([ChannelQuery(Channel.DENSE, make_point(2**63 + 7).vectors.dense, 1)])
     assert hits[0][0][0] == 2**63 + 7
     store.close()
+
+
+def test_a_disk_that_is_all_but_full_is_an_error_before_a_write(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = EdgeCatalog(root, "book", 1.0)
+    monkeypatch.setattr("rag_pipeline.adapters.edge_store._RESERVE_BYTES", 2**62)
+    with closing(catalog.open_current(SPACE)) as store:
+        with pytest.raises(StoreError, match="Free disk space"):
+            store.upsert([make_point(2)])
+        with pytest.raises(StoreError, match="MB are free"):
+            store.set_payloads({PointId(1): {}})
+    with pytest.raises(StoreError, match="MB are free"):
+        catalog.create(SPACE)
+    assert read_ids(catalog) == [1]
 
 
 def test_a_kill_between_build_and_switch_leaves_the_old_one_in_use(root: Path) -> None:
