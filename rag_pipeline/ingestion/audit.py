@@ -20,7 +20,7 @@ from rag_pipeline.core.ports import PointFilter
 from rag_pipeline.ingestion.serialization import load_chunks, load_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import ChunkVectors, FloatMatrix, JsonValue, Payload
@@ -81,50 +81,94 @@ class AuditReport:
         }
 
 
-def audit_collection(
-    collection_id: str,
-    open_store: Callable[[], VectorIndex],
-    entries: Mapping[DocId, LedgerEntry],
-    artifacts: ArtifactStore,
-    fingerprint: str,
-    model_fingerprint: str,
-) -> AuditReport:
-    """Compare what the store holds with what the ledger and the artifacts say it should.
+@dataclass(frozen=True, slots=True)
+class AuditedCollection:
+    """What a ledger is compared with.
 
-    Args:
-        collection_id: The collection in use.
-        open_store: Opens it; done for a page of documents at a time, which bounds memory and lets
-            queries of other processes come between.
-        entries: Its ledger.
+    Attributes:
+        open_store: Opens the collection; done for a page of documents at a time, which bounds
+            memory and lets queries of other processes come between.
         artifacts: Chunks and vectors of the last run of each document.
         fingerprint: Of the present settings.
         model_fingerprint: Of the embedding model that they name.
+    """
+
+    collection_id: str
+    open_store: Callable[[], VectorIndex]
+    artifacts: ArtifactStore
+    fingerprint: str
+    model_fingerprint: str
+
+
+def audit_collection(
+    collection: AuditedCollection, entries: Mapping[DocId, LedgerEntry]
+) -> AuditReport:
+    """Compare what the store holds with what the ledger and the artifacts say it should.
+
+    What an ingestion writes meanwhile may show as findings; see `confirm_findings`.
     """
     findings: list[AuditFinding] = []
     doc_ids = sorted(entries)
     known_count = total = 0
     for start in range(0, max(1, len(doc_ids)), _PAGE_DOCS):
         page = doc_ids[start : start + _PAGE_DOCS]
-        by_doc: dict[str, dict[PointId, StoredPoint]] = {doc_id: {} for doc_id in page}
-        with closing(open_store()) as store:
-            where = PointFilter(doc_paths=tuple(page))
-            points = store.scroll(where, with_vectors=True) if page else []
+        with closing(collection.open_store()) as store:
+            points = _read_points(store, page)
             total = store.count()
         known_count += len(points)
-        for point in points:
-            by_doc[str(point.payload["doc_path"])][point.point_id] = point
-        for doc_id in page:
-            entry = entries[doc_id]
-            if (entry.collection_id, entry.pipeline_fingerprint) != (collection_id, fingerprint):
-                detail = "was indexed with other settings, or into another collection"
-                findings.append(AuditFinding(WRONG_MODEL, doc_id, "", detail))
-                continue
-            findings += _audit_document(entry, by_doc[doc_id], artifacts, model_fingerprint)
+        findings += _audit_page(collection, [entries[doc_id] for doc_id in page], points)
     if total != known_count:
-        with closing(open_store()) as store:
+        with closing(collection.open_store()) as store:
             findings += _find_unknown(store.scroll(), entries)
     point_count = sum(entry.chunk_count for entry in entries.values())
-    return AuditReport(collection_id, len(entries), point_count, tuple(findings))
+    return AuditReport(collection.collection_id, len(entries), point_count, tuple(findings))
+
+
+def confirm_findings(
+    found: Sequence[AuditFinding],
+    collection: AuditedCollection,
+    entries: Mapping[DocId, LedgerEntry],
+) -> list[AuditFinding]:
+    """Look again at the documents and points of findings, while no ingestion writes.
+
+    Args:
+        found: Of a few documents, by `audit_collection`.
+        collection: The same.
+        entries: The ledger as it is now.
+
+    Returns:
+        What is wrong with them now.
+    """
+    page = sorted({DocId(one.doc_path) for one in found if one.doc_path in entries})
+    unknown = [
+        one.point_id for one in found if one.doc_path not in entries and one.point_id is not None
+    ]
+    with closing(collection.open_store()) as store:
+        points = _read_points(store, page)
+        strays = _find_unknown(store.fetch(unknown), entries)
+    return _audit_page(collection, [entries[doc_id] for doc_id in page], points) + strays
+
+
+def _read_points(store: VectorIndex, page: Sequence[DocId]) -> list[StoredPoint]:
+    where = PointFilter(doc_paths=tuple(page))  # an empty one would match all
+    return store.scroll(where, with_vectors=True) if page else []
+
+
+def _audit_page(
+    collection: AuditedCollection, page: Sequence[LedgerEntry], points: Iterable[StoredPoint]
+) -> list[AuditFinding]:
+    findings: list[AuditFinding] = []
+    by_doc: dict[str, dict[PointId, StoredPoint]] = {entry.doc_id: {} for entry in page}
+    for point in points:
+        by_doc[str(point.payload["doc_path"])][point.point_id] = point
+    made_with = (collection.collection_id, collection.fingerprint)
+    for entry in page:
+        if (entry.collection_id, entry.pipeline_fingerprint) != made_with:
+            detail = "was indexed with other settings, or into another collection"
+            findings.append(AuditFinding(WRONG_MODEL, entry.doc_id, "", detail))
+        else:
+            findings += _audit_document(entry, by_doc[entry.doc_id], collection)
+    return findings
 
 
 def _find_unknown(
@@ -141,12 +185,12 @@ def _find_unknown(
 def _audit_document(
     entry: LedgerEntry,
     stored: Mapping[PointId, StoredPoint],
-    artifacts: ArtifactStore,
-    model_fingerprint: str,
+    collection: AuditedCollection,
 ) -> Iterable[AuditFinding]:
-    doc_id = entry.doc_id
+    doc_id, artifacts = entry.doc_id, collection.artifacts
     kept = load_chunks(artifacts.read(Stage.CHUNKS, doc_id))
-    vectors = load_vectors(artifacts.read(Stage.EMBEDDINGS, doc_id), model_fingerprint)
+    data = artifacts.read(Stage.EMBEDDINGS, doc_id)
+    vectors = load_vectors(data, collection.model_fingerprint)
     if kept is None or vectors is None:
         yield AuditFinding("no_artifact", doc_id, "", "chunks or vectors of it are not kept")
         return

@@ -43,26 +43,23 @@ _REINDEX = "rag-pipeline ingest, with --rebuild where the model is another"
 def store_matches_ledger(
     context: dg.AssetCheckExecutionContext, ingestion: dg.ResourceParam[IngestionResource]
 ) -> Iterator[dg.AssetCheckResult]:
-    """Audit the collection in use, with ingestions held off meanwhile.
+    """Audit the collection in use.
 
-    An ingest that goes on is waited for, INGEST_LOCK_TIMEOUT_S at most, since half of its work
-    would be taken for damage; one that begins meanwhile waits for the audit. The lock guards one
-    machine: what another one writes meanwhile may show as findings that the next audit lacks.
+    What another machine writes meanwhile may show as findings that the next audit lacks; an
+    ingestion on this one does not (see `audit_environment`).
 
     A run that materializes assets gives no verdict: the UI adds every check to those, and one
     document is not worth a look at all. The verdict before stands.
 
     Raises:
-        dagster.Failure: There is no telling: the store or the lock is held, no server answers, or
-            settings are wrong.
+        dagster.Failure: There is no telling: the store is held, or the lock while something
+            disagrees, no server answers, or settings are wrong.
     """
     if context.run.asset_selection:
         context.log.info("left out of a run that materializes assets; run this check by itself")
         return
     try:
-        environment = ingestion.environment
-        with environment.lock():
-            yield _judge(audit_environment(environment))
+        yield _judge(audit_environment(ingestion.environment))
     except CollectionMissingError as error:
         yield _judge_missing(context.instance, error)
     except RagPipelineError as error:

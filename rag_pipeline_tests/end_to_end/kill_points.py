@@ -26,7 +26,7 @@ from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.models import ChunkVectors, Point, SparseVector
 from rag_pipeline.core.ports import PointFilter
 from rag_pipeline.core.tokens import count_tokens
-from rag_pipeline.ingestion.audit import audit_collection
+from rag_pipeline.ingestion.audit import AuditedCollection, audit_collection
 from rag_pipeline.ingestion.run import IngestionRequest, scan
 from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
 from rag_pipeline_tests.book import Book, make_book, make_page, make_paragraph
@@ -194,12 +194,18 @@ def _look(book: Book) -> dict[str, Any]:
     """The collection in use as it is; opened once, which costs more than anything else here."""
     environment = book.build_environment()
     _, plan, entries = scan(environment)
-    fingerprints = (environment.fingerprint, environment.space.model.fingerprint)
     with closing(environment.catalog.open_current()) as store:
         collection_id, points = store.collection_id, store.scroll(with_vectors=True)
         artifacts = environment.open_artifacts(collection_id)
         opened: Any = SimpleNamespace(scroll=store.scroll, count=store.count, close=lambda: None)
-        audit = audit_collection(collection_id, lambda: opened, entries, artifacts, *fingerprints)
+        audited = AuditedCollection(
+            collection_id,
+            lambda: opened,
+            artifacts,
+            environment.fingerprint,
+            environment.space.model.fingerprint,
+        )
+        audit = audit_collection(audited, entries)
     return {
         "points": describe(points),
         "at_rest": plan.is_empty,
