@@ -307,6 +307,25 @@ def test_a_reranker_decides_the_order(book_settings: Settings, retriever: Retrie
     ]
 
 
+class _Logits:
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        assert question
+        return [3.0 + number for number in range(len(texts))]
+
+
+def test_scores_of_a_reranker_beyond_the_bounds_keep_their_order(
+    book_settings: Settings, retriever: Retriever
+) -> None:
+    plain = retriever.retrieve(Query(QUESTIONS[0], top_k=20))
+    retriever.close()
+    with open_retriever(book_settings, reranker=_Logits()) as other:
+        turned = other.retrieve(Query(QUESTIONS[0], top_k=2))
+    assert [hit.chunk_id for hit in turned.chunks] == [
+        hit.chunk_id for hit in (plain.chunks[7], plain.chunks[6])
+    ]
+    assert [hit.score for hit in turned.chunks] == [1.0, 1.0]
+
+
 def test_before_the_first_ingest_the_error_says_what_to_do(tmp_path: Path) -> None:
     with (
         open_retriever(make_settings(tmp_path)) as fresh,

@@ -257,7 +257,7 @@ def test_logs_go_to_the_console_and_to_a_file_in_the_state_folder(
 
 def test_a_log_folder_that_cannot_be_made_names_the_setting(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigurationError, match="DATA_DIR.*log_to_files"):
+    with pytest.raises(ConfigurationError, match=r"DATA_DIR.*log_to_files"):
         configure_logging(tmp_path / "file" / "logs", console=False)
 
 
