@@ -106,7 +106,7 @@ def _extract_terms_once(text: str) -> frozenset[str]:
 def rerank_hits(
     reranker: Reranker, question: str, hits: Sequence[ScoredChunk]
 ) -> list[ScoredChunk]:
-    """Order hits by a reranker's scores, which become theirs within 0 to 1; ties keep their order."""
+    """Order hits by a reranker's scores, which become theirs, within 0 to 1; ties keep order."""
     scores = reranker.rerank(question, [hit.text for hit in hits])
     ranked = sorted(zip(hits, scores, strict=True), key=lambda scored: -scored[1])
     return [replace(hit, score=min(1.0, max(0.0, score))) for hit, score in ranked]
