@@ -137,8 +137,6 @@ class EmbeddingServiceError(EmbeddingError):
 class EmbeddingTimeoutError(EmbeddingServiceError):
     """The embedding service did not answer in the time that the whole query has."""
 
-    http_status = 504
-
 
 class EmbeddingDimensionError(EmbeddingError):
     """Vectors came back with another length or count than asked for."""

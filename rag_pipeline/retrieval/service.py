@@ -167,7 +167,7 @@ class RetrievalService:
 
         Raises:
             QueryError: QUERY_EMPTY, QUERY_TOO_LONG, INVALID_K (400).
-            EmbeddingError: EMBEDDING_FAILED (500; 504 for no answer in time).
+            EmbeddingError: EMBEDDING_FAILED (500).
             StoreError: QDRANT_CONNECTION_ERROR (503), QDRANT_TIMEOUT (504), and others.
             ResultInvalidError: INVALID_RESULT (500).
         """

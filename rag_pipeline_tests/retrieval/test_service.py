@@ -552,7 +552,7 @@ def test_a_slow_embedding_service_is_given_up_on_in_time(
         book_settings, retriever=slow, limits=replace(QUICK, query_s=6.0), log_to_files=False
     )
     start = time.perf_counter()
-    expect_code(service, "EMBEDDING_FAILED", 504)
+    expect_code(service, "EMBEDDING_FAILED", 500)
     assert time.perf_counter() - start < 25.0
     let_go.set()
 
