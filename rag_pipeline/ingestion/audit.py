@@ -23,8 +23,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.models import ChunkVectors, FloatMatrix, JsonValue, Payload
-    from rag_pipeline.core.ports import ArtifactStore, LedgerEntry, StoredPoint, VectorIndex
+    from rag_pipeline.core.models import (
+        ChunkVectors,
+        FloatMatrix,
+        JsonValue,
+        Payload,
+        SparseVector,
+    )
+    from rag_pipeline.core.ports import (
+        ArtifactStore,
+        LedgerEntry,
+        SparseEncoder,
+        StoredPoint,
+        VectorIndex,
+    )
 
 STRAY: Final = "stray"
 WRONG_MODEL: Final = "wrong_model"
@@ -38,7 +50,8 @@ class AuditFinding:
     """One disagreement.
 
     Attributes:
-        kind: missing, stray, stale, wrong_payload, wrong_vector, wrong_model or no_artifact.
+        kind: missing, stray, stale, wrong_payload, wrong_vector, wrong_terms, wrong_model or
+            no_artifact.
         doc_path: The document concerned; as the point itself says where the ledger knows none.
         chunk_id: The chunk concerned; empty for a whole document.
         point_id: The point concerned; None for a whole document.
@@ -89,6 +102,7 @@ class AuditedCollection:
         open_store: Opens the collection; done for a page of documents at a time, which bounds
             memory and lets queries of other processes come between.
         artifacts: Chunks and vectors of the last run of each document.
+        sparse: What the terms of chunks were made by.
         fingerprint: Of the present settings.
         model_fingerprint: Of the embedding model that they name.
     """
@@ -96,6 +110,7 @@ class AuditedCollection:
     collection_id: str
     open_store: Callable[[], VectorIndex]
     artifacts: ArtifactStore
+    sparse: SparseEncoder
     fingerprint: str
     model_fingerprint: str
 
@@ -198,7 +213,8 @@ def _audit_document(
         yield AuditFinding("stale", doc_id, "", "its chunks were made anew and not indexed")
         return
     wanted = {to_point_id(chunk.chunk_id): chunk for chunk in kept.chunks}
-    for point_id, chunk in wanted.items():
+    all_terms = collection.sparse.encode_passages([chunk.embedding_text for chunk in kept.chunks])
+    for (point_id, chunk), terms in zip(wanted.items(), all_terms, strict=True):
         point = stored.get(point_id)
         if point is None:
             yield AuditFinding("missing", doc_id, chunk.chunk_id, "has no point", point_id)
@@ -212,6 +228,9 @@ def _audit_document(
         if vector is None or point.vectors is None or not _agree(vector, point.vectors):
             detail = "is not what was embedded"
             yield AuditFinding("wrong_vector", doc_id, chunk.chunk_id, detail, point_id)
+        if point.sparse is None or not _have_same_terms(terms, point.sparse):
+            detail = "is found by other words than its own"
+            yield AuditFinding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
     for point_id, point in stored.items():
         if point_id not in wanted:
             yield _stray(doc_id, point, "no chunk stands for it")
@@ -237,6 +256,10 @@ def _agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
             (expected.windows, stored.windows),
         )
     )
+
+
+def _have_same_terms(expected: SparseVector, stored: SparseVector) -> bool:
+    return expected.indices == stored.indices and np.allclose(expected.values, stored.values)
 
 
 def _unit(rows: FloatMatrix) -> FloatMatrix:

@@ -58,6 +58,7 @@ def _read_collection(
         collection_id,
         partial(catalog.open, collection_id),
         environment.open_artifacts(collection_id),
+        environment.sparse,
         environment.fingerprint,
         environment.space.model.fingerprint,
     )

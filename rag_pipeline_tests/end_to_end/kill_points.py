@@ -202,6 +202,7 @@ def _look(book: Book) -> dict[str, Any]:
             collection_id,
             lambda: opened,
             artifacts,
+            environment.sparse,
             environment.fingerprint,
             environment.space.model.fingerprint,
         )

@@ -9,7 +9,7 @@ import pytest
 
 from rag_pipeline.adapters.edge_catalog import EdgeCatalog
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.core.models import ChunkLimits
+from rag_pipeline.core.models import ChunkLimits, Point, SparseVector
 from rag_pipeline.ingestion.audit import WRONG_MODEL, AuditFinding, AuditReport
 from rag_pipeline.ingestion.run import IngestionRequest
 from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
@@ -57,6 +57,7 @@ def test_every_kind_of_damage_is_found_and_mended(book: Book, tmp_path: Path) ->
             ("missing", EDITED): 1,
             ("wrong_payload", EDITED): 1,
             ("wrong_vector", EDITED): 1,
+            ("wrong_terms", EDITED): 1,
             ("stray", UNKNOWN): 1,
             ("stray", "ghost.md"): 1,
         }
@@ -64,6 +65,17 @@ def test_every_kind_of_damage_is_found_and_mended(book: Book, tmp_path: Path) ->
     assert repair(book).findings == ()
     assert_same_state(book.read_state(), book.build_clean(tmp_path / "clean").read_state())
     assert book.ingest().docs_processed == 0
+
+
+def test_terms_that_are_not_the_texts_are_found_and_mended(book: Book) -> None:
+    store = book.build_environment().catalog.open_current()
+    point = next(point for point in store.scroll(with_vectors=True) if point.sparse)
+    assert point.vectors is not None
+    store.upsert([Point(point.point_id, point.vectors, SparseVector((1,), (1.0,)), point.payload)])
+    store.close()
+    assert audit(book) == [("wrong_terms", point.payload["doc_path"])]
+    assert repair(book).findings == ()
+    assert point.sparse in [again.sparse for again in book.read_points()]
 
 
 def test_a_page_that_the_ledger_lost_and_that_fails_now_keeps_its_points(book: Book) -> None:
