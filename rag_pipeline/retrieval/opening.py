@@ -28,7 +28,8 @@ def open_retriever(
     """Make a retriever over the collection that the settings name.
 
     Nothing is read or asked before the first query. Queries share one connection; the embedded
-    store is let go of when idle for STORE_IDLE_S.
+    store is let go of when idle for STORE_IDLE_S, and before a fork. With a server or an embedding
+    service a forked process opens its own: two must not share one connection.
 
     Args:
         settings: None reads the environment and `.env`.
