@@ -407,7 +407,7 @@ def _ingest_changes(
         return _ingest_in_runs(settings, environment, discovery, plan)
     collection_id = environment.catalog.current_id() or ""
     refresh_ledger(environment.open_ledger(collection_id), plan.unchanged, entries)
-    sweep_if_idle(environment)
+    sweep_if_idle(environment, {*entries, *(doc.doc_id for doc in discovery.docs)})
     report = IngestionReport(
         collection_id=collection_id,
         docs_discovered=len(discovery.docs) + len(discovery.failures),

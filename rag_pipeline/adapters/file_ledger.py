@@ -8,7 +8,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, TypeVar
 
-from rag_pipeline.adapters.files import list_names, write_text_atomically
+from rag_pipeline.adapters.files import write_text_atomically
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import make_file_key
 from rag_pipeline.core.ports import LedgerEntry, LedgerFailure
@@ -62,13 +62,6 @@ class FileLedger:
         """Remove entry and failure."""
         self._path("indexed", doc_id).unlink(missing_ok=True)
         self._path("failed", doc_id).unlink(missing_ok=True)
-
-    def file_keys(self) -> set[str]:
-        """File keys of all documents with an entry or a failure, without reading them; none on an
-        object store.
-        """
-        names = (*list_names(self._root / "indexed"), *list_names(self._root / "failed"))
-        return {name.removesuffix(".json") for name in names}
 
     def _path(self, kind: str, doc_id: DocId) -> Path | UPath:
         return self._root / kind / f"{make_file_key(doc_id)}.json"

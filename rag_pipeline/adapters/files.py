@@ -64,14 +64,21 @@ def remove_partial_files(root: Path) -> None:
 
     An object store needs none of this: it shows an object when it is whole.
     """
-    oldest = time.time() - _LONGEST_WRITE_S
     for folder, _, names in os.walk(root):
         for name in names:
             if name.startswith(".") and name.endswith(_PARTIAL):
-                path = Path(folder, name)
                 with suppress(FileNotFoundError):  # its writer has moved it
-                    if path.stat().st_mtime < oldest:
-                        path.unlink()
+                    remove_abandoned(Path(folder, name))
+
+
+def remove_abandoned(path: Path | UPath) -> None:
+    """Delete a file unless it was written in the last hour, by a process that may still be at it.
+
+    Raises:
+        OSError: It is not there, or cannot be deleted.
+    """
+    if path.stat().st_mtime < time.time() - _LONGEST_WRITE_S:
+        path.unlink()
 
 
 def remove_tree(path: Path | UPath) -> None:

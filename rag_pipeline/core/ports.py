@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Collection, Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from rag_pipeline.core.ids import DocId, PointId
@@ -350,6 +350,9 @@ class ArtifactStore(Protocol):
 
     def remove(self, doc_id: DocId) -> None:
         """Remove all outputs of a document; one that has none is passed over."""
+
+    def keep_only(self, doc_ids: Collection[DocId]) -> None:
+        """Remove what killed runs left of all other documents; what fails, a later call tries."""
 
 
 class CollectionCatalog(Protocol):

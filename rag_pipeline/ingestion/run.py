@@ -25,7 +25,7 @@ from rag_pipeline.ingestion.work import IngestionServices, StageResult
 from rag_pipeline.ingestion.writing import delete_documents, read_ingestion_times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
@@ -108,9 +108,7 @@ class IngestionRequest:
 
 @dataclass(frozen=True, slots=True)
 class DocDeleted:
-    """A document that is gone from the docs folder was removed from the index; one that never got
-    there had no points.
-    """
+    """A document that is gone was removed; one that was never indexed had no points."""
 
     doc_id: DocId
     point_count: int
@@ -145,22 +143,25 @@ def scan(
 def refresh_ledger(
     ledger: Ledger, unchanged: Iterable[DiscoveredDoc], entries: Mapping[DocId, LedgerEntry]
 ) -> None:
-    """Note new times of files whose content is as indexed, so that the next scan need not read
-    them.
-    """
+    """Note new times of files whose content is as indexed: the next scan need not read them."""
     for doc in unchanged:
         entry = entries[doc.doc_id]
         if entry.mtime_ns != doc.mtime_ns:
             ledger.record(replace(entry, mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes))
 
 
-def sweep_if_idle(environment: IngestionEnvironment) -> None:
+def sweep_if_idle(environment: IngestionEnvironment, doc_ids: Collection[DocId]) -> None:
     """Delete what killed ingestions left behind, for an ingestion that has nothing else to do.
 
     One that goes on sweeps for itself and is not waited for; what fails, a later sweep tries again.
+
+    Args:
+        environment: Of the collection in use.
+        doc_ids: All documents of docs folder and ledger.
     """
     with suppress(RagPipelineError, OSError), environment.lock(timeout_s=0.0):
         environment.sweep()
+        environment.open_artifacts(environment.catalog.current_id() or "").keep_only(doc_ids)
 
 
 def run_ingestion(
@@ -249,6 +250,7 @@ def _run_locked(
             plan.delete if docs and Stage.POINTS in request.stages else (), open_store
         ),
     )
+    services.artifacts.keep_only({*entries, *failures, *(doc.doc_id for doc in discovery.docs)})
     yield from ingest_docs(docs, services, request.stages)
     if deletes:
         rest = plan_ingestion(discovery, ledger.entries(), environment.fingerprint).process

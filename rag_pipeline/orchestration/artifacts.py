@@ -7,11 +7,12 @@ Each JSON output names its document.
 """
 
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from upath import UPath
 
-from rag_pipeline.adapters.files import list_names, write_bytes_atomically
+from rag_pipeline.adapters.files import list_names, remove_abandoned, write_bytes_atomically
 from rag_pipeline.core.ids import DocId, make_file_key
 from rag_pipeline.core.models import Stage
 
@@ -49,15 +50,17 @@ class UPathArtifactStore:
         for stage in _KEPT:
             self._path(stage, doc_id).unlink(missing_ok=True)
 
-    def keep_only(self, file_keys: Collection[str]) -> None:
-        """Remove the outputs of all documents but those of these file keys, of a local folder
-        alone: listing an object store costs more than what killed runs leave on it.
+    def keep_only(self, doc_ids: Collection[DocId]) -> None:
+        """Remove the outputs of all other documents, but for those of the last hour: a run may have
+        begun since the caller looked. Listing an object store costs more than it would free.
         """
+        keys = {make_file_key(doc_id) for doc_id in doc_ids}
         for stage in _KEPT:
             folder = self._root / stage.value
             for name in list_names(folder):
-                if name.partition(".")[0] not in file_keys and not name.startswith("."):
-                    (folder / name).unlink(missing_ok=True)
+                if name.partition(".")[0] not in keys and not name.startswith("."):
+                    with suppress(OSError):
+                        remove_abandoned(folder / name)
 
     def _path(self, stage: Stage, doc_id: DocId) -> UPath:
         suffix = "npz" if stage is Stage.EMBEDDINGS else "json"

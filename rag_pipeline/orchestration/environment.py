@@ -67,10 +67,6 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
                 cell = settings.model_copy(update={"qdrant_collection": name})
                 connect_catalog(cell, forget).drop()
         remove_partial_files(state_dir)
-        collection_id = catalog.current_id()
-        if collection_id is not None:
-            keys = FileLedger(root / "ledger" / collection_id).file_keys()
-            UPathArtifactStore(root / "artifacts" / collection_id).keep_only(keys)
 
     return IngestionEnvironment(
         docs_dir=settings.docs_dir,

@@ -11,8 +11,11 @@ import pytest
 from rag_pipeline.adapters.builds import name_cell
 from rag_pipeline.adapters.edge_catalog import EdgeCatalog
 from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.core.models import Stage
 from rag_pipeline.core.settings import load_settings
+from rag_pipeline.ingestion.run import IngestionRequest
 from rag_pipeline.orchestration.environment import locate_cell_lock
+from rag_pipeline_tests.book import PAGES, make_book
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +67,8 @@ def leave_all(state: Path) -> None:
     of_no_document.write_text("{}")
     half = of_no_document.with_name(".half.partial")
     half.write_text("{")
-    os.utime(half, (0.0, 0.0))
+    for path in (of_no_document, half):
+        os.utime(path, (0.0, 0.0))
 
 
 def test_a_no_op_removes_left_overs_and_keeps_both_collections(
@@ -80,6 +84,19 @@ def test_a_no_op_removes_left_overs_and_keeps_both_collections(
     assert len(server.received) == asked
     assert call("ingest", "--roll-back").code == 0
     assert call("audit", "--json").json["findings"] == []
+
+
+def test_a_page_that_was_only_parsed_may_be_taken_further_the_next_day(tmp_path: Path) -> None:
+    book = make_book(tmp_path)
+    book.ingest()
+    book.write("new.md", "## Section\n\nText.")
+    first = frozenset({Stage.DISCOVERED, Stage.PARSED})
+    assert not book.ingest(IngestionRequest(("new.md",), stages=first)).failures
+    for path in (book.state / "artifacts").rglob("*.*"):
+        os.utime(path, (0.0, 0.0))
+    rest = frozenset(Stage) - first
+    assert not book.ingest(IngestionRequest(("new.md",), stages=rest)).failures
+    assert book.ingest().docs_unchanged == len(PAGES) + 1
 
 
 def test_a_no_op_leaves_all_to_an_ingest_that_goes_on(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,3 +56,18 @@ def test_a_write_that_fails_leaves_the_output_before(tmp_path: Path) -> None:
         store.write(Stage.CHUNKS, DocId("a.md"), "no bytes")
     assert store.read(Stage.CHUNKS, DocId("a.md")) == b"before"
     assert len(list((tmp_path / "chunks").iterdir())) == 1
+
+
+def test_what_is_kept_of_other_documents_goes_unless_it_was_just_written(tmp_path: Path) -> None:
+    store = UPathArtifactStore(UPath(tmp_path))
+    known, gone, young = DocId("known.md"), DocId("gone.md"), DocId("young.md")
+    for doc_id in (known, gone):
+        for stage in KEPT:
+            store.write(stage, doc_id, b"old")
+    for path in tmp_path.rglob("*.*"):
+        os.utime(path, (0.0, 0.0))
+    store.write(Stage.PARSED, young, b"new")
+    store.keep_only({known})
+    assert [store.read(stage, known) for stage in KEPT] == [b"old"] * len(KEPT)
+    assert [store.read(stage, gone) for stage in KEPT] == [None] * len(KEPT)
+    assert store.read(Stage.PARSED, young) == b"new"
