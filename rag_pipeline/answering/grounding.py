@@ -2,7 +2,8 @@
 
 Belongs here: the decision and its words. Does not belong here: how passages are found (retrieval),
 what a model makes of them (generation). The rule was measured,
-docs/adr/0016-refusing-by-the-weakest-words.md says how; benchmarks/grounding_curve.py prints its curve.
+docs/adr/0016-refusing-by-the-weakest-words.md says how; benchmarks/grounding_curve.py prints its
+curve.
 """
 
 from __future__ import annotations
