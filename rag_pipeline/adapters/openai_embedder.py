@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import base64
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import openai
 
 from rag_pipeline.adapters.retrying import read_retry_after
 from rag_pipeline.adapters.service_embedding import (
@@ -33,6 +33,8 @@ from rag_pipeline.core.tokens import count_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import openai
 
     from rag_pipeline.core.models import EmbeddingUsage, FloatMatrix, FloatVector
 
@@ -90,12 +92,17 @@ class OpenAIEmbedder:
         self._api_key = api_key
         self._host = name_host(base_url or DEFAULT_BASE_URL)
         self._runner = BatchRunner(self._model, sleep)
-        address, login = separate_login(base_url or DEFAULT_BASE_URL)
-        self._client = openai.OpenAI(
-            api_key=api_key,
-            base_url=address,
-            default_headers=login,
-            timeout=timeout_s,
+        self._address, self._login = separate_login(base_url or DEFAULT_BASE_URL)
+
+    @cached_property
+    def _client(self) -> openai.OpenAI:
+        import openai  # noqa: PLC0415  # half a second that an ingest without new text saves
+
+        return openai.OpenAI(
+            api_key=self._api_key,
+            base_url=self._address,
+            default_headers=self._login,
+            timeout=self._timeout_s,
             max_retries=0,  # ours are counted and reported
         )
 
@@ -127,6 +134,8 @@ class OpenAIEmbedder:
         return query
 
     def _request(self, batch: Sequence[str]) -> BatchAnswer:
+        import openai  # noqa: PLC0415  # see _client
+
         native = _DIMS.get(self._model.model, self._model.dim)
         try:
             response = self._client.embeddings.create(
@@ -151,6 +160,8 @@ class OpenAIEmbedder:
         return BatchAnswer(rows, sum(self.count_tokens(batch)) if tokens is None else tokens)
 
     def _translate(self, error: openai.APIError) -> RagPipelineError:
+        import openai  # noqa: PLC0415  # see _client
+
         if isinstance(error, openai.APITimeoutError):
             problem = f"did not answer within {self._timeout_s:g} s, three times"
             return EmbeddingServiceError(

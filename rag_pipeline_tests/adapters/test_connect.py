@@ -121,6 +121,7 @@ def test_a_key_over_http_prints_no_warning() -> None:
         ("rag_pipeline.adapters.connect", ["openai", "cohere", "qdrant_client", "qdrant_edge"]),
         ("rag_pipeline.adapters.edge_catalog", ["openai", "cohere", "qdrant_client", "fastembed"]),
         ("rag_pipeline.adapters.qdrant_catalog", ["openai", "cohere", "qdrant_edge"]),
+        ("rag_pipeline.adapters.openai_embedder", ["openai"]),  # only once there is text to embed
     ],
 )
 def test_a_process_loads_only_the_client_it_uses(module: str, absent: list[str]) -> None:
