@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import GroundedResponse, Reason, Source
 from rag_pipeline.answering.prompts import build_instruction, format_context, make_key
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.models import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from rag_pipeline.retrieval.models import (
         Citation,
@@ -167,7 +168,7 @@ def measure_signals(result: RetrievalResult, question: str) -> Signals:
     total = math.fsum(weights.values())
     best = result.chunks[:EVIDENCE_DEPTH]
     held = [
-        set(extract_terms(" ".join((*chunk.metadata.heading_breadcrumb, chunk.text))))
+        find_distinct_terms(" ".join((*chunk.metadata.heading_breadcrumb, chunk.text)))
         for chunk in best
     ]
     # Without evidence the passages found are all that is known of the book.
@@ -287,6 +288,6 @@ def _nearness(chunk: ScoredChunk) -> float:
     return chunk.score if channels is None else (channels.dense + channels.windows) / 2
 
 
-def _share(weights: Mapping[str, float], terms: set[str], total: float) -> float:
+def _share(weights: Mapping[str, float], terms: AbstractSet[str], total: float) -> float:
     held = math.fsum(weight for term, weight in weights.items() if term in terms)
     return held / total if total > 0 else 0.0

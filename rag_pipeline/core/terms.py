@@ -187,6 +187,12 @@ def extract_terms(text: str) -> list[str]:
     return terms
 
 
+def find_distinct_terms(text: str) -> frozenset[str]:
+    """The terms of a text, each once; faster than `extract_terms` where words repeat."""
+    words = set(_WORD.findall(text))
+    return frozenset(term for word in words for term in _terms_of_word(word))
+
+
 def extract_words(text: str) -> list[str]:
     """Words of a text as written, without parts, stems or stop words removed; identifiers are one
     word.

@@ -28,22 +28,55 @@ EVIDENCE_DEPTH: Final = 5
 """Best passages that a question's words are compared with, however many were asked for."""
 
 
+class BookTerms:
+    """What a collection says of single terms, remembered while nobody else can change it.
+
+    Args:
+        encoder: Encodes terms as the collection's.
+        lasting: Whether the collection cannot change while it is open, as the embedded one; then
+            its size and each term that it holds are read once. Else every query reads anew.
+    """
+
+    def __init__(self, encoder: SparseEncoder, *, lasting: bool) -> None:
+        self._encoder = encoder
+        self._lasting = lasting
+        # One reference, replaced whole: threads see a collection with its own terms or another.
+        self._read: tuple[VectorIndex | None, int, dict[str, float]] = (None, 0, {})
+
+    def look_up(self, index: VectorIndex, terms: Sequence[str]) -> tuple[int, dict[str, float]]:
+        """How many chunks there are, and the weights of those terms that some chunk holds.
+
+        A term's weight is the BM25 score of the chunk that is best for it alone: its inverse
+        document frequency times a number up to 2.2 for how much that chunk is about it. One search
+        of limit 1 a term is enough, all in one round trip.
+        """
+        of_index, count, known = self._read
+        if not self._lasting or index is not of_index:
+            count, known = index.count(), {}
+        missing = [term for term in terms if term not in known]
+        if missing or index is not of_index:
+            vectors = self._encoder.encode_terms(missing)
+            hits = index.search_many([ChannelQuery(Channel.BM25, vector, 1) for vector in vectors])
+            found = {term: best[0][1] for term, best in zip(missing, hits, strict=True) if best}
+            known = {**known, **found}
+            self._read = (index, count, known)
+        return count, known
+
+
 def gather_evidence(
     index: VectorIndex,
-    encoder: SparseEncoder,
+    book: BookTerms,
     questions: Sequence[str],
     filters: Sequence[PointFilter],
     model: str,
 ) -> list[Evidence]:
     """Weigh the terms of questions over the whole book, and count what was searched.
 
-    A term's weight is the BM25 score of the chunk that is best for it alone: its inverse document
-    frequency times a number up to 2.2 for how much that chunk is about it. One search of limit 1 a
-    term is enough. A term without a hit occurs nowhere and weighs its inverse document frequency.
+    A term that occurs nowhere weighs its inverse document frequency.
 
     Args:
         index: The collection.
-        encoder: Encodes terms as the collection's.
+        book: Of the same collection.
         questions: Checked.
         filters: What each question was searched in.
         model: Fingerprint of the embedding model, handed on.
@@ -52,20 +85,16 @@ def gather_evidence(
         Evidence for each question, in order; one round trip, and one for each different filter.
     """
     words = [_read_terms(question) for question in questions]
-    terms = sorted({term for entry in words for term in entry})
-    vectors = encoder.encode_terms(terms)
-    queries = [ChannelQuery(Channel.BM25, vector, 1) for vector in vectors]
-    hits = dict(zip(terms, index.search_many(queries), strict=True))
-    counts = {where: index.count(where) for where in {PointFilter(), *filters}}
-    unknown_weight = math.log(2 * counts[PointFilter()] + 2)
+    count, known = book.look_up(index, sorted({term for entry in words for term in entry}))
+    everywhere = PointFilter()
+    counts = {where: index.count(where) for where in set(filters) - {everywhere}}
+    unknown_weight = math.log(2 * count + 2)
     return [
         Evidence(
             model,
-            counts[where],
+            counts.get(where, count),
             tuple(
-                TermWeight(
-                    term, word, hits[term][0][1] if hits[term] else unknown_weight, bool(hits[term])
-                )
+                TermWeight(term, word, known.get(term, unknown_weight), term in known)
                 for term, word in entry.items()
             ),
         )

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.payload import read_metadata, read_text
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.citations import build_citation
 from rag_pipeline.retrieval.expansion import expand, read_sections
 from rag_pipeline.retrieval.models import ChannelScores, ScoredChunk
@@ -85,7 +85,7 @@ def build_hits(
         if point is None:
             continue
         metadata, text = read_metadata(point.payload), read_text(point.payload)
-        held = _extract_terms_once(" ".join((*metadata.heading_breadcrumb, text)))
+        held = _find_terms_once(" ".join((*metadata.heading_breadcrumb, text)))
         channels = ChannelScores(
             dense=candidate.dense,
             windows=candidate.windows,
@@ -98,9 +98,7 @@ def build_hits(
     return hits
 
 
-@lru_cache(maxsize=1024)  # chunks; about 10 MB
-def _extract_terms_once(text: str) -> frozenset[str]:
-    return frozenset(extract_terms(text))
+_find_terms_once = lru_cache(maxsize=1024)(find_distinct_terms)  # chunks; about 10 MB
 
 
 def rerank_hits(

@@ -19,7 +19,7 @@ from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.ports import Channel, ChannelQuery
 from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, Pool, Search, gather_candidates
-from rag_pipeline.retrieval.evidence import compare_words, gather_evidence
+from rag_pipeline.retrieval.evidence import BookTerms, compare_words, gather_evidence
 from rag_pipeline.retrieval.filters import build_point_filter
 from rag_pipeline.retrieval.hits import (
     Choice,
@@ -99,6 +99,7 @@ class Retriever:
         self._session = session
         self._options = options or RetrieverOptions()
         self._places = PlaceCache(lasting=session.is_exclusive)
+        self._terms = BookTerms(encoder, lasting=session.is_exclusive)
         self._reranker = reranker
         self._selection_embedder = selection_embedder
 
@@ -186,7 +187,7 @@ class Retriever:
                 raise CollectionMissingError(index.collection_id, "the store in use")
             model = self._embedder.model.fingerprint
             filters = [search.where for search in searches]
-            evidence = gather_evidence(index, self._encoder, questions, filters, model)
+            evidence = gather_evidence(index, self._terms, questions, filters, model)
             choices = self._choose(index, queries, searches, pools, part_rankings, evidence)
             wanted = {hit.candidate.place.point_id for choice in choices for hit in choice.chosen}
             points = {point.point_id: point for point in index.fetch(sorted(wanted))}

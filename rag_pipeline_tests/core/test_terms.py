@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.core.terms import STOP_WORDS, extract_terms, extract_words
+from rag_pipeline.core.terms import (
+    STOP_WORDS,
+    extract_terms,
+    extract_words,
+    find_distinct_terms,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +52,11 @@ def test_terms_are_lower_case_and_none_is_a_stop_word_as_written(text: str) -> N
         assert all(terms)
         if word.lower() in STOP_WORDS:
             assert terms == []
+
+
+@given(st.text(alphabet="abcXYZ_0 .-", max_size=60))
+def test_distinct_terms_are_the_terms_each_once(text: str) -> None:
+    assert find_distinct_terms(text) == set(extract_terms(text))
 
 
 @given(st.text(alphabet="abcXYZ_0 .-", max_size=60))

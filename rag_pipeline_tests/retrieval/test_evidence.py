@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
 from rag_pipeline.answering import apply_grounding_policy
 from rag_pipeline.retrieval import Query, QueryFilters
-from rag_pipeline.retrieval.evidence import MAX_TERMS
+from rag_pipeline.retrieval.evidence import MAX_TERMS, BookTerms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.core.ids import PointId
+    from rag_pipeline.core.ports import ChannelQuery
     from rag_pipeline.retrieval import Retriever
 
 
@@ -55,6 +62,29 @@ def test_many_queries_have_each_its_own_evidence(retriever: Retriever) -> None:
     assert together[1].terms == ()
     assert together[2] is not None
     assert together[2].chunk_count == 0
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+def test_the_book_is_asked_once_for_a_term_while_it_cannot_change(
+    retriever: Retriever, monkeypatch: pytest.MonkeyPatch, *, lasting: bool
+) -> None:
+    asked: list[int] = []
+    book = BookTerms(Bm25Encoder(), lasting=lasting)
+    with retriever.session.use() as index:
+        search_many = index.search_many
+
+        def count_queries(queries: Sequence[ChannelQuery]) -> list[list[tuple[PointId, float]]]:
+            asked.append(len(queries))
+            return search_many(queries)
+
+        monkeypatch.setattr(index, "search_many", count_queries)
+        first = book.look_up(index, ["gripper", "quokka"])
+        second = book.look_up(index, ["gripper", "quokka", "scanner"])
+    assert asked == ([2, 2] if lasting else [2, 3])  # what the book lacks is looked for again
+    assert first[0] == second[0] > 0
+    assert set(first[1]) == {"gripper"}
+    assert {term: second[1][term] for term in first[1]} == first[1]
+    assert "scanner" in second[1]
 
 
 def test_words_are_compared_with_the_best_passages(retriever: Retriever) -> None:
