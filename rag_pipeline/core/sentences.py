@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from itertools import accumulate, groupby
 from typing import Final
 
 _BOUNDARY: Final = re.compile(
@@ -45,30 +47,38 @@ _ABBREVIATIONS: Final = frozenset(
     ]
 )
 _LAST_WORD: Final = re.compile(r"([A-Za-z][A-Za-z.]*)\.$")
-_WRAPPED_LINE: Final = re.compile(r"[a-z,;(]")
+_LIST_NUMBER: Final = re.compile(r"(?:^|\n)[ \t]*\d{1,3}\.$")
+_GOES_ON: Final = re.compile(r"[a-z,;(]")
+_WORD: Final = re.compile(r"\S*")
+_BLOCK_START: Final = re.compile(r"[-*+] |\d{1,3}[.)] |[#>|]|`{3}|~{3}|:::|\$\$")
+_NEVER_WRAPPED: Final = ("#", "|")
+_HARD_BREAK: Final = ("\\", "  ", "\t")
 _MAX_LOOK_BACK: Final = 24  # characters; longer than any abbreviation
+_WRAP_WIDTHS: Final = range(60, 131)  # columns at which people let an editor wrap prose
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
     """Spans of the sentences of a text, in order, without the white space between them.
 
-    A line break ends a sentence unless the next line goes on in lower case, so that list entries,
-    table rows and code
-    lines count as sentences of their own. Abbreviations and single initials end none. Joined, the
-    spans hold every
-    character of the text but white space; a text of white space alone has none.
+    A line break ends a sentence, so that list entries, table rows and code lines count as sentences
+    of their own; unless the next line goes on in lower case, or its first word had no room left in
+    a paragraph wrapped by hand. Abbreviations, single initials and numbers of list entries end
+    none. Joined, the spans hold every character of the text but white space; a text of white space
+    alone has none.
     """
     spans: list[tuple[int, int]] = []
+    lines = _Lines(text)
     start = len(text) - len(text.lstrip())
     for match in _BOUNDARY.finditer(text):
         if match.start() < start:
             continue
         if match.group("line") is not None:
             end, following = match.start(), match.end()
-            wrapped = "\n" not in match.group().strip(" \t")[1:] and _WRAPPED_LINE.match(
-                text, following
-            )
-            if wrapped and text[end - 1 : end] not in {".", "!", "?", ":"}:
+            one_break = "\n" not in match.group().strip(" \t")[1:]
+            open_line = one_break and text[end - 1 : end] not in {".", "!", "?", ":"}
+            if open_line and (
+                _GOES_ON.match(text, following) or lines.is_wrapped_before(following)
+            ):
                 continue
         else:
             end, following = match.end("end"), match.end()
@@ -83,8 +93,35 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+class _Lines:
+    """The lines of a text, each with the width of its paragraph's longest."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lines = text.split("\n")
+        self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
+        self._widths: list[int] = []
+        for blank, paragraph in groupby(self._lines, key=lambda line: not line.strip()):
+            widths = [len(line.rstrip()) for line in paragraph]
+            self._widths += [0 if blank else max(widths)] * len(widths)
+
+    def is_wrapped_before(self, position: int) -> bool:
+        """Tell whether the line with this position was begun for want of room in the one before."""
+        at = bisect_right(self._starts, position) - 1
+        before, width = self._lines[at - 1], self._widths[at]
+        if width not in _WRAP_WIDTHS or before.endswith(_HARD_BREAK):
+            return False
+        if before.lstrip().startswith(_NEVER_WRAPPED) or _BLOCK_START.match(self._text, position):
+            return False
+        word = _WORD.match(self._text, position)
+        return word is not None and len(before.rstrip()) + 1 + len(word.group()) > width
+
+
 def _is_abbreviation(text: str, end: int) -> bool:
-    last = _LAST_WORD.search(text, max(0, end - _MAX_LOOK_BACK), end)
+    looked_at = max(0, end - _MAX_LOOK_BACK)
+    if _LIST_NUMBER.search(text, looked_at, end):
+        return True
+    last = _LAST_WORD.search(text, looked_at, end)
     if last is None:
         return False
     word = last.group(1)

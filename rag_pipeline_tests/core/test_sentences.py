@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from rag_pipeline.core.sentences import split_sentences
 
+WIDE = "A program that runs in the game engine speaks another language than the robot"
+
 
 def sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in split_sentences(text)]
@@ -34,6 +36,29 @@ def sentences(text: str) -> list[str]:
         pytest.param("it ends. so it goes", ["it ends. so it goes"], id="lower_case_goes_on"),
         pytest.param("A line\nthat wraps.", ["A line\nthat wraps."], id="wrapped_line"),
         pytest.param("First.\nsecond", ["First.", "second"], id="closed_line"),
+        pytest.param(
+            f"{WIDE} of\nUnity goes on. Then",
+            [f"{WIDE} of\nUnity goes on.", "Then"],
+            id="wrapped_name",
+        ),
+        pytest.param(f"{WIDE} of\n`tf2` is", [f"{WIDE} of\n`tf2` is"], id="wrapped_code"),
+        pytest.param(f"{WIDE}:\nUnity", [f"{WIDE}:", "Unity"], id="introduced_line"),
+        pytest.param(f"{WIDE}  \nUnity", [WIDE, "Unity"], id="hard_break"),
+        pytest.param(f"{WIDE}\\\nUnity", [f"{WIDE}\\", "Unity"], id="hard_break_by_backslash"),
+        pytest.param(f"{WIDE}\n- Unity", [WIDE, "- Unity"], id="list_after_line"),
+        pytest.param(f"{WIDE}\n2. Unity", [WIDE, "2. Unity"], id="numbered_list_after_line"),
+        pytest.param(f"{WIDE}\n\nUnity", [WIDE, "Unity"], id="blank_line_after_line"),
+        pytest.param(f"## {WIDE}\nUnity", [f"## {WIDE}", "Unity"], id="heading"),
+        pytest.param(
+            f"- {WIDE} and\n  Unity\n- b", [f"- {WIDE} and\n  Unity", "- b"], id="wrapped_list"
+        ),
+        pytest.param(
+            f"A label\nUnity {WIDE}", ["A label", f"Unity {WIDE}"], id="line_with_room_left"
+        ),
+        pytest.param("A label\nUnity", ["A label", "Unity"], id="short_lines"),
+        pytest.param(
+            f"{WIDE} {WIDE}\nUnity", [f"{WIDE} {WIDE}", "Unity"], id="lines_that_no_one_wraps"
+        ),
         pytest.param("- one\n- two", ["- one", "- two"], id="list"),
         pytest.param("Para\n\nnext", ["Para", "next"], id="blank_line"),
         pytest.param("| a | b |\n| c | d |", ["| a | b |", "| c | d |"], id="table"),
