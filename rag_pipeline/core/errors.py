@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from rag_pipeline.core.models import DocFailure
+
 
 class RagPipelineError(Exception):
     """Base of all errors raised on purpose.
@@ -209,12 +211,13 @@ class RebuildIncompleteError(RagPipelineError):
 
     code = "REBUILD_INCOMPLETE"
 
-    def __init__(self, doc_paths: list[str]) -> None:
-        self.doc_paths = tuple(doc_paths)
-        named = ", ".join(doc_paths[:5]) + (", ..." if len(doc_paths) > 5 else "")
+    def __init__(self, failures: Sequence[DocFailure]) -> None:
+        self.doc_paths = tuple(failure.doc_path for failure in failures)
+        reasons = "; ".join(failure.message.rstrip(".") for failure in failures[:3])
+        more = "; ..." if len(failures) > 3 else ""
         super().__init__(
-            f"the new collection lacks {len(doc_paths)} document(s) that failed ({named}); the one "
-            "in use stays in use. Mend them and run `rag-pipeline ingest --rebuild` again"
+            f"the new collection lacks {len(failures)} document(s) that failed ({reasons}{more}); "
+            "the one in use stays in use. Mend them and run `rag-pipeline ingest --rebuild` again"
         )
 
 

@@ -260,7 +260,7 @@ def _run_locked(
         refresh_ledger(ledger, left_alone, entries)
     elif report.failures:
         environment.catalog.discard(collection_id)
-        raise RebuildIncompleteError([failure.doc_path for failure in report.failures])
+        raise RebuildIncompleteError(report.failures)
     else:
         environment.catalog.switch_to(collection_id)
 

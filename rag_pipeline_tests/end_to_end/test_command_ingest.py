@@ -144,7 +144,7 @@ def test_a_rebuild_with_a_broken_page_changes_nothing(
     assert_one_line(call("ingest", "--roll-back"), 1, "the one before", "rag-pipeline ingest")
     first = call("ingest", "--json").json["collection_id"]
     command.book.write("broken.md", BROKEN)
-    assert_one_line(call("ingest", "--rebuild"), 1, "broken.md", "stays in use")
+    assert_one_line(call("ingest", "--rebuild"), 1, "broken.md", "front matter", "stays in use")
     assert call("stats", "--json").json["collection_id"] == first
 
 
