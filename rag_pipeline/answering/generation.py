@@ -19,6 +19,7 @@ from rag_pipeline.answering.grounding import (
 )
 from rag_pipeline.answering.models import Answer, AnswerKind, Reason
 from rag_pipeline.answering.prompts import DECLINED, build_messages
+from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import AnswerError
 from rag_pipeline.core.terms import extract_words
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
@@ -26,8 +27,6 @@ from rag_pipeline.retrieval.models import Mode, Query
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
-    from types import TracebackType
-    from typing import Self
 
     from rag_pipeline.answering.models import GroundedResponse
     from rag_pipeline.core.ports import ChatModel, Embedder
@@ -43,7 +42,7 @@ CUT_NOTICE: Final = "The answer was cut, at ANSWER_MAX_TOKENS or by the service'
 UNCITED_NOTICE: Final = "Sentences without a number name no source; check them in the book."
 
 
-class AnswerStream:
+class AnswerStream(Closing):
     """An answer on its way: iterate for pieces of its text, then read `answer`.
 
     Closing it, or leaving its `with` block, ends the model's request.
@@ -94,19 +93,6 @@ class AnswerStream:
     def close(self) -> None:
         """End the model's request; closing twice is fine."""
         self._pieces.close()
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
 
 
 def answer(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import CollectionMissingError, EmbeddingDimensionError
 from rag_pipeline.core.ids import ChunkId, to_point_id
 from rag_pipeline.core.models import SiteSettings
@@ -36,8 +37,6 @@ from rag_pipeline.retrieval.selected_text import retrieve_selected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
-    from typing import Self
 
     from rag_pipeline.core.ports import (
         Embedder,
@@ -71,7 +70,7 @@ class RetrieverOptions:
     site: SiteSettings = SiteSettings()  # noqa: RUF009  # frozen
 
 
-class Retriever:
+class Retriever(Closing):
     """Answers queries with ranked, cited passages; safe to share among threads.
 
     Args:
@@ -234,19 +233,6 @@ class Retriever:
     def close(self) -> None:
         """Let go of the store; a later query opens it again."""
         self._session.close()
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
 
     def _choose(
         self,

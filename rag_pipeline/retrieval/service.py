@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar
 
+from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import (
     EmbeddingServiceError,
     EmbeddingTimeoutError,
@@ -33,8 +34,6 @@ from rag_pipeline.retrieval.time_limit import run_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from types import TracebackType
-    from typing import Self
 
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
@@ -118,7 +117,7 @@ class ServiceLimits:
     breaker_reset_s: float = 30.0
 
 
-class RetrievalService:
+class RetrievalService(Closing):
     """Search for a backend; safe to share among threads.
 
     Args:
@@ -256,19 +255,6 @@ class RetrievalService:
     def close(self) -> None:
         """Let go of the store; a later call opens it again."""
         self._retriever.close()
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
 
     def _run(
         self, operation: str, queries: Sequence[Query], limit_s: float
