@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from rag_pipeline.answering.grounding import (
-    DEFAULT_RULE,
     LEXICAL_RULE,
     GroundingRule,
+    choose_rule,
     measure_signals,
 )
 from rag_pipeline.core.settings import load_settings
@@ -51,11 +51,15 @@ def read_questions(name: str) -> dict[str, list[str]]:
     return {**groups, "near extra": list(extra.NEAR), "far extra": list(extra.FAR)}
 
 
-def measure(retriever: Retriever, questions: list[str], rule: GroundingRule) -> list[float]:
-    """Confidence for each question."""
+def measure(retriever: Retriever, questions: list[str], rule: GroundingRule | None) -> list[float]:
+    """Confidence for each question, by the embedding model's own rule where none is given."""
     results = [retriever.retrieve(Query(question)) for question in questions]
     return [
-        rule.confidence(measure_signals(result, question)) if result.chunks else 0.0
+        (rule or choose_rule(result.evidence.model if result.evidence else "")).confidence(
+            measure_signals(result, question)
+        )
+        if result.chunks
+        else 0.0
         for result, question in zip(results, questions, strict=True)
     ]
 
@@ -74,7 +78,7 @@ def main() -> None:
     parser.add_argument("--questions", default="golden", choices=["golden", *FOREIGN])
     parser.add_argument("--rule", default="default", choices=["default", "lexical"])
     options = parser.parse_args()
-    rule = DEFAULT_RULE if options.rule == "default" else LEXICAL_RULE
+    rule = LEXICAL_RULE if options.rule == "lexical" else None
     settings = load_settings(docs_dir=options.docs_dir, data_dir=options.data_dir)
     with open_retriever(settings) as retriever:
         measured = {

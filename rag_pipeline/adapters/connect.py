@@ -111,15 +111,9 @@ def connect_chat_model(settings: Settings) -> ChatModel | None:
 
 
 def _connect_local(settings: Settings) -> Embedder:
-    from rag_pipeline.adapters.local_embedder import LocalEmbedder
+    from rag_pipeline.adapters.local_embedder import TEXTBOOK, LocalEmbedder
 
-    embedder = LocalEmbedder()
-    if settings.embedding_model:
-        raise ConfigurationError(
-            "EMBEDDING_MODEL",
-            f"the local provider has one model of its own, not {settings.embedding_model}",
-            "Leave it empty, or set OPENAI_API_KEY to embed by a service",
-        )
+    embedder = LocalEmbedder(settings.embedding_model or TEXTBOOK)
     if settings.embedding_dim not in {0, embedder.model.dim}:
         problem = f"the local model has {embedder.model.dim} dimensions"
         raise ConfigurationError("EMBEDDING_DIM", problem, "Set it to 0")

@@ -1,5 +1,5 @@
-"""The embedded default: all-MiniLM-L6-v2 from this package's own data, run by fastembed; no key,
-no download.
+"""The embedded models: all-MiniLM-L6-v2, as published and trained further on questions to
+textbooks; from this package's own data, run by fastembed; no key, no download.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from rag_pipeline.core.errors import EmbeddingError
+from rag_pipeline.core.errors import ConfigurationError, EmbeddingError
 from rag_pipeline.core.models import EmbeddingModel, EmbeddingUsage, QuestionVectors
 
 if TYPE_CHECKING:
@@ -28,10 +28,19 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import FloatMatrix, FloatVector, Window
 
     IntVector: TypeAlias = NDArray[np.int64]
+    Tokens: TypeAlias = tuple[FloatMatrix, IntVector, IntVector]
+    """Vectors of a text's tokens, and where each token's characters begin and end."""
 
-MODEL_SHA256: Final = "29a433e9662d0306c96bef250663f2398f059a6c3393bf3ddb4e26ac6be26ee2"
+PUBLISHED: Final = "all-MiniLM-L6-v2"
+TEXTBOOK: Final = "all-MiniLM-L6-v2-textbook"
+"""The same model, trained further by scripts/train_minilm.py; the default: docs/adr/0018."""
 
-_NAME: Final = "rag-pipeline/all-MiniLM-L6-v2-int8"
+_WEIGHTS: Final = {
+    PUBLISHED: ("model.onnx", "29a433e9662d0306c96bef250663f2398f059a6c3393bf3ddb4e26ac6be26ee2"),
+    TEXTBOOK: ("textbook.onnx", "0b6627e4ccbfe850b0b616e20ad664ba53c04e756edf87d77dae1a86b5a206d5"),
+}
+"""File and SHA-256 of each model's weights."""
+
 _DIM: Final = 384
 _MAX_INPUT_TOKENS: Final = 254  # 256 positions, two of them special; more is slower and no better
 _WINDOW_WORDS: Final = 4  # chosen by measurement, see docs/adr/0015
@@ -42,10 +51,19 @@ class LocalEmbedder:
     """An `Embedder` on this machine's processors.
 
     Args:
+        model: One of those above.
         workers: Inferences at a time; None for one a core.
+
+    Raises:
+        ConfigurationError: There is no such model.
     """
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, model: str = TEXTBOOK, *, workers: int | None = None) -> None:
+        if model not in _WEIGHTS:
+            problem = f"the local provider has no model {model}"
+            hint = f"Leave it empty, set {' or '.join(_WEIGHTS)}, or OPENAI_API_KEY for a service's"
+            raise ConfigurationError("EMBEDDING_MODEL", problem, hint)
+        self._name = model
         self._workers = workers or os.cpu_count() or 1
 
     @property
@@ -54,7 +72,8 @@ class LocalEmbedder:
 
         So are windows made otherwise than from the whole text's token vectors (`late`).
         """
-        name = f"all-MiniLM-L6-v2-int8-{MODEL_SHA256[:8]}-late"
+        _, digest = _WEIGHTS[self._name]
+        name = f"{self._name}-int8-{digest[:8]}-late"
         return EmbeddingModel("local", name, _DIM, _MAX_INPUT_TOKENS, _WINDOW_WORDS)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -80,12 +99,14 @@ class LocalEmbedder:
         window_rows = np.cumsum([len(texts), *map(len, spans)])
         token_counts = self.count_tokens(texts)
         longest_first = sorted(range(len(texts)), key=lambda index: -token_counts[index])
-        _get_model()  # before the threads, each of which would load its own
+        infer = partial(_infer, _get_model(self._name))
         # One inference a core: threads inside one inference wait for each other by spinning, which
         # doubles the time as soon as anything else runs on the machine. One text in each: 20% less
         # work than batches of 16 sorted by length, whose padding costs more than the batch saves.
         with ThreadPoolExecutor(self._workers) as workers:
-            embedded = workers.map(lambda index: _embed(texts[index], spans[index]), longest_first)
+            embedded = workers.map(
+                lambda index: _embed(infer(texts[index]), spans[index]), longest_first
+            )
             for index, vectors in zip(longest_first, embedded, strict=True):
                 rows[index] = vectors[0]
                 rows[window_rows[index] : window_rows[index + 1]] = vectors[1:]
@@ -98,7 +119,7 @@ class LocalEmbedder:
 
     def embed_question(self, text: str) -> QuestionVectors:
         """Embed a question and its tokens, special ones left out; see `WindowEmbedder`."""
-        tokens, starts, ends = _infer(text)
+        tokens, starts, ends = _infer(_get_model(self._name), text)
         dense = _normalize(tokens.mean(axis=0, keepdims=True))
         written = starts < ends
         if not written.any():
@@ -107,13 +128,13 @@ class LocalEmbedder:
         return QuestionVectors(dense[0], _normalize(tokens[written]), spans)
 
 
-def _embed(text: str, windows: Sequence[Window]) -> FloatMatrix:
+def _embed(inferred: Tokens, windows: Sequence[Window]) -> FloatMatrix:
     """Unit rows from one inference: the mean of all tokens, as the model pools, and of each window.
 
     Special tokens have no characters, so they are in the first mean alone. Within a window each
     token counts alike, however long its vector.
     """
-    tokens, starts, ends = _infer(text)
+    tokens, starts, ends = inferred
     whole = tokens.mean(axis=0, keepdims=True)
     if not windows:
         return _normalize(whole)
@@ -130,9 +151,7 @@ def _embed(text: str, windows: Sequence[Window]) -> FloatMatrix:
     return _normalize(np.concatenate([whole, rows]))
 
 
-def _infer(text: str) -> tuple[FloatMatrix, IntVector, IntVector]:
-    """Token vectors of a text, and where each token's characters begin and end."""
-    model = _get_model().model
+def _infer(model: Any, text: str) -> Tokens:  # noqa: ANN401  # fastembed carries no usable type
     encoding = model.tokenize([text])[0]  # `onnx_embed` would do it again and keep no offsets
     ids = np.array([encoding.ids], dtype=np.int64)
     inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": ids * 0}
@@ -160,14 +179,14 @@ def _load_counter() -> Any:  # noqa: ANN401  # tokenizers carries no usable type
     return tokenizer
 
 
-def _get_model() -> Any:  # noqa: ANN401  # fastembed carries no usable type
+def _get_model(name: str) -> Any:  # noqa: ANN401  # fastembed carries no usable type
     """The model; threads that come first together wait for one of them to load it."""
     with _LOADING:
-        return _load_model()
+        return _load_model(name).model
 
 
-@lru_cache(maxsize=1)
-def _load_model() -> Any:  # noqa: ANN401  # fastembed carries no usable type
+@lru_cache(maxsize=1)  # a process embeds with one of them
+def _load_model(name: str) -> Any:  # noqa: ANN401  # fastembed carries no usable type
     """Load the weights once a process, their hash checked: 23 MB read in about 20 ms."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # fastembed asks the hub for known models
     from fastembed import TextEmbedding  # noqa: PLC0415  # a second that importing this module saves
@@ -176,21 +195,23 @@ def _load_model() -> Any:  # noqa: ANN401  # fastembed carries no usable type
         PoolingType,
     )
 
-    weights = _model_dir() / "model.onnx"
+    file, expected = _WEIGHTS[name]
+    known_as = f"rag-pipeline/{name}-int8"
+    weights = _model_dir() / file
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
-    if digest != MODEL_SHA256:
+    if digest != expected:
         message = f"{weights} is damaged (sha256 {digest[:8]}...). Install the package again"
         raise EmbeddingError(message)
-    if not any(known["model"] == _NAME for known in TextEmbedding.list_supported_models()):
+    if not any(known["model"] == known_as for known in TextEmbedding.list_supported_models()):
         TextEmbedding.add_custom_model(
-            model=_NAME,
+            model=known_as,
             pooling=PoolingType.MEAN,
             normalization=True,
             sources=ModelSource(hf="unused/offline"),
             dim=_DIM,
-            model_file="model.onnx",
+            model_file=file,
         )
-    model: Any = TextEmbedding(_NAME, specific_model_path=str(_model_dir()), threads=1)
+    model: Any = TextEmbedding(known_as, specific_model_path=str(_model_dir()), threads=1)
     model.model.tokenizer.enable_truncation(_MAX_INPUT_TOKENS + 2)
     model.model.tokenizer.enable_padding(pad_id=0, pad_token="[PAD]")  # noqa: S106  # no secret
     return model

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     )
     from rag_pipeline.core.ports import VectorIndex
 
-DEPTH: Final = 50
-"""Candidates asked of each retriever; 30 to 150 find the same, each one more costs time."""
+DEPTH: Final = 30
+"""Candidates asked of each retriever; 50 find the same and take longer, see docs/adr/0018."""
 
 _FIELDS: Final = (
     "doc_path",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.adapters.connect import connect_catalog, connect_chat_model, connect_embedder
+from rag_pipeline.adapters.local_embedder import PUBLISHED, TEXTBOOK
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, RagPipelineError
 from rag_pipeline.core.ports import ChatMessage
 from rag_pipeline.core.settings import EmbeddingProvider, Settings, load_settings
@@ -95,6 +96,14 @@ def test_what_is_missing_or_wrong_is_named(settings: dict[str, object], named: s
     assert caught.value.setting == named
     assert KEY not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "used"), [("", TEXTBOOK), (TEXTBOOK, TEXTBOOK), (PUBLISHED, PUBLISHED)]
+)
+def test_the_local_model_is_the_one_asked_for(asked: str, used: str) -> None:
+    model = connect_embedder(load_settings(embedding_model=asked)).model
+    assert model.model.startswith(f"{used}-int8-")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from rag_pipeline.adapters import local_embedder
-from rag_pipeline.adapters.local_embedder import LocalEmbedder
-from rag_pipeline.core.errors import EmbeddingError
+from rag_pipeline.adapters.local_embedder import PUBLISHED, TEXTBOOK, LocalEmbedder
+from rag_pipeline.core.errors import ConfigurationError, EmbeddingError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,22 +28,40 @@ TEXTS = (QUESTION, SENTENCE, COMMAND, FOREIGN, "x", "gear " * 400, "", "  \n")
 # weights, mean-pooled and normalized), so that a wrong graph, tokenizer or pooling shows. 8-bit
 # weights and activations move a component by up to 0.02 where its size is 0.05.
 CANONICAL = {
-    QUESTION: (-0.02492, -0.01968, 0.03037, -0.03692, 0.00170, 0.03910),
-    SENTENCE: (0.00060, 0.00751, -0.03256, -0.00702, 0.02011, -0.02538),
-    COMMAND: (-0.00498, -0.01438, -0.10371, 0.05098, 0.10209, 0.00539),
-    FOREIGN: (-0.06004, 0.03202, 0.05028, -0.02607, -0.04184, -0.05549),
+    PUBLISHED: {
+        QUESTION: (-0.02492, -0.01968, 0.03037, -0.03692, 0.00170, 0.03910),
+        SENTENCE: (0.00060, 0.00751, -0.03256, -0.00702, 0.02011, -0.02538),
+        COMMAND: (-0.00498, -0.01438, -0.10371, 0.05098, 0.10209, 0.00539),
+        FOREIGN: (-0.06004, 0.03202, 0.05028, -0.02607, -0.04184, -0.05549),
+    },
+    TEXTBOOK: {
+        QUESTION: (-0.02816, -0.00116, 0.07697, -0.02722, -0.00954, 0.03410),
+        SENTENCE: (0.05066, 0.01025, -0.02649, 0.02195, 0.05792, -0.01487),
+        COMMAND: (0.03518, -0.01283, -0.11643, 0.03053, 0.09564, 0.03066),
+        FOREIGN: (-0.01566, 0.02557, 0.00387, -0.04468, -0.02385, -0.08507),
+    },
 }
 
 
-@pytest.fixture(scope="module")
-def embedder() -> LocalEmbedder:
-    return LocalEmbedder()
+@pytest.fixture(scope="module", params=[PUBLISHED, TEXTBOOK])
+def embedder(request: pytest.FixtureRequest) -> LocalEmbedder:
+    return LocalEmbedder(request.param)
 
 
-@pytest.mark.parametrize("text", CANONICAL)
-def test_vectors_are_those_of_the_published_model(embedder: LocalEmbedder, text: str) -> None:
-    vector = embedder.embed_query(text)
-    np.testing.assert_allclose(vector[:6], CANONICAL[text], atol=0.022)
+@pytest.mark.parametrize("model", CANONICAL)
+@pytest.mark.parametrize("text", [QUESTION, SENTENCE, COMMAND, FOREIGN])
+def test_vectors_are_those_of_the_unquantized_model(model: str, text: str) -> None:
+    vector = LocalEmbedder(model).embed_query(text)
+    np.testing.assert_allclose(vector[:6], CANONICAL[model][text], atol=0.022)
+
+
+def test_another_model_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ConfigurationError, match=f"EMBEDDING_MODEL.*{PUBLISHED} or {TEXTBOOK}"):
+        LocalEmbedder("all-mpnet-base-v2")
+
+
+def test_each_model_has_a_space_of_its_own() -> None:
+    assert LocalEmbedder(PUBLISHED).model.fingerprint != LocalEmbedder(TEXTBOOK).model.fingerprint
 
 
 def test_meaning_is_kept(embedder: LocalEmbedder) -> None:
@@ -88,7 +106,8 @@ def test_rows_are_float32_of_unit_length(embedder: LocalEmbedder) -> None:
 
 
 def test_the_whole_vector_is_the_mean_that_the_model_itself_pools(embedder: LocalEmbedder) -> None:
-    model = local_embedder._load_model()  # noqa: SLF001  # fastembed's own way is the reference
+    name = embedder.model.model.partition("-int8-")[0]
+    model = local_embedder._load_model(name)  # noqa: SLF001  # fastembed's own way is the reference
     for text in TEXTS:
         (pooled,) = model.embed([text])
         np.testing.assert_allclose(embedder.embed_query(text), pooled, atol=1e-6)
@@ -178,14 +197,14 @@ def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     vendored = local_embedder._model_dir()  # noqa: SLF001  # the folder is no setting
     for file in vendored.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    weights = tmp_path / "model.onnx"
+    weights = tmp_path / "textbook.onnx"
     data = bytearray(weights.read_bytes())
     data[len(data) // 2] ^= 1
     weights.write_bytes(data)
     monkeypatch.setattr(local_embedder, "_model_dir", lambda: tmp_path)
     local_embedder._load_model.cache_clear()  # noqa: SLF001  # other tests may have loaded it
     try:
-        with pytest.raises(EmbeddingError, match=r"model\.onnx is damaged"):
+        with pytest.raises(EmbeddingError, match=r"textbook\.onnx is damaged"):
             LocalEmbedder().embed_query(QUESTION)
     finally:
         local_embedder._load_model.cache_clear()  # noqa: SLF001  # nothing of this test stays

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from rag_pipeline.adapters.local_embedder import PUBLISHED, TEXTBOOK, LocalEmbedder
 from rag_pipeline.answering.grounding import (
     LEXICAL_RULE,
     RELATED_SECTIONS,
@@ -26,7 +27,6 @@ from rag_pipeline.retrieval.models import (
 )
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 from rag_pipeline_tests.answering.factories import (
-    LOCAL_MODEL,
     SENSING,
     WALKING,
     make_chunk,
@@ -142,10 +142,14 @@ def test_a_heavy_word_counts_more_than_a_light_one() -> None:
     )
 
 
+@pytest.mark.parametrize("model", [PUBLISHED, TEXTBOOK])
+def test_each_local_model_has_a_rule_of_its_own(model: str) -> None:
+    assert choose_rule(LocalEmbedder(model).model.fingerprint) is not LEXICAL_RULE
+
+
 def test_an_unknown_embedding_model_is_judged_by_words_alone() -> None:
     assert choose_rule("openai/text-embedding-3-small/1536/8191/0") is LEXICAL_RULE
     assert choose_rule("") is LEXICAL_RULE
-    assert choose_rule(LOCAL_MODEL) is not LEXICAL_RULE
     for cosine in (0.05, 0.95):
         chunk = make_chunk(cosine=cosine)
         near = make_result(QUESTION, [chunk], model="openai/x/1/1/0")
