@@ -2,7 +2,7 @@
 
 Each step takes passages that are near each other and the questions to them; both scores of
 retrieval (cosine with the whole chunk, mean of each token's nearest window) have to find a
-question's passage among all of them. Forty minutes on 2 cores. Then scripts/build_minilm.py writes
+question's passage among all of them. Half an hour on 2 cores. Then scripts/build_minilm.py writes
 the result as rag_pipeline/data/minilm/textbook.onnx:
 
     make setup
@@ -15,8 +15,8 @@ the result as rag_pipeline/data/minilm/textbook.onnx:
 
 FOLDER holds config.json, tokenizer.json and model.safetensors of all-MiniLM-L6-v2. The passages and
 questions of scripts/training were written for this; none is of the textbook of this project, whose
-golden set measures the result. The same machine gives the same weights; another may round
-otherwise.
+golden set measures the result. Draws are seeded, but another machine may round otherwise: the
+committed weights are those that were measured.
 """
 
 from __future__ import annotations
