@@ -34,7 +34,7 @@ from tokenizers import Tokenizer
 from torch.nn.functional import cross_entropy, normalize
 from transformers import BertModel
 
-from rag_pipeline.core.terms import find_content_words
+from rag_pipeline.ingestion.embedding import group_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -228,11 +228,10 @@ def _measure_loss(
 def _share_tokens(text: str, offsets: Sequence[tuple[int, int]]) -> np.ndarray:
     """Windows by tokens: what share each token has of each window's mean."""
     starts, ends = np.array(offsets).T
-    words = find_content_words(text)
     rows = []
-    for at in range(0, len(words), WINDOW_WORDS):
+    for window in group_words(text, WINDOW_WORDS):
         inside = np.zeros(len(offsets), dtype=bool)
-        for first, behind in words[at : at + WINDOW_WORDS]:
+        for first, behind in window:
             inside |= (starts < ends) & (ends > first) & (starts < behind)
         if inside.any():
             rows.append(inside / inside.sum())
