@@ -9,7 +9,7 @@ from typing import Final
 
 _BOUNDARY: Final = re.compile(
     r"(?<![.!?])(?P<end>[.!?]++[\"')\]*_]*+)(?P<gap>[ \t]++)(?=[\"'(\[*_`$]*[A-Z0-9\"'(\[*_`$])"
-    r"|(?<![ \t])(?P<line>[ \t]*+\n\s*)"
+    r"|(?<![ \t\r])(?P<line>[ \t\r]*+\n\s*)"
 )
 """Each run of marks or blanks is looked at once, from its beginning: a long one took its square."""
 
@@ -74,7 +74,7 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
             continue
         if match.group("line") is not None:
             end, following = match.start(), match.end()
-            one_break = "\n" not in match.group().strip(" \t")[1:]
+            one_break = "\n" not in match.group().strip(" \t\r")[1:]
             open_line = one_break and text[end - 1 : end] not in {".", "!", "?", ":"}
             if open_line and (
                 _GOES_ON.match(text, following) or lines.is_wrapped_before(following)
@@ -98,8 +98,9 @@ class _Lines:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._lines = text.split("\n")
-        self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
+        lines = text.split("\n")
+        self._starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        self._lines = [line.removesuffix("\r") for line in lines]
         self._widths: list[int] = []
         for blank, paragraph in groupby(self._lines, key=lambda line: not line.strip()):
             widths = [len(line.rstrip()) for line in paragraph]

@@ -17,59 +17,63 @@ def sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in split_sentences(text)]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param("", [], id="empty"),
-        pytest.param(" \n\t ", [], id="white_space"),
-        pytest.param("One.", ["One."], id="one"),
-        pytest.param("  One.  ", ["One."], id="white_space_around"),
-        pytest.param("No end", ["No end"], id="no_mark"),
-        pytest.param("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"], id="marks"),
-        pytest.param('He said "go." Then', ['He said "go."', "Then"], id="quoted_end"),
-        pytest.param("(One.) (Two.)", ["(One.)", "(Two.)"], id="parentheses"),
-        pytest.param("See Fig. 3 and Eq. 4.", ["See Fig. 3 and Eq. 4."], id="abbreviations"),
-        pytest.param("Use e.g. ROS. Or not.", ["Use e.g. ROS.", "Or not."], id="dotted"),
-        pytest.param("By J. Smith. Then", ["By J. Smith.", "Then"], id="initial"),
-        pytest.param("So am I. Then", ["So am I.", "Then"], id="pronoun"),
-        pytest.param("Version 2.5 is out. Yes", ["Version 2.5 is out.", "Yes"], id="decimal"),
-        pytest.param("it ends. so it goes", ["it ends. so it goes"], id="lower_case_goes_on"),
-        pytest.param("A line\nthat wraps.", ["A line\nthat wraps."], id="wrapped_line"),
-        pytest.param("First.\nsecond", ["First.", "second"], id="closed_line"),
-        pytest.param(
-            f"{WIDE} of\nUnity goes on. Then",
-            [f"{WIDE} of\nUnity goes on.", "Then"],
-            id="wrapped_name",
-        ),
-        pytest.param(f"{WIDE} of\n`tf2` is", [f"{WIDE} of\n`tf2` is"], id="wrapped_code"),
-        pytest.param(f"{WIDE}:\nUnity", [f"{WIDE}:", "Unity"], id="introduced_line"),
-        pytest.param(f"{WIDE}  \nUnity", [WIDE, "Unity"], id="hard_break"),
-        pytest.param(f"{WIDE}\\\nUnity", [f"{WIDE}\\", "Unity"], id="hard_break_by_backslash"),
-        pytest.param(f"{WIDE}\n- Unity", [WIDE, "- Unity"], id="list_after_line"),
-        pytest.param(f"{WIDE}\n2. Unity", [WIDE, "2. Unity"], id="numbered_list_after_line"),
-        pytest.param(f"{WIDE}\n\nUnity", [WIDE, "Unity"], id="blank_line_after_line"),
-        pytest.param(f"## {WIDE}\nUnity", [f"## {WIDE}", "Unity"], id="heading"),
-        pytest.param(
-            f"- {WIDE} and\n  Unity\n- b", [f"- {WIDE} and\n  Unity", "- b"], id="wrapped_list"
-        ),
-        pytest.param(
-            f"A label\nUnity {WIDE}", ["A label", f"Unity {WIDE}"], id="line_with_room_left"
-        ),
-        pytest.param("A label\nUnity", ["A label", "Unity"], id="short_lines"),
-        pytest.param(
-            f"{WIDE} {WIDE}\nUnity", [f"{WIDE} {WIDE}", "Unity"], id="lines_that_no_one_wraps"
-        ),
-        pytest.param("- one\n- two", ["- one", "- two"], id="list"),
-        pytest.param("Para\n\nnext", ["Para", "next"], id="blank_line"),
-        pytest.param("| a | b |\n| c | d |", ["| a | b |", "| c | d |"], id="table"),
-        pytest.param("Use `x`. `y` is it.", ["Use `x`.", "`y` is it."], id="code"),
-    ],
-)
+CASES = [
+    pytest.param("", [], id="empty"),
+    pytest.param(" \n\t ", [], id="white_space"),
+    pytest.param("One.", ["One."], id="one"),
+    pytest.param("  One.  ", ["One."], id="white_space_around"),
+    pytest.param("No end", ["No end"], id="no_mark"),
+    pytest.param("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"], id="marks"),
+    pytest.param('He said "go." Then', ['He said "go."', "Then"], id="quoted_end"),
+    pytest.param("(One.) (Two.)", ["(One.)", "(Two.)"], id="parentheses"),
+    pytest.param("See Fig. 3 and Eq. 4.", ["See Fig. 3 and Eq. 4."], id="abbreviations"),
+    pytest.param("Use e.g. ROS. Or not.", ["Use e.g. ROS.", "Or not."], id="dotted"),
+    pytest.param("By J. Smith. Then", ["By J. Smith.", "Then"], id="initial"),
+    pytest.param("So am I. Then", ["So am I.", "Then"], id="pronoun"),
+    pytest.param("Version 2.5 is out. Yes", ["Version 2.5 is out.", "Yes"], id="decimal"),
+    pytest.param("it ends. so it goes", ["it ends. so it goes"], id="lower_case_goes_on"),
+    pytest.param("A line\nthat wraps.", ["A line\nthat wraps."], id="wrapped_line"),
+    pytest.param("First.\nsecond", ["First.", "second"], id="closed_line"),
+    pytest.param(
+        f"{WIDE} of\nUnity goes on. Then",
+        [f"{WIDE} of\nUnity goes on.", "Then"],
+        id="wrapped_name",
+    ),
+    pytest.param(f"{WIDE} of\n`tf2` is", [f"{WIDE} of\n`tf2` is"], id="wrapped_code"),
+    pytest.param(f"{WIDE}:\nUnity", [f"{WIDE}:", "Unity"], id="introduced_line"),
+    pytest.param(f"{WIDE}  \nUnity", [WIDE, "Unity"], id="hard_break"),
+    pytest.param(f"{WIDE}\\\nUnity", [f"{WIDE}\\", "Unity"], id="hard_break_by_backslash"),
+    pytest.param(f"{WIDE}\n- Unity", [WIDE, "- Unity"], id="list_after_line"),
+    pytest.param(f"{WIDE}\n2. Unity", [WIDE, "2. Unity"], id="numbered_list_after_line"),
+    pytest.param(f"{WIDE}\n\nUnity", [WIDE, "Unity"], id="blank_line_after_line"),
+    pytest.param(f"## {WIDE}\nUnity", [f"## {WIDE}", "Unity"], id="heading"),
+    pytest.param(
+        f"- {WIDE} and\n  Unity\n- b", [f"- {WIDE} and\n  Unity", "- b"], id="wrapped_list"
+    ),
+    pytest.param(f"A label\nUnity {WIDE}", ["A label", f"Unity {WIDE}"], id="line_with_room_left"),
+    pytest.param("A label\nUnity", ["A label", "Unity"], id="short_lines"),
+    pytest.param(
+        f"{WIDE} {WIDE}\nUnity", [f"{WIDE} {WIDE}", "Unity"], id="lines_that_no_one_wraps"
+    ),
+    pytest.param("- one\n- two", ["- one", "- two"], id="list"),
+    pytest.param("Para\n\nnext", ["Para", "next"], id="blank_line"),
+    pytest.param("| a | b |\n| c | d |", ["| a | b |", "| c | d |"], id="table"),
+    pytest.param("Use `x`. `y` is it.", ["Use `x`.", "`y` is it."], id="code"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
 def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
-@given(st.text(alphabet=st.sampled_from(" \n\tabIZ.!?e.g\"'()-*_`|01é"), max_size=80))
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_carriage_returns_change_nothing(text: str, expected: list[str]) -> None:
+    returned = [sentence.replace("\n", "\r\n") for sentence in expected]
+    assert sentences(text.replace("\n", "\r\n")) == returned
+
+
+@given(st.text(alphabet=st.sampled_from(" \n\r\tabIZ.!?e.g\"'()-*_`|01é"), max_size=80))
 def test_nothing_but_white_space_is_left_out_and_nothing_twice(text: str) -> None:
     spans = split_sentences(text)
     end_before = 0
