@@ -236,11 +236,20 @@ class PayloadError(StoreError):
 
 
 class QueryError(RagPipelineError, ValueError):
-    """A query is not usable; a ValueError as well, for callers that know no class of ours."""
+    """A query is not usable; a ValueError as well, for callers that know no class of ours.
+
+    Attributes:
+        position: Which query of a batch, from 1; None for a query by itself.
+    """
 
     code = "QUERY_INVALID"
     http_status = 400
     exit_code = 2
+    position: int | None = None
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return message if self.position is None else f"query {self.position}: {message}"
 
 
 class QueryEmptyError(QueryError):

@@ -133,6 +133,20 @@ class Query:
             )
 
 
+def check_queries(queries: Sequence[Query]) -> None:
+    """Check that all queries are usable.
+
+    Raises:
+        QueryError: One is not, as `Query.check`; of several its message says which.
+    """
+    for position, query in enumerate(queries, 1):
+        try:
+            query.check()
+        except QueryError as error:
+            error.position = position if len(queries) > 1 else None
+            raise
+
+
 @dataclass(frozen=True, slots=True)
 class ChannelScores:
     """How each way of searching scored a hit against the question.

@@ -29,7 +29,7 @@ from rag_pipeline.retrieval.hits import (
     rerank_hits,
     widen_hits,
 )
-from rag_pipeline.retrieval.models import Mode, Query, RetrievalResult
+from rag_pipeline.retrieval.models import Mode, Query, RetrievalResult, check_queries
 from rag_pipeline.retrieval.parts import PART_DEPTH, place_parts
 from rag_pipeline.retrieval.questions import EmbeddedQuestion, embed_questions
 from rag_pipeline.retrieval.ranking import FusionWeights, arrange, fuse, select
@@ -122,8 +122,7 @@ class Retriever(Closing):
             StoreError: The collection is missing, empty, of another model, or not reached.
             PayloadError: A stored point is damaged.
         """
-        for query in queries:
-            query.check()
+        check_queries(queries)
         searched = [query for query in queries if query.mode == Mode.NORMAL]
         embedded = self.embed_questions([query.question for query in searched])
         found = iter(self.search(searched, embedded))

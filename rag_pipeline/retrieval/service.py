@@ -27,7 +27,7 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.retrieval.breaker import CircuitBreaker
 from rag_pipeline.retrieval.logs import RetrievalLog, configure_logging
-from rag_pipeline.retrieval.models import DEFAULT_TOP_K, Query, QueryFilters
+from rag_pipeline.retrieval.models import DEFAULT_TOP_K, Query, QueryFilters, check_queries
 from rag_pipeline.retrieval.opening import open_retriever
 from rag_pipeline.retrieval.result_checks import check_results
 from rag_pipeline.retrieval.time_limit import run_within
@@ -295,8 +295,7 @@ class RetrievalService(Closing):
     def _retrieve(
         self, queries: Sequence[Query], limit_s: float
     ) -> tuple[list[RetrievalResult], dict[str, float]]:
-        for query in queries:
-            query.check()
+        check_queries(queries)
         start = time.perf_counter()
         questions = [query.question for query in queries]
         asked = self._embedding.call(

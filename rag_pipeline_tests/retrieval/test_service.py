@@ -28,6 +28,7 @@ from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.models import ChunkVectors, EmbeddingSpace
 from rag_pipeline.retrieval import (
     CollectionMissingError,
+    QueryEmptyError,
     QueryError,
     QueryFilters,
     RetrievalService,
@@ -107,6 +108,8 @@ def test_a_batch_answers_in_order(service: RetrievalService) -> None:
     assert service.batch_search([]) == []
     with pytest.raises(QueryError, match="at most 100 queries, not 101"):
         service.batch_search(["x"] * 101)
+    with pytest.raises(QueryEmptyError, match="^query 2: the question is empty"):
+        service.batch_search([QUESTION, " "])
     with pytest.raises(QueryError, match="list of texts"):
         service.batch_search("one text is no batch")
     assert len(service.batch_search(question for question in questions)) == 2
