@@ -248,6 +248,7 @@ class QueryError(RagPipelineError, ValueError):
     position: int | None = None
 
     def __str__(self) -> str:
+        """The message, with the query's position before it where there is one."""
         message = super().__str__()
         return message if self.position is None else f"query {self.position}: {message}"
 
