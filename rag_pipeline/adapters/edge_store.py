@@ -168,11 +168,12 @@ class EdgeStore:
     def _search(
         self, queries: Sequence[tuple[ChannelQuery, int]]
     ) -> list[list[tuple[PointId, float]]]:
+        filters = {where: build_filter(where) for where in {query.where for query, _ in queries}}
         requests = [
             edge.QueryRequest(
                 limit=limit,
                 query=edge.Query.Nearest(_query_vector(query), using=query.channel.value),
-                filter=build_filter(query.where),
+                filter=filters[query.where],
                 with_payload=False,
             )
             for query, limit in queries

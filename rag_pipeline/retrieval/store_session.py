@@ -62,7 +62,7 @@ class StoreSession:
         self._idle_s = idle_s
         self._recheck_s = recheck_s
         self._checked_at = -recheck_s
-        self._changed = threading.Condition()
+        self._begin_locks()
         self._held: _Held | None = None
         self._closer: threading.Thread | None = None
         _sessions.add(self)
@@ -96,7 +96,14 @@ class StoreSession:
         """
         if self._held is not None:
             _inherited.append(self._held)  # an end of its life would close it
-        self._held, self._closer, self._changed = None, None, threading.Condition()
+        self._held, self._closer = None, None
+        self._begin_locks()
+
+    def _begin_locks(self) -> None:
+        lock = threading.RLock()
+        self._changed = threading.Condition(lock)
+        # The closer waits by itself: to wake it at each use would cost every query a switch to it.
+        self._dropped = threading.Condition(lock)
 
     def _enter(self) -> _Held:
         with self._changed:
@@ -146,6 +153,7 @@ class StoreSession:
         """Forget the open collection; whoever is still in it closes it on leaving."""
         held, self._held = self._held, None
         self._changed.notify_all()
+        self._dropped.notify_all()
         if held is not None and held.users == 0:
             held.store.close()
 
@@ -158,7 +166,7 @@ class StoreSession:
                     if wait_s <= 0 or (self.is_exclusive and self._catalog.is_wanted()):
                         self._drop()
                         break
-                self._changed.wait(min(wait_s, _LOOK_S) if self.is_exclusive else wait_s)
+                self._dropped.wait(min(wait_s, _LOOK_S) if self.is_exclusive else wait_s)
             self._closer = None
 
 
