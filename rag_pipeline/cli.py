@@ -1,10 +1,9 @@
 """The `rag-pipeline` command; with definitions.py the only place that wires parts together.
 
 Standard output holds the result alone, with `--json` one JSON document; everything else goes to
-standard error. Exit
-codes: 0 done, 1 the work fell short, 2 bad usage or configuration. Heavy parts are imported by the
-    command that needs
-them, so that a command that finds nothing to do takes well under a second.
+standard error. Exit codes: 0 done, 1 the work fell short, 2 bad usage or configuration. Heavy parts
+are imported by the command that needs them, so that a command that finds nothing to do takes well
+under a second.
 """
 
 # ruff: noqa: PLC0415  # see above: each command imports its own parts

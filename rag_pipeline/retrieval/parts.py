@@ -1,9 +1,7 @@
-"""Questions that ask for two things at once, and a place among the first hits for each of them.
-Pure.
+"""Questions that ask for two things at once: a place among the first hits for each of them. Pure.
 
 A question such as "How does X relate to Y?" is one point for a model, somewhere between X and Y:
-passages on the
-stronger half fill the list. Each half is therefore searched for as well.
+passages on the stronger half fill the list. Each half is therefore searched for as well.
 """
 
 from __future__ import annotations
