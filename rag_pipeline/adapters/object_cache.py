@@ -28,8 +28,7 @@ class ObjectEmbeddingCache:
     """An `EmbeddingCache` of objects `<hash of the fingerprint>/<text hash>.npy`.
 
     Each holds float32 rows: the dense vector, then the windows. An object is written whole or not
-    at all, and
-    the same text gives the same object, so any number of processes may write at once.
+    at all, and the same text gives the same object, so any number of processes may write at once.
 
     Args:
         root: A URL that UPath reaches, such as `s3://bucket/prefix/cache`.

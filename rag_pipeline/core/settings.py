@@ -1,8 +1,7 @@
 """All settings in one class: environment variables, then `.env`, then the defaults here.
 
 Read once, in `definitions.py`, `cli.py` or `open_retriever`, and handed on as values; nothing else
-reads the environment.
-`.env.example` lists every field, held equal by a test.
+reads the environment. `.env.example` lists every field, held equal by a test.
 """
 
 from __future__ import annotations
@@ -160,9 +159,8 @@ class Settings(BaseSettings):
         books cannot mix.
 
         Its name is made of the docs folder's name and a hash of its path relative to DATA_DIR (a
-        moved checkout keeps its
-        state). Where the docs folder is not on this machine and DATA_DIR holds one book, it is that
-        one.
+        moved checkout keeps its state). Where the docs folder is not on this machine and DATA_DIR
+        holds one book, it is that one.
         """
         docs_dir, data_dir = self.docs_dir.resolve(), self.data_dir.resolve()
         relative = os.path.relpath(docs_dir, data_dir).replace(os.sep, "/")

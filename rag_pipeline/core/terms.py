@@ -1,9 +1,8 @@
 """Terms of a text: what lexical search, lexical cover and selected-text relevance count.
 
 A term is a lower-cased, stemmed word. An identifier (`use_sim_time`, `JointState`, `ROS2`) counts
-whole and in its
-parts, so that a question may spell it either way. Any change here raises FORMAT_VERSION: sparse
-vectors are made of terms.
+whole and in its parts, so that a question may spell it either way. Any change here raises
+FORMAT_VERSION: sparse vectors are made of terms.
 """
 
 from __future__ import annotations

@@ -54,9 +54,8 @@ def ingest_docs(
     """Take documents through the chosen stages.
 
     A stage that is not chosen is read from its artifact. Documents are handled in groups of about
-    256 chunks: parsed and
-    chunked one by one, embedded together, then written one by one with the store open no longer
-    than that.
+    256 chunks: parsed and chunked one by one, embedded together, then written one by one with the
+    store open no longer than that.
 
     Args:
         docs: In any order; results come in this order.

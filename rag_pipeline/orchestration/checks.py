@@ -2,8 +2,8 @@
 that breaks it.
 
 Logged by hand, since a partitioned check of a run over many documents would give one result without
-a partition. A
-verdict for every sound document would double the event log: only faults are logged by document.
+a partition. A verdict for every sound document would double the event log: only faults are logged
+by document.
 """
 
 from collections.abc import Mapping, Sequence

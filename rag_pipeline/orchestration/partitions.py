@@ -1,8 +1,7 @@
 """One dynamic partition per document, and the way from a document id to its partition key and back.
 
 Dagster takes any text as a key, but a comma splits the UI's backfill selection and `...` is the
-command line's range
-separator: those are percent-encoded, and everything else stays readable.
+command line's range separator: those are percent-encoded, and everything else stays readable.
 """
 
 from typing import Final

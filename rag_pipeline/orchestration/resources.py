@@ -1,8 +1,7 @@
 """Resources: what assets, sensors and checks are given by `definitions.py`.
 
 A plain object under `dg.ResourceParam`: settings are read from the environment in one place
-(core.settings), so there
-is nothing to configure in Dagster's own way.
+(core.settings), so there is nothing to configure in Dagster's own way.
 """
 
 from collections.abc import Callable
