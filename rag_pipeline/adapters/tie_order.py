@@ -45,7 +45,9 @@ def search_in_tie_order(queries: Sequence[ChannelQuery], search: Search) -> list
             else:
                 ordered = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
                 rows = _count_rows(queries[number])
-                answers[number] = [(point_id, score / rows) for point_id, score in ordered]
+                if rows > 1:
+                    ordered = [(point_id, score / rows) for point_id, score in ordered]
+                answers[number] = ordered
         limits = cut_through
     return answers
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.store_session import StoreSession
 
 _RERANK_FACTOR: Final = 4  # hits offered to a reranker for each one asked for
-_HEAD_FACTOR: Final = 2  # candidates whose vectors are read at once for each hit asked for
+_SPARE: Final = 2  # candidates whose vectors are read at once beyond the hits asked for
 _DEEPEN_FACTOR: Final = 4  # how much further the search goes where duplicates left too few hits
 
 
@@ -261,7 +261,7 @@ class Retriever(Closing):
             [
                 hit.candidate
                 for hits, count in zip(arranged, counts, strict=True)
-                for hit in hits[: count * _HEAD_FACTOR]
+                for hit in hits[: count + _SPARE]
             ]
         )
         choices = []
