@@ -36,8 +36,8 @@ TEXTBOOK: Final = "all-MiniLM-L6-v2-textbook"
 """The same model, trained further by scripts/train_minilm.py; the default: docs/adr/0018."""
 
 _WEIGHTS: Final = {
-    PUBLISHED: ("model.onnx", "29a433e9662d0306c96bef250663f2398f059a6c3393bf3ddb4e26ac6be26ee2"),
-    TEXTBOOK: ("textbook.onnx", "0b6627e4ccbfe850b0b616e20ad664ba53c04e756edf87d77dae1a86b5a206d5"),
+    PUBLISHED: ("model.onnx", "7df275c0f199c8cb02da07175e6f51e381004b25e6805eaf74b85e89391dad99"),
+    TEXTBOOK: ("textbook.onnx", "f845cad2385423825713ef83fef9383b384470591aaeef1cb2f1fcbe14380cb3"),
 }
 """File and SHA-256 of each model's weights."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ports import ChatMessage
 
-LOCAL_MODEL = "local/all-MiniLM-L6-v2-int8-29a433e9-late/384/254/64"
+LOCAL_MODEL = "local/all-MiniLM-L6-v2-int8-7df275c0-late/384/254/64"
 
 WALKING = (
     "A walking robot keeps its balance by placing its foot on the capture point. "
