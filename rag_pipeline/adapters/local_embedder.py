@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PUBLISHED: Final = "all-MiniLM-L6-v2"
 TEXTBOOK: Final = "all-MiniLM-L6-v2-textbook"
-"""The same model, trained further by scripts/train_minilm.py; the default: docs/adr/0018."""
+"""The same model, trained further (docs/adr/0018 and 0019); the default."""
 
 _WEIGHTS: Final = {
     PUBLISHED: ("model.onnx", "7df275c0f199c8cb02da07175e6f51e381004b25e6805eaf74b85e89391dad99"),
