@@ -4,8 +4,8 @@ Each step takes passages that are near each other and the questions to them. Bot
 retrieval (cosine with the whole chunk, mean of each token's nearest window) have to find a
 question's passage among all of them; and the mean of both has to lie over one bar, the same for all
 questions, for that passage, and under it for all others, so that a book without the answer is told
-by how near it comes. An hour on 2 cores. Then scripts/build_minilm.py writes the
-result as rag_pipeline/data/minilm/textbook.onnx:
+by how near it comes. An hour on 2 cores. Then scripts/build_minilm.py writes the result as
+rag_pipeline/data/minilm/textbook.onnx:
 
     make setup
     python3 -m venv build/minilm
