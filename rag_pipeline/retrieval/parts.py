@@ -41,7 +41,7 @@ _PAIR: Final = (
         r"(?:to|from|with)\s+(?P<other>.+)",
         re.IGNORECASE,
     ),
-    re.compile(r"(?P<one>.+?)\s+(?:vs\.?|versus)\s+(?P<other>.+)", re.IGNORECASE),
+    re.compile(r"^(?P<one>.+?)\s+(?:vs\.?|versus)\s+(?P<other>.+)", re.IGNORECASE),
 )
 _CLAUSE_TERMS: Final = 2  # fewer say too little to be searched for by themselves
 _PAIR_TERMS: Final = 1
