@@ -10,6 +10,7 @@ import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.models import QuestionVectors
+from rag_pipeline.core.terms import find_content_words
 from rag_pipeline.retrieval.parts import split_question
 
 if TYPE_CHECKING:
@@ -52,6 +53,23 @@ def embed_questions(embedder: Embedder, questions: Sequence[str]) -> list[Embedd
     ]
 
 
+def keep_content_tokens(text: str, vectors: QuestionVectors) -> QuestionVectors:
+    """Leave out tokens of stop words, which windows have none of, and of punctuation.
+
+    A question of nothing else keeps all of them. See docs/adr/0020.
+    """
+    words = find_content_words(text)
+    rows = [
+        row
+        for row, (start, end) in enumerate(vectors.spans)
+        if any(start < behind and end > first for first, behind in words)
+    ]
+    if not rows:
+        return vectors
+    spans = tuple(vectors.spans[row] for row in rows)
+    return QuestionVectors(vectors.dense, vectors.tokens[rows], spans)
+
+
 def _embed(embedder: Embedder, texts: Sequence[str]) -> list[QuestionVectors]:
     if len(texts) <= 1:
         found = [_embed_one(embedder, text) for text in texts]
@@ -69,7 +87,7 @@ def _embed(embedder: Embedder, texts: Sequence[str]) -> list[QuestionVectors]:
 
 def _embed_one(embedder: Embedder, text: str) -> QuestionVectors:
     if embedder.model.window_words is not None:
-        return cast("WindowEmbedder", embedder).embed_question(text)
+        return keep_content_tokens(text, cast("WindowEmbedder", embedder).embed_question(text))
     dense = embedder.embed_query(text)
     return QuestionVectors(dense, dense[np.newaxis])
 

@@ -58,8 +58,8 @@ class Candidate:
 
     Attributes:
         dense: Cosine of question and whole chunk.
-        windows: Mean over the question's tokens of each one's cosine with the nearest window of
-            words; that of the whole chunk where there are no windows.
+        windows: Mean over the tokens of the question's words, stop words left out, of each one's
+            cosine with the nearest window of words; `dense` where there are no windows.
         bm25: 0 for a point without any of the question's terms.
     """
 
