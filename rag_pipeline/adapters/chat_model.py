@@ -11,6 +11,7 @@ import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import openai
 
@@ -66,12 +67,10 @@ class OpenAIChatModel:
         self._model = model or DEFAULT_MODEL
         self._api_key = api_key
         self._timeout_s = timeout_s
-        # OpenAI's newer models refuse max_tokens; other servers may know nothing else.
-        limit_name = "max_tokens" if base_url else "max_completion_tokens"
-        self._limit: dict[str, Any] = {limit_name: max_tokens}
         self._sleep = sleep
         self._host = name_host(base_url or DEFAULT_BASE_URL)
         address, login = separate_login(base_url or DEFAULT_BASE_URL)
+        self._limit: dict[str, Any] = {name_limit(address): max_tokens}
         self._client = openai.OpenAI(
             api_key=api_key or _NO_KEY,
             base_url=address,
@@ -179,6 +178,15 @@ class OpenAIChatModel:
             f"the answer service at {self._host} refused the request ({said}). Check ANSWER_MODEL "
             "and ANSWER_MAX_TOKENS"
         )
+
+
+def name_limit(address: str) -> str:
+    """What a service calls the most tokens of an answer.
+
+    OpenAI's newer models refuse max_tokens; other servers may know nothing else.
+    """
+    is_openai = f".{urlsplit(address).hostname}".endswith(".openai.com")
+    return "max_completion_tokens" if is_openai else "max_tokens"
 
 
 def _read_pieces(stream: Stream[ChatCompletionChunk]) -> Generator[str, None, str]:

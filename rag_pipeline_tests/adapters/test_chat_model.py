@@ -7,7 +7,12 @@ import time
 
 import pytest
 
-from rag_pipeline.adapters.chat_model import DEFAULT_MODEL, OpenAIChatModel
+from rag_pipeline.adapters.chat_model import (
+    DEFAULT_BASE_URL,
+    DEFAULT_MODEL,
+    OpenAIChatModel,
+    name_limit,
+)
 from rag_pipeline.adapters.connect import connect_chat_model
 from rag_pipeline.core.errors import (
     AnswerError,
@@ -70,6 +75,22 @@ def test_pieces_come_in_order_and_the_request_names_model_limit_and_messages() -
     assert request.body["max_tokens"] == 100
     assert request.body["messages"][1] == {"role": "user", "content": "Why?"}
     assert request.headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("", "max_completion_tokens"),
+        ("https://api.openai.com/v1", "max_completion_tokens"),
+        ("https://EU.api.OpenAI.com/v1", "max_completion_tokens"),
+        ("https://notopenai.com/v1", "max_tokens"),
+        ("https://openai.com.example/v1", "max_tokens"),
+        ("https://mine.openai.azure.com/openai/v1", "max_tokens"),
+        ("http://127.0.0.1:8000/v1", "max_tokens"),
+    ],
+)
+def test_the_limit_has_the_name_that_its_service_knows(address: str, name: str) -> None:
+    assert name_limit(address or DEFAULT_BASE_URL) == name
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
