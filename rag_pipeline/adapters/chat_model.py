@@ -6,6 +6,7 @@ Belongs here: the client, its limits, and vendor errors as ours. Does not belong
 
 from __future__ import annotations
 
+import codecs
 import socket
 import threading
 import time
@@ -190,7 +191,12 @@ def name_limit(address: str) -> str:
 
 
 def _read_pieces(stream: Stream[ChatCompletionChunk]) -> Generator[str, None, str]:
-    """Yield an answer's pieces and return why it ended, empty where it does not say."""
+    """Yield an answer's pieces and return why it ended, empty where it does not say.
+
+    A character in two halves may come in two pieces: the first half waits for the second. One that
+    is left alone becomes U+FFFD, since it cannot be encoded.
+    """
+    join = codecs.getincrementaldecoder("utf-16-le")("replace").decode
     finish: str | None = None
     event = None
     for event in stream:
@@ -201,12 +207,16 @@ def _read_pieces(stream: Stream[ChatCompletionChunk]) -> Generator[str, None, st
         if content is not None and not isinstance(content, str):
             problem = "a piece that is no text"
             raise TypeError(problem)
-        if content:
-            yield content
+        piece = join((content or "").encode("utf-16-le", "surrogatepass"))
+        if piece:
+            yield piece
         finish = choice.finish_reason or finish
     if event is None:
         problem = "no event came"
         raise LookupError(problem)
+    half = join(b"", final=True)
+    if half:
+        yield half
     return finish or ""
 
 

@@ -93,6 +93,23 @@ def test_the_limit_has_the_name_that_its_service_knows(address: str, name: str) 
     assert name_limit(address or DEFAULT_BASE_URL) == name
 
 
+@pytest.mark.parametrize(
+    ("pieces", "shown"),
+    [
+        (["A \ud83d", "\ude00."], "A \U0001f600."),
+        (["A \ud83d", "", "\ude00."], "A \U0001f600."),
+        (["A \ud83d", " b \ude00."], "A \ufffd b \ufffd."),
+        (["A \ud83d"], "A \ufffd"),
+        (["A \U0001f600 \u2192"], "A \U0001f600 \u2192"),
+    ],
+)
+def test_halves_of_a_character_are_joined_and_a_lone_one_is_marked(
+    pieces: list[str], shown: str
+) -> None:
+    with serve([stream_reply(*pieces)]) as server:
+        assert read(make_model(server)) == (shown, True)
+
+
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
 def test_an_answer_cut_by_a_limit_or_a_filter_says_so(finish: str) -> None:
     with serve([stream_reply("Becau", finish=finish)]) as server:
