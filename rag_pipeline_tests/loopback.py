@@ -38,15 +38,24 @@ class Reply:
     Attributes:
         fault: `hang` never answers, `reset` breaks the connection; `stall` sends the body as if
             more were to come and goes silent, `murmur` sends comments of server-sent events from
-            then on, `cut` then breaks off; None sends the rest.
+            then on, `cut` then breaks off; `drip` sends a header without an end, `hints` one early
+            hint after the other; None sends the rest.
         body: Bytes as they are, anything else as JSON.
+        headers: With `Connection: close` the body is as long as the connection.
     """
 
     status: int = 200
     body: Any = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
-    fault: Literal["hang", "reset", "stall", "murmur", "cut"] | None = None
+    fault: Literal["hang", "reset", "stall", "murmur", "drip", "hints", "cut"] | None = None
 
+
+_MURMURS = {
+    "stall": b"",
+    "murmur": b":\n\n",
+    "drip": b"x",
+    "hints": b"HTTP/1.1 103 Early Hints\r\n\r\n",
+}
 
 HANG = Reply(fault="hang")
 RESET = Reply(fault="reset")
@@ -93,10 +102,9 @@ class LoopbackServer:
             self._in_flight += change
             self.most_in_flight = max(self.most_in_flight, self._in_flight)
 
-    def _wait_for_hang_up(self, connection: socket.socket, *, murmur: bool) -> None:
+    def _wait_for_hang_up(self, connection: socket.socket, murmur: bytes) -> None:
         while not self._closing.is_set():
-            if murmur:
-                connection.send(b":\n\n")
+            connection.send(murmur)
             if select.select([connection], [], [], 0.02)[0]:
                 self.hung_up.set()
                 return
@@ -122,7 +130,10 @@ class LoopbackServer:
                 reply = server._reply_to(Received(self.command, self.path, headers, body, port))
                 if reply.fault == "hang":
                     server._closing.wait()
-                if reply.fault in {"hang", "reset"}:
+                if reply.fault in {"drip", "hints"}:
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: " * (reply.fault == "drip"))
+                    server._wait_for_hang_up(self.connection, _MURMURS[reply.fault])
+                if reply.fault in {"hang", "reset", "drip", "hints"}:
                     self._break_off()
                     return
                 data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body)
@@ -131,12 +142,12 @@ class LoopbackServer:
                 for name, value in {"Content-Type": "application/json", **reply.headers}.items():
                     self.send_header(name, value)
                 unfinished = reply.fault is not None
-                self.send_header("Content-Length", str(len(data) + 1_000 * unfinished))
+                if reply.headers.get("Connection") != "close":
+                    self.send_header("Content-Length", str(len(data) + 1_000 * unfinished))
                 self.end_headers()
                 self.wfile.write(data)
                 if reply.fault in {"stall", "murmur"}:
-                    murmur = reply.fault == "murmur"
-                    server._wait_for_hang_up(self.connection, murmur=murmur)
+                    server._wait_for_hang_up(self.connection, _MURMURS[reply.fault])
                 if unfinished:
                     self._break_off()
 

@@ -7,17 +7,19 @@ Belongs here: the client, its limits, and vendor errors as ours. Does not belong
 from __future__ import annotations
 
 import codecs
-import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+import httpx2
 import openai
 
+from rag_pipeline.adapters.request_line import RequestLine
 from rag_pipeline.adapters.retrying import call_with_retries, read_retry_after
 from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
+from rag_pipeline.core.closing import InterruptibleGenerator
 from rag_pipeline.core.errors import (
     AnswerError,
     AnswerServiceError,
@@ -41,6 +43,8 @@ DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 
 _LONGEST_WAIT_S: Final = 2.0  # between tries: somebody waits for the answer
 _NO_KEY: Final = "none"  # the client insists on one; local servers ask for none
+_NO_ANSWER: Final = (AttributeError, TypeError, ValueError, LookupError, RecursionError)
+"""What reading something else than a chat service's answer raises."""
 
 
 class OpenAIChatModel:
@@ -70,14 +74,9 @@ class OpenAIChatModel:
         self._timeout_s = timeout_s
         self._sleep = sleep
         self._host = name_host(base_url or DEFAULT_BASE_URL)
-        address, login = separate_login(base_url or DEFAULT_BASE_URL)
-        self._limit: dict[str, Any] = {name_limit(address): max_tokens}
-        self._client = openai.OpenAI(
-            api_key=api_key or _NO_KEY,
-            base_url=address,
-            default_headers=login,
-            max_retries=0,  # ours keep to the time limit
-        )
+        self._address, self._login = separate_login(base_url or DEFAULT_BASE_URL)
+        self._limit: dict[str, Any] = {name_limit(self._address): max_tokens}
+        self._tls = httpx2.create_ssl_context()  # a tenth of a second, which answers share
 
     @property
     def name(self) -> str:
@@ -86,48 +85,77 @@ class OpenAIChatModel:
 
     def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
         """Write an answer piece by piece; see `ChatModel.stream`."""
+        line = RequestLine()
+        return InterruptibleGenerator(self._write(messages, line), line.hang_up)
+
+    def _write(
+        self, messages: Sequence[ChatMessage], line: RequestLine
+    ) -> Generator[str, None, bool]:
         deadline = time.monotonic() + self._timeout_s
-        stream, _ = call_with_retries(
-            lambda: self._open(messages, deadline),
-            longest_wait_s=_LONGEST_WAIT_S,
-            sleep=self._sleep,
-        )
-        alarm = threading.Timer(deadline - time.monotonic(), _hang_up, [stream])
+        alarm = threading.Timer(self._timeout_s, line.hang_up)
         alarm.daemon = True
         alarm.start()
         try:
-            finish = yield from _read_pieces(stream)
-        except openai.APIError as error:
-            if time.monotonic() >= deadline:
-                raise self._late() from None
-            raise self._translate(error) from None  # the vendor's text may show parts of the key
-        except (AttributeError, TypeError, ValueError, LookupError) as error:
-            raise self._no_answer(type(error).__name__) from error
+            with self._connect(line) as client:
+                stream, _ = call_with_retries(
+                    lambda: self._open(client, messages, deadline, line),
+                    longest_wait_s=_LONGEST_WAIT_S,
+                    longest_s=self._timeout_s,
+                    sleep=self._sleep,
+                )
+                with self._translating(line), stream:
+                    finish = yield from _read_pieces(stream)
         finally:
             alarm.cancel()
-            stream.close()
         if not finish:
             message = f"the answer of {self._model} at {self._host} broke off. Try again"
-            raise self._late() if time.monotonic() >= deadline else AnswerServiceError(message)
+            raise self._late() if line.hung_up else AnswerServiceError(message)
         return finish not in {"length", "content_filter"}
 
+    def _connect(self, line: RequestLine) -> openai.OpenAI:
+        """A client for one answer, so that its line is no other's."""
+        return openai.OpenAI(
+            api_key=self._api_key or _NO_KEY,
+            base_url=self._address,
+            default_headers=self._login,
+            max_retries=0,  # ours keep to the time limit
+            http_client=openai.DefaultHttpxClient(
+                verify=self._tls,
+                event_hooks={"request": [line.attach], "response": [_read_refusal]},
+            ),
+        )
+
     def _open(
-        self, messages: Sequence[ChatMessage], deadline: float
+        self,
+        client: openai.OpenAI,
+        messages: Sequence[ChatMessage],
+        deadline: float,
+        line: RequestLine,
     ) -> Stream[ChatCompletionChunk]:
         left_s = deadline - time.monotonic()
-        if left_s <= 0:
+        if left_s <= 0 or line.hung_up:
             raise self._late()
         sent: list[Any] = [  # halves of surrogate pairs, as JSON can bring them, cannot be sent
             {"role": entry.role, "content": entry.content.encode("utf-8", "replace").decode()}
             for entry in messages
         ]
-        try:
-            stream: Stream[ChatCompletionChunk] = self._client.chat.completions.create(
+        with self._translating(line):
+            stream: Stream[ChatCompletionChunk] = client.chat.completions.create(
                 model=self._model, messages=sent, stream=True, timeout=left_s, **self._limit
             )
-        except openai.APIError as error:
-            raise self._translate(error) from None  # the vendor's text may show parts of the key
         return stream
+
+    @contextmanager
+    def _translating(self, line: RequestLine) -> Generator[None, None, None]:
+        """Make errors of this package of all that a client or an answer may raise."""
+        try:
+            yield
+        except (openai.APIError, *_NO_ANSWER) as error:
+            if line.hung_up:  # whatever that looks like from the other end
+                raise self._late() from None
+            if not isinstance(error, openai.APIError):
+                raise self._no_answer(type(error).__name__) from error
+            raise self._translate(error) from None  # the vendor's text may show parts of the key
 
     def _late(self) -> AnswerTimeoutError:
         return AnswerTimeoutError(
@@ -190,6 +218,12 @@ def name_limit(address: str) -> str:
     return "max_completion_tokens" if is_openai else "max_tokens"
 
 
+def _read_refusal(response: httpx2.Response) -> None:
+    """Read what is no stream while the client still makes its own errors of what goes wrong."""
+    if not response.is_success:
+        response.read()
+
+
 def _read_pieces(stream: Stream[ChatCompletionChunk]) -> Generator[str, None, str]:
     """Yield an answer's pieces and return why it ended, empty where it does not say.
 
@@ -204,9 +238,10 @@ def _read_pieces(stream: Stream[ChatCompletionChunk]) -> Generator[str, None, st
         if choice is None:
             continue
         content = choice.delta.content if choice.delta is not None else None
-        if content is not None and not isinstance(content, str):
-            problem = "a piece that is no text"
-            raise TypeError(problem)
+        for text in (content, choice.finish_reason):
+            if text is not None and not isinstance(text, str):
+                problem = "a piece that is no text"
+                raise TypeError(problem)
         piece = join((content or "").encode("utf-16-le", "surrogatepass"))
         if piece:
             yield piece
@@ -218,12 +253,3 @@ def _read_pieces(stream: Stream[ChatCompletionChunk]) -> Generator[str, None, st
     if half:
         yield half
     return finish or ""
-
-
-def _hang_up(stream: Stream[ChatCompletionChunk]) -> None:
-    """End a connection under its reader, who waits however much a service murmurs meanwhile."""
-    network = stream.response.extensions.get("network_stream")
-    connection = network.get_extra_info("socket") if network is not None else None
-    if connection is not None:
-        with suppress(OSError):
-            connection.shutdown(socket.SHUT_RDWR)

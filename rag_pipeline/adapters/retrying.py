@@ -12,7 +12,13 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_before_delay,
+)
 
 from rag_pipeline.core.errors import RagPipelineError
 
@@ -26,7 +32,11 @@ _FIRST_WAIT_S: Final = 0.5  # doubled for each further try
 
 
 def call_with_retries(
-    action: Callable[[], _Result], *, longest_wait_s: float, sleep: Callable[[float], None]
+    action: Callable[[], _Result],
+    *,
+    longest_wait_s: float,
+    sleep: Callable[[float], None],
+    longest_s: float = math.inf,
 ) -> tuple[_Result, int]:
     """Run an action until it succeeds, fails for good, or has failed three times.
 
@@ -38,6 +48,7 @@ def call_with_retries(
         action: Raises errors of this package.
         longest_wait_s: Bound on any single wait, a Retry-After included.
         sleep: Takes seconds; `time.sleep` outside tests.
+        longest_s: Of all tries and waits; a wait that would end later gives up with the last error.
 
     Returns:
         The action's result and how many retries it took.
@@ -51,7 +62,7 @@ def call_with_retries(
         return float(min(backoff_s if asked_s is None else asked_s, longest_wait_s))
 
     retrying = Retrying(
-        stop=stop_after_attempt(TRIES),
+        stop=stop_after_attempt(TRIES) | stop_before_delay(longest_s),
         retry=retry_if_exception(lambda e: isinstance(e, RagPipelineError) and e.transient),
         wait=wait_s,
         sleep=sleep,
@@ -74,7 +85,7 @@ def read_retry_after(value: str | None) -> float | None:
     except ValueError:
         try:
             moment = parsedate_to_datetime(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         seconds = (zoned - datetime.now(UTC)).total_seconds()

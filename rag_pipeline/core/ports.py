@@ -118,9 +118,10 @@ class ChatModel(Protocol):
         """The model as its service knows it."""
 
     def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
-        """Write an answer piece by piece; closing the generator ends the request.
+        """Write an answer piece by piece; closing the generator, from any thread, ends the request.
 
-        Nothing is sent before the first piece is asked for.
+        Nothing is sent before the first piece is asked for. A plain generator will do; closed while
+        another thread reads it, it ends with its next piece.
 
         Yields:
             Pieces of text in order, none of them empty.

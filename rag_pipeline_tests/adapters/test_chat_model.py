@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from threading import Event, Thread
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,9 +25,22 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.ports import ChatMessage
 from rag_pipeline.core.settings import Settings
-from rag_pipeline_tests.loopback import HANG, RESET, LoopbackServer, Reply, find_closed_port, serve
+from rag_pipeline_tests.loopback import (
+    HANG,
+    RESET,
+    LoopbackServer,
+    Received,
+    Reply,
+    find_closed_port,
+    serve,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KEY = "sk-test-0123456789abcdef"
+FAR = "Wed, 21 Oct 99999999999 07:28:00 GMT"
+CLOSING = {"Content-Type": "text/event-stream", "Connection": "close"}
 MESSAGES = [ChatMessage("system", "Be short."), ChatMessage("user", "Why?")]
 
 
@@ -44,7 +59,11 @@ def stream_reply(*pieces: str, finish: str | None = "stop", fault: str | None = 
     return Reply(body=(body + end).encode(), headers=headers, fault=fault)  # type: ignore[arg-type]  # one of the names
 
 
-def make_model(server: LoopbackServer | str, timeout_s: float = 5.0) -> OpenAIChatModel:
+def make_model(
+    server: LoopbackServer | str,
+    timeout_s: float = 5.0,
+    sleep: Callable[[float], None] = lambda _: None,
+) -> OpenAIChatModel:
     url = server if isinstance(server, str) else server.url
     return OpenAIChatModel(
         model="m",
@@ -52,7 +71,7 @@ def make_model(server: LoopbackServer | str, timeout_s: float = 5.0) -> OpenAICh
         base_url=f"{url}/v1",
         timeout_s=timeout_s,
         max_tokens=100,
-        sleep=lambda _: None,
+        sleep=sleep,
     )
 
 
@@ -137,6 +156,12 @@ def test_a_passing_failure_before_the_first_piece_is_tried_again(first: Reply) -
         (Reply(429), AnswerServiceError, 3),
         (Reply(500), AnswerServiceError, 3),
         (RESET, AnswerServiceError, 3),
+        (Reply(401, fault="cut"), AnswerServiceError, 3),
+        (Reply(429, fault="cut"), AnswerServiceError, 3),
+        (Reply(500, fault="cut"), AnswerServiceError, 3),
+        (Reply(500, headers={"Content-Encoding": "gzip"}), AnswerServiceError, 3),
+        (Reply(304, fault="cut"), AnswerError, 1),
+        (Reply(429, headers={"Retry-After": FAR}), AnswerServiceError, 3),
         (Reply(400, {"error": {"message": "bad"}}), AnswerError, 1),
         (Reply(401, {"error": {"message": f"wrong key {KEY}"}}), ConfigurationError, 1),
         (Reply(404, {"error": {"message": "no such model"}}), ConfigurationError, 1),
@@ -146,6 +171,12 @@ def test_a_passing_failure_before_the_first_piece_is_tried_again(first: Reply) -
             1,
         ),
         (Reply(body=b'data: {"choices": [{"delta": {"content": 7}}]}\n\n'), AnswerError, 1),
+        (
+            Reply(body=b'data: {"choices": [{"finish_reason": [1]}]}\n\n'),
+            AnswerError,
+            1,
+        ),
+        (Reply(body=b"data: " + b"[" * 100_000 + b"\n\n"), AnswerError, 1),
         (Reply(body=b"<html>hello</html>"), AnswerError, 1),
         (Reply(body=b"data: {broken\n\n"), AnswerError, 1),
         (Reply(body=b'data: {"choices": [{"delta": 7}]}\n\n'), AnswerError, 1),
@@ -202,6 +233,12 @@ def test_halves_of_surrogate_pairs_are_sent_as_question_marks() -> None:
         HANG,
         stream_reply("Wait ", finish=None, fault="stall"),
         stream_reply("Wait ", finish=None, fault="murmur"),
+        Reply(body=b"", headers=CLOSING, fault="stall"),
+        Reply(body=b"", headers=CLOSING, fault="murmur"),
+        Reply(fault="drip"),
+        Reply(fault="hints"),
+        Reply(401, fault="stall"),
+        Reply(500, fault="murmur"),
     ],
 )
 def test_a_silent_service_is_given_up_in_time(reply: Reply) -> None:
@@ -210,6 +247,48 @@ def test_a_silent_service_is_given_up_in_time(reply: Reply) -> None:
     with serve([reply]) as server, pytest.raises(AnswerTimeoutError, match=pattern):
         read(make_model(server, timeout_s=0.3))
     assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "timeout_s"),
+    [(Reply(429, headers={"Retry-After": "60"}), 1.5), (Reply(500), 0.4), (RESET, 0.4)],
+)
+def test_a_wait_that_would_outlast_the_limit_gives_up_with_what_went_wrong(
+    reply: Reply, timeout_s: float
+) -> None:
+    waits: list[float] = []
+    with serve([reply]) as server, pytest.raises(AnswerServiceError):
+        read(make_model(server, timeout_s, waits.append))
+    assert (len(server.received), waits) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [HANG, Reply(fault="hints"), stream_reply("First", finish=None, fault="murmur"), RESET],
+)
+def test_another_thread_can_close_the_generator(reply: Reply) -> None:
+    asked, ended = Event(), Event()
+
+    def answer(_: Received) -> Reply:
+        asked.set()
+        return reply
+
+    def wait(_: float) -> None:
+        ended.wait(5)
+
+    with serve(answer) as server:
+        stream = make_model(server, 60, wait).stream(MESSAGES)
+        pieces: list[str] = []
+        reader = Thread(target=lambda: pieces.extend(stream))
+        reader.start()
+        assert asked.wait(5)
+        stream.close()
+        stream.close()
+        ended.set()
+        reader.join(5)
+        assert not reader.is_alive()
+        assert list(stream) == []
+    assert len(server.received) == 1
 
 
 def test_closing_the_generator_hangs_up() -> None:

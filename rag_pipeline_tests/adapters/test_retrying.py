@@ -49,6 +49,14 @@ def test_waits_grow_and_stay_under_their_bound() -> None:
     assert waits[1] == 0.9
 
 
+def test_a_wait_that_would_end_too_late_gives_up_with_the_last_error() -> None:
+    waits: list[float] = []
+    calls, action = fail_with(*[StoreUnavailableError("later")] * 3)
+    with pytest.raises(StoreUnavailableError, match="later"):
+        call_with_retries(action, longest_wait_s=9, longest_s=0.9, sleep=waits.append)  # type: ignore[arg-type]  # a callable
+    assert (len(calls), len(waits)) == (2, 1)
+
+
 def test_retry_after_in_every_form() -> None:
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     assert read_retry_after("12") == 12
@@ -56,7 +64,8 @@ def test_retry_after_in_every_form() -> None:
     assert read_retry_after(soon) == pytest.approx(30, abs=3)
     assert read_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
     assert read_retry_after("-5") == 0
-    for unusable in (None, "", "soon", "nan", "inf"):
+    too_far = "Wed, 21 Oct 99999999999 07:28:00 GMT"
+    for unusable in (None, "", "soon", "nan", "inf", too_far):
         assert read_retry_after(unusable) is None
 
 
