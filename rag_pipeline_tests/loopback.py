@@ -59,6 +59,7 @@ _MURMURS = {
 
 HANG = Reply(fault="hang")
 RESET = Reply(fault="reset")
+NESTED = Reply(body=b"[" * 100_000, headers={"Content-Type": "application/json"})
 MALFORMED = Reply(body=b'{"result": [1, 2', headers={"Content-Type": "application/json"})
 
 

@@ -175,12 +175,12 @@ class CohereEmbedder:
                 f"the embedding service at {self._host} did not answer within "
                 f"{self._timeout_s:g} s, three times. Try again later or raise EMBEDDING_TIMEOUT_S"
             ) from error
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise EmbeddingServiceError(
                 f"the embedding service at {self._host} cannot be reached "
                 f"({type(error).__name__}). Check the network and COHERE_BASE_URL"
             ) from error
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError, RecursionError) as error:
             raise self._not_cohere(type(error).__name__) from error
         return BatchAnswer(rows, sum(self.count_tokens(batch)) if tokens is None else tokens)
 

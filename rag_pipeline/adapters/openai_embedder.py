@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import time
+import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -98,13 +99,15 @@ class OpenAIEmbedder:
     def _client(self) -> openai.OpenAI:
         import openai  # noqa: PLC0415  # half a second that an ingest without new text saves
 
-        return openai.OpenAI(
+        client = openai.OpenAI(
             api_key=self._api_key,
             base_url=self._address,
             default_headers=self._login,
             timeout=self._timeout_s,
             max_retries=0,  # ours are counted and reported
         )
+        weakref.finalize(self, client.close)  # else its sockets stay open until they are collected
+        return client
 
     @property
     def model(self) -> EmbeddingModel:
@@ -150,7 +153,7 @@ class OpenAIEmbedder:
             tokens = response.usage.prompt_tokens if response.usage else None
         except openai.APIError as error:
             raise self._translate(error) from None  # the vendor's text may show parts of the key
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError, RecursionError) as error:
             message = f"{self._host} did not answer as an embedding service does"
             hint = "Check OPENAI_BASE_URL and EMBEDDING_MODEL"
             raise EmbeddingError(f"{message} ({type(error).__name__}). {hint}") from error

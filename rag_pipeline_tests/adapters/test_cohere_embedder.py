@@ -17,6 +17,7 @@ from rag_pipeline_tests.adapters.test_openai_embedder import check_message, vect
 from rag_pipeline_tests.loopback import (
     HANG,
     MALFORMED,
+    NESTED,
     RESET,
     LoopbackServer,
     Received,
@@ -89,8 +90,14 @@ def test_a_question_is_a_search_query() -> None:
 
 @pytest.mark.parametrize(
     "fault",
-    [Reply(500, {"message": "boom"}), Reply(429, {"message": "slow down"}), RESET],
-    ids=["500", "429", "reset"],
+    [
+        Reply(500, {"message": "boom"}),
+        Reply(429, {"message": "slow down"}),
+        RESET,
+        Reply(500, {"message": "boom"}, fault="cut"),
+        Reply(500, {"message": "boom"}, {"Content-Encoding": "gzip"}),
+    ],
+    ids=["500", "429", "reset", "cut off", "not packed"],
 )
 def test_transient_failures_are_tried_three_times(fault: Reply) -> None:
     replies = iter([fault, fault])
@@ -151,8 +158,14 @@ def test_a_refused_request_is_not_tried_again(status: int, kind: type[Exception]
 
 @pytest.mark.parametrize(
     "reply",
-    [MALFORMED, Reply(body={"id": "1"}), Reply(body={"id": "1", "embeddings": {}}), Reply(body=[])],
-    ids=["cut off", "no embeddings", "no floats", "other JSON"],
+    [
+        MALFORMED,
+        NESTED,
+        Reply(body={"id": "1"}),
+        Reply(body={"id": "1", "embeddings": {}}),
+        Reply(body=[]),
+    ],
+    ids=["cut off", "nested", "no embeddings", "no floats", "other JSON"],
 )
 def test_an_answer_of_something_else_is_refused(reply: Reply) -> None:
     with serve([reply]) as server, pytest.raises(EmbeddingError, match="did not answer") as caught:

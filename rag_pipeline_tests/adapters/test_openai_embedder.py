@@ -20,6 +20,7 @@ from rag_pipeline.core.errors import (
 from rag_pipeline_tests.loopback import (
     HANG,
     MALFORMED,
+    NESTED,
     RESET,
     LoopbackServer,
     Received,
@@ -176,6 +177,8 @@ def test_a_question_is_cut_to_the_model_s_limit() -> None:
         pytest.param(Reply(503, b"<html>bad gateway</html>"), id="503 in HTML"),
         pytest.param(Reply(429, {"error": {"message": "slow down"}}), id="429"),
         pytest.param(RESET, id="reset"),
+        pytest.param(Reply(500, fault="cut"), id="500 cut off"),
+        pytest.param(Reply(500, headers={"Content-Encoding": "gzip"}), id="500 not packed"),
     ],
 )
 def test_two_transient_failures_are_survived_and_counted(fault: Reply) -> None:
@@ -342,10 +345,11 @@ def test_unusable_answers_are_refused(spoil: Callable[[dict[str, Any]], None]) -
     "reply",
     [
         MALFORMED,
+        NESTED,
         Reply(body=b"<html>a login page</html>", headers={"Content-Type": "text/html"}),
         Reply(body=[1, 2]),
     ],
-    ids=["cut off", "HTML", "other JSON"],
+    ids=["cut off", "nested", "HTML", "other JSON"],
 )
 def test_an_answer_of_something_else_is_refused(reply: Reply) -> None:
     with serve([reply]) as server, pytest.raises(EmbeddingError, match="did not answer") as caught:
