@@ -191,20 +191,8 @@ def _load_settings() -> Settings:
 
 
 def _refuse(grounded: GroundedResponse, question: str) -> Generator[str, None, Answer]:
-    text = grounded.message
-    if grounded.related:
-        places = "\n".join(_format_place(entry) for entry in grounded.related)
-        text = f"{text}\n\nRelated sections to try:\n{places}"
-    yield text
-    return Answer(
-        question=question,
-        text=text,
-        kind=AnswerKind.REFUSED,
-        sentences=(),
-        citations=grounded.related or grounded.citations,
-        grounding=grounded,
-        notices=grounded.notices,
-    )
+    yield grounded.message + _list_related(grounded)
+    return _make_refusal(grounded, question)
 
 
 def _extract(
@@ -254,7 +242,11 @@ def _generate(
         mend = "Raise ANSWER_MAX_TOKENS, ask in other words or choose another model"
         raise AnswerError(f"{problem}. {mend}")
     if _has_declined(text):
-        return _decline(grounded, question, text, model.name)
+        declined = _decline(grounded, text)
+        places = _list_related(declined)
+        if places:
+            yield places
+        return replace(_make_refusal(declined, question), model=model.name)
     written = Answer(
         question=question,
         text=text,
@@ -292,25 +284,37 @@ def _has_declined(text: str) -> bool:
     return said == [word.lower() for word in extract_words(DECLINED)]
 
 
-def _decline(grounded: GroundedResponse, question: str, text: str, model: str) -> Answer:
-    related = tuple(dict.fromkeys(grounded.citations))[:RELATED_SECTIONS]
-    declined = replace(
+def _decline(grounded: GroundedResponse, text: str) -> GroundedResponse:
+    """What a model's refusal makes of sources that were to hold an answer."""
+    selected = grounded.mode == Mode.SELECTED_TEXT_ONLY
+    related = () if selected else tuple(dict.fromkeys(grounded.citations))[:RELATED_SECTIONS]
+    return replace(
         grounded,
         sufficient_context=False,
         reason=Reason.MODEL_DECLINED,
         message=text,
         related=related,
     )
+
+
+def _make_refusal(grounded: GroundedResponse, question: str) -> Answer:
     return Answer(
         question=question,
-        text=text,
+        text=grounded.message + _list_related(grounded),
         kind=AnswerKind.REFUSED,
         sentences=(),
-        citations=related,
-        grounding=declined,
-        model=model,
+        citations=grounded.related or grounded.citations,
+        grounding=grounded,
         notices=grounded.notices,
     )
+
+
+def _list_related(grounded: GroundedResponse) -> str:
+    """What stands below a refusal: sections to try instead, if any."""
+    if not grounded.related:
+        return ""
+    places = "\n".join(_format_place(entry) for entry in grounded.related)
+    return f"\n\nRelated sections to try:\n{places}"
 
 
 def _format_place(citation: Citation) -> str:

@@ -86,7 +86,19 @@ def test_a_model_that_finds_nothing_refuses(words: str) -> None:
     assert given.kind is AnswerKind.REFUSED
     assert given.grounding.reason is Reason.MODEL_DECLINED
     assert not given.grounding.sufficient_context
-    assert given.citations
+    assert given.citations == given.grounding.related
+    assert given.text.startswith(words.strip())
+    assert given.text.endswith(
+        "Related sections to try:\n"
+        "- Balance > Capture point (/docs/Capture point)\n- Sensors > IMU (/docs/IMU)"
+    )
+
+
+def test_a_model_that_finds_nothing_in_a_selection_names_no_other_section() -> None:
+    query = Query(QUESTION, Mode.SELECTED_TEXT_ONLY, selected_text=WALKING)
+    given = answer(query, chat_model=ScriptedModel([DECLINED]), settings=make_settings())
+    assert (given.kind, given.text) == (AnswerKind.REFUSED, DECLINED)
+    assert [entry.title for entry in given.citations] == ["Selected text"]
 
 
 def test_a_model_that_writes_nothing_is_an_error() -> None:
