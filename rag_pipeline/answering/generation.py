@@ -19,6 +19,7 @@ from rag_pipeline.answering.grounding import (
 )
 from rag_pipeline.answering.models import Answer, AnswerKind, Reason
 from rag_pipeline.answering.prompts import DECLINED, build_messages
+from rag_pipeline.answering.trimming import TrimmedText
 from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import AnswerError
 from rag_pipeline.core.terms import extract_words
@@ -220,23 +221,21 @@ def _generate(
     grounded: GroundedResponse, question: str, model: ChatModel
 ) -> Generator[str, None, Answer]:
     checked = CitationFilter(frozenset(source.number for source in grounded.sources))
-    parts: list[str] = []
+    shown = TrimmedText()
     complete = True
     with closing(model.stream(build_messages(grounded, question))) as pieces:
         while True:
             try:
-                piece = checked.feed(next(pieces))
+                piece = shown.feed(checked.feed(next(pieces)))
             except StopIteration as end:
                 complete = end.value is not False
                 break
             if piece:
-                parts.append(piece)
                 yield piece
-    rest = checked.finish()
+    rest = shown.feed(checked.finish())
     if rest:
-        parts.append(rest)
         yield rest
-    text = "".join(parts).strip()
+    text = shown.text
     if not text:
         problem = f"{model.name} wrote nothing, or a content filter withheld it"
         mend = "Raise ANSWER_MAX_TOKENS, ask in other words or choose another model"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from rag_pipeline.answering import Answer, AnswerKind, Reason, answer, stream_answer
 from rag_pipeline.answering.generation import CUT_NOTICE, NO_MODEL_NOTICE, UNCITED_NOTICE
@@ -124,8 +126,22 @@ def test_the_pieces_of_a_stream_are_the_text_of_its_answer() -> None:
     with stream_answer(QUESTION, retriever=retriever, chat_model=model) as stream:  # type: ignore[arg-type]  # a retriever by its shape
         assert stream.grounding.sufficient_context
         assert model.told == []
-        shown = "".join(stream)
-        assert shown.strip() == stream.answer.text == "It steps on [1]."
+        assert "".join(stream) == stream.answer.text == "It steps on [1]."
+
+
+@hypothesis.given(
+    st.lists(st.sampled_from([" ", "\n\n", "It", " steps", "[1", "]", "[8]", ".", "```", DECLINED]))
+)
+def test_the_pieces_of_any_stream_are_the_text_of_its_answer(pieces: list[str]) -> None:
+    retriever, model = FixedRetriever(CHUNKS), ScriptedModel(pieces)
+    with stream_answer(QUESTION, retriever=retriever, chat_model=model) as stream:  # type: ignore[arg-type]  # a retriever by its shape
+        try:
+            shown = list(stream)
+        except AnswerError:
+            assert not "".join(pieces).replace("[8]", "").strip()
+            return
+    assert all(shown)
+    assert "".join(shown) == stream.answer.text == stream.answer.text.strip()
 
 
 def test_closing_a_stream_ends_the_model_and_leaves_no_answer() -> None:
