@@ -20,14 +20,14 @@ from rag_pipeline.answering.grounding import (
 from rag_pipeline.answering.models import Answer, AnswerKind, Reason
 from rag_pipeline.answering.prompts import DECLINED, build_messages
 from rag_pipeline.answering.trimming import TrimmedText
-from rag_pipeline.core.closing import Closing
+from rag_pipeline.core.closing import Closing, InterruptibleGenerator
 from rag_pipeline.core.errors import AnswerError
 from rag_pipeline.core.terms import extract_words
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.models import Mode, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from rag_pipeline.answering.models import GroundedResponse
     from rag_pipeline.core.ports import ChatModel, Embedder
@@ -46,7 +46,8 @@ UNCITED_NOTICE: Final = "Sentences without a number name no source; check them i
 class AnswerStream(Closing):
     """An answer on its way: iterate for pieces of its text, then read `answer`.
 
-    Closing it, or leaving its `with` block, ends the model's request.
+    Closing it, from any thread, or leaving its `with` block, ends the model's request; a thread
+    that waits for the next piece then finds the stream ended.
 
     Attributes:
         result: What retrieval found.
@@ -58,10 +59,11 @@ class AnswerStream(Closing):
         result: RetrievalResult,
         grounding: GroundedResponse,
         pieces: Generator[str, None, Answer],
+        hang_up: Callable[[], None] = lambda: None,
     ) -> None:
         self.result = result
         self.grounding = grounding
-        self._pieces = pieces
+        self._pieces = InterruptibleGenerator(pieces, hang_up)
         self._answer: Answer | None = None
 
     def __iter__(self) -> Iterator[str]:
@@ -92,7 +94,7 @@ class AnswerStream(Closing):
         return self._answer
 
     def close(self) -> None:
-        """End the model's request; closing twice is fine."""
+        """End the model's request, from any thread; closing twice is fine."""
         self._pieces.close()
 
 
@@ -162,7 +164,9 @@ def stream_answer(  # one argument a service, all but the query by name
     if not grounded.sufficient_context:
         pieces = _refuse(grounded, asked.question)
     elif model is not None:
-        pieces = _generate(grounded, asked.question, model)
+        written = model.stream(build_messages(grounded, asked.question))
+        pieces = _generate(grounded, asked.question, model.name, written)
+        return AnswerStream(result, grounded, pieces, written.close)
     else:
         weights = weigh_question(result.evidence, asked.question)
         pieces = _extract(grounded, asked.question, weights, embedder)
@@ -218,15 +222,15 @@ def _extract(
 
 
 def _generate(
-    grounded: GroundedResponse, question: str, model: ChatModel
+    grounded: GroundedResponse, question: str, model: str, written: Generator[str, None, bool]
 ) -> Generator[str, None, Answer]:
     checked = CitationFilter(frozenset(source.number for source in grounded.sources))
     shown = TrimmedText()
     complete = True
-    with closing(model.stream(build_messages(grounded, question))) as pieces:
+    with closing(written):
         while True:
             try:
-                piece = shown.feed(checked.feed(next(pieces)))
+                piece = shown.feed(checked.feed(next(written)))
             except StopIteration as end:
                 complete = end.value is not False
                 break
@@ -237,7 +241,7 @@ def _generate(
         yield rest
     text = shown.text
     if not text:
-        problem = f"{model.name} wrote nothing, or a content filter withheld it"
+        problem = f"{model} wrote nothing, or a content filter withheld it"
         mend = "Raise ANSWER_MAX_TOKENS, ask in other words or choose another model"
         raise AnswerError(f"{problem}. {mend}")
     if _has_declined(text):
@@ -245,8 +249,8 @@ def _generate(
         places = _list_related(declined)
         if places:
             yield places
-        return replace(_make_refusal(declined, question), model=model.name)
-    written = Answer(
+        return replace(_make_refusal(declined, question), model=model)
+    generated = Answer(
         question=question,
         text=text,
         kind=AnswerKind.GENERATED,
@@ -255,9 +259,9 @@ def _generate(
         grounding=grounded,
         dropped_numbers=tuple(sorted(checked.dropped)),
         complete=complete,
-        model=model.name,
+        model=model,
     )
-    return _cite(replace(written, notices=_collect_notices(written)))
+    return _cite(replace(generated, notices=_collect_notices(generated)))
 
 
 def _cite(entry: Answer) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -25,6 +26,7 @@ from rag_pipeline_tests.answering.factories import (
 from rag_pipeline_tests.loopback import Reply, serve
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 QUESTION = "How does a walking robot keep its balance with the capture point?"
@@ -198,6 +200,49 @@ def test_leaving_a_stream_hangs_up_on_the_service() -> None:
         with stream_answer(QUESTION, retriever=retriever, settings=settings) as stream:  # type: ignore[arg-type]  # a retriever by its shape
             assert next(stream).startswith("First")
         assert server.hung_up.wait(5)
+
+
+def test_another_thread_ends_a_stream_that_waits_for_its_next_piece() -> None:
+    reply = stream_reply("First [1]. ", "More", finish=None, fault="stall")
+    begun, ended = Event(), []
+
+    def read() -> None:
+        for _ in stream:
+            begun.set()
+        with pytest.raises(AnswerError, match="ended before"):
+            _ = stream.answer
+        ended.append(True)
+
+    with serve([reply]) as server:
+        settings = make_settings(openai_api_key=KEY, openai_base_url=f"{server.url}/v1")
+        stream = stream_answer(QUESTION, retriever=FixedRetriever(CHUNKS), settings=settings)  # type: ignore[arg-type]  # a retriever by its shape
+        reader = Thread(target=read)
+        reader.start()
+        assert begun.wait(5)
+        stream.close()
+        assert server.hung_up.wait(5)
+        reader.join(5)
+    assert ended
+
+
+def test_a_model_that_is_a_plain_generator_ends_with_its_next_piece() -> None:
+    waiting, closed, seen = Event(), Event(), []
+
+    def write() -> Iterator[str]:
+        waiting.set()
+        assert closed.wait(5)
+        yield "Late [1]."
+        seen.append("a second piece")
+
+    model = ScriptedModel(write())  # type: ignore[arg-type]  # it only iterates
+    stream = stream_answer(QUESTION, retriever=FixedRetriever(CHUNKS), chat_model=model)  # type: ignore[arg-type]  # a retriever by its shape
+    reader = Thread(target=lambda: seen.extend(stream))
+    reader.start()
+    assert waiting.wait(5)
+    stream.close()
+    closed.set()
+    reader.join(5)
+    assert seen == []
 
 
 def test_a_stream_that_breaks_off_fails_while_it_is_read() -> None:
