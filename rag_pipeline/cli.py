@@ -64,7 +64,8 @@ def main() -> None:
     except typer.Exit as stop:
         code = stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        code = _fail("INTERRUPTED", "stopped; the next ingest goes on from here", _INTERRUPTED)
+        goes_on = "; the next ingest goes on from here" if _is_ingesting() else ""
+        code = _fail("INTERRUPTED", f"stopped{goes_on}", _INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
@@ -202,12 +203,22 @@ def query(
     source_url: Annotated[
         str | None, typer.Option("--source-url", help="Address of the page it was selected on.")
     ] = None,
+    even_if_unrelated: Annotated[
+        bool,
+        typer.Option(
+            "--even-if-unrelated",
+            help="Answer though the selected text seems to be about something else.",
+        ),
+    ] = False,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer a question from the book alone, with links to the exact sections."""
     from rag_pipeline.retrieval import Mode, Query, QueryFilters
 
+    if even_if_unrelated and selected_text is None:
+        problem = "it is about a selected text, and none is given"
+        raise ConfigurationError("--even-if-unrelated", problem, "Add --selected-text")
     asked = Query(
         question,
         mode=Mode.NORMAL if selected_text is None else Mode.SELECTED_TEXT_ONLY,
@@ -217,7 +228,7 @@ def query(
         source_url=source_url,
         filters=QueryFilters(module, chapter, content_type, tag, top_k),
     )
-    _answer(asked, load_settings(docs_dir=docs_dir), as_json)
+    _answer(asked, load_settings(docs_dir=docs_dir), as_json, even_if_unrelated=even_if_unrelated)
 
 
 @app.command()
@@ -503,15 +514,14 @@ def _finish_ingest(report: IngestionReport, settings: Settings, as_json: bool) -
         raise typer.Exit(1)
 
 
-def _answer(asked: Query, settings: Settings, as_json: bool) -> None:
+def _answer(asked: Query, settings: Settings, as_json: bool, *, even_if_unrelated: bool) -> None:
     from rag_pipeline.answering import stream_answer
     from rag_pipeline.terminal import show_answer_sources
 
-    with stream_answer(asked, settings=settings) as stream:
+    with stream_answer(asked, settings=settings, even_if_unrelated=even_if_unrelated) as stream:
         if not as_json:
             for piece in stream:
-                sys.stdout.write(piece)
-                sys.stdout.flush()
+                _write(piece)
         answer = stream.answer
         chunks = stream.result.chunks
     record = {
@@ -561,12 +571,21 @@ def _prepare_file(option: str, path: Path) -> None:
 def _print(record: object, as_json: bool, text: str) -> None:
     if as_json:
         text = json.dumps(record, ensure_ascii=False, indent=1, default=str)
-    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    _write(f"{text}\n")
+
+
+def _write(text: str) -> None:
+    """Write as UTF-8, whatever the terminal's encoding: one that lacks a character would end it."""
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     sys.stdout.flush()
 
 
 def _as_list(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401  # JSON
     return list(value)
+
+
+def _is_ingesting() -> bool:
+    return sys.argv[1:2] in (["ingest"], ["ingest-doc"])
 
 
 def _fail(code: str, message: str, exit_code: int) -> int:
