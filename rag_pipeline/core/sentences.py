@@ -7,8 +7,17 @@ from bisect import bisect_right
 from itertools import accumulate, groupby
 from typing import Final
 
+# The latter half of Hindi, Urdu and Arabic; Chinese and Japanese put no blank behind their marks.
+_SPACED_MARKS: Final = ".!?\u0964\u06d4\u061f"
+_WIDE_MARKS: Final = "\u3002\uff01\uff1f"
+SENTENCE_MARKS: Final = _SPACED_MARKS + _WIDE_MARKS
+"""Marks that end a sentence."""
+
 _BOUNDARY: Final = re.compile(
-    r"(?<![.!?])(?P<end>[.!?]++[\"')\]*_]*+)(?P<gap>[ \t]++)(?=[\"'(\[*_`$]*[A-Z0-9\"'(\[*_`$])"
+    rf"(?<![{_SPACED_MARKS}])(?P<end>[{_SPACED_MARKS}]++[\"')\]*_]*+)[ \t]++"
+    r"(?=[\"'(\[*_`$]|[^\W_])"
+    rf"|(?<![{_WIDE_MARKS}])(?P<wide>[{_WIDE_MARKS}]++[\"')\]*_\u2019\u201d\u300b\u300d\u300f\uff09]*+)"
+    r"[ \t]*+(?=\S)"
     r"|(?<![ \t\r])(?P<line>[ \t\r]*+\n\s*)"
 )
 """Each run of marks or blanks is looked at once, from its beginning: a long one took its square."""
@@ -46,9 +55,9 @@ _ABBREVIATIONS: Final = frozenset(
         "vs",
     ]
 )
-_LAST_WORD: Final = re.compile(r"([A-Za-z][A-Za-z.]*)\.$")
+_LAST_WORD: Final = re.compile(r"([^\W\d_](?:[^\W\d_]|\.)*)\.$")
 _LIST_NUMBER: Final = re.compile(r"(?:^|\n)[ \t]*\d{1,3}\.$")
-_GOES_ON: Final = re.compile(r"[a-z,;(]")
+_CLOSING_MARKS: Final = frozenset(SENTENCE_MARKS + ":\uff1a")
 _WORD: Final = re.compile(r"\S*")
 _BLOCK_START: Final = re.compile(r"[-*+] |\d{1,3}[.)] |[#>|]|`{3}|~{3}|:::|\$\$")
 _NEVER_WRAPPED: Final = ("#", "|")
@@ -60,11 +69,12 @@ _WRAP_WIDTHS: Final = range(60, 131)  # columns at which people let an editor wr
 def split_sentences(text: str) -> list[tuple[int, int]]:
     """Spans of the sentences of a text, in order, without the white space between them.
 
-    A line break ends a sentence, so that list entries, table rows and code lines count as sentences
-    of their own; unless the next line goes on in lower case, or its first word had no room left in
-    a paragraph wrapped by hand. Abbreviations, single initials and numbers of list entries end
-    none. Joined, the spans hold every character of the text but white space; a text of white space
-    alone has none.
+    A mark ends a sentence where no lower-case letter follows: scripts without case begin any word
+    so. A line break ends one too, so that list entries, table rows and code lines count as
+    sentences of their own; unless the next line goes on in lower case, or its first word had no
+    room left in a paragraph wrapped by hand. Abbreviations, single initials and numbers of list
+    entries end none. Joined, the spans hold every character of the text but white space; a text of
+    white space alone has none.
     """
     spans: list[tuple[int, int]] = []
     lines = _Lines(text)
@@ -75,13 +85,15 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
         if match.group("line") is not None:
             end, following = match.start(), match.end()
             one_break = "\n" not in match.group().strip(" \t\r")[1:]
-            open_line = one_break and text[end - 1 : end] not in {".", "!", "?", ":"}
-            if open_line and (
-                _GOES_ON.match(text, following) or lines.is_wrapped_before(following)
-            ):
+            open_line = one_break and text[end - 1 : end] not in _CLOSING_MARKS
+            if open_line and (_goes_on(text, following) or lines.is_wrapped_before(following)):
                 continue
+        elif match.group("wide") is not None:
+            end, following = match.end("wide"), match.end()
         else:
             end, following = match.end("end"), match.end()
+            if text[following].islower():
+                continue
             if match.group("end").startswith(".") and _is_abbreviation(text, match.start() + 1):
                 continue
         if end > start:
@@ -116,6 +128,11 @@ class _Lines:
             return False
         word = _WORD.match(self._text, position)
         return word is not None and len(before.rstrip()) + 1 + len(word.group()) > width
+
+
+def _goes_on(text: str, position: int) -> bool:
+    following = text[position : position + 1]
+    return following.islower() or following in {",", ";", "("}
 
 
 def _is_abbreviation(text: str, end: int) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import BlockKind
-from rag_pipeline.core.sentences import split_sentences
+from rag_pipeline.core.sentences import SENTENCE_MARKS, split_sentences
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.ingestion.cleaning import clean_block
 
@@ -25,7 +25,7 @@ ATOMIC_KINDS: Final = frozenset({BlockKind.CODE, BlockKind.TABLE, BlockKind.MATH
 """Blocks that are never cut."""
 
 _LEADING_KINDS: Final = frozenset({BlockKind.HEADING, BlockKind.DIRECTIVE, BlockKind.JSX})
-_SENTENCE_END: Final = re.compile(r"[.!?:…。！？][\"'”’)\]*_`]*\s*$")  # noqa: RUF001  # marks of other scripts
+_SENTENCE_END: Final = re.compile(rf"[{SENTENCE_MARKS}:…][\"'”’」』）》)\]*_`]*\s*$")  # noqa: RUF001  # marks of other scripts
 _SEPARATORS: Final = (re.compile(r"\n\s*"), re.compile(r"[;:,.!?]\s+"), re.compile(r"\s+"))
 _LOOK_BACK: Final = 48  # characters before a boundary that tell whether a sentence ends there
 

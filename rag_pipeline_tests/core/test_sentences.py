@@ -59,6 +59,18 @@ CASES = [
     pytest.param("Para\n\nnext", ["Para", "next"], id="blank_line"),
     pytest.param("| a | b |\n| c | d |", ["| a | b |", "| c | d |"], id="table"),
     pytest.param("Use `x`. `y` is it.", ["Use `x`.", "`y` is it."], id="code"),
+    pytest.param("Он идёт. Летит! Да", ["Он идёт.", "Летит!", "Да"], id="cyrillic"),
+    pytest.param("Он идёт. и летит", ["Он идёт. и летит"], id="cyrillic_goes_on"),
+    pytest.param("Это Ж. Попов. Да", ["Это Ж. Попов.", "Да"], id="cyrillic_initial"),
+    pytest.param("Il marche. École fermée.", ["Il marche.", "École fermée."], id="accented"),
+    pytest.param("Une ligne\nélargie.", ["Une ligne\nélargie."], id="accented_line_goes_on"),
+    pytest.param(
+        "他走路。它飞吗\uff1f是\uff01", ["他走路。", "它飞吗\uff1f", "是\uff01"], id="chinese"
+    ),
+    pytest.param("他说「走。」它飞。", ["他说「走。」", "它飞。"], id="chinese_quoted"),
+    pytest.param("歩く。 飛ぶ。", ["歩く。", "飛ぶ。"], id="japanese"),
+    pytest.param("वह चलता है। वह उड़ता है।", ["वह चलता है।", "वह उड़ता है।"], id="hindi"),
+    pytest.param("وہ چلتا ہے\u06d4 کیا؟ ہاں", ["وہ چلتا ہے\u06d4", "کیا؟", "ہاں"], id="urdu"),
 ]
 
 
@@ -73,7 +85,9 @@ def test_carriage_returns_change_nothing(text: str, expected: list[str]) -> None
     assert sentences(text.replace("\n", "\r\n")) == returned
 
 
-@given(st.text(alphabet=st.sampled_from(" \n\r\tabIZ.!?e.g\"'()-*_`|01é"), max_size=80))
+@given(
+    st.text(alphabet=st.sampled_from(" \n\r\tabIZ.!?e.g\"'()-*_`|01éЖ中。」\u06d4"), max_size=80)
+)
 def test_nothing_but_white_space_is_left_out_and_nothing_twice(text: str) -> None:
     spans = split_sentences(text)
     end_before = 0
@@ -85,7 +99,10 @@ def test_nothing_but_white_space_is_left_out_and_nothing_twice(text: str) -> Non
     assert text[end_before:].strip() == ""
 
 
-@pytest.mark.parametrize("text", ["." * 60_000, "a" + " " * 60_000 + "b", "\t" * 60_000 + "x"])
+@pytest.mark.parametrize(
+    "text",
+    ["." * 60_000, "\u06d4" * 60_000, "。" * 60_000, "a" + " " * 60_000 + "b", "\t" * 60_000 + "x"],
+)
 def test_no_text_takes_long_to_split(text: str) -> None:
     start = time.perf_counter()
     assert sentences(text) == [text.strip()]
