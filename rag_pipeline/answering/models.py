@@ -80,7 +80,8 @@ class Answer:
     """An answer with its evidence.
 
     Attributes:
-        text: Sentences with `[n]` behind them; numbers without a source are already dropped.
+        text: Sentences with `[n]` behind them; numbers without a source are already dropped. In an
+            extracted answer a number within a sentence is the source's own, as it stands there.
         sentences: The text in sentences, code blocks whole.
         citations: Of the cited sources in the order of their numbers; of the related sections in a
             refusal.
