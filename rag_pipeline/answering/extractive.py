@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import AnswerSentence
 from rag_pipeline.answering.passages import is_block, split_units
-from rag_pipeline.core.terms import extract_terms, extract_words
+from rag_pipeline.core.terms import count_words, extract_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -68,8 +68,9 @@ def extract_answer(
     worth = _weigh(question, weights)
     values = [_sum_shares(worth, unit.terms) for unit in units]
     if embedder is None and not any(values):
-        opening = [unit for unit in units if unit.source == 0][:_MAX_SENTENCES]
-        return tuple(AnswerSentence(unit.text, (sources[0].number,)) for unit in opening)
+        opening = dict.fromkeys(unit.text for unit in units if unit.source == 0)
+        first = list(opening)[:_MAX_SENTENCES]
+        return tuple(AnswerSentence(text, (sources[0].number,)) for text in first)
     if embedder is not None:
         values = _add_likeness(question, units, values, embedder)
     scored = [
@@ -121,7 +122,7 @@ def _read_units(sources: Sequence[Source]) -> list[_Unit]:
 def _is_quotable(text: str) -> bool:
     if is_block(text):
         return len(text) <= _MAX_BLOCK_CHARS
-    return not text.startswith("#") and len(extract_words(text)) >= _MIN_WORDS
+    return not text.startswith("#") and count_words(text) >= _MIN_WORDS
 
 
 def _weigh(question: str, weights: Mapping[str, float] | None) -> dict[str, float]:

@@ -170,6 +170,9 @@ STOP_WORDS: Final = frozenset(
 )
 """English function words; they say nothing about the subject of a text."""
 
+UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Letters of scripts that put no space between words: Thai, Lao, kana, Han."""
+
 _WORD: Final = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
 _PARTS: Final = re.compile(r"U+(?!l)|U?l+|d+")  # of a word's shape, see _split_parts
 _MAX_TERM_LENGTH: Final = 64  # characters; longer runs are data, not words
@@ -197,6 +200,11 @@ def extract_words(text: str) -> list[str]:
     word.
     """
     return _WORD.findall(text)
+
+
+def count_words(text: str) -> int:
+    """How many words a text has; of scripts without spaces two characters count as one."""
+    return len(_WORD.findall(UNSPACED.sub(" ", text))) + len(UNSPACED.findall(text)) // 2
 
 
 def find_content_words(text: str) -> list[tuple[int, int]]:

@@ -8,7 +8,6 @@ data; nothing in it is followed.
 from __future__ import annotations
 
 import posixpath
-import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,7 @@ from rag_pipeline.core.ids import hash_text, parse_doc_id
 from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.payload import ChunkMetadata
 from rag_pipeline.core.sentences import split_sentences
-from rag_pipeline.core.terms import extract_terms, extract_words
+from rag_pipeline.core.terms import UNSPACED, count_words, extract_terms, extract_words
 from rag_pipeline.retrieval.models import Citation, Mode, RetrievalResult, ScoredChunk
 
 if TYPE_CHECKING:
@@ -38,27 +37,24 @@ SHORT_NOTICE: Final = (
 )
 
 _GENERIC_WORDS: Final = (
-    "above answer arabic author beginner beginners below bit book brief briefly bullet "
-    "chapter chart child children chinese clarify code command comment concept conclude "
-    "conclusion content define definition describe detail detailed diagram difference "
-    "different discuss eight elaborate english entire equation example excerpt explain "
-    "explanation express fact figure five follow following formula four french function "
-    "generate german give going happen happening help highlighted hindi idea image important "
-    "instruction italian japanese key kid kind language layman level line list lists "
-    "literally look main make mean meaning meant mention message need nine old one outline "
-    "output page paragraph paraphrase part passage phrase picture please point portuguese "
-    "previous purpose question quote read relate rephrase review rewrite right russian saying "
-    "script section see select selected selection sense sentence seven short shorten show "
-    "significance simple simplify simply six snippet somebody someone spanish speak state "
-    "step student summarise summarize summary table takeaway takeaways talk tell ten term "
-    "text thing third three translate try tutor two understand urdu use used useful want way "
-    "whole word work write year years dr tl"
+    "above answer arabic argument author beginner beginners below bit book brief briefly bug "
+    "bullet chapter chart child children chinese clarify class code command comment concept "
+    "conclude conclusion content define definition describe detail detailed diagram difference "
+    "different discuss eight elaborate english entire equation example excerpt explain explanation "
+    "express fact figure five follow following formula four french function generate german give "
+    "going happen happening help highlighted hindi idea image important instruction italian "
+    "japanese key kid kind language layman level line list lists literally look loop main make "
+    "mean meaning meant mention message method need nine old one outline output page paragraph "
+    "parameter paraphrase part passage phrase picture please point portuguese previous purpose "
+    "question quote read relate rephrase return review rewrite right russian saying script section "
+    "see select selected selection sense sentence seven short shorten show significance simple "
+    "simplify simply six snippet somebody someone spanish speak state step student summarise "
+    "summarize summary table takeaway takeaways talk tell ten term text thing third three "
+    "translate try tutor two type understand urdu use used useful variable want way whole word "
+    "work write year years dr tl"
 )
 _GENERIC_TERMS: Final = frozenset(extract_terms(_GENERIC_WORDS))
 """Terms about reading itself: a question of nothing else is about whatever is selected."""
-
-_UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-"""Letters of scripts that put no space between words: Thai, Lao, kana, Han."""
 
 _JUDGED_WITH: Final = {"DIGIT": "LATIN", "HIRAGANA": "CJK", "KATAKANA": "CJK"}
 
@@ -84,7 +80,7 @@ def retrieve_selected(
     relatedness = measure_relatedness(query.question, text, embedder)
     related = relatedness >= threshold
     notice = None if related else UNRELATED_NOTICE
-    if notice is None and len(extract_words(text)) < SHORT_SELECTION_WORDS:
+    if notice is None and count_words(text) < SHORT_SELECTION_WORDS:
         notice = SHORT_NOTICE
     citation = _cite(query, site)
     metadata = _describe(query, text, citation)
@@ -128,7 +124,7 @@ def _extract_units(text: str) -> list[str]:
         for term in extract_terms(text)
         for unit in (
             [term[at : at + 2] for at in range(max(1, len(term) - 1))]
-            if _UNSPACED.search(term)
+            if UNSPACED.search(term)
             else [term]
         )
     ]

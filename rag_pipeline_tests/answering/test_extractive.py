@@ -62,6 +62,17 @@ def test_without_a_common_word_the_passage_opens_the_answer() -> None:
     assert {entry.cited for entry in found} == {(1,)}
 
 
+def test_the_opening_of_a_passage_says_nothing_twice() -> None:
+    line = "A gear turns the wheel slowly."
+    assert [e.text for e in extract_answer("Explain this", number(f"{line}\n" * 6))] == [line]
+
+
+def test_a_sentence_without_spaces_is_no_label() -> None:
+    text = "步骤。机器人用两条腿走路并保持平衡。它每一步都会摔倒并接住自己。"
+    quoted = [entry.text for entry in extract_answer("Explain this", number(text))]
+    assert quoted == ["机器人用两条腿走路并保持平衡。", "它每一步都会摔倒并接住自己。"]
+
+
 def test_weights_decide_which_word_matters() -> None:
     question = "ankle velocity"
     heavy = extract_answer(question, number(WALKING), weights={"ankl": 9.0, "veloc": 0.1})

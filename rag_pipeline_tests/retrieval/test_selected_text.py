@@ -150,6 +150,14 @@ def test_a_short_selection_is_answered_with_a_hint() -> None:
     assert result.notice == SHORT_NOTICE
 
 
+@pytest.mark.parametrize(
+    "text", ["机器人用两条腿走路并保持平衡\uff0c而且它还会跑步", "หุ่นยนต์เดินด้วยสองขาและรักษาสมดุล"]
+)
+def test_a_text_without_spaces_is_not_short_for_its_lack_of_them(text: str) -> None:
+    assert make_isolated_retriever().retrieve(ask("Explain", text)).notice is None
+    assert make_isolated_retriever().retrieve(ask("Explain", text[:8])).notice == SHORT_NOTICE
+
+
 def test_an_unrelated_question_is_told_so_and_offered_the_whole_book() -> None:
     result = make_isolated_retriever().retrieve(ask("What is the capital of France?"))
     assert not result.related
@@ -192,6 +200,10 @@ def test_relatedness_is_told_on_cases_from_the_book(
         "Can you simplify it please?",
         "TL;DR?",
         "Why?",
+        "What does this loop do?",
+        "What does this class return?",
+        "Which type is this variable?",
+        "Is there a bug here?",
     ],
 )
 def test_a_question_that_only_points_is_about_the_selection(question: str) -> None:
