@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import AnswerSentence
-from rag_pipeline.answering.passages import is_block, split_units
+from rag_pipeline.answering.passages import (
+    ends_with_block,
+    is_block,
+    split_units,
+    unindent,
+)
 from rag_pipeline.core.terms import count_words, extract_terms
 
 if TYPE_CHECKING:
@@ -89,19 +94,33 @@ def extract_answer(
 
 
 def format_extract(sentences: Sequence[AnswerSentence]) -> str:
-    """Join verbatim sentences into a text: a paragraph for each source, blocks on their own."""
-    parts: list[str] = []
-    last: tuple[int, ...] = ()
+    """Join verbatim sentences into a text: a paragraph for each source, blocks on their own.
+
+    Indentation and the marks of block quotes are left out: without the list or quote around it,
+    indented code would be shown with its fences.
+    """
+    shown = ""
+    last: AnswerSentence | None = None
     for sentence in sentences:
+        text = unindent(sentence.text)
+        if last is not None:
+            shown += _separate(last, sentence)
         marks = "".join(f"[{number}]" for number in sentence.cited)
-        block = is_block(sentence.text)
-        if parts and sentence.cited == last and not block:
-            parts.append("\n" if _LIST_ENTRY.match(sentence.text) else " ")
-        elif parts:
-            parts.append("\n\n")
-        parts.append(f"{sentence.text}\n\n{marks}" if block else f"{sentence.text} {marks}")
-        last = () if block else sentence.cited
-    return "".join(parts)
+        shown += f"{text}\n\n{marks}" if ends_with_block(text) else f"{text} {marks}"
+        last = sentence
+    return shown
+
+
+def _separate(last: AnswerSentence, following: AnswerSentence) -> str:
+    before, text = unindent(last.text), unindent(following.text)
+    entries = {bool(_LIST_ENTRY.match(before)), bool(_LIST_ENTRY.match(text))}
+    if last.cited != following.cited or ends_with_block(before) or is_block(text):
+        return "\n\n"
+    if (
+        len(entries) == 2
+    ):  # one alone is an entry: a line of its own would make the other part of it
+        return "\n\n"
+    return "\n" if entries == {True} else " "
 
 
 def _read_units(sources: Sequence[Source]) -> list[_Unit]:

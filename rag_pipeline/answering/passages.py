@@ -1,4 +1,4 @@
-"""Units of a passage that an answer quotes whole: sentences, code blocks, tables.
+"""Units of a text that an answer quotes or cites whole: sentences, code blocks, tables, formulas.
 
 Belongs here: where units begin and end. Which of them answer a question: extractive.
 """
@@ -6,51 +6,111 @@ Belongs here: where units begin and end. Which of them answer a question: extrac
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.sentences import split_sentences
+from rag_pipeline.answering.literals import CODE_SPAN, DISPLAYED, INLINE_FORMULA, NO_MARK
+from rag_pipeline.core.sentences import SENTENCE_MARKS, split_sentences
 
-_FENCE: Final = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
-_TABLE: Final = re.compile(r"(?:^[ \t]*\|[^\n]*(?:\n|\Z))+", re.MULTILINE)
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FENCE: Final = re.compile(
+    r"^(?P<lead>[ \t>]*)(?P<mark>`{3,}+(?=[^`\n]*$)|~{3,}+)[^\n]*$", re.MULTILINE
+)
+_ROW: Final = r"[^\n|]*\|[^\n]*(?:\n|\Z)"
+_RULE: Final = r"[ \t>]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t\r]*(?:\n|\Z)"
+_PARTS: Final = re.compile(
+    rf"(?P<table>(?:^[ \t>]*\|[^\n]*(?:\n|\Z))+|^{_ROW}{_RULE}(?:{_ROW})*)"
+    rf"|(?P<formula>{DISPLAYED})|(?P<literal>{CODE_SPAN}|{INLINE_FORMULA})|{NO_MARK}",
+    re.MULTILINE | re.DOTALL,
+)
+"""What stands in prose; a table without pipes at its edges is known by the rule below its head."""
+
+_CITED: Final = r"(?:\[[^\]\n]*\][ \t]*)*+"
+_LEADING_CITED: Final = re.compile(_CITED)
+_ENDED: Final = re.compile(rf"(?:^|[{SENTENCE_MARKS}][\"')\]*_ \t]*){_CITED}$")
 
 
 def split_units(text: str) -> list[tuple[int, int]]:
-    """Spans of the units of a text, in order; code fences and tables are one unit each."""
+    """Spans of the units of a text, in order.
+
+    Code fences and tables are one unit each. A displayed formula is one with the sentence that
+    leads to it and the one that goes on behind it, since each says nothing without the other.
+    """
     spans: list[tuple[int, int]] = []
     position = 0
-    for start, end in _find_blocks(text):
-        spans.extend(_sentences(text, position, start))
-        spans.append((start, end))
-        position = end
-    spans.extend(_sentences(text, position, len(text)))
+    formula_end: int | None = None
+    for start, end in [*_find_blocks(text), (len(text), len(text))]:
+        for low, high in split_sentences(_hide_literals(text[position:start])):
+            sentence = (position + low, position + high)
+            if spans and spans[-1][1] == formula_end and _goes_on(text, *sentence):
+                sentence = (spans.pop()[0], sentence[1])
+            spans.append(sentence)
+        position, begin = end, start
+        if text.startswith("$$", start):
+            formula_end = end
+            if spans and _leads(text[slice(*spans[-1])]):
+                begin = spans.pop()[0]
+        if begin < end:
+            spans.append((begin, end))
     return spans
 
 
 def is_block(unit: str) -> bool:
-    """Tell whether a unit is a code block or a table."""
-    return unit.lstrip().startswith(("```", "~~~", "|"))
+    """Tell whether a unit begins with a code block, a table or a formula."""
+    part = _PARTS.match(unit)
+    return bool(_FENCE.match(unit) or (part and part.lastgroup in {"table", "formula"}))
 
 
-def _find_blocks(text: str) -> list[tuple[int, int]]:
-    blocks: list[tuple[int, int]] = []
+def ends_with_block(unit: str) -> bool:
+    """Tell whether nothing can be written behind a unit on its last line."""
+    return unit.endswith("$$") or (is_block(unit) and not unit.startswith("$$"))
+
+
+def unindent(unit: str) -> str:
+    """A unit as it stands at the margin: without indentation and the marks of a block quote."""
+    fence = _FENCE.match(unit)
+    if fence is None:
+        return re.sub(r"^[ \t]*(?:>[ \t]*)*", "", unit, flags=re.MULTILINE)
+    lead = fence.group("lead")
+    marks = " \t>" if ">" in lead else " \t"
+    return re.sub(rf"^[{marks}]{{0,{len(lead)}}}", "", unit, flags=re.MULTILINE)
+
+
+def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
     position = 0
-    while True:
+    while position < len(text):
         fence = _FENCE.search(text, position)
         end_of_prose = fence.start() if fence else len(text)
-        blocks.extend(
-            (table.start(), table.start() + len(table.group().rstrip()))
-            for table in _TABLE.finditer(text, position, end_of_prose)
-        )
+        for part in _PARTS.finditer(text, position, end_of_prose):
+            if part.lastgroup in {"table", "formula"}:
+                yield part.start(), part.start() + len(part.group().rstrip())
         if fence is None:
-            return blocks
+            return
+        quoted = ">" if ">" in fence.group("lead") else ""
         closing = re.compile(
-            rf"^[ \t]*{re.escape(fence.group('mark'))}[`~]*[ \t]*$", re.MULTILINE
+            rf"^[ \t{quoted}]*{fence.group('mark')}[`~]*[ \t]*{_CITED}(?=[ \t\r]*$)", re.MULTILINE
         ).search(text, fence.end())
-        position = closing.end() if closing else len(text.rstrip())
-        blocks.append((fence.start(), position))
-        if closing is None:
-            return blocks
+        position = closing.end() if closing else len(text)
+        yield fence.start(), fence.start() + len(text[fence.start() : position].rstrip())
 
 
-def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    return [(start + low, start + high) for low, high in split_sentences(text[start:end])]
+def _hide_literals(prose: str) -> str:
+    """The same length without the marks in code and formulas, where no sentence ends."""
+    return _PARTS.sub(_hide, prose)
+
+
+def _hide(part: re.Match[str]) -> str:
+    found = part.group()
+    hidden = part.group("literal") is not None
+    return found[0] + re.sub(r"\S", "x", found[1:-1]) + found[-1] if hidden else found
+
+
+def _leads(unit: str) -> bool:
+    return not (unit.startswith("#") or ends_with_block(unit) or _ENDED.search(unit))
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    cited = _LEADING_CITED.match(text, start, end)
+    following = text[cited.end() if cited else start : end][:1]
+    return following.islower() or following in {",", ".", ";", ":", ")"}

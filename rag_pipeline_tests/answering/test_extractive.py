@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from rag_pipeline.answering.extractive import extract_answer, format_extract
-from rag_pipeline.answering.models import Source
+from rag_pipeline.answering.models import AnswerSentence, Source
 from rag_pipeline.answering.passages import split_units
 from rag_pipeline.core.models import EmbeddingModel, EmbeddingUsage
 from rag_pipeline.retrieval.models import Citation
@@ -41,14 +42,87 @@ def test_code_stays_whole() -> None:
     assert "```\n\n[1]" in text
 
 
-def test_a_table_is_one_unit_and_an_open_fence_ends_with_the_text() -> None:
-    text = "Intro sentence here.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nEnd of it.\n\n~~~\ncode"
-    assert [text[start:end] for start, end in split_units(text)] == [
-        "Intro sentence here.",
-        "| a | b |\n|---|---|\n| 1 | 2 |",
-        "End of it.",
-        "~~~\ncode",
+FORMULA = "$$\n\\tau = F r\n$$"
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        pytest.param(
+            "Intro sentence here.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nEnd of it.",
+            ["Intro sentence here.", "| a | b |\n|---|---|\n| 1 | 2 |", "End of it."],
+            id="table",
+        ),
+        pytest.param(
+            "Rates:\n\nSensor | Rate\n--- | ---\nIMU | 400\n\nEnd.",
+            ["Rates:", "Sensor | Rate\n--- | ---\nIMU | 400", "End."],
+            id="table_without_outer_pipes",
+        ),
+        pytest.param("End.\n\n~~~\ncode. More", ["End.", "~~~\ncode. More"], id="open_fence"),
+        pytest.param("```\na. B\n```\nIt.", ["```\na. B\n```", "It."], id="fence"),
+        pytest.param("```\na\n``` [1]\nIt.", ["```\na\n``` [1]", "It."], id="fence_cited"),
+        pytest.param(
+            "> ```\n> a. B\n> ```\nIt.", ["> ```\n> a. B\n> ```", "It."], id="quoted_fence"
+        ),
+        pytest.param(
+            "```npm i``` installs. It ends.", ["```npm i``` installs.", "It ends."], id="long_ticks"
+        ),
+        pytest.param("Use `a. B[1]` here.", ["Use `a. B[1]` here."], id="code_span"),
+        pytest.param(
+            "So $a. B$ holds. It does.", ["So $a. B$ holds.", "It does."], id="formula_span"
+        ),
+        pytest.param("It costs $5. Or $6.", ["It costs $5.", "Or $6."], id="prices"),
+        pytest.param(
+            f"It is.\n\n{FORMULA}\n\nIt was.", ["It is.", FORMULA, "It was."], id="formula"
+        ),
+        pytest.param(
+            f"A. Torque is\n\n{FORMULA}\n\nwith a force. It was.",
+            [f"A. Torque is\n\n{FORMULA}\n\nwith a force.", "It was."],
+            id="formula_in_sentence",
+        ),
+        pytest.param(
+            f"It is $$a.\nB$$ there. Torque:\n{FORMULA}\n1. One",
+            ["It is $$a.\nB$$ there.", f"Torque:\n{FORMULA}", "1. One"],
+            id="formula_in_line",
+        ),
+        pytest.param(f"{FORMULA}\n\n{FORMULA}", [FORMULA, FORMULA], id="two_formulas"),
+        pytest.param(
+            "An open $$ ends.\n\nIt is $$.", ["An open $$ ends.", "It is $$."], id="open_formula"
+        ),
+        pytest.param(
+            "```\n$$\n```\nIt. $$x$$", ["```\n$$\n```", "It.", "$$x$$"], id="formula_mark_in_code"
+        ),
+    ],
+)
+def test_a_unit_is_what_makes_sense_alone(text: str, units: list[str]) -> None:
+    assert [text[start:end] for start, end in split_units(text)] == units
+    returned = text.replace("\n", "\r\n")
+    assert [returned[start:end] for start, end in split_units(returned)] == [
+        unit.replace("\n", "\r\n") for unit in units
     ]
+
+
+def show(*texts: str) -> str:
+    return format_extract([AnswerSentence(text, (1,)) for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        (("It is.", "It was."), "It is. [1] It was. [1]"),
+        (("    ```sh\n      a\n    ```",), "```sh\n  a\n```\n\n[1]"),
+        (("> ```sh\n>   a\n>\n> b\n> ```",), "```sh\n  a\n\nb\n```\n\n[1]"),
+        (("It is.", "> Run\n> it."), "It is. [1] Run\nit. [1]"),
+        (("It is.", f"Torque is\n\n{FORMULA}"), f"It is. [1] Torque is\n\n{FORMULA}\n\n[1]"),
+        ((f"{FORMULA}\n\nwith x.", "It is."), f"{FORMULA}\n\nwith x. [1] It is. [1]"),
+        ((FORMULA, "It is."), f"{FORMULA}\n\n[1]\n\nIt is. [1]"),
+        (("- One", "- Two", "It is."), "- One [1]\n- Two [1]\n\nIt is. [1]"),
+        (("It is.", "2. Two"), "It is. [1]\n\n2. Two [1]"),
+        (("a | b\n--|--\n1 | 2",), "a | b\n--|--\n1 | 2\n\n[1]"),
+    ],
+)
+def test_extracts_are_sound_markdown(texts: tuple[str, ...], shown: str) -> None:
+    assert show(*texts) == shown
 
 
 def test_repeats_are_left_out() -> None:
