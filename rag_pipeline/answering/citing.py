@@ -1,6 +1,6 @@
 """Citations of an answer: which sentence cites what, and that nothing is cited that was not given.
 
-Square brackets in code are code: fences and code spans are passed over.
+Square brackets in code and formulas are no citations: both are passed over.
 """
 
 from __future__ import annotations
@@ -9,38 +9,48 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.answering.literals import (
+    CODE_SPAN,
+    DISPLAYED,
+    INLINE_FORMULA,
+    NO_MARK,
+    STILL_OPEN,
+)
 from rag_pipeline.answering.models import AnswerSentence
-from rag_pipeline.answering.passages import split_units
+from rag_pipeline.answering.passages import is_block, split_units
+from rag_pipeline.core.sentences import SENTENCE_MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_FENCE_OR_TICKS: Final = re.compile(r"`+|~{3,}|~+\Z")
-_NUMBER: Final = r"\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
-_CITATION: Final = rf"\[(?P<word>(?i:sources?)\s*)?(?P<numbers>{_NUMBER}(?:\s*[,;]\s*{_NUMBER})*)\]"
-_CODE_OR_CITATION: Final = re.compile(
-    r"(?P<code>(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)[`~]*+|\Z)"
-    r"|(?<!`)(?P<ticks>`{1,2})(?!`)[^\n]+?(?<!`)(?P=ticks)(?!`))"
-    rf"|(?P<gap>(?<![ \t])[ \t]*+|){_CITATION}(?!\()",
-    re.DOTALL,
+_NUMBER: Final = r"(?:(?i:sources?)\s*)?\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
+_LIST: Final = rf"\s*{_NUMBER}(?:(?:\s*[,;](?:\s*and\b)?|\s+and\b)\s*{_NUMBER})*\s*"
+_CITATION: Final = rf"(?:\[{_LIST}\]|\[\[{_LIST}\]\])(?!\()"
+_DONE: Final = (
+    r"(?P<fence>`{3,}+|~{3,}+)(?:(?!(?P=fence)).)*+(?:(?P=fence)[`~]*+)?"
+    rf"|{CODE_SPAN}|{DISPLAYED}|{INLINE_FORMULA}"
+    rf"|(?P<gap>[ \t]*+)(?P<citation>{_CITATION})"
 )
-_UNFINISHED: Final = re.compile(
-    r"(?:(?<![ \t])[ \t]*+|)\[(?i:s?o?u?r?c?e?s?)[\d\s,;\u2013\u2014-]*\]?\Z"
-    r"|(?<![ \t])[ \t]++\Z"
-)
+_OPEN: Final = rf"{STILL_OPEN}|[ \t]*+\[{{1,2}}(?i:[sourceand\d\s,;\u2013\u2014-])*+\]?\Z"
+_PLAIN: Final = rf"{NO_MARK}|~++|[ \t]++"
+_PARTS: Final = re.compile(rf"{_DONE}|{_PLAIN}", re.DOTALL)
+_PARTS_SO_FAR: Final = re.compile(rf"{_DONE}|{_OPEN}|{_PLAIN}", re.DOTALL)
+"""Of a text that may go on: a part that reaches its end may become another one."""
+
 _WORDS: Final = re.compile(r"[^\W\d_]{2,}")
-_ONLY_CITATIONS: Final = re.compile(rf"(?:\s*\[{_NUMBER}(?:\s*[,;]\s*{_NUMBER})*\]\s*[.!?]?)+")
-_RANGE: Final = re.compile(r"[-\u2013\u2014]")
+_ONLY_CITATIONS: Final = re.compile(rf"(?:\s*{_CITATION}\s*[.!?]?)+")
+_CITED_END: Final = re.compile(rf"(?<=[{SENTENCE_MARKS}])(?:{_CITATION})+")
+_AS_SHOWN: Final = re.compile(r"\[\d+(?:\s*[,;]\s*\d+)*\]")
 _LONGEST_RANGE: Final = 100
 
 
 @dataclass(slots=True)
 class CitationFilter:
-    """Drops unknown numbers from text that comes in pieces, and writes `[1-3]` or `[Source 1]` as
-    `[1][2][3]` or `[1]`.
+    """Drops unknown numbers from text that comes in pieces, and writes `[1-3]`, `[1 and 3]` or
+    `[Source 1]` as `[1][2][3]`, `[1][3]` or `[1]`.
 
-    A bracket that is still open is held back until it closes, and nothing in a code fence or span
-    is touched.
+    A bracket that is still open is held back until it closes, and nothing in code or formulas is
+    touched.
 
     Attributes:
         known: Numbers that have a source.
@@ -54,92 +64,75 @@ class CitationFilter:
     def feed(self, piece: str) -> str:
         """Take a piece and return what can be shown."""
         text = self._held + piece
-        cut = _safe_end(text)
-        self._held = text[cut:]
-        return self._clean(text[:cut])
+        shown, position = "", 0
+        for part in _PARTS_SO_FAR.finditer(text):
+            if part.end() == len(text):
+                self._held = part.group()
+                return shown + text[position : part.start()]
+            shown += text[position : part.start()] + self._replace(part)
+            position = part.end()
+        self._held = ""
+        return shown + text[position:]
 
     def finish(self) -> str:
         """Return what was still held back."""
         held, self._held = self._held, ""
-        return self._clean(held)
+        return _PARTS.sub(self._replace, held)
 
-    def _clean(self, text: str) -> str:
-        return _CODE_OR_CITATION.sub(self._replace, text)
-
-    def _replace(self, match: re.Match[str]) -> str:
-        if match.group("code") is not None:
-            return match.group()
-        written = match.group("numbers")
+    def _replace(self, part: re.Match[str]) -> str:
+        written = part.group("citation")
+        if written is None:
+            return part.group()
         numbers = _read_numbers(written)
         kept = [number for number in numbers if number in self.known]
         self.dropped.update(number for number in numbers if number not in self.known)
-        if kept == numbers and not match.group("word") and not _RANGE.search(written):
-            return match.group()
-        return match.group("gap") + "".join(f"[{number}]" for number in kept) if kept else ""
+        if kept == numbers and _AS_SHOWN.fullmatch(written):
+            return part.group()
+        return part.group("gap") + "".join(f"[{number}]" for number in kept) if kept else ""
 
 
 def split_answer(text: str) -> tuple[AnswerSentence, ...]:
     """Split an answer into sentences with the numbers they cite.
 
-    Citations behind the full stop belong to the sentence before them; code blocks are one sentence
-    and headings none.
+    Citations behind the full stop belong to the sentence before them; code blocks are one sentence.
+    Headings, and what has neither word nor code, are sentences only where they cite.
     """
     sentences: list[AnswerSentence] = []
-    for start, end in split_units(text):
+    # To the rules of sentences a citation behind a full stop is one more closing bracket.
+    marked = _CITED_END.sub(lambda match: "]" * len(match.group()), text)
+    for start, end in split_units(marked):
         unit = text[start:end]
-        if unit.startswith("#") and "\n" not in unit:
+        cited = _cited_in(unit)
+        if unit.startswith("#") and "\n" not in unit and not cited:
             continue
         lead = _ONLY_CITATIONS.match(unit)
         if lead and sentences:
             last = sentences[-1]
-            cited = tuple(sorted({*last.cited, *_cited_in(lead.group())}))
-            sentences[-1] = AnswerSentence(f"{last.text} {lead.group().strip()}", cited)
+            both = tuple(sorted({*last.cited, *_cited_in(lead.group())}))
+            sentences[-1] = AnswerSentence(f"{last.text} {lead.group().strip()}", both)
             unit = unit[lead.end() :].strip()
-        if unit and (_WORDS.search(unit) or "`" in unit):
-            sentences.append(AnswerSentence(unit, _cited_in(unit)))
-    return tuple(sentences)
+            cited = _cited_in(unit)
+        if unit:
+            sentences.append(AnswerSentence(unit, cited))
+    return tuple(entry for entry in sentences if entry.cited or _says_something(entry.text))
+
+
+def _says_something(unit: str) -> bool:
+    return "`" in unit or is_block(unit) or _WORDS.search(unit) is not None
 
 
 def _cited_in(text: str) -> tuple[int, ...]:
-    found: set[int] = set()
-    for match in _CODE_OR_CITATION.finditer(text):
-        if match.group("numbers") is not None:
-            found.update(_read_numbers(match.group("numbers")))
+    written = (part.group("citation") for part in _PARTS.finditer(text))
+    found = {number for entry in written if entry for number in _read_numbers(entry)}
     return tuple(sorted(found))
 
 
-def _read_numbers(text: str) -> list[int]:
+def _read_numbers(citation: str) -> list[int]:
     """Numbers as listed; of a range all, of a very long one its ends."""
     numbers: list[int] = []
-    for entry in re.split(r"\s*[,;]\s*", text):
-        ends = sorted(int(end) for end in _RANGE.split(entry))
-        is_short = ends[-1] - ends[0] <= _LONGEST_RANGE
-        numbers.extend(range(ends[0], ends[-1] + 1) if is_short else ends)
+    for entry in re.split(r"[,;]|and", citation):
+        ends = sorted(map(int, re.findall(r"\d+", entry)))
+        if ends:
+            is_short = ends[-1] - ends[0] <= _LONGEST_RANGE
+            numbers.extend(range(ends[0], ends[-1] + 1) if is_short else ends)
     return numbers
-
-
-def _safe_end(text: str) -> int:
-    """Up to where a text can be cleaned without knowing what follows."""
-    open_code = _find_open_code(text)
-    if open_code is not None:
-        return open_code
-    unfinished = _UNFINISHED.search(text)
-    return unfinished.start() if unfinished else len(text)
-
-
-def _find_open_code(text: str) -> int | None:
-    """Where a code fence or span begins that has not ended; None where there is none."""
-    position = 0
-    while (opening := _FENCE_OR_TICKS.search(text, position)) is not None:
-        marks, position = opening.group(), opening.end()
-        if position == len(text):
-            return opening.start()  # the run may go on
-        is_span = len(marks) < 3
-        pattern = rf"(?<!`){marks}(?!`)" if is_span else rf"{marks}[`~]*"
-        end = text.find("\n", position) if is_span else -1
-        closing = re.compile(pattern).search(text, position, len(text) if end == -1 else end)
-        if closing is not None and closing.end() < len(text):
-            position = closing.end()
-        elif end == -1:
-            return opening.start()
-    return None

@@ -12,5 +12,13 @@ from typing import Final
 CODE_SPAN: Final = r"(?P<ticks>`++)[^\n]+?(?<!`)(?P=ticks)(?!`)"
 DISPLAYED: Final = r"\$\$(?:(?!\$\$|\n[ \t\r]*\n).)++\$\$"
 INLINE_FORMULA: Final = r"\$(?![\s$])(?:\\[^\n]|[^\\$\n])++(?<!\s)\$(?!\d)"
+
+STILL_OPEN: Final = (
+    r"`{1,2}(?!`)[^\n]*\Z"
+    r"|\$\$(?:(?!\$\$|\n[ \t\r]*\n).)*+\Z"
+    r"|\$(?![\s$])(?:\\[^\n]|[^\\$\n])*+\\?\Z"
+)
+"""Beginnings of the three that what follows may close."""
+
 NO_MARK: Final = r"\\[\\$`]?|`++|\$++"
-"""What marks neither, tried last: escaped marks and runs of them that nothing closes."""
+"""What marks nothing, tried last: escaped marks and runs of them that nothing closes."""

@@ -29,6 +29,7 @@ _PARTS: Final = re.compile(
 _CITED: Final = r"(?:\[[^\]\n]*\][ \t]*)*+"
 _LEADING_CITED: Final = re.compile(_CITED)
 _ENDED: Final = re.compile(rf"(?:^|[{SENTENCE_MARKS}][\"')\]*_ \t]*){_CITED}$")
+_LOOK_BACK: Final = 64  # characters; longer than a full stop with its citations
 
 
 def split_units(text: str) -> list[tuple[int, int]]:
@@ -107,7 +108,8 @@ def _hide(part: re.Match[str]) -> str:
 
 
 def _leads(unit: str) -> bool:
-    return not (unit.startswith("#") or ends_with_block(unit) or _ENDED.search(unit))
+    ended = _ENDED.search(unit[-_LOOK_BACK:])
+    return not (ended or unit.startswith("#") or ends_with_block(unit))
 
 
 def _goes_on(text: str, start: int, end: int) -> bool:
