@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import GroundedResponse, Reason, Source
-from rag_pipeline.answering.prompts import build_instruction, format_context, make_key
+from rag_pipeline.answering.prompts import build_instruction, format_context, key_sources
 from rag_pipeline.core.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.models import Mode
@@ -140,7 +140,7 @@ def apply_grounding_policy(
     """
     selected = result.mode == Mode.SELECTED_TEXT_ONLY
     sources = _number_sources(result.chunks, None if selected else max_context_tokens)
-    key = make_key([question, *(source.text for source in sources)])
+    key = key_sources(question, sources, Mode(result.mode))
     context = "\n\n".join(source.text for source in sources) if selected else None
     reason, confidence = _decide(result, question)
     refused = reason is not Reason.SUFFICIENT

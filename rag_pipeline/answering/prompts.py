@@ -57,6 +57,11 @@ def make_key(parts: Sequence[str]) -> str:
     return digest.hexdigest()[:12]
 
 
+def key_sources(question: str, sources: Sequence[Source], mode: Mode) -> str:
+    """The key of the marks around a question and sources."""
+    return make_key([question, *(_enclosed(source, mode) for source in sources)])
+
+
 def format_context(sources: Sequence[Source], mode: Mode, key: str) -> str:
     """All sources between their marks, in normal mode with their place in the book; or empty."""
     return "\n\n".join(_format_source(source, mode, key) for source in sources)
@@ -70,7 +75,7 @@ def build_instruction(mode: Mode, key: str) -> str:
 
 def build_messages(grounded: GroundedResponse, question: str) -> list[ChatMessage]:
     """The instruction, and one message with sources and question between marks of its own key."""
-    key = make_key([question, *(source.text for source in grounded.sources)])
+    key = key_sources(question, grounded.sources, grounded.mode)
     content = (
         f"{format_context(grounded.sources, grounded.mode, key)}\n\n"
         f"<<<QUESTION {key}>>>\n{question.strip()}\n<<<END QUESTION {key}>>>"
@@ -82,8 +87,12 @@ def build_messages(grounded: GroundedResponse, question: str) -> list[ChatMessag
 
 
 def _format_source(source: Source, mode: Mode, key: str) -> str:
-    number, citation = source.number, source.citation
+    number, text = source.number, _enclosed(source, mode)
+    return f"<<<SOURCE {number} {key}>>>\n{text}\n<<<END SOURCE {number} {key}>>>"
+
+
+def _enclosed(source: Source, mode: Mode) -> str:
+    citation = source.citation
     names = () if mode == Mode.SELECTED_TEXT_ONLY else (citation.title, citation.section)
     place = " > ".join(dict.fromkeys(name for name in names if name))
-    head = f"{place}\n" if place else ""
-    return f"<<<SOURCE {number} {key}>>>\n{head}{source.text}\n<<<END SOURCE {number} {key}>>>"
+    return f"{place}\n{source.text}" if place else source.text
