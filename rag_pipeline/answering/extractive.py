@@ -114,11 +114,9 @@ def format_extract(sentences: Sequence[AnswerSentence]) -> str:
 def _separate(last: AnswerSentence, following: AnswerSentence) -> str:
     before, text = unindent(last.text), unindent(following.text)
     entries = {bool(_LIST_ENTRY.match(before)), bool(_LIST_ENTRY.match(text))}
-    if last.cited != following.cited or ends_with_block(before) or is_block(text):
-        return "\n\n"
-    if (
-        len(entries) == 2
-    ):  # one alone is an entry: a line of its own would make the other part of it
+    # Prose right behind an entry would become a part of it.
+    apart = last.cited != following.cited or len(entries) == 2
+    if apart or ends_with_block(before) or is_block(text):
         return "\n\n"
     return "\n" if entries == {True} else " "
 
