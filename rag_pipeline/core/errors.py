@@ -6,7 +6,8 @@ with `exit_code`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copyreg
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,12 @@ class RagPipelineError(Exception):
     exit_code = 1
     transient = False
     retry_after_s: float | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy without the constructor, whose arguments are not kept: a process pool that cannot
+        read an error back breaks for all its callers.
+        """
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # pickle's own way, not in the stubs
 
 
 class ConfigurationError(RagPipelineError):
