@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urljoin, urlsplit
@@ -72,7 +73,7 @@ def check_served_site(urls: Iterable[str], origin: str) -> AddressReport:
             error.close()
             message = f"answers HTTP {error.code}"
             raise LookupError(message) from error
-        except (URLError, OSError, ValueError) as error:
+        except (URLError, OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             message = f"cannot be read ({type(reason).__name__})"
             raise LookupError(message) from error
@@ -92,6 +93,8 @@ def _check(urls: Iterable[str], where: str, read: Callable[[str], str]) -> Addre
                 ids_by_page[page] = _read_ids(read(page))
             except LookupError as error:
                 ids_by_page[page] = str(error.args[0])
+            except ValueError:
+                ids_by_page[page] = "is no address"
         found = ids_by_page[page]
         if isinstance(found, str):
             problems[url] = found

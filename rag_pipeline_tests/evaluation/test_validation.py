@@ -276,6 +276,26 @@ def test_a_site_that_is_down_or_silent_is_a_problem_and_no_crash(
         assert check_served_site(["/book/x"], server.url).problems
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(body=b"no chunk\r\n", headers={"Transfer-Encoding": "chunked"}),
+        Reply(headers={"X-Long": "y" * 70_000}),
+    ],
+    ids=["broken chunks", "long header"],
+)
+def test_a_broken_answer_is_a_problem_of_its_page(reply: Reply) -> None:
+    with serve([reply]) as server:
+        problems = check_served_site(["/book/x"], server.url).problems
+    assert "cannot be read" in problems["/book/x"]
+
+
+def test_an_address_that_cannot_be_parsed_is_a_problem(tmp_path: Path) -> None:
+    broken = "http://[::1"
+    assert "no address" in check_built_site([broken], tmp_path, "/book/").problems[broken]
+    assert "no address" in check_served_site([broken], "http://127.0.0.1").problems[broken]
+
+
 def test_broken_addresses_of_the_whole_collection_fail_the_suite(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for topic in TOPICS[1:]:
