@@ -8,14 +8,12 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import qdrant_edge as edge
 
 from rag_pipeline.adapters.point_batches import split_points
-from rag_pipeline.adapters.stored_points import to_stored_point
+from rag_pipeline.adapters.stored_points import read_dense, read_id, to_stored_point
 from rag_pipeline.adapters.tie_order import search_in_tie_order
 from rag_pipeline.core.errors import StoreError, StoreLockedError
-from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.models import SparseVector
 from rag_pipeline.core.payload import INDEXED_FIELDS
 from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter, StoredPoint
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import EmbeddingSpace, FloatVector, Payload, Point
 
 _SCROLL_PAGE = 1_000  # points per page; bounds memory of one answer
@@ -73,9 +72,8 @@ class EdgeStore:
         if not point_ids:
             return []
         records = _call(self._shard.retrieve, list(point_ids), True, with_vectors)  # noqa: FBT003  # the engine takes it by place
-        by_id = {
-            record.id: to_stored_point(record, with_vectors=with_vectors) for record in records
-        }
+        points = [to_stored_point(record, with_vectors=with_vectors) for record in records]
+        by_id = {point.point_id: point for point in points}
         return [by_id[point_id] for point_id in point_ids if point_id in by_id]
 
     def fetch_fields(
@@ -85,7 +83,7 @@ class EdgeStore:
         if not point_ids:
             return {}
         records = _call(self._shard.retrieve, list(point_ids), list(fields), False)  # noqa: FBT003  # the engine takes it by place
-        return {PointId(record.id): dict(record.payload or {}) for record in records}
+        return {read_id(record): dict(record.payload or {}) for record in records}
 
     def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
         """Dense vectors alone."""
@@ -93,10 +91,7 @@ class EdgeStore:
             return {}
         name = Channel.DENSE.value
         records = _call(self._shard.retrieve, list(point_ids), False, [name])  # noqa: FBT003  # the engine takes it by place
-        return {
-            PointId(record.id): np.asarray(record.vector[name], dtype=np.float32)
-            for record in records
-        }
+        return read_dense(records)
 
     def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
         """How many points match."""
@@ -179,7 +174,7 @@ class EdgeStore:
             for query, limit in queries
         ]
         answers = _call(self._shard.query_batch, edge.QueryBatchRequest(requests))
-        return [[(hit.id, hit.score) for hit in hits] for hits in answers]
+        return [[(read_id(hit), hit.score) for hit in hits] for hits in answers]
 
     def _apply(self, operation: Any) -> None:  # noqa: ANN401  # the engine's class carries no usable type
         _check_space(self._folder)

@@ -86,11 +86,18 @@ class QdrantConnection:
                 raise self._translate_status(error, collection) from None  # may echo the request
             except QdrantException as error:
                 raise self._translate_limit(error) from error
-            except (ValueError, TypeError) as error:
+            # The client asserts that an answer has a result, and parses it by recursion.
+            except (ValueError, TypeError, AssertionError, RecursionError) as error:
                 raise self._translate_value(error, collection) from error
 
         result, _ = call_with_retries(try_once, longest_wait_s=_LONGEST_WAIT_S, sleep=self._sleep)
         return result
+
+    def describe_stranger(self, detail: str) -> StoreError:
+        """What to raise for an answer that Qdrant would not give."""
+        return StoreError(
+            f"{self.place} did not answer as Qdrant does ({detail}). Check QDRANT_URL"
+        )
 
     def _translate_transport(self, source: Exception) -> StoreError | ConfigurationError:
         if isinstance(source, httpx.TimeoutException):
@@ -103,7 +110,7 @@ class QdrantConnection:
                 f"Qdrant at {self.place} cannot be reached ({type(source).__name__}). Start it, or "
                 "check QDRANT_URL and the network"
             )
-        return self._describe_stranger(type(source).__name__)
+        return self.describe_stranger(type(source).__name__)
 
     def _translate_status(
         self, error: UnexpectedResponse, collection: str
@@ -123,7 +130,7 @@ class QdrantConnection:
         if status == 404 and collection:
             return CollectionMissingError(collection, f"Qdrant at {self.place}")
         if status == 404:
-            return self._describe_stranger("HTTP 404")
+            return self.describe_stranger("HTTP 404")
         return StoreError(
             f"Qdrant at {self.place} refused a request (HTTP {status}: {said}). Check its version "
             "(1.16 or later) and the collection"
@@ -134,18 +141,13 @@ class QdrantConnection:
             f"Qdrant at {self.place} is overloaded (HTTP 429), three times. Try again later"
         )
         if isinstance(error, ResourceExhaustedResponse):
-            failure.retry_after_s = float(error.retry_after_s)
+            failure.retry_after_s = read_retry_after(str(error.retry_after_s))
         return failure
 
     def _translate_value(self, error: Exception, collection: str) -> StoreError:
         if "not found" in str(error) and collection:  # how the client's own memory says 404
             return CollectionMissingError(collection, self.place)
-        return self._describe_stranger(type(error).__name__)
-
-    def _describe_stranger(self, detail: str) -> StoreError:
-        return StoreError(
-            f"{self.place} did not answer as Qdrant does ({detail}). Check QDRANT_URL"
-        )
+        return self.describe_stranger(type(error).__name__)
 
 
 def connect_server(

@@ -9,13 +9,11 @@ from __future__ import annotations
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import numpy as np
 from qdrant_client import models
 
 from rag_pipeline.adapters.point_batches import split_points
-from rag_pipeline.adapters.stored_points import to_stored_point
+from rag_pipeline.adapters.stored_points import read_dense, read_id, to_stored_point
 from rag_pipeline.adapters.tie_order import search_in_tie_order
-from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.models import SparseVector
 from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter, StoredPoint
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
     from rag_pipeline.adapters.qdrant_connection import QdrantConnection
+    from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import EmbeddingSpace, FloatVector, Payload, Point
 
 _Entry = TypeVar("_Entry")
@@ -72,10 +71,8 @@ class QdrantStore:
             with_payload=True,
             with_vectors=with_vectors,
         )
-        by_id = {
-            PointId(record.id): to_stored_point(record, with_vectors=with_vectors)
-            for record in records
-        }
+        points = [to_stored_point(record, with_vectors=with_vectors) for record in records]
+        by_id = {point.point_id: point for point in points}
         return [by_id[point_id] for point_id in point_ids if point_id in by_id]
 
     def fetch_fields(
@@ -83,16 +80,13 @@ class QdrantStore:
     ) -> dict[PointId, Payload]:
         """Some fields of points' payloads."""
         records = self._retrieve(point_ids, with_payload=list(fields), with_vectors=False)
-        return {PointId(record.id): dict(record.payload or {}) for record in records}
+        return {read_id(record): dict(record.payload or {}) for record in records}
 
     def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
         """Dense vectors alone."""
         name = Channel.DENSE.value
         records = self._retrieve(point_ids, with_payload=False, with_vectors=[name])
-        return {
-            PointId(record.id): np.asarray(record.vector[name], dtype=np.float32)
-            for record in records
-        }
+        return read_dense(records)
 
     def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
         """How many points match."""
@@ -186,7 +180,10 @@ class QdrantStore:
         answers = self._call(
             methodcaller("query_batch_points", self._collection_id, requests=requests)
         )
-        return [[(PointId(hit.id), float(hit.score)) for hit in hits.points] for hits in answers]
+        if len(answers) != len(requests):
+            detail = f"{len(answers)} answers to {len(requests)} searches"
+            raise self._connection.describe_stranger(detail)
+        return [[(read_id(hit), float(hit.score)) for hit in hits.points] for hits in answers]
 
     def _retrieve(
         self,

@@ -1,21 +1,51 @@
-"""A record of Qdrant's engine or client as a stored point: both name its parts alike."""
+"""Records of Qdrant's engine or client as stored points: both name their parts alike."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.models import ChunkVectors, SparseVector
 from rag_pipeline.core.ports import Channel, StoredPoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rag_pipeline.core.models import FloatVector
+
+
+def read_id(record: Any) -> PointId:  # noqa: ANN401  # record classes differ by call
+    """The id of a record or hit.
+
+    Raises:
+        StoreError: It is no number, so somebody else wrote the point.
+    """
+    if isinstance(record.id, int):
+        return PointId(record.id)
+    raise StoreError(
+        f"point {record.id} of the collection is not by rag-pipeline, whose ids are numbers. "
+        "Delete it there, or run `rag-pipeline ingest --rebuild`"
+    )
+
+
+def read_dense(records: Iterable[Any]) -> dict[PointId, FloatVector]:
+    """Dense vectors by id; a point that was altered by hand may lack its own."""
+    name = Channel.DENSE.value
+    return {
+        read_id(record): np.asarray(record.vector[name], dtype=np.float32)
+        for record in records
+        if isinstance(record.vector, dict) and name in record.vector
+    }
 
 
 def to_stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa: ANN401  # record classes differ by call
     """Translate a record; a point that was altered by hand may lack some of its vectors."""
     payload = dict(record.payload or {})
     if not with_vectors:
-        return StoredPoint(PointId(record.id), payload)
+        return StoredPoint(read_id(record), payload)
     named = record.vector if isinstance(record.vector, dict) else {}
     dense, windows, terms = (
         named.get(channel.value) for channel in (Channel.DENSE, Channel.WINDOWS, Channel.BM25)
@@ -27,4 +57,4 @@ def to_stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa:
         )
     pairs = sorted(zip(terms.indices, terms.values, strict=True)) if terms is not None else ()
     sparse = SparseVector(tuple(index for index, _ in pairs), tuple(value for _, value in pairs))
-    return StoredPoint(PointId(record.id), payload, vectors, sparse)
+    return StoredPoint(read_id(record), payload, vectors, sparse)

@@ -238,7 +238,9 @@ class VectorIndex(Protocol):
         """
 
     def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
-        """Dense vectors alone, of unit length; points that are not there are left out."""
+        """Dense vectors alone, of unit length; points that are not there or lack theirs are left
+        out.
+        """
 
     def count(self, where: PointFilter = PointFilter()) -> int:
         """How many points match, exactly."""

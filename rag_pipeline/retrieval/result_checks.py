@@ -70,11 +70,18 @@ def _required_fields(chunks: Sequence[ScoredChunk]) -> str:
 
 def _urls(chunks: Sequence[ScoredChunk]) -> str:
     for chunk in chunks:
-        parts = urlsplit(chunk.citation.url)
-        named = parts.path.startswith("/") and (parts.scheme in {"", "http", "https"})
-        if not named or any(char.isspace() for char in chunk.citation.url):
+        if not _is_address(chunk.citation.url):
             return f"chunk {chunk.chunk_id} has the address {chunk.citation.url!r:.80}"
     return ""
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    named = parts.path.startswith("/") and parts.scheme in {"", "http", "https"}
+    return named and not any(char.isspace() for char in url)
 
 
 _RULES: Final[dict[str, Callable[[Sequence[ScoredChunk]], str]]] = {

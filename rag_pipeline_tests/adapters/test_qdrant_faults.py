@@ -118,7 +118,7 @@ def test_two_transient_failures_are_survived(fault: Reply) -> None:
     check_message(caught.value)
 
 
-@pytest.mark.parametrize(("asked", "waited"), [("1", 1.0), ("600", 2.0), ("0", 0.0)])
+@pytest.mark.parametrize(("asked", "waited"), [("1", 1.0), ("600", 2.0), ("0", 0.0), ("-5", 0.0)])
 def test_retry_after_is_honoured_and_bounded(asked: str, waited: float) -> None:
     waits: list[float] = []
     with (
@@ -129,8 +129,9 @@ def test_retry_after_is_honoured_and_bounded(asked: str, waited: float) -> None:
     assert waits == [waited, waited]
 
 
-def test_an_unreadable_retry_after_is_still_transient() -> None:
-    limited = Reply(429, {}, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"})
+@pytest.mark.parametrize("asked", ["Wed, 21 Oct 2026 07:28:00 GMT", "9" * 400])
+def test_an_unreadable_retry_after_is_still_transient(asked: str) -> None:
+    limited = Reply(429, {}, {"Retry-After": asked})
     with serve([limited]) as server, pytest.raises(StoreUnavailableError) as caught:
         open_store(connect(server)).count()
     check_message(caught.value)
@@ -174,12 +175,26 @@ def test_an_unknown_collection_is_missing() -> None:
         MALFORMED,
         Reply(body=b"<html>a login page</html>", headers={"Content-Type": "text/html"}),
         Reply(body={"result": {"no": "count"}}),
+        Reply(body={"result": None}),
+        Reply(body={"result": []}),
+        Reply(body=b"[" * 100_000),
         Reply(body=[1, 2]),
         Reply(body=b""),
         Reply(302, b"", {"Location": "/login"}),
         Reply(400, {"status": {"error": "bad vector"}}),
     ],
-    ids=["cut off", "HTML", "no count", "other JSON", "empty", "redirect", "400"],
+    ids=[
+        "cut off",
+        "HTML",
+        "no count",
+        "null",
+        "too few",
+        "deep",
+        "other JSON",
+        "empty",
+        "redirect",
+        "400",
+    ],
 )
 @pytest.mark.parametrize("call", [CALLS[3], search], ids=["count", "search"])
 def test_an_answer_that_cannot_be_used_is_not_tried_again(
@@ -335,6 +350,37 @@ def test_a_switch_deletes_no_collection_of_others() -> None:
     names = {collection.name for collection in answer.collections}
     assert {"book-theirs", "book-2-20260101T000000-abcdef", "another"} < names
     assert len(names) == 5
+
+
+def write_by_hand(
+    connection: QdrantConnection, store: QdrantStore, point_id: int | str, channel: Channel
+) -> None:
+    vector = make_point(1).vectors.dense.tolist()
+    point = models.PointStruct(
+        id=point_id,
+        vector={channel.value: [vector] if channel is Channel.WINDOWS else vector},
+        payload={"note": "by hand"},
+    )
+    connection.call(lambda client: client.upsert(store.collection_id, [point]))
+
+
+def test_a_point_of_others_is_named_with_its_mend() -> None:
+    connection = connect_memory()
+    store = QdrantCatalog(connection, "book").create(SPACE)
+    foreign = "b6f7a3a2-0000-4000-8000-000000000000"
+    write_by_hand(connection, store, foreign, Channel.DENSE)
+    for call in (search, lambda store: store.scroll()):
+        with pytest.raises(StoreError, match=f"{foreign}.*Delete it") as caught:
+            call(store)
+        check_message(caught.value)
+
+
+def test_a_point_that_lost_its_dense_vector_has_none() -> None:
+    connection = connect_memory()
+    store = QdrantCatalog(connection, "book").create(SPACE)
+    store.upsert([make_point(1)])
+    write_by_hand(connection, store, 2, Channel.WINDOWS)
+    assert list(store.fetch_dense([PointId(1), PointId(2)])) == [1]
 
 
 def test_the_space_is_no_point() -> None:

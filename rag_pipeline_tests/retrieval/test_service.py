@@ -167,15 +167,19 @@ def test_each_rule_finds_what_breaks_it(retriever: Retriever) -> None:
 
     first, second = retriever.retrieve(Query(QUESTION)).chunks[:2]
     no_title = replace(first, metadata=replace(first.metadata, title=" "))
-    no_url = replace(first, citation=replace(first.citation, url="javascript:alert(1)"))
-    broken = {
-        "rank_order": [second, replace(first, score=1.0)],
-        "score_bounds": [replace(first, score=float("nan"))],
-        "unique_ids": [first, first],
-        "required_fields": [no_title],
-        "urls": [no_url],
-    }
-    for rule, chunks in broken.items():
+    no_url, half_url = (
+        replace(first, citation=replace(first.citation, url=url))
+        for url in ("javascript:alert(1)", "http://[::1")
+    )
+    broken = [
+        ("rank_order", [second, replace(first, score=1.0)]),
+        ("score_bounds", [replace(first, score=float("nan"))]),
+        ("unique_ids", [first, first]),
+        ("required_fields", [no_title]),
+        ("urls", [no_url]),
+        ("urls", [half_url]),
+    ]
+    for rule, chunks in broken:
         assert check_results(chunks)[rule], rule
     assert not any(check_results([first, second]).values())
 
