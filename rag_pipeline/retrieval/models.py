@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MAX_QUESTION_CHARS: Final = 5_000
 MAX_TOP_K: Final = 100
 DEFAULT_TOP_K: Final = 5
+_SELECTION_FIELDS: Final = ("selected_text", "source_doc_path", "source_section")
 
 
 class Mode(StrEnum):
@@ -84,6 +85,13 @@ class Query:
     expand_to_section_tokens: int | None = None
     source_url: str | None = None
 
+    def __post_init__(self) -> None:
+        """Replace halves of surrogate pairs, as JSON can bring them: they can be sent nowhere."""
+        for name in ("question", *_SELECTION_FIELDS, "source_url"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                object.__setattr__(self, name, value.encode("utf-8", "replace").decode())
+
     @property
     def result_count(self) -> int:
         """How many results are asked for."""
@@ -108,7 +116,7 @@ class Query:
             raise QueryTooLongError(length, MAX_QUESTION_CHARS)
         if self.mode not in tuple(Mode):
             raise QueryError(f"mode must be one of {', '.join(Mode)}, not {self.mode!r:.40}")
-        for name in ("selected_text", "source_doc_path", "source_section"):
+        for name in _SELECTION_FIELDS:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise QueryError(f"{name} must be a text, not {value!r:.40}")
@@ -141,10 +149,16 @@ def check_queries(queries: Sequence[Query]) -> None:
     """
     for position, query in enumerate(queries, 1):
         try:
-            query.check()
+            _check_query(query)
         except QueryError as error:
             error.position = position if len(queries) > 1 else None
             raise
+
+
+def _check_query(query: object) -> None:
+    if not isinstance(query, Query):
+        raise QueryError(f"{query!r:.40} is no query. Pass Query(question)")
+    query.check()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Questions as they are searched with: cleaned, cut into what they ask for, embedded."""
+"""Questions as they are searched with: trimmed, cut into what they ask for, embedded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def embed_questions(embedder: Embedder, questions: Sequence[str]) -> list[Embedd
         EmbeddingServiceError: The service failed, retries spent.
         EmbeddingDimensionError: A vector has another length than the model's.
     """
-    texts = [_clean(question) for question in questions]
+    texts = [question.strip() for question in questions]
     parts = [split_question(text) for text in texts]
     vectors = iter(_embed(embedder, [*texts, *(part for entry in parts for part in entry)]))
     whole = [next(vectors) for _ in texts]
@@ -90,8 +90,3 @@ def _embed_one(embedder: Embedder, text: str) -> QuestionVectors:
         return keep_content_tokens(text, cast("WindowEmbedder", embedder).embed_question(text))
     dense = embedder.embed_query(text)
     return QuestionVectors(dense, dense[np.newaxis])
-
-
-def _clean(question: str) -> str:
-    """The question as models take it: trimmed, and without halves of surrogate pairs."""
-    return question.strip().encode("utf-8", "replace").decode("utf-8")

@@ -75,8 +75,7 @@ def retrieve_selected(
         site: How addresses are formed, for the citation.
         embedder: Compares meanings besides words; None compares words alone.
     """
-    # Halves of surrogate pairs, as JSON can bring them, can be sent nowhere.
-    text = (query.selected_text or "").strip().encode("utf-8", "replace").decode()
+    text = (query.selected_text or "").strip()
     relatedness = measure_relatedness(query.question, text, embedder)
     related = relatedness >= threshold
     notice = None if related else UNRELATED_NOTICE
@@ -199,6 +198,6 @@ def _describe(query: Query, text: str, citation: Citation) -> ChunkMetadata:
         start_line=1,
         end_line=text.count("\n") + 1,
         start_byte=0,
-        end_byte=len(text.encode("utf-8", "replace")),
+        end_byte=len(text.encode()),
         ingested_at="",
     )

@@ -11,6 +11,7 @@ import resource
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar
 
@@ -33,7 +34,7 @@ from rag_pipeline.retrieval.result_checks import check_results
 from rag_pipeline.retrieval.time_limit import run_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
@@ -183,8 +184,8 @@ class RetrievalService(Closing):
         """Find passages for up to 100 questions in order, sharing the round trips; raises as
         `search`, for the whole batch.
         """
-        if isinstance(queries, str):
-            raise QueryError(f"a batch must be a list of texts, not the text {queries!r:.40}")
+        if isinstance(queries, str) or not isinstance(queries, Iterable):
+            raise QueryError(f"a batch must be a list of texts, not {queries!r:.40}")
         asked = [Query(query, filters=filters, top_k=k) for query in queries]
         if len(asked) > MAX_BATCH:
             raise QueryError(f"a batch has at most {MAX_BATCH} queries, not {len(asked)}. Split it")
@@ -207,7 +208,7 @@ class RetrievalService(Closing):
             first, timings = self._retrieve([asked], self._limits.query_s)
             second, _ = self._retrieve([asked], self._limits.query_s)
         except Exception as error:
-            self._log_failure("validate_retrieval", [query], start, error)
+            self._log_failure("validate_retrieval", [asked.question], start, error)
             raise
         checks = check_results(first[0].chunks)
         same = [(hit.chunk_id, hit.score) for hit in first[0].chunks] == [
@@ -219,7 +220,7 @@ class RetrievalService(Closing):
         latency_ms = (time.perf_counter() - start) * 1000
         self._log.write(
             "validate_retrieval",
-            [query],
+            [asked.question],
             status="error" if failed else "success",
             result_count=len(first[0].chunks),
             timings_ms={**timings, "total": latency_ms},
@@ -227,7 +228,7 @@ class RetrievalService(Closing):
         if strict and failed:
             raise ValidationFailedError(failed)
         return ValidationReport(
-            query=query,
+            query=asked.question,
             passed=not failed,
             checks=checks,
             total_results=len(first[0].chunks),

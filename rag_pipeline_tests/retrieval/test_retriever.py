@@ -10,7 +10,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -231,6 +231,14 @@ def test_unusable_queries_are_value_errors_with_a_status(
 )
 def test_odd_questions_are_answered(retriever: Retriever, question: str) -> None:
     assert len(retriever.retrieve(Query(question)).chunks) == 5
+
+
+def test_a_text_in_place_of_a_query_is_refused(retriever: Retriever) -> None:
+    text: Any = "How can a hand pick up an egg?"
+    with pytest.raises(QueryError, match=r"Query\("):
+        retriever.retrieve(text)
+    with pytest.raises(QueryError, match="query 2: "):
+        retriever.retrieve_many([Query(text), text])
 
 
 def test_a_batch_gives_what_single_queries_give(retriever: Retriever) -> None:

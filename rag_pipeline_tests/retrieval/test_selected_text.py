@@ -7,7 +7,7 @@ import io
 import json
 import os
 import socket
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -231,9 +231,18 @@ def test_scripts_without_spaces_and_two_scripts_are_judged_by_what_can_be_compar
     assert result.related is related
 
 
-def test_halves_of_surrogate_pairs_in_a_selection_become_question_marks() -> None:
-    result = make_isolated_retriever().retrieve(ask("What is this?", "A gear \ud83d turns."))
-    assert result.chunks[0].text == "A gear ? turns."
+def test_halves_of_surrogate_pairs_in_a_query_become_question_marks() -> None:
+    query = ask(
+        "What is \udc80 this?",
+        "A gear \ud83d turns.",
+        source_doc_path="a\ud800.md",
+        source_section="Gears \ud83d",
+    )
+    on_page = replace(query, source_url="/gears\ud800")
+    for asked in (query, on_page):
+        result = make_isolated_retriever().retrieve(asked)
+        assert result.chunks[0].text == "A gear ? turns."
+        assert json.dumps(asdict(result), ensure_ascii=False).encode()
 
 
 def test_instructions_in_the_selection_stay_part_of_its_text() -> None:

@@ -110,9 +110,16 @@ def test_a_batch_answers_in_order(service: RetrievalService) -> None:
         service.batch_search(["x"] * 101)
     with pytest.raises(QueryEmptyError, match="query 2: the question is empty"):
         service.batch_search([QUESTION, " "])
-    with pytest.raises(QueryError, match="list of texts"):
-        service.batch_search("one text is no batch")
+    for no_batch in ("one text is no batch", None, 5):
+        with pytest.raises(QueryError, match="list of texts"):
+            service.batch_search(no_batch)  # type: ignore[arg-type]  # what is refused
     assert len(service.batch_search(question for question in questions)) == 2
+
+
+def test_halves_of_surrogate_pairs_never_reach_an_answer(service: RetrievalService) -> None:
+    question = json.loads(r'"egg \ud83d"')
+    for answer in (service.search(question), service.validate_retrieval(question)):
+        assert json.loads(json.dumps(answer, ensure_ascii=False).encode())["query"] == "egg ?"
 
 
 def test_filters_restrict_a_search(service: RetrievalService) -> None:
