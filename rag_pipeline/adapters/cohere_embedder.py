@@ -16,6 +16,7 @@ from rag_pipeline.adapters.retrying import read_retry_after
 from rag_pipeline.adapters.service_embedding import (
     PASSAGE_WAIT_S,
     QUERY_WAIT_S,
+    UNREADABLE,
     BatchAnswer,
     BatchRunner,
     cut_to_tokens,
@@ -165,7 +166,7 @@ class CohereEmbedder:
                 request_options={"max_retries": 0},
             )
             rows = response.embeddings.float_
-            if rows is None:
+            if not isinstance(rows, list):
                 raise self._not_cohere("no float vectors")
             tokens = _read_tokens(response)
         except ApiError as error:
@@ -175,12 +176,12 @@ class CohereEmbedder:
                 f"the embedding service at {self._host} did not answer within "
                 f"{self._timeout_s:g} s, three times. Try again later or raise EMBEDDING_TIMEOUT_S"
             ) from error
-        except httpx.RequestError as error:
+        except (httpx.TransportError, httpx.DecodingError) as error:
             raise EmbeddingServiceError(
                 f"the embedding service at {self._host} cannot be reached "
                 f"({type(error).__name__}). Check the network and COHERE_BASE_URL"
             ) from error
-        except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        except (httpx.RequestError, *UNREADABLE) as error:  # such as redirects without an end
             raise self._not_cohere(type(error).__name__) from error
         return BatchAnswer(rows, sum(self.count_tokens(batch)) if tokens is None else tokens)
 

@@ -17,6 +17,7 @@ from rag_pipeline.adapters.retrying import read_retry_after
 from rag_pipeline.adapters.service_embedding import (
     PASSAGE_WAIT_S,
     QUERY_WAIT_S,
+    UNREADABLE,
     BatchAnswer,
     BatchRunner,
     cut_to_tokens,
@@ -150,10 +151,11 @@ class OpenAIEmbedder:
             ordered = sorted(response.data, key=lambda entry: entry.index)
             numbers = [entry.index for entry in ordered]
             rows = [_decode(entry.embedding) for entry in ordered]
-            tokens = response.usage.prompt_tokens if response.usage else None
+            charged = response.usage.prompt_tokens if response.usage else None
+            tokens = None if charged is None else int(charged)
         except openai.APIError as error:
             raise self._translate(error) from None  # the vendor's text may show parts of the key
-        except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        except UNREADABLE as error:
             message = f"{self._host} did not answer as an embedding service does"
             hint = "Check OPENAI_BASE_URL and EMBEDDING_MODEL"
             raise EmbeddingError(f"{message} ({type(error).__name__}). {hint}") from error
@@ -229,8 +231,8 @@ def choose_dim(model: str, dim: int) -> int:
     return dim or own
 
 
-def _decode(embedding: object) -> FloatVector:
-    """Read a vector that came as base64 of little-endian float32, or as plain numbers."""
+def _decode(embedding: list[float] | str) -> list[float] | FloatVector:
+    """Read a vector of base64 of little-endian float32; plain numbers stay as they are."""
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
-    return np.asarray(embedding, dtype=np.float32)
+    return embedding

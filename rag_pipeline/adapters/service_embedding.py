@@ -32,6 +32,9 @@ PASSAGE_WAIT_S: Final = 60.0
 QUERY_WAIT_S: Final = 2.0
 """Longest single wait while somebody waits for an answer."""
 
+UNREADABLE: Final = (AttributeError, TypeError, ValueError, OverflowError, RecursionError)
+"""What reading an answer raises that has another form than a service's."""
+
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:
@@ -139,15 +142,16 @@ def normalize_rows(
     """
     if len(rows) != text_count:
         raise EmbeddingDimensionError(model.model, f"{text_count} vectors", f"{len(rows)} vectors")
-    for row in rows:
-        if not hasattr(row, "__len__") or len(row) != model.dim:
-            found = f"{len(row)} dimensions" if hasattr(row, "__len__") else "no vector"
-            raise EmbeddingDimensionError(model.model, f"{model.dim} dimensions", found)
     try:
-        matrix = np.asarray(rows, dtype=np.float64).reshape(text_count, model.dim)
-    except (TypeError, ValueError) as error:
+        vectors = [np.asarray(row, dtype=np.float64) for row in rows]
+    except (TypeError, ValueError, OverflowError) as error:
         message = f"embedding model {model.model} returned values that are no numbers"
         raise EmbeddingError(f"{message}. Check the service behind it") from error
+    for vector in vectors:
+        if vector.shape != (model.dim,):
+            found = f"{vector.size} dimensions" if vector.ndim == 1 else "no vector"
+            raise EmbeddingDimensionError(model.model, f"{model.dim} dimensions", found)
+    matrix = np.array(vectors).reshape(text_count, model.dim)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or not lengths.all():
         message = f"embedding model {model.model} returned a vector of zeros or with NaN"

@@ -160,12 +160,27 @@ def test_a_refused_request_is_not_tried_again(status: int, kind: type[Exception]
     "reply",
     [
         MALFORMED,
-        NESTED,
         Reply(body={"id": "1"}),
         Reply(body={"id": "1", "embeddings": {}}),
+        Reply(body={"id": "1", "embeddings": {"float": 5}}),
         Reply(body=[]),
+        NESTED,
+        Reply(307, headers={"Location": "/v2/embed"}),
+        Reply(
+            body=b'{"id": "1", "embeddings": {"float": []},'
+            b' "meta": {"billed_units": {"input_tokens": 1e400}}}'
+        ),
     ],
-    ids=["cut off", "nested", "no embeddings", "no floats", "other JSON"],
+    ids=[
+        "cut off",
+        "no embeddings",
+        "no floats",
+        "a number",
+        "other JSON",
+        "nested",
+        "redirects for ever",
+        "endless tokens",
+    ],
 )
 def test_an_answer_of_something_else_is_refused(reply: Reply) -> None:
     with serve([reply]) as server, pytest.raises(EmbeddingError, match="did not answer") as caught:
@@ -178,6 +193,13 @@ def test_missing_or_short_vectors_are_refused(rows: list[list[float]]) -> None:
     reply = Reply(body={"id": "1", "embeddings": {"float": rows}})
     with serve([reply]) as server, pytest.raises(EmbeddingDimensionError):
         connect(server).embed_passages(["a", "b"])
+
+
+def test_numbers_beyond_all_bounds_are_refused() -> None:
+    reply = Reply(body={"id": "1", "embeddings": {"float": [[10**400] * DIM]}})
+    with serve([reply]) as server, pytest.raises(EmbeddingError) as caught:
+        connect(server).embed_passages(["a"])
+    check_message(caught.value)
 
 
 def test_impossible_dimensions_name_the_setting() -> None:

@@ -90,6 +90,17 @@ def test_rows_are_unit_vectors_in_the_order_of_the_texts() -> None:
     assert usage.seconds > 0
 
 
+def test_tokens_sent_as_a_text_are_read() -> None:
+    def answer(request: Received) -> Reply:
+        body = embed_all(request)
+        body["usage"]["prompt_tokens"] = "3"
+        return Reply(body=body)
+
+    with serve(answer) as server:
+        _, usage = connect(server).embed_passages(["a"])
+    assert usage.tokens == 3
+
+
 def test_no_text_makes_no_request() -> None:
     with serve(answer_well) as server:
         rows, usage = connect(server).embed_passages([])
@@ -325,11 +336,40 @@ def put_words(body: dict[str, Any]) -> None:
     body["data"][1]["embedding"] = ["x"] * DIM
 
 
+def put_null(body: dict[str, Any]) -> None:
+    body["data"][1]["embedding"] = None
+
+
+def put_huge_number(body: dict[str, Any]) -> None:
+    body["data"][1]["embedding"][0] = 10**400
+
+
+def nest_rows(body: dict[str, Any]) -> None:
+    body["data"][1]["embedding"] = [[1.0], [1.0, 2.0]] * (DIM // 2)
+
+
+def put_list_of_tokens(body: dict[str, Any]) -> None:
+    body["usage"]["prompt_tokens"] = [1]
+
+
 def drop_data(body: dict[str, Any]) -> None:
     del body["data"]
 
 
-@pytest.mark.parametrize("spoil", [repeat_index, put_nan, put_zeros, put_words, drop_data])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        repeat_index,
+        put_nan,
+        put_zeros,
+        put_words,
+        put_null,
+        put_huge_number,
+        nest_rows,
+        put_list_of_tokens,
+        drop_data,
+    ],
+)
 def test_unusable_answers_are_refused(spoil: Callable[[dict[str, Any]], None]) -> None:
     def answer(request: Received) -> Reply:
         body = embed_all(request)
