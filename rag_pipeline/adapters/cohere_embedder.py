@@ -22,6 +22,7 @@ from rag_pipeline.adapters.service_embedding import (
     cut_to_tokens,
     split_batches,
 )
+from rag_pipeline.adapters.slow_answers import limit_answers
 from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
 from rag_pipeline.core.errors import (
     ConfigurationError,
@@ -109,7 +110,12 @@ class CohereEmbedder:
             request.headers.update(login)  # over the vendor's own header, which brings the key
             return request
 
-        http = httpx.Client(timeout=timeout_s, follow_redirects=True, auth=log_in)
+        http = httpx.Client(
+            timeout=timeout_s,
+            follow_redirects=True,
+            auth=log_in,
+            event_hooks=limit_answers(httpx, timeout_s),
+        )
         weakref.finalize(self, http.close)  # the vendor's client leaves its sockets open
         self._client = cohere.ClientV2(
             api_key=api_key,

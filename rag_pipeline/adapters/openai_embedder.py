@@ -23,6 +23,7 @@ from rag_pipeline.adapters.service_embedding import (
     cut_to_tokens,
     split_batches,
 )
+from rag_pipeline.adapters.slow_answers import limit_answers
 from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
 from rag_pipeline.core.errors import (
     ConfigurationError,
@@ -98,17 +99,19 @@ class OpenAIEmbedder:
 
     @cached_property
     def _client(self) -> openai.OpenAI:
+        import httpx2  # noqa: PLC0415  # comes with the client below
         import openai  # noqa: PLC0415  # half a second that an ingest without new text saves
 
-        client = openai.OpenAI(
+        http = openai.DefaultHttpxClient(event_hooks=limit_answers(httpx2, self._timeout_s))
+        weakref.finalize(self, http.close)  # the vendor's client closes none but its own
+        return openai.OpenAI(
             api_key=self._api_key,
             base_url=self._address,
             default_headers=self._login,
             timeout=self._timeout_s,
             max_retries=0,  # ours are counted and reported
+            http_client=http,
         )
-        weakref.finalize(self, client.close)  # else its sockets stay open until they are collected
-        return client
 
     @property
     def model(self) -> EmbeddingModel:

@@ -14,6 +14,7 @@ from qdrant_client.common.client_exceptions import QdrantException, ResourceExha
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from rag_pipeline.adapters.retrying import call_with_retries, read_retry_after
+from rag_pipeline.adapters.slow_answers import limit_answers
 from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
 from rag_pipeline.core.errors import (
     CollectionMissingError,
@@ -178,6 +179,7 @@ def connect_server(
             headers=headers,
             check_compatibility=False,  # it would ask from a thread and print
             limits=limits,  # by default connections to this machine are not kept
+            event_hooks=limit_answers(httpx, timeout_s),
         )
     except (ValueError, TypeError) as error:
         problem = f"{name_host(url)} is no usable address"

@@ -130,9 +130,13 @@ def test_retry_after_is_honoured() -> None:
     assert waits == [7.0]
 
 
-def test_a_hang_and_a_refusal_are_reported() -> None:
-    with serve([HANG]) as server, pytest.raises(EmbeddingServiceError, match=r"within 0\.05 s"):
+@pytest.mark.parametrize("fault", [HANG, Reply(fault="murmur")], ids=["hang", "trickle"])
+def test_a_hang_is_reported(fault: Reply) -> None:
+    with serve([fault]) as server, pytest.raises(EmbeddingServiceError, match=r"within 0\.05 s"):
         connect(server, timeout_s=0.05).embed_passages(["a"])
+
+
+def test_a_refused_connection_is_reported() -> None:
     with pytest.raises(EmbeddingServiceError, match="cannot be reached"):
         connect(f"http://127.0.0.1:{find_closed_port()}").embed_passages(["a"])
 

@@ -245,8 +245,9 @@ def test_a_question_waits_less_than_a_document() -> None:
     assert waits == [2.0, 2.0]
 
 
-def test_a_hang_ends_after_three_times_the_timeout() -> None:
-    with serve([HANG]) as server:
+@pytest.mark.parametrize("fault", [HANG, Reply(fault="murmur")], ids=["hang", "trickle"])
+def test_a_hang_ends_after_three_times_the_timeout(fault: Reply) -> None:
+    with serve([fault]) as server:
         with pytest.raises(EmbeddingServiceError, match="EMBEDDING_TIMEOUT_S") as caught:
             connect(server, timeout_s=0.05).embed_passages(["a"])
         assert len(server.received) == 3

@@ -144,8 +144,9 @@ def test_a_refused_connection_is_reported() -> None:
     check_message(caught.value)
 
 
-def test_a_hang_ends_in_time() -> None:
-    with serve([HANG]) as server:
+@pytest.mark.parametrize("fault", [HANG, Reply(fault="murmur")], ids=["hang", "trickle"])
+def test_a_hang_ends_in_time(fault: Reply) -> None:
+    with serve([fault]) as server:
         with pytest.raises(StoreTimeoutError, match="QDRANT_TIMEOUT_S") as caught:
             open_store(connect(server, timeout_s=0.1)).count()
         assert len(server.received) == 3
