@@ -304,7 +304,7 @@ class SelectionMissingError(QueryError):
 
 
 class ResultInvalidError(RagPipelineError):
-    """A store's answer is not what was asked for."""
+    """What a store or a reranker answered is not what was asked for."""
 
     code = "INVALID_RESULT"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from rag_pipeline.core.errors import ResultInvalidError
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.citations import build_citation
@@ -104,8 +106,19 @@ _find_terms_once = lru_cache(maxsize=1024)(find_distinct_terms)  # chunks; about
 def rerank_hits(
     reranker: Reranker, question: str, hits: Sequence[ScoredChunk]
 ) -> list[ScoredChunk]:
-    """Order hits by a reranker's scores, which become theirs, within 0 to 1; ties keep order."""
-    scores = reranker.rerank(question, [hit.text for hit in hits])
+    """Order hits by a reranker's scores, which become theirs, within 0 to 1; ties keep order.
+
+    Raises:
+        ResultInvalidError: There is not one finite score for each hit.
+    """
+    given = reranker.rerank(question, [hit.text for hit in hits])
+    scores = [float(score) for score in given]  # NumPy's numbers are no JSON
+    if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
+        finite = sum(map(math.isfinite, scores))
+        raise ResultInvalidError(
+            f"the reranker {type(reranker).__name__} gave {len(scores)} scores, {finite} of them "
+            f"finite, for {len(hits)} passages. It must give a finite one for each"
+        )
     ranked = sorted(zip(hits, scores, strict=True), key=lambda scored: -scored[1])
     return [replace(hit, score=min(1.0, max(0.0, score))) for hit, score in ranked]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import subprocess
 import sys
@@ -10,13 +11,13 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 
 from rag_pipeline.adapters.local_embedder import LocalEmbedder
-from rag_pipeline.core.errors import EmbeddingDimensionError
+from rag_pipeline.core.errors import EmbeddingDimensionError, ResultInvalidError
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace, QuestionVectors
@@ -43,7 +44,7 @@ from rag_pipeline_tests.retrieval.world import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from rag_pipeline.core.models import Point
@@ -332,6 +333,45 @@ def test_scores_of_a_reranker_beyond_the_bounds_keep_their_order(
         hit.chunk_id for hit in (plain.chunks[7], plain.chunks[6])
     ]
     assert [hit.score for hit in turned.chunks] == [1.0, 1.0]
+
+
+class _Scores:
+    """A `Reranker` that gives what a function makes of the number of texts."""
+
+    def __init__(self, score: Callable[[int], object]) -> None:
+        self._score = score
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        del question
+        return cast("list[float]", self._score(len(texts)))
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (lambda count: [0.5] * (count - 1), "gave 7 scores"),
+        (lambda count: [0.5] * (count + 1), "gave 9 scores"),
+        (lambda count: [0.5, math.nan] + [0.5] * (count - 2), "7 of them finite"),
+        (lambda count: [math.inf] * count, "0 of them finite"),
+    ],
+)
+def test_a_reranker_without_one_finite_score_a_passage_is_named(
+    book_settings: Settings, score: Callable[[int], object], said: str
+) -> None:
+    with (
+        open_retriever(book_settings, reranker=_Scores(score)) as other,
+        pytest.raises(ResultInvalidError, match=f"_Scores .*{said}.*for 8 passages"),
+    ):
+        other.retrieve(Query(QUESTIONS[0], top_k=2))
+
+
+def test_scores_of_a_reranker_that_are_numpy_numbers_are_plain_ones(
+    book_settings: Settings,
+) -> None:
+    reranker = _Scores(lambda count: np.linspace(0, 1, count, dtype=np.float32))
+    with open_retriever(book_settings, reranker=reranker) as other:
+        found = other.retrieve(Query(QUESTIONS[0], top_k=2))
+    assert [type(hit.score) for hit in found.chunks] == [float, float]
 
 
 def test_before_the_first_ingest_the_error_says_what_to_do(tmp_path: Path) -> None:
