@@ -8,7 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from threading import Event
+from threading import Barrier, Event
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -283,7 +283,7 @@ class _Flaky:
     def __init__(self, inner: StoreSession) -> None:
         self._inner = inner
         self.failing = False
-        self.hang: Event | None = None
+        self.hang: Event | Barrier | None = None
         self.uses = 0
 
     @contextmanager
@@ -346,6 +346,15 @@ def test_a_hung_store_is_given_up_on_in_time(book_settings: Settings, flaky: _Fl
     expect_code(service, "QDRANT_TIMEOUT", 504)
     assert time.perf_counter() - start < 25.0
     flaky.hang.set()
+
+
+def test_callers_of_stats_do_not_wait_for_each_other(
+    book_settings: Settings, flaky: _Flaky
+) -> None:
+    service = make_service(book_settings, flaky)
+    flaky.hang = Barrier(3)  # the store answers once three are in it
+    with ThreadPoolExecutor(3) as callers:
+        assert len(list(callers.map(lambda _: service.get_stats(), range(3)))) == 3
 
 
 def test_a_failed_probe_keeps_the_breaker_open() -> None:
