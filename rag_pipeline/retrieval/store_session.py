@@ -106,17 +106,28 @@ class StoreSession:
         self._dropped = threading.Condition(lock)
 
     def _enter(self) -> _Held:
+        self._drop_if_replaced()
         with self._changed:
             self._make_way()
-            if self._held is None or time.monotonic() - self._checked_at >= self._recheck_s:
-                collection_id = self._catalog.current_id()
-                self._checked_at = time.monotonic()
-                if self._held is not None and self._held.store.collection_id != collection_id:
-                    self._drop()
             if self._held is None:
                 self._held = _Held(self._catalog.open_current(self._space))
+                self._checked_at = time.monotonic()
             self._held.users += 1
             return self._held
+
+    def _drop_if_replaced(self) -> None:
+        """Ask the catalog where it is time to, without the lock: a request that is lost on the way
+        to a server holds up one caller, not all of them.
+        """
+        with self._changed:
+            held, now = self._held, time.monotonic()
+            if held is None or now - self._checked_at < self._recheck_s:
+                return
+            self._checked_at = now
+        collection_id = self._catalog.current_id()
+        with self._changed:
+            if self._held is held and held.store.collection_id != collection_id:
+                self._drop()
 
     def _make_way(self) -> None:
         """Let a process that waits for the store have it once, before it is opened here again."""

@@ -107,6 +107,44 @@ def test_a_session_closed_under_one_caller_serves_the_next_at_once(
     EdgeCatalog(tmp_path, "book", 0.0).open_current().close()  # the last caller closed it
 
 
+class _LosesOne(EdgeCatalog):
+    """A catalog that answers the next caller only when told to, as when a request is lost."""
+
+    lost: threading.Event | None = None
+
+    def current_id(self) -> str | None:
+        lost, self.lost = self.lost, None
+        if lost is not None:
+            lost.wait(30)
+        return super().current_id()
+
+
+def test_a_lost_request_holds_up_no_caller_but_its_own(
+    catalog: EdgeCatalog, tmp_path: Path
+) -> None:
+    del catalog  # made the collection
+    losing = _LosesOne(tmp_path, "book", 20.0)
+    session = StoreSession(losing, SPACE, idle_s=60.0, is_exclusive=False)
+    served = threading.Semaphore(0)
+
+    def query() -> None:
+        with session.use():
+            served.release()
+
+    query()
+    answered = losing.lost = threading.Event()
+    callers = [threading.Thread(target=query) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    try:
+        assert all(served.acquire(timeout=10) for _ in range(4))  # one before, three now
+    finally:
+        answered.set()
+        for caller in callers:
+            caller.join()
+        session.close()
+
+
 def test_a_process_forked_from_one_that_queried_can_query(catalog: EdgeCatalog) -> None:
     session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
     with session.use() as store:
