@@ -1,7 +1,8 @@
 """Holding the collection in use open between queries, and letting go of it when idle.
 
 The embedded store admits one process at a time: a query must not keep an ingest out for longer than
-it works. A rebuild that was switched to is seen by the next query.
+it works. A rebuild that was switched to is seen by the next query. A forked process would keep what
+is open at the fork locked for as long as it lives, even from the one it comes from.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _MAKE_WAY_S = 0.3  # a waiting process looks at least every 0.25 s
 _LOOK_S = 0.25  # how often an idle holder looks whether another process waits
+_FORK_WAIT_S = 10.0  # how long a fork waits for callers: longer than any query that does not hang
 
 
 @dataclass(slots=True)
@@ -65,7 +68,11 @@ class StoreSession:
         self._begin_locks()
         self._held: _Held | None = None
         self._closer: threading.Thread | None = None
-        _sessions.add(self)
+        self._threads: list[int] = []  # of callers, each as often as it is in a collection
+        self._is_paused = False
+        with _forking:
+            _watch_forks()
+            _sessions.add(self)
 
     @contextmanager
     def use(self) -> Iterator[PointStore]:
@@ -76,11 +83,37 @@ class StoreSession:
             SpaceMismatchError: It was built with another space.
             StoreUnavailableError: Not reached, not in time, or held by another process.
         """
-        held = self._enter()
+        own = threading.get_ident()
+        held = self._enter(own)
         try:
             yield held.store
         finally:
-            self._leave(held)
+            self._leave(held, own)
+
+    def pause(self, deadline: float) -> None:
+        """Let nobody in before `resume`, and let go of the collection once nobody is in it.
+
+        The wait for callers ends at the deadline, a `time.monotonic()`. The calling thread's own
+        use is not waited for, nor that of a server, which any number of processes may use. A
+        collection that somebody is still in then stays open: opened anew after a fork it would be
+        refused.
+        """
+        own = threading.get_ident()
+        with self._changed:
+            self._is_paused = True
+            if self.is_exclusive:
+                self._changed.wait_for(
+                    lambda: all(thread == own for thread in self._threads),
+                    max(deadline - time.monotonic(), 0.0),
+                )
+            if self._held is not None and self._held.users == 0:
+                self._drop()
+
+    def resume(self) -> None:
+        """Let callers in again."""
+        with self._changed:
+            self._is_paused = False
+            self._changed.notify_all()
 
     def close(self) -> None:
         """Let go of the collection, now or when its last caller is done; a later use reopens it."""
@@ -95,8 +128,12 @@ class StoreSession:
         that the process it comes from had open.
         """
         if self._held is not None:
+            self._held.users += 1  # a caller that leaves it here is not the last
             _inherited.append(self._held)  # an end of its life would close it
         self._held, self._closer = None, None
+        own = threading.get_ident()
+        self._threads = [thread for thread in self._threads if thread == own]
+        self._is_paused = False
         self._begin_locks()
 
     def _begin_locks(self) -> None:
@@ -105,14 +142,17 @@ class StoreSession:
         # The closer waits by itself: to wake it at each use would cost every query a switch to it.
         self._dropped = threading.Condition(lock)
 
-    def _enter(self) -> _Held:
+    def _enter(self, own: int) -> _Held:
         self._drop_if_replaced()
         with self._changed:
             self._make_way()
+            # Who is in it already is waited for: to keep it here would hold up both.
+            self._changed.wait_for(lambda: not self._is_paused or own in self._threads)
             if self._held is None:
                 self._held = _Held(self._catalog.open_current(self._space))
                 self._checked_at = time.monotonic()
             self._held.users += 1
+            self._threads.append(own)
             return self._held
 
     def _drop_if_replaced(self) -> None:
@@ -139,13 +179,14 @@ class StoreSession:
         if self._held is None:
             self._changed.wait(_MAKE_WAY_S)
 
-    def _leave(self, held: _Held) -> None:
+    def _leave(self, held: _Held, own: int) -> None:
         with self._changed:
             held.users -= 1
             held.last_used = time.monotonic()
+            self._threads.remove(own)
+            self._changed.notify_all()
             if held.users > 0:
                 return
-            self._changed.notify_all()
             if held is not self._held:
                 held.store.close()
             elif (
@@ -183,16 +224,32 @@ class StoreSession:
 
 _sessions: Final[WeakSet[StoreSession]] = WeakSet()
 _inherited: Final[list[_Held]] = []
+_forking: Final = threading.RLock()
+"""Held over a fork: a second one at once would resume sessions that the first has paused."""
 
 
-def _close_all() -> None:
+def _pause_all() -> None:
+    _forking.acquire()
+    deadline = time.monotonic() + _FORK_WAIT_S
     for session in list(_sessions):
-        session.close()
+        session.pause(deadline)
+
+
+def _resume_all() -> None:
+    for session in list(_sessions):
+        session.resume()
+    _forking.release()
 
 
 def _forget_all() -> None:
     for session in list(_sessions):
         session.forget()
+    _forking.release()
 
 
-os.register_at_fork(before=_close_all, after_in_child=_forget_all)
+@cache
+def _watch_forks() -> None:
+    """Register for forks behind all that the catalog of the first session has imported: the last
+    registered goes first, and a library of file locks that went before us would let none go.
+    """
+    os.register_at_fork(before=_pause_all, after_in_parent=_resume_all, after_in_child=_forget_all)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace
 from rag_pipeline.retrieval.store_session import StoreSession
 
@@ -32,10 +33,14 @@ store.close()
 @pytest.fixture
 def catalog(tmp_path: Path) -> EdgeCatalog:
     catalog = EdgeCatalog(tmp_path, "book", 20.0)
+    build(catalog)
+    return catalog
+
+
+def build(catalog: EdgeCatalog) -> None:
     store = catalog.create(SPACE)
     store.close()
     catalog.switch_to(store.collection_id)
-    return catalog
 
 
 def test_a_writer_gets_the_store_while_four_callers_query_without_a_pause(
@@ -158,6 +163,115 @@ def test_a_process_forked_from_one_that_queried_can_query(catalog: EdgeCatalog) 
     assert status == 0
     with session.use() as store:
         assert store.count() == 0
+    session.close()
+
+
+def fork_until_told() -> tuple[int, int]:
+    """Fork a process that touches nothing; it ends once the descriptor returned is closed."""
+    waits, tells = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(tells)
+        signal.alarm(60)
+        os.read(waits, 1)
+        os._exit(0)
+    os.close(waits)
+    return child, tells
+
+
+def test_a_caller_goes_on_while_a_process_lives_that_was_forked_meanwhile(tmp_path: Path) -> None:
+    catalog = EdgeCatalog(tmp_path, "book", lock_timeout_s=0.5)
+    build(catalog)
+    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
+    begun, stop = threading.Semaphore(0), threading.Event()
+    errors: list[Exception] = []
+
+    def query() -> None:
+        try:
+            while not stop.is_set():
+                with session.use() as store:
+                    begun.release()
+                    for _ in range(200):  # all but always under way when the fork comes
+                        store.count()
+        except Exception as error:  # noqa: BLE001  # shown by the assertion below
+            errors.append(error)
+
+    reader = threading.Thread(target=query)
+    reader.start()
+    assert all(begun.acquire(timeout=10) for _ in range(5))
+    child, tells = fork_until_told()
+    try:
+        while begun.acquire(blocking=False):
+            pass
+        assert all(begun.acquire(timeout=10) for _ in range(5)), errors
+    finally:
+        stop.set()
+        os.close(tells)
+        os.waitpid(child, 0)
+        reader.join()
+        session.close()
+    assert errors == []
+
+
+def test_a_paused_session_lets_go_once_its_callers_are_done_and_lets_in_no_others(
+    catalog: EdgeCatalog, tmp_path: Path
+) -> None:
+    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
+    entered, leave, served = threading.Event(), threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with session.use():
+            entered.set()
+            leave.wait(30)
+            with session.use():  # inside its own: to wait for the pause's end would be for itself
+                pass
+
+    def query() -> None:
+        with session.use():
+            served.set()
+
+    staying = threading.Thread(target=stay)
+    staying.start()
+    assert entered.wait(10)
+    session.pause(time.monotonic())  # given up on at once
+    coming = threading.Thread(target=query)
+    coming.start()
+    leave.set()
+    session.pause(time.monotonic() + 10)
+    staying.join(10)
+    EdgeCatalog(tmp_path, "book", 0.0).open_current().close()
+    assert not served.is_set()
+    session.resume()
+    assert served.wait(10)
+    coming.join()
+    session.close()
+
+
+def test_a_fork_inside_a_use_does_not_wait_for_it_and_leaves_it_open(catalog: EdgeCatalog) -> None:
+    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
+    with session.use() as store:
+        start = time.monotonic()
+        child, tells = fork_until_told()
+        assert time.monotonic() - start < 10.0
+        assert store.count() == 0
+    with session.use() as store:
+        assert store.count() == 0
+    os.close(tells)
+    os.waitpid(child, 0)
+    session.close()
+
+
+def test_a_process_forked_inside_a_use_leaves_it_without_unlocking_the_store(
+    catalog: EdgeCatalog, tmp_path: Path
+) -> None:
+    session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
+    with session.use():
+        child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    with pytest.raises(StoreLockedError):
+        EdgeCatalog(tmp_path, "book", 0.0).open_current()
     session.close()
 
 
