@@ -132,8 +132,9 @@ def fuse(
     """Order candidates by their fused score.
 
     Each retriever's scores are placed in the distribution of its 100 best, weighted and added;
-    then the mean of each document's three best is added with its own weight. Ties go by document
-    path and position, so that the order is the same on every run and store.
+    then the mean of each document's three best is added with its own weight. A text counts once
+    in a distribution: a hundred copies would leave it no deviation, and all else no difference.
+    Ties go by document path and position, so that the order is the same on every run and store.
 
     Args:
         candidates: Of one question.
@@ -142,9 +143,9 @@ def fuse(
             where that is not known. Where the best passage gets little of it, the book says it in
             other words, and BM25 hands part of its weight to the vectors.
     """
-    dense = Distribution.of(candidate.dense for candidate in candidates)
-    windows = Distribution.of(candidate.windows for candidate in candidates)
-    bm25 = Distribution.of(candidate.bm25 for candidate in candidates)
+    dense = _describe(candidates, lambda candidate: candidate.dense)
+    windows = _describe(candidates, lambda candidate: candidate.windows)
+    bm25 = _describe(candidates, lambda candidate: candidate.bm25)
     of_bm25 = weights.bm25 * _trust_bm25(candidates, weights, term_weight)
     of_windows = (weights.semantic + weights.bm25 - of_bm25) * weights.windows
     of_dense = weights.semantic + weights.bm25 - of_bm25 - of_windows
@@ -230,6 +231,14 @@ def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
         level = min(level, max(0.0, min(1.0, nearest) * share))
         scaled.append(level)
     return scaled
+
+
+def _describe(candidates: Sequence[Candidate], score: Callable[[Candidate], float]) -> Distribution:
+    best: dict[str, float] = {}
+    for candidate in candidates:
+        text = candidate.place.content_hash
+        best[text] = max(best.get(text, -math.inf), score(candidate))
+    return Distribution.of(best.values())
 
 
 def _is_bare(place: Place, terms: frozenset[str]) -> bool:

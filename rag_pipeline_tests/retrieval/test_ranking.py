@@ -89,6 +89,20 @@ def test_equal_scores_tell_nothing_apart() -> None:
     assert Distribution.of([]).place(7.0) == 0.5
 
 
+def test_a_hundred_copies_of_a_text_leave_the_others_their_order() -> None:
+    copies = [
+        make_candidate(at, doc=f"c{at}.md", text="same", cosine=0.9, bm25=20.0) for at in range(120)
+    ]
+    others = [
+        make_candidate(200 + at, doc=f"d{at}.md", cosine=0.1 * at, bm25=at) for at in range(1, 5)
+    ]
+    ranked = fuse([*copies, *others], FusionWeights())
+    assert numbers(ranked[120:]) == [204, 203, 202, 201]
+    shown = scale_scores(select(arrange(ranked), 5, never_near), 0.9)
+    assert shown == sorted(set(shown), reverse=True)
+    assert shown[-1] > 0.0
+
+
 def test_fusion_adds_both_placed_scores() -> None:
     # cosines 0.2, 0.4: mean 0.3, deviation 0.1, so they stand at 1/3 and 2/3; BM25 0, 10 likewise
     hits = fuse(
