@@ -83,11 +83,11 @@ def place_parts(
 
     Args:
         chosen: Hits of the whole question, best first.
-        parts: Hits of each part, best first; only those that the whole question found as well
-            count.
+        parts: Hits of each part, best first; only those among the `PART_DEPTH` first of the
+            whole question count.
         count: How many hits are wanted; the places do not depend on it.
     """
-    found = {hit.candidate.place.point_id: hit for hit in chosen}
+    found = {hit.candidate.place.point_id: hit for hit in chosen[:PART_DEPTH]}
     first = list(chosen[:FIRST_PLACE])
     for ranked in parts:
         best = next((hit for hit in ranked if hit.candidate.place.point_id in found), None)

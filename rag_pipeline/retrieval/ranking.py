@@ -166,7 +166,9 @@ def fuse(
     return sorted(ranked, key=_rank_key)
 
 
-def arrange(ranked: Sequence[Ranked], terms: frozenset[str] = frozenset()) -> list[Ranked]:
+def arrange(
+    ranked: Sequence[Ranked], terms: frozenset[str] = frozenset()
+) -> tuple[list[Ranked], list[Ranked]]:
     """Order hits for being chosen: one a section before a second of any, documents spread.
 
     From its third section on, a document's hits count `CROWDING` less each: five places full of
@@ -177,7 +179,8 @@ def arrange(ranked: Sequence[Ranked], terms: frozenset[str] = frozenset()) -> li
         terms: Of the question; a bare heading that has all of them is what was asked for.
 
     Returns:
-        First hits of sections, then their others, then bare headings.
+        First hits of sections, then their others; and bare headings, which come behind all that
+        the book has to say.
     """
     bare = [hit for hit in ranked if _is_bare(hit.candidate.place, terms)]
     telling = [hit for hit in ranked if not _is_bare(hit.candidate.place, terms)]
@@ -189,11 +192,14 @@ def arrange(ranked: Sequence[Ranked], terms: frozenset[str] = frozenset()) -> li
         spread.append((hit.score - CROWDING * max(0, before[path] - UNCROWDED + 1), hit))
         before[path] += 1
     spread.sort(key=lambda entry: -entry[0])
-    return [*(hit for _, hit in spread), *others, *bare]
+    return [*(hit for _, hit in spread), *others], bare
 
 
 def select(
-    arranged: Iterable[Ranked], count: int, is_near: Callable[[Candidate, Candidate], bool]
+    arranged: Iterable[Ranked],
+    count: int,
+    is_near: Callable[[Candidate, Candidate], bool],
+    before: Sequence[Ranked] = (),
 ) -> list[Ranked]:
     """Choose hits in their order: no text twice, no near-duplicate, `count` at most.
 
@@ -201,9 +207,10 @@ def select(
         arranged: The one to choose first, first.
         count: How many at most.
         is_near: Whether two candidates of different text say the same.
+        before: Chosen already; they keep their places.
     """
-    chosen: list[Ranked] = []
-    hashes: set[str] = set()
+    chosen = list(before)
+    hashes = {hit.candidate.place.content_hash for hit in chosen}
     for hit in arranged:
         if len(chosen) == count:
             break

@@ -260,8 +260,8 @@ class Retriever(Closing):
         near.load(
             [
                 hit.candidate
-                for hits, count in zip(arranged, counts, strict=True)
-                for hit in hits[: count + _SPARE]
+                for (passages, _), count in zip(arranged, counts, strict=True)
+                for hit in passages[: count + _SPARE]
             ]
         )
         choices = []
@@ -269,15 +269,20 @@ class Retriever(Closing):
             zip(queries, searches, counts, part_rankings, strict=True)
         ):
             pool, depth = pools[at], DEPTH
-            chosen = select(arranged[at], count, near.is_near)
+            nearest = max((candidate.semantic for candidate in pool.candidates), default=0.0)
+            passages, bare = arranged[at]
+            chosen = select(passages, count, near.is_near)
+            # Further candidates change the statistics: what was chosen before keeps its place, so
+            # that the first hits are the same however many are asked for.
             while len(chosen) < count and not pool.exhausted:
                 depth *= _DEEPEN_FACTOR
                 pool = gather_candidates(index, [search], depth, self._places)[0]
                 ranked = fuse(pool.candidates, self._options.weights, term_weights[at])
-                chosen = select(arrange(ranked, question_terms[at]), count, near.is_near)
+                passages, bare = arrange(ranked, question_terms[at])
+                chosen = select(passages, count, near.is_near, chosen)
+            chosen = select(bare, count, near.is_near, chosen)
             if parts:
                 chosen = place_parts(chosen, parts, query.result_count * factor)
-            nearest = max((candidate.semantic for candidate in pool.candidates), default=0.0)
             choices.append(Choice(tuple(chosen), nearest, len(pool.candidates)))
         return choices
 

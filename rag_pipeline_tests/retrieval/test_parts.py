@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.retrieval.parts import FIRST_PLACE, MAX_PARTS, place_parts, split_question
+from rag_pipeline.retrieval.parts import (
+    FIRST_PLACE,
+    MAX_PARTS,
+    PART_DEPTH,
+    place_parts,
+    split_question,
+)
 from rag_pipeline_tests.retrieval.test_ranking import make_candidate, numbers, rank
 
 
@@ -77,6 +83,13 @@ def test_the_best_hit_of_each_part_follows_the_first_three() -> None:
     parts = [rank(hits[0], hits[8]), rank(hits[6], hits[7])]
     # The first part's best stands among the first three already; the second's moves up.
     assert numbers(place_parts(whole, parts, 5)) == [1, 2, 3, 7, 4]
+
+
+def test_a_part_is_looked_for_no_deeper_where_more_hits_are_wanted() -> None:
+    hits = [make_candidate(number) for number in range(PART_DEPTH + 5)]
+    parts = [rank(hits[-1], hits[9])]
+    for count in (5, len(hits)):
+        assert numbers(place_parts(rank(*hits), parts, count))[:5] == [0, 1, 2, 9, 3]
 
 
 def test_a_hit_that_the_whole_question_did_not_find_gets_no_place() -> None:

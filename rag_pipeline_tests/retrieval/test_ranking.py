@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,9 @@ from rag_pipeline.retrieval.ranking import (
     scale_scores,
     select,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NO_DOCUMENT = FusionWeights(0.5, 0.5, 0.0)
 
@@ -52,6 +56,16 @@ def never_near(one: Candidate, other: Candidate) -> bool:
 
 def numbers(hits: list[Ranked]) -> list[int]:
     return [hit.candidate.place.point_id for hit in hits]
+
+
+def choose(
+    ranked: list[Ranked],
+    count: int,
+    is_near: Callable[[Candidate, Candidate], bool] = never_near,
+    terms: frozenset[str] = frozenset(),
+) -> list[Ranked]:
+    passages, bare = arrange(ranked, terms)
+    return select(bare, count, is_near, select(passages, count, is_near))
 
 
 def test_a_distribution_places_its_mean_at_half_and_three_deviations_above_at_one() -> None:
@@ -98,7 +112,7 @@ def test_a_hundred_copies_of_a_text_leave_the_others_their_order() -> None:
     ]
     ranked = fuse([*copies, *others], FusionWeights())
     assert numbers(ranked[120:]) == [204, 203, 202, 201]
-    shown = scale_scores(select(arrange(ranked), 5, never_near), 0.9)
+    shown = scale_scores(choose(ranked, 5), 0.9)
     assert shown == sorted(set(shown), reverse=True)
     assert shown[-1] > 0.0
 
@@ -149,8 +163,8 @@ def test_a_section_gives_one_hit_before_any_gives_a_second() -> None:
         make_candidate(2, section="s"),
         make_candidate(3, section="u"),
     )
-    assert numbers(select(arrange(hits), 2, never_near)) == [1, 3]
-    assert numbers(select(arrange(hits), 3, never_near)) == [1, 3, 2]
+    assert numbers(choose(hits, 2)) == [1, 3]
+    assert numbers(choose(hits, 3)) == [1, 3, 2]
 
 
 def test_a_third_section_of_a_document_has_to_beat_others_by_more() -> None:
@@ -158,13 +172,13 @@ def test_a_third_section_of_a_document_has_to_beat_others_by_more() -> None:
     for gap, expected in ((near, [1, 2, 4, 3]), (far, [1, 2, 3, 4])):
         of_a = [Ranked(make_candidate(at, doc="a.md", section=f"a{at}"), 1.0) for at in (1, 2, 3)]
         of_b = Ranked(make_candidate(4, doc="b.md", section="b"), 1.0 - gap)
-        assert numbers(arrange([*of_a, of_b])) == expected
+        assert numbers(arrange([*of_a, of_b])[0]) == expected
 
 
 def test_each_further_section_of_a_document_counts_less() -> None:
     of_a = [Ranked(make_candidate(at, doc="a.md", section=f"a{at}"), 1.0) for at in range(1, 5)]
     of_b = Ranked(make_candidate(9, doc="b.md", section="b"), 1.0 - 1.5 * CROWDING)
-    assert numbers(arrange([*of_a, of_b])) == [1, 2, 3, 9, 4]
+    assert numbers(arrange([*of_a, of_b])[0]) == [1, 2, 3, 9, 4]
 
 
 def test_a_heading_without_text_comes_behind_all_that_says_something() -> None:
@@ -173,16 +187,16 @@ def test_a_heading_without_text_comes_behind_all_that_says_something() -> None:
         make_candidate(2, section="u"),
         make_candidate(3, section="u"),
     )
-    assert numbers(select(arrange(hits), 2, never_near)) == [2, 3]
-    assert numbers(select(arrange(hits), 3, never_near)) == [2, 3, 1]
+    assert numbers(choose(hits, 2)) == [2, 3]
+    assert numbers(choose(hits, 3)) == [2, 3, 1]
     for question, first in (("gear backlash", 1), ("gear backlash noise", 2), ("how", 2)):
         terms = frozenset(extract_terms(question))
-        assert numbers(select(arrange(hits, terms), 3, never_near))[0] == first
+        assert numbers(choose(hits, 3, terms=terms))[0] == first
 
 
 def test_the_same_text_is_chosen_once_and_its_place_is_refilled() -> None:
     hits = rank(make_candidate(1, text="same"), make_candidate(2, text="same"), make_candidate(3))
-    assert numbers(select(arrange(hits), 2, never_near)) == [1, 3]
+    assert numbers(choose(hits, 2)) == [1, 3]
 
 
 def test_a_near_duplicate_makes_room_for_the_next() -> None:
@@ -190,7 +204,14 @@ def test_a_near_duplicate_makes_room_for_the_next() -> None:
         return {one.place.point_id, other.place.point_id} == {1, 2}
 
     hits = rank(make_candidate(1), make_candidate(2), make_candidate(3))
-    assert numbers(select(arrange(hits), 2, first_two_are_near)) == [1, 3]
+    assert numbers(choose(hits, 2, first_two_are_near)) == [1, 3]
+
+
+def test_what_was_chosen_before_keeps_its_place_and_is_not_chosen_again() -> None:
+    one, other, third = (make_candidate(number, text=f"t{number % 2}") for number in (1, 2, 3))
+    before = choose(rank(one), 1)
+    assert numbers(select(rank(other, third, one), 3, never_near, before)) == [1, 2]
+    assert numbers(select(rank(other), 3, lambda *_: True, before)) == [1]
 
 
 def test_shown_scores_begin_at_the_nearest_cosine_and_never_rise() -> None:
@@ -245,7 +266,7 @@ def test_choice_fills_up_to_the_count_whenever_distinct_texts_are_there(
     candidates: list[Candidate], count: int
 ) -> None:
     ranked = fuse(candidates, FusionWeights())
-    chosen = select(arrange(ranked), count, never_near)
+    chosen = choose(ranked, count)
     texts = [hit.candidate.place.content_hash for hit in chosen]
     assert len(set(texts)) == len(texts)
     assert len(chosen) == min(count, len({each.place.content_hash for each in candidates}))
@@ -256,8 +277,8 @@ def test_fewer_results_are_a_prefix_of_more_while_sections_last(
     candidates: list[Candidate], count: int
 ) -> None:
     ranked = fuse(candidates, FusionWeights())
-    more = select(arrange(ranked), count + 3, never_near)
-    fewer = select(arrange(ranked), count, never_near)
+    more = choose(ranked, count + 3)
+    fewer = choose(ranked, count)
     assert more[: len(fewer)] == fewer
     nearest = 0.7
     assert scale_scores(more, nearest)[: len(fewer)] == scale_scores(fewer, nearest)
@@ -267,8 +288,6 @@ def test_fewer_results_are_a_prefix_of_more_while_sections_last(
 def test_shown_scores_keep_their_bounds(
     candidates: list[Candidate], count: int, nearest: float
 ) -> None:
-    shown = scale_scores(
-        select(arrange(fuse(candidates, FusionWeights())), count, never_near), nearest
-    )
+    shown = scale_scores(choose(fuse(candidates, FusionWeights()), count), nearest)
     assert all(0.0 <= score <= 1.0 for score in shown)
     assert shown == sorted(shown, reverse=True)

@@ -187,6 +187,51 @@ def test_sections_come_first_and_their_other_chunks_fill_up(retriever: Retriever
     assert len(set(found[: distinct - 1])) == distinct - 1
 
 
+_PARTS = (
+    "gear",
+    "belt",
+    "spring",
+    "bearing",
+    "encoder",
+    "motor",
+    "magnet",
+    "cable",
+    "brake",
+    "lens",
+)
+_ACTS = ("warms", "slows", "wears out", "drifts", "rattles", "leaks", "bends", "sticks", "slips")
+
+
+def test_the_first_hits_are_the_same_however_many_are_asked_for(tmp_path: Path) -> None:
+    pages = {
+        f"module-1/{part}.md": f"# The {part}\n\n"
+        + "\n".join(
+            f"## When the {part} {act}\n\nA {part} {act} after {3 * at + 7} hours of work beside "
+            f"a {other}. Whoever hears that it {act} looks at the {other} first, and then changes "
+            f"the {part} and writes down the day.\n"
+            for at, (act, other) in enumerate(zip(_ACTS, _PARTS[::-1], strict=False))
+        )
+        for part in _PARTS
+    }
+    settings = make_settings(tmp_path)
+    build_collection(settings, make_points(pages))
+    questions = [
+        "Why does a motor slow down?",
+        "slips",
+        "What is the difference of belt and brake?",
+    ]
+    with open_retriever(settings) as reader:
+        for question in questions:
+            every = reader.retrieve(Query(question, top_k=100))
+            for count in (1, 5, 20, 50):
+                fewer = reader.retrieve(Query(question, top_k=count))
+                assert outline(fewer) == outline(every)[:count]
+            hashes = [hit.metadata.content_hash for hit in every.chunks]
+            assert len(set(hashes)) == len(hashes) > 50
+            is_bare = [re.fullmatch("#+ .*", hit.text) is not None for hit in every.chunks]
+            assert is_bare == sorted(is_bare)  # behind all that says something
+
+
 def test_top_k_may_stand_in_the_filters_or_in_the_query(retriever: Retriever) -> None:
     assert len(retriever.retrieve(Query("robot", filters=QueryFilters(top_k=2))).chunks) == 2
     both = Query("robot", filters=QueryFilters(top_k=2), top_k=3)
