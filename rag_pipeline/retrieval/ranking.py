@@ -223,6 +223,19 @@ def select(
     return chosen
 
 
+def find_scale(chosen: Sequence[Ranked], ranked: Sequence[Ranked]) -> float:
+    """By what the scores of a wider search are multiplied to stand beside those chosen before.
+
+    Scores compare within their own search alone. The first hit chosen is found by both: each other
+    one keeps its share of that one's score.
+    """
+    if not chosen:
+        return 1.0
+    first = chosen[0].candidate.place
+    wider = next((hit.score for hit in ranked if hit.candidate.place == first), 0.0)
+    return chosen[0].score / wider if wider > 0 else 1.0
+
+
 def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
     """Scores shown to users: 0 to 1, never rising.
 

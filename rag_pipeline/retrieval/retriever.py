@@ -32,7 +32,7 @@ from rag_pipeline.retrieval.hits import (
 from rag_pipeline.retrieval.models import Mode, Query, RetrievalResult, check_queries
 from rag_pipeline.retrieval.parts import PART_DEPTH, place_parts
 from rag_pipeline.retrieval.questions import EmbeddedQuestion, embed_questions
-from rag_pipeline.retrieval.ranking import FusionWeights, arrange, fuse, select
+from rag_pipeline.retrieval.ranking import FusionWeights, arrange, find_scale, fuse, select
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 
 if TYPE_CHECKING:
@@ -278,7 +278,11 @@ class Retriever(Closing):
                 depth *= _DEEPEN_FACTOR
                 pool = gather_candidates(index, [search], depth, self._places)[0]
                 ranked = fuse(pool.candidates, self._options.weights, term_weights[at])
-                passages, bare = arrange(ranked, question_terms[at])
+                scale = find_scale(chosen, ranked)
+                passages, bare = (
+                    [replace(hit, score=hit.score * scale) for hit in hits]
+                    for hits in arrange(ranked, question_terms[at])
+                )
                 chosen = select(passages, count, near.is_near, chosen)
             chosen = select(bare, count, near.is_near, chosen)
             if parts:

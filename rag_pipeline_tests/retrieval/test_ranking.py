@@ -19,6 +19,7 @@ from rag_pipeline.retrieval.ranking import (
     Place,
     Ranked,
     arrange,
+    find_scale,
     fuse,
     scale_scores,
     select,
@@ -212,6 +213,14 @@ def test_what_was_chosen_before_keeps_its_place_and_is_not_chosen_again() -> Non
     before = choose(rank(one), 1)
     assert numbers(select(rank(other, third, one), 3, never_near, before)) == [1, 2]
     assert numbers(select(rank(other), 3, lambda *_: True, before)) == [1]
+
+
+def test_scores_of_a_wider_search_keep_their_share_of_the_first_hit_s() -> None:
+    first, other = make_candidate(1), make_candidate(2)
+    wider = [Ranked(first, 1.2), Ranked(other, 0.3)]
+    assert find_scale([Ranked(first, 0.6)], wider) == pytest.approx(0.5)
+    assert find_scale([], wider) == 1.0
+    assert find_scale([Ranked(make_candidate(3), 0.6)], wider) == 1.0  # deleted in between
 
 
 def test_shown_scores_begin_at_the_nearest_cosine_and_never_rise() -> None:

@@ -156,6 +156,17 @@ def test_a_repeated_passage_is_given_once(retriever: Retriever) -> None:
     assert result.chunks[0].metadata.doc_path == "module-2/2.2-copies/copy-one.md"
 
 
+def test_a_hit_behind_many_copies_scores_by_its_own_nearness(tmp_path: Path) -> None:
+    copy = "# Care\n\n## Oil\n\nOil the chain once a week, and wipe off what drips from it.\n"
+    pages = {f"module-1/copy-{at}.md": copy for at in range(40)} | dict(list(PAGES.items())[:3])
+    settings = make_settings(tmp_path)
+    build_collection(settings, make_points(pages))
+    with open_retriever(settings) as reader:
+        found = reader.retrieve(Query("How often do I oil the chain?", top_k=5)).chunks
+    assert found[0].metadata.section_heading == "Oil"
+    assert all(0.0 < hit.score < 0.8 * found[0].score for hit in found[1:])
+
+
 def test_the_dedup_threshold_takes_near_duplicates_out(
     book_settings: Settings, retriever: Retriever
 ) -> None:
