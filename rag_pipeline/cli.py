@@ -39,8 +39,9 @@ app = typer.Typer(
     help="Turn a Docusaurus book into cited answers.",
 )
 
-DocsDir = Annotated[
-    Path | None, typer.Option("--docs-dir", help="Folder of the Markdown files [DOCS_DIR].")
+DocsDir = Annotated[  # as text, for a Path would take '' as the current folder
+    str | None,
+    typer.Option("--docs-dir", metavar="PATH", help="Folder of the Markdown files [DOCS_DIR]."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="Number of passages, 1 to 100.")]

@@ -7,17 +7,27 @@ reads the environment. `.env.example` lists every field, held equal by a test.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, MarkdownFormat, SiteSettings
+
+Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class EmbeddingProvider(StrEnum):
@@ -33,7 +43,7 @@ class Settings(BaseSettings):
     """Every setting, with its default and its bounds."""
 
     model_config = SettingsConfigDict(
-        env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True
+        env_file=".env", env_file_encoding="utf-8-sig", extra="ignore", frozen=True
     )
 
     docs_dir: Path = Path("website/docs")
@@ -63,7 +73,7 @@ class Settings(BaseSettings):
     cohere_api_key: SecretStr = SecretStr("")
     cohere_base_url: str = ""
 
-    embedding_prices: dict[str, float] = Field(
+    embedding_prices: Annotated[dict[str, Price], NoDecode] = Field(
         default={
             "text-embedding-3-small": 0.02,
             "text-embedding-3-large": 0.13,
@@ -92,6 +102,28 @@ class Settings(BaseSettings):
     selected_text_threshold: float = Field(default=0.38, ge=0, le=1)
     store_idle_s: float = Field(default=2.0, ge=0, le=3600)
     log_questions: bool = False
+
+    @field_validator(
+        *("docs_dir", "data_dir", "dagster_home", "state_url", "evaluation_test_set", "qdrant_url"),
+        mode="before",
+    )
+    @classmethod
+    def _read_place(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse a blank, which would be the current folder or one of that name; expand `~`, which
+        no shell does in `.env`.
+        """
+        if not isinstance(value, str):
+            return value
+        is_unset = value == cls.model_fields[info.field_name or ""].default
+        if not is_unset and not value.strip():
+            problem = "is blank"
+            raise ValueError(problem)
+        return os.path.expanduser(value)  # noqa: PTH111  # a Path would take a slash from a URL
+
+    @field_validator("embedding_prices", mode="before")
+    @classmethod
+    def _read_prices(cls, value: object) -> object:
+        return json.loads(value) if isinstance(value, str) else value
 
     @field_validator("site_trailing_slash", mode="before")
     @classmethod
@@ -179,13 +211,15 @@ def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401  # field values
 
     Raises:
         ConfigurationError: A value is out of its bounds; the message names the variable, never a
-            secret.
+            secret. Or `.env` cannot be decoded.
     """
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = str(first["loc"][0]).upper() if first["loc"] else "CHUNK_*_TOKENS"
-        raise ConfigurationError(
-            name, first["msg"], "See .env.example for its meaning and bounds"
-        ) from None
+        problem = first["msg"].removeprefix("Value error, ")
+        mend = "See .env.example for its meaning and bounds"
+        raise ConfigurationError(name, problem, mend) from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(".env", "it is not UTF-8", "Save it in that encoding") from None

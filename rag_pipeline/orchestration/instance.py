@@ -32,7 +32,7 @@ def prepare_dagster_home(settings: Settings) -> Path:
     Raises:
         ConfigurationError: The folder cannot be made or written.
     """
-    named = Path(settings.dagster_home).expanduser().absolute() if settings.dagster_home else None
+    named = Path(settings.dagster_home).absolute() if settings.dagster_home else None
     home = named or settings.state_dir / "dagster"
     try:
         home.mkdir(parents=True, exist_ok=True)

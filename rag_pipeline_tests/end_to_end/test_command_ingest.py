@@ -154,6 +154,7 @@ def test_a_rebuild_with_a_broken_page_changes_nothing(
         pytest.param({"DOCS_DIR": "nowhere"}, 2, ["nowhere", "DOCS_DIR"], id="no_folder"),
         pytest.param({"OPENAI_API_KEY": ""}, 2, ["OPENAI_API_KEY"], id="no_key"),
         pytest.param({"CHUNK_MIN_TOKENS": "0"}, 2, ["CHUNK_MIN_TOKENS"], id="bad_setting"),
+        pytest.param({"EMBEDDING_PRICES": ""}, 2, ["EMBEDDING_PRICES"], id="no_json"),
         pytest.param(
             {"QDRANT_URL": f"http://127.0.0.1:{find_closed_port()}"}, 1, ["127.0.0.1"], id="server"
         ),
@@ -163,6 +164,12 @@ def test_what_is_wrong_is_one_line_with_the_mend(
     call: Callable[..., Outcome], changes: dict[str, str], code: int, texts: list[str]
 ) -> None:
     assert_one_line(call("ingest", **changes), code, *texts)
+
+
+def test_an_empty_docs_folder_option_is_not_the_current_folder(
+    call: Callable[..., Outcome],
+) -> None:
+    assert_one_line(call("chunks", "--docs-dir", ""), 2, "DOCS_DIR", "blank")
 
 
 def test_a_refused_key_is_one_line(call: Callable[..., Outcome]) -> None:

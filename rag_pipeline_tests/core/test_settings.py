@@ -1,0 +1,67 @@
+"""What settings mean, and what is said of those that mean nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.settings import Settings, load_settings
+
+PLACES = ["docs_dir", "data_dir", "dagster_home", "state_url", "evaluation_test_set"]
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("EMBEDDING_PRICES", text) for text in ("", "abc", "[]", '{"a": -1}', '{"a": NaN}')],
+        *[(name.upper(), " ") for name in PLACES],
+        ("DOCS_DIR", ""),
+        ("DATA_DIR", ""),
+        ("QDRANT_URL", "\t"),
+        ("QDRANT_TIMEOUT_S", "nan"),
+    ],
+)
+def test_a_value_that_means_nothing_is_named(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=f"^{name}: ") as caught:
+        load_settings()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_an_env_file_in_another_encoding_is_named(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes("DOCS_DIR=bücher\n".encode(encoding))
+    with pytest.raises(ConfigurationError, match=r"^\.env: .*UTF-8"):
+        load_settings()
+
+
+def test_an_env_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes("DOCS_DIR=bücher\n".encode("utf-8-sig"))
+    assert load_settings().docs_dir == Path("bücher")
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_tilde_is_the_home_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(name.upper(), "~/rag")
+    assert Path(getattr(load_settings(), name)) == tmp_path / "rag"
+
+
+def test_prices_are_a_json_object_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMBEDDING_PRICES", '{"m": 0.5, "free": 0}')
+    settings = load_settings()
+    assert settings.embedding_prices == {"m": 0.5, "free": 0}
+    assert load_settings(**settings.model_dump()) == settings
