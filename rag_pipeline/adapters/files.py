@@ -20,14 +20,18 @@ _PARTIAL = ".partial"  # ends the name of a file that is being written
 _LONGEST_WRITE_S = 3600.0
 
 
-def write_bytes_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write a file beside its place and move it there in one step.
+def write_bytes_atomically(path: Path | UPath, data: bytes, *, durable: bool = True) -> None:
+    """Write a file beside its place and move it there in one step; an object store shows an object
+    when it is whole.
 
     Args:
         path: Its folder is made where it is missing.
         data: The whole content.
         durable: Bring it to disk first; without, a power cut may leave it damaged.
     """
+    if not isinstance(path, Path):
+        _write_remote(path, data)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(_PARTIAL, f".{path.name}.", path.parent)
     try:
@@ -44,12 +48,16 @@ def write_bytes_atomically(path: Path, data: bytes, *, durable: bool = True) -> 
 
 
 def write_text_atomically(path: Path | UPath, text: str) -> None:
-    """Write UTF-8 text as `write_bytes_atomically` does; an object store writes whole anyway."""
-    if isinstance(path, Path):
-        write_bytes_atomically(path, text.encode("utf-8"))
-    else:
+    """Write UTF-8 text as `write_bytes_atomically` does."""
+    write_bytes_atomically(path, text.encode("utf-8"))
+
+
+def _write_remote(path: UPath, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except FileNotFoundError:  # a file server, which has folders; asking first costs each write
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode("utf-8"))
+        path.write_bytes(data)
 
 
 def list_names(folder: Path | UPath) -> list[str]:

@@ -8,7 +8,6 @@ Each JSON output names its document.
 
 from collections.abc import Collection
 from contextlib import suppress
-from pathlib import Path
 
 from upath import UPath
 
@@ -33,10 +32,7 @@ class UPathArtifactStore:
     def write(self, stage: Stage, doc_id: DocId, data: bytes) -> None:
         """Write so that a reader sees the output before or the new one."""
         path = self._path(stage, doc_id)
-        if isinstance(path, Path):
-            write_bytes_atomically(path, data, durable=False)  # a damaged output is made anew
-        else:
-            path.write_bytes(data)  # an object store shows a file only when it is whole
+        write_bytes_atomically(path, data, durable=False)  # a damaged output is made anew
 
     def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
         """Read an output; None where there is none."""

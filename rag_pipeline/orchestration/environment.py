@@ -24,7 +24,7 @@ from rag_pipeline.adapters.file_ledger import FileLedger
 from rag_pipeline.adapters.files import remove_partial_files, remove_tree
 from rag_pipeline.adapters.object_cache import ObjectEmbeddingCache
 from rag_pipeline.adapters.process_lock import hold_lock
-from rag_pipeline.core.errors import StoreLockedError
+from rag_pipeline.core.errors import ConfigurationError, StoreLockedError
 from rag_pipeline.core.models import ContentType, JsonValue
 from rag_pipeline.core.ports import ArtifactStore, Ledger, PointFilter
 from rag_pipeline.core.settings import Settings
@@ -36,12 +36,13 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
     """Wire an ingestion; opens no store, asks no service and loads no model.
 
     Raises:
-        ConfigurationError: A key or model that the settings need is missing.
+        ConfigurationError: A key or model that the settings need is missing, or STATE_URL is of
+            no use.
     """
     state_dir = settings.state_dir
     embedder = connect_embedder(settings)
 
-    shared = UPath(settings.state_url) / state_dir.name if settings.state_url else None
+    shared = _open_state(settings.state_url) / state_dir.name if settings.state_url else None
     root = shared or UPath(state_dir)
 
     def open_artifacts(collection_id: str) -> ArtifactStore:
@@ -85,6 +86,20 @@ def build_environment(settings: Settings) -> IngestionEnvironment:
         max_run_docs=settings.ingest_run_docs,
         price_per_token_usd=settings.embedding_prices.get(embedder.model.model, 0.0) / 1e6,
     )
+
+
+def _open_state(url: str) -> UPath:
+    """The root that STATE_URL names; a folder of this machine as a `Path`, so that it is written
+    atomically whichever way it is spelled.
+    """
+    try:
+        root = UPath(url)
+        root.fs  # noqa: B018  # made on first use, and with it what is wrong found out
+    except Exception as error:  # each file system has errors of its own
+        problem = f"it cannot be opened ({error})"
+        mend = "Use such as s3://bucket/prefix, and install the package of its kind (s3fs)"
+        raise ConfigurationError("STATE_URL", problem, mend) from error
+    return UPath(root.path) if root.protocol in {"file", "local"} else root
 
 
 def locate_cell_lock(settings: Settings, collection: str) -> Path:

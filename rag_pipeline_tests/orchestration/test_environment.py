@@ -1,0 +1,52 @@
+"""Where state rests."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.ids import DocId
+from rag_pipeline.core.models import Stage
+from rag_pipeline.core.settings import load_settings
+from rag_pipeline.orchestration.environment import build_environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.ingestion.run import IngestionEnvironment
+
+
+def build(tmp_path: Path, state_url: str) -> IngestionEnvironment:
+    return build_environment(
+        load_settings(
+            _env_file="",
+            docs_dir=tmp_path / "docs",
+            data_dir=tmp_path / "data",
+            embedding_provider="local",
+            state_url=state_url,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"), [("s3://bucket/prefix", "s3fs"), ("s3:/b", "s3fs"), ("nope://x", "nope")]
+)
+def test_a_state_url_of_no_use_is_named(
+    url: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(ConfigurationError, match=f"^STATE_URL: .*{problem}"):
+        build(tmp_path, url)
+
+
+@pytest.mark.parametrize("scheme", ["", "file://", "local://"])
+def test_a_folder_keeps_state_however_it_is_spelled(scheme: str, tmp_path: Path) -> None:
+    environment = build(tmp_path, f"{scheme}{tmp_path}/shared state")
+    artifacts, doc_id = environment.open_artifacts("build"), DocId("a.md")
+    artifacts.write(Stage.CHUNKS, doc_id, b"kept")
+    assert artifacts.read(Stage.CHUNKS, doc_id) == b"kept"
+    (folder,) = (tmp_path / "shared state").glob("docs-*/artifacts/build/chunks")
+    assert len(list(folder.iterdir())) == 1
