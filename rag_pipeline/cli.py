@@ -295,12 +295,11 @@ def sweep(
 ) -> None:
     """Compare designs on the tune half of a golden set, each in a collection of its own."""
     from rag_pipeline.evaluation.sweep import make_grid, render_sweep, run_sweep
-    from rag_pipeline.orchestration.sweep_cells import choose_settings, evaluate_cell
+    from rag_pipeline.orchestration.sweep_cells import check_sweep, evaluate_cell
 
     settings = load_settings(docs_dir=docs_dir)
     cells = make_grid(_read_axes(values, settings), crossed=crossed)
-    for cell in cells:
-        choose_settings(settings, cell)  # a value that is none ends the sweep before it begins
+    check_sweep(settings, cells, test_set)
     result = run_sweep(
         cells,
         lambda cell: evaluate_cell(settings, cell, test_set),

@@ -7,10 +7,14 @@ Belongs here: identifier types and their derivation. Does not belong here: Dagst
 from __future__ import annotations
 
 import hashlib
+import os
 import unicodedata
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
 
 from rag_pipeline.core.errors import DocumentIdError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DocId = NewType("DocId", str)
 """Path of a document below the docs folder, `/`-separated on every system, extension included."""
@@ -69,6 +73,17 @@ def to_point_id(chunk_id: ChunkId) -> PointId:
 def make_file_key(doc_id: DocId) -> str:
     """Name of a document's file among what is kept of documents: an id may hold any character."""
     return hashlib.sha256(doc_id.encode()).hexdigest()[:32]
+
+
+def hash_place(path: Path, base: Path) -> str:
+    """Eight hexadecimal digits of where a path lies as seen from a folder; both may move together.
+
+    Args:
+        path: Resolved.
+        base: The folder, resolved.
+    """
+    relative = os.path.relpath(path, base).replace(os.sep, "/")
+    return hashlib.sha256(relative.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def hash_text(text: str) -> str:

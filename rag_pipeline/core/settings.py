@@ -6,7 +6,6 @@ reads the environment. `.env.example` lists every field, held equal by a test.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.ids import hash_place
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, MarkdownFormat, SiteSettings
 
 Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -195,10 +195,8 @@ class Settings(BaseSettings):
         holds one book, it is that one.
         """
         docs_dir, data_dir = self.docs_dir.resolve(), self.data_dir.resolve()
-        relative = os.path.relpath(docs_dir, data_dir).replace(os.sep, "/")
-        digest = hashlib.sha256(relative.encode("utf-8", "surrogateescape")).hexdigest()[:8]
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", docs_dir.name) or "docs"
-        own = data_dir / f"{name}-{digest}"
+        own = data_dir / f"{name}-{hash_place(docs_dir, data_dir)}"
         if not own.exists() and not docs_dir.exists():
             others = [path for path in data_dir.glob("*-????????") if path.is_dir()]
             if len(others) == 1:

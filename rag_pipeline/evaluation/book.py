@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.adapters.connect import connect_embedder
 from rag_pipeline.answering import apply_grounding_policy
 from rag_pipeline.core.errors import ConfigurationError, DocumentError
+from rag_pipeline.core.ids import hash_place
 from rag_pipeline.evaluation.baseline import accept, load_baseline
 from rag_pipeline.evaluation.fingerprint import build_fingerprint
 from rag_pipeline.evaluation.gates import GateBounds, GateResult, check_gates
@@ -76,6 +77,7 @@ def evaluate_book(
         ingest: Called once the test set is found sound, before the collection is opened.
 
     Raises:
+        ConfigurationError: The book has no test set, or options contradict each other.
         GoldenSetError: The test set is malformed, or expects a page or heading that is not there.
         StoreError: The collection is missing, of another model, or not reached.
         BaselineRefusedError: Something failed, so that the result is no baseline; it is written.
@@ -83,8 +85,7 @@ def evaluate_book(
     if accept_baseline and paraphrased:
         problem = "the harder wording has no baseline, since nothing is gated by it"
         raise ConfigurationError("--accept", problem, "Leave out --accept or --paraphrased")
-    if test_set is None and settings.evaluation_test_set:
-        test_set = Path(settings.evaluation_test_set)
+    test_set = choose_test_set(settings, test_set)
     corpus = parse_corpus(settings.docs_dir, settings.site)
     documents, golden = corpus.documents, load_for(test_set, corpus)
     ingest()
@@ -97,8 +98,7 @@ def evaluate_book(
         model = connect_embedder(settings).model
         fingerprint = build_fingerprint(documents, golden, settings, model)
         report = evaluate(golden, retriever, apply_grounding_policy, documents, fingerprint)
-    # Two test sets of one book have a baseline each.
-    baseline_path = folder / f"baseline-{test_set.stem}.json" if test_set else BASELINE_PATH
+    baseline_path = folder / name_baseline(settings, test_set) if test_set else BASELINE_PATH
     baseline = load_baseline(baseline_path)
     gates = () if paraphrased else check_gates(report, baseline, GateBounds())
     files = write_report(report, folder, gates)
@@ -107,16 +107,39 @@ def evaluate_book(
     return BookEvaluation(report, gates, files)
 
 
+def choose_test_set(settings: Settings, test_set: Path | None) -> Path | None:
+    """The test set that was named, else that of the settings; None for the textbook's own."""
+    if test_set is None and settings.evaluation_test_set:
+        return Path(settings.evaluation_test_set)
+    return test_set
+
+
+def name_baseline(settings: Settings, test_set: Path) -> str:
+    """Name of the file of a test set's baseline; two of one name in different folders have one
+    each.
+    """
+    place = hash_place(test_set.resolve(), settings.docs_dir.resolve())
+    return f"baseline-{test_set.stem}-{place}.json"
+
+
 def load_for(test_set: Path | None, corpus: Corpus) -> GoldenSet:
     """Load a test set, or the textbook's own with its selected-text cases, checked against a
     corpus.
+
+    Raises:
+        ConfigurationError: None was named, and the corpus is not the textbook.
+        GoldenSetError: The test set is malformed, or expects a page or heading that is not there.
     """
-    golden = (
-        load_golden_set(QUESTIONS_PATH, SELECTED_TEXT_PATH)
-        if test_set is None
-        else load_golden_set(test_set)
-    )
     documents = [parsed.document for parsed in corpus.documents]
+    if test_set is not None:
+        return validate_against_corpus(load_golden_set(test_set), documents, corpus.problems)
+    golden = load_golden_set(QUESTIONS_PATH, SELECTED_TEXT_PATH)
+    expected = {section.doc_path for query in golden.queries for section in query.expected}
+    there = {str(document.doc_path) for document in documents} | corpus.problems.keys()
+    if len(expected & there) * 2 < len(expected):
+        problem = "the questions that come with this package are those of another book"
+        mend = "Name a file of your own there or with --test-set"
+        raise ConfigurationError("EVALUATION_TEST_SET", problem, mend)
     return validate_against_corpus(golden, documents, corpus.problems)
 
 

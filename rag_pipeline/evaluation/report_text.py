@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from rag_pipeline.evaluation.gates import GateResult
     from rag_pipeline.evaluation.records import EvaluationReport, Interval, Summary
 
+_SHOWN_FAILURES = 3  # most failures have one cause
+
 
 def render_text(report: EvaluationReport, gates: Sequence[GateResult] = ()) -> str:
     """Tell a report in a few lines: measures of both halves with intervals, refusals, gates."""
@@ -21,7 +23,8 @@ def render_text(report: EvaluationReport, gates: Sequence[GateResult] = ()) -> s
                 f"  {level:<9}{measure:<16}{_short(interval)}"
                 for measure, interval in values.items()
             ]
-    return "\n".join([*lines, *describe_rest(report), *(_tell(gate) for gate in gates)]) + "\n"
+    lines += [*describe_rest(report), *_tell_failures(report), *map(_tell, gates)]
+    return "\n".join(lines) + "\n"
 
 
 def describe_rest(report: EvaluationReport) -> list[str]:
@@ -63,6 +66,13 @@ def _short(interval: Interval | None) -> str:
     if interval is None:
         return "not measured"
     return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}] n={interval.count}"
+
+
+def _tell_failures(report: EvaluationReport) -> list[str]:
+    errors = [(one.query_id, one.error) for one in report.questions]
+    errors += [(one.case_id, one.error) for one in report.selected_text_runs]
+    failed = [f"  {name}: {error.splitlines()[0]}" for name, error in errors if error]
+    return failed[:_SHOWN_FAILURES]
 
 
 def _tell(gate: GateResult) -> str:

@@ -18,9 +18,10 @@ from rag_pipeline.evaluation.significance import PairedTest, compare_pairs, corr
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from rag_pipeline.evaluation.golden_set import GoldenSet, Half
     from rag_pipeline.evaluation.records import EvaluationReport, Interval, Summary
 
-TUNE_HALF: Final = "tune"
+TUNE_HALF: Final[Half] = "tune"
 _SIGNIFICANCE: Final = 0.05
 _MEND: Final = 'Give half of the questions "split": "tune", for a sweep decides by those alone'
 
@@ -105,6 +106,16 @@ def make_grid(
     return tuple(SweepCell(((name, value),)) for name, values in axes.items() for value in values)
 
 
+def require_tune_half(golden: GoldenSet) -> None:
+    """Check that there is something to compare by.
+
+    Raises:
+        ConfigurationError: No answerable question is of the tune half.
+    """
+    if not any(query.expected for query in golden.select_half(TUNE_HALF).queries):
+        raise ConfigurationError("--test-set", "no answerable question is of the tune half", _MEND)
+
+
 def run_sweep(
     cells: Sequence[SweepCell],
     evaluate_cell: EvaluateCell,
@@ -113,22 +124,15 @@ def run_sweep(
     """Evaluate each cell and the present settings, and compare them on the tune half alone.
 
     Args:
-        cells: Designs to try.
+        cells: Designs to try; the golden set has a tune half, by `require_tune_half`.
         evaluate_cell: Called once for each, one after the other.
         on_cell: Told before a cell is evaluated, for showing progress.
-
-    Raises:
-        ConfigurationError: The tune half holds nothing to compare by.
     """
     reports = []
     for cell in (SweepCell(), *cells):
         if on_cell is not None:
             on_cell(cell)
         reports.append((cell, evaluate_cell(cell)))
-        if not _read_primary(reports[0][1]):
-            raise ConfigurationError(
-                "--test-set", "no answerable question is of the tune half", _MEND
-            )
     present = _read_primary(reports[0][1])
     tests = [_compare(present, _read_primary(report)) for _, report in reports]
     corrected = [1.0, *correct_p_values([test.p_value for test in tests[1:]])]

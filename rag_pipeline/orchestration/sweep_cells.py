@@ -4,15 +4,16 @@ Imports no Dagster: a cell is an experiment, not an ingestion that anybody looks
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from rag_pipeline.adapters.builds import name_cell
 from rag_pipeline.adapters.process_lock import hold_lock
 from rag_pipeline.core.errors import SweepCellError
 from rag_pipeline.core.settings import Settings, load_settings
-from rag_pipeline.evaluation.book import evaluate_book
+from rag_pipeline.evaluation.book import choose_test_set, evaluate_book, load_for, parse_corpus
 from rag_pipeline.evaluation.records import EvaluationReport
-from rag_pipeline.evaluation.sweep import SweepCell
+from rag_pipeline.evaluation.sweep import SweepCell, require_tune_half
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.run import IngestionRequest, run_ingestion
 from rag_pipeline.orchestration.environment import build_environment, locate_cell_lock
@@ -25,6 +26,20 @@ def choose_settings(settings: Settings, cell: SweepCell) -> Settings:
         ConfigurationError: An override is no setting or out of its bounds.
     """
     return load_settings(**(settings.model_dump() | dict(cell.overrides)))
+
+
+def check_sweep(settings: Settings, cells: Sequence[SweepCell], test_set: Path | None) -> None:
+    """Find out what would end a sweep, before its first collection is built.
+
+    Raises:
+        ConfigurationError: An override is no setting, out of its bounds or of no model, or the test
+            set has nothing to compare by.
+        GoldenSetError: The test set is malformed, or expects a page or heading that is not there.
+    """
+    for cell in cells:
+        build_environment(choose_settings(settings, cell))
+    corpus = parse_corpus(settings.docs_dir, settings.site)
+    require_tune_half(load_for(choose_test_set(settings, test_set), corpus))
 
 
 def evaluate_cell(settings: Settings, cell: SweepCell, test_set: Path | None) -> EvaluationReport:

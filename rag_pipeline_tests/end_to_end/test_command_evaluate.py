@@ -66,6 +66,19 @@ def test_a_foreign_book_gets_its_report_from_one_command(
     assert "of 10 questions differ" in loss["sentence"]
 
 
+def test_test_sets_of_one_name_have_a_baseline_each(
+    call: Callable[..., Outcome], command: Command, test_set: Path
+) -> None:
+    other = command.root / "other" / test_set.name
+    other.parent.mkdir()
+    write(other, {"queries": QUERIES[:4]})
+    assert call("evaluate", "--accept", "--test-set", str(test_set)).code == 0
+    unaccepted = call("evaluate", "--test-set", str(other))
+    assert "no baseline was accepted yet" in unaccepted.out
+    known = call("evaluate", "--test-set", test_set.name)
+    assert "no baseline was accepted yet" not in known.out
+
+
 def test_a_gate_that_fails_is_exit_code_1(call: Callable[..., Outcome], test_set: Path) -> None:
     queries = [one | {"expected": []} for one in QUERIES]  # the book answers them all the same
     outcome = call("evaluate", "--test-set", str(write(test_set, {"queries": queries})))
@@ -149,7 +162,7 @@ def replace_progress(outcome: Outcome) -> Outcome:
         pytest.param(["--accept", "--paraphrased"], ["--accept"], id="no_baseline_of_paraphrases"),
         pytest.param(["--docs-dir", "no"], ["DOCS_DIR"], id="no_docs_folder"),
         pytest.param(["--nonsense"], ["--nonsense", "--help"], id="no_such_option"),
-        pytest.param([], ["questions.json", "is no page"], id="the_textbooks_own_set"),
+        pytest.param([], ["EVALUATION_TEST_SET", "--test-set", "another book"], id="no_set"),
     ],
 )
 def test_bad_usage_is_one_line_before_anything_is_embedded(
@@ -196,6 +209,8 @@ def test_a_cell_whose_documents_failed_ends_the_sweep(
         (["EMBEDDING_TEXT=text,breadcrumb"], ["EMBEDDING_TEXT", "heading-path"]),
         (["CHUNK_TARGET_TOKENS=40", "CHUNK_OVERLAP_TOKENS=x"], ["CHUNK_OVERLAP_TOKENS"]),
         (["CHUNK_TARGET_TOKENS=9000"], ["CHUNK_TARGET_TOKENS"]),
+        (["EMBEDDING_PROVIDER=local", "EMBEDDING_DIM=0"], ["EMBEDDING_DIM"]),
+        (["EMBEDDING_MODEL=nope", "EMBEDDING_DIM=0", "--crossed"], ["nope", "EMBEDDING_DIM"]),
         (["CHUNK_TARGET_TOKENS"], ["CHUNK_TARGET_TOKENS"]),
         (["CHUNK_TARGET_TOKENS="], ["CHUNK_TARGET_TOKENS"]),
         (["NO_SUCH=1"], ["NO_SUCH"]),
@@ -213,4 +228,24 @@ def test_what_cannot_be_swept_is_said_before_anything_is_built(
     outcome = call("sweep", *values, "--test-set", str(test_set))
     assert_one_line(outcome, 2, *texts)
     assert "a,b" not in outcome.err  # may be a secret
+    assert server.received == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"split": "report"}, "tune half"),
+        ({"expected": [{"doc_path": "x.md", "section_heading": "X"}]}, "'x.md' is no page"),
+    ],
+)
+def test_a_set_that_a_sweep_cannot_decide_by_is_refused_before_anything_is_built(
+    call: Callable[..., Outcome],
+    test_set: Path,
+    server: LoopbackServer,
+    changes: dict[str, Any],
+    text: str,
+) -> None:
+    write(test_set, {"queries": [QUERIES[0] | changes]})
+    outcome = call("sweep", "CHUNK_TARGET_TOKENS=40", "--test-set", str(test_set))
+    assert_one_line(outcome, 2, text)
     assert server.received == []

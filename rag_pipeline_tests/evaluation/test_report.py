@@ -310,6 +310,17 @@ def test_the_text_tells_both_halves_with_intervals(report: EvaluationReport) -> 
     assert "refusals (report): precision 1.000" in text
     assert "\npass success_at_5: " in text
     assert "\n---- no_loss_document_success_at_5: " in text
+    assert "failures: 0\npass" in text
     table = render_markdown(report).splitlines()
     assert table[0] == "| level | measure | all | report | tune |"
     assert len({line.count("|") for line in table}) == 1
+
+
+def test_the_text_names_the_first_failures_with_their_cause(report: EvaluationReport) -> None:
+    questions = tuple(
+        replace(question, error=f"StoreError: broken\nat {place}" if place % 2 else None)
+        for place, question in enumerate(report.questions)
+    )
+    lines = render_text(replace(report, questions=questions)).splitlines()
+    names = [f"  {question.query_id}: StoreError: broken" for question in questions[1:6:2]]
+    assert lines[-3:] == names

@@ -8,7 +8,13 @@ import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.evaluation.records import EvaluationReport
-from rag_pipeline.evaluation.sweep import SweepCell, make_grid, render_sweep, run_sweep
+from rag_pipeline.evaluation.sweep import (
+    SweepCell,
+    make_grid,
+    render_sweep,
+    require_tune_half,
+    run_sweep,
+)
 from rag_pipeline_tests.evaluation.world import (
     GOLDEN,
     KnowingRetriever,
@@ -69,10 +75,10 @@ def test_the_report_half_decides_nothing() -> None:
     assert sweep(BAD, lucky)[0] is None
 
 
-def test_a_set_without_a_tune_half_ends_the_sweep_after_its_first_cell() -> None:
-    golden = replace(GOLDEN, queries=GOLDEN.select_half("report").queries)
-    report = evaluate_world(KnowingRetriever(), golden=golden)
-    seen: list[SweepCell] = []
-    with pytest.raises(ConfigurationError, match="tune half"):
-        run_sweep([SweepCell((("cell", 0),))], lambda _: report, seen.append)
-    assert seen == [SweepCell()]
+def test_a_set_without_an_answerable_question_to_tune_by_is_refused() -> None:
+    require_tune_half(GOLDEN)
+    tune, report = GOLDEN.select_half("tune").queries, GOLDEN.select_half("report").queries
+    unanswerable = tuple(replace(query, expected=(), all_of=False) for query in tune)
+    for queries in (report, (*report, *unanswerable)):
+        with pytest.raises(ConfigurationError, match="tune half"):
+            require_tune_half(replace(GOLDEN, queries=queries))
