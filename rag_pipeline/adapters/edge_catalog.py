@@ -29,6 +29,7 @@ from rag_pipeline.adapters.edge_store import EdgeStore, create_shard, load_shard
 from rag_pipeline.adapters.files import remove_tree, write_text_atomically
 from rag_pipeline.core.errors import (
     CollectionMissingError,
+    EarlierCollectionMissingError,
     SpaceMismatchError,
     StoreError,
     StoreLockedError,
@@ -144,7 +145,7 @@ class EdgeCatalog:
         in_use = self._read_in_use()
         previous = in_use["previous"]
         if previous is None or not self._is_built(previous):
-            raise CollectionMissingError(f"{self._collection} (the one before)", str(self._root))
+            raise EarlierCollectionMissingError(self._collection, str(self._root))
         self._write_in_use(previous, in_use["current"])
         return previous
 

@@ -26,6 +26,7 @@ from rag_pipeline.adapters.qdrant_store import QdrantStore
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     ConfigurationError,
+    EarlierCollectionMissingError,
     SpaceMismatchError,
     StoreError,
 )
@@ -140,8 +141,8 @@ class QdrantCatalog:
         aliases = self._read_aliases()
         previous = aliases.get(self._previous)
         if previous is None:
-            missing = f"{self._collection} (the one before)"
-            raise CollectionMissingError(missing, f"Qdrant at {self._connection.place}")
+            place = f"Qdrant at {self._connection.place}"
+            raise EarlierCollectionMissingError(self._collection, place)
         self._write_aliases(previous, aliases.get(self._collection))
         return previous
 

@@ -198,6 +198,19 @@ class CollectionMissingError(StoreError):
         )
 
 
+class EarlierCollectionMissingError(StoreError):
+    """There is no collection to roll back to."""
+
+    code = "COLLECTION_MISSING"
+
+    def __init__(self, collection: str, where: str) -> None:
+        self.collection = collection
+        super().__init__(
+            f"collection {collection} in {where} has no earlier one to roll back to. Only "
+            "`rag-pipeline ingest --rebuild` keeps one"
+        )
+
+
 class SpaceMismatchError(StoreError):
     """The collection was built with another model, dimension or format version."""
 

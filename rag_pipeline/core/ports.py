@@ -402,7 +402,7 @@ class CollectionCatalog(Protocol):
         """Put the collection before in use and return its id.
 
         Raises:
-            CollectionMissingError: There is none.
+            EarlierCollectionMissingError: There is none.
         """
 
     def is_wanted(self) -> bool:

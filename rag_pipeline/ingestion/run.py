@@ -21,6 +21,7 @@ from rag_pipeline.core.ports import PointFilter
 from rag_pipeline.ingestion.changes import compute_pipeline_fingerprint, leave_moved, plan_ingestion
 from rag_pipeline.ingestion.discovery import Discovery, discover_docs
 from rag_pipeline.ingestion.pipeline import ingest_docs
+from rag_pipeline.ingestion.target import prepare_collection
 from rag_pipeline.ingestion.work import IngestionServices, StageResult
 from rag_pipeline.ingestion.writing import delete_documents, read_ingestion_times
 
@@ -210,7 +211,7 @@ def _run_locked(
     known = {} if request.reread else _known_files(_current_entries(environment))
     discovery = discover_docs(environment.docs_dir, known)
     current = environment.catalog.current_id()
-    collection_id = _prepare_collection(request, environment)
+    collection_id = prepare_collection(environment, rebuild=request.rebuild)
     report.collection_id = collection_id
     ledger = environment.open_ledger(collection_id)
     entries, failures = ledger.entries(), ledger.failures()
@@ -256,26 +257,13 @@ def _run_locked(
         rest = plan_ingestion(discovery, ledger.entries(), environment.fingerprint).process
         gone = leave_moved(deletes, entries, rest)
         yield from _delete({doc_id: entries.get(doc_id) for doc_id in gone}, services)
-    if current is None or collection_id == current:
+    if current is None or not request.rebuild:
         refresh_ledger(ledger, left_alone, entries)
     elif report.failures:
         environment.catalog.discard(collection_id)
         raise RebuildIncompleteError(report.failures)
     else:
         environment.catalog.switch_to(collection_id)
-
-
-def _prepare_collection(request: IngestionRequest, environment: IngestionEnvironment) -> str:
-    """Check the collection in use, or make a new one; the first of all is in use at once."""
-    current = environment.catalog.current_id()
-    if current is not None and not request.rebuild:
-        environment.catalog.open_current(environment.space).close()
-        return current
-    store: PointStore = environment.catalog.create(environment.space)
-    store.close()
-    if current is None:
-        environment.catalog.switch_to(store.collection_id)
-    return store.collection_id
 
 
 def _choose(

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.adapters.builds import read_space, write_space
-from rag_pipeline.core.errors import CollectionMissingError, SpaceMismatchError
+from rag_pipeline.core.errors import (
+    CollectionMissingError,
+    EarlierCollectionMissingError,
+    SpaceMismatchError,
+)
 from rag_pipeline.core.ids import PointId
 from rag_pipeline_tests.congruence.points import SPACE, make_point
 
@@ -38,7 +42,7 @@ def test_nothing_is_in_use_before_the_first_build(catalog: CollectionCatalog) ->
     assert catalog.current_id() is None
     with pytest.raises(CollectionMissingError, match="ingest"):
         catalog.open_current(SPACE)
-    with pytest.raises(CollectionMissingError):
+    with pytest.raises(EarlierCollectionMissingError, match="--rebuild"):
         catalog.roll_back()
 
 
@@ -196,7 +200,7 @@ def test_discarding_the_build_before_leaves_nothing_to_roll_back_to(
 ) -> None:
     first, second = build(catalog, 1), build(catalog, 2)
     catalog.discard(first)
-    with pytest.raises(CollectionMissingError):
+    with pytest.raises(EarlierCollectionMissingError, match="--rebuild"):
         catalog.roll_back()
     assert catalog.current_id() == second
 

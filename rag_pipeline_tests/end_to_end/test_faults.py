@@ -10,10 +10,12 @@ import pytest
 
 from rag_pipeline.core.errors import (
     ConfigurationError,
+    EarlierCollectionMissingError,
     EmbeddingDimensionError,
     EmbeddingServiceError,
     EmbeddingTimeoutError,
     RagPipelineError,
+    SpaceMismatchError,
     StoreError,
     StoreTimeoutError,
 )
@@ -190,6 +192,24 @@ def test_a_service_that_is_down_is_not_asked_for_every_document(tmp_path: Path) 
     again = book.ingest()
     failures = book.open_ledger(again.collection_id).failures()
     assert {failure.attempts for failure in failures.values()} == {2}
+
+
+@pytest.mark.parametrize("memory", [False, True], ids=["embedded", "server"])
+def test_a_collection_in_which_nothing_landed_gives_way_to_another_model(
+    tmp_path: Path, *, memory: bool
+) -> None:
+    book = make_book(tmp_path, memory=memory)
+    book.embedder = FaultyEmbedder(EmbeddingServiceError("down"))
+    empty = book.ingest().collection_id
+    book.embedder = HashingEmbedder(name="another")
+    report = book.ingest()
+    assert (report.docs_processed, len(book.read_points())) == (3, 9)
+    assert report.collection_id != empty
+    with pytest.raises(EarlierCollectionMissingError):
+        book.build_environment().catalog.roll_back()
+    book.embedder = HashingEmbedder()
+    with pytest.raises(SpaceMismatchError):
+        book.ingest()
 
 
 def test_a_wrong_key_ends_the_run_with_one_error(tmp_path: Path) -> None:
