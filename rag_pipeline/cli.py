@@ -13,7 +13,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,6 +58,8 @@ Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only documents wi
 
 def main() -> None:
     """Run the command; an error is one line that names the culprit and the mend."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
+    _open_closed_streams()
     try:
         code = app(standalone_mode=False)
         if code == _INTERRUPTED:  # what typer makes of an interrupt
@@ -68,7 +72,6 @@ def main() -> None:
         goes_on = "; the next ingest goes on from here" if _is_ingesting() else ""
         code = _fail("INTERRUPTED", f"stopped{goes_on}", _INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
@@ -78,7 +81,9 @@ def main() -> None:
         usage = getattr(error, "format_message", None)  # click's usage errors, by any click
         if usage is None:
             raise
-        code = _fail("USAGE", f"{usage()} See `rag-pipeline --help`", 2)
+        told = usage()  # nothing where the help was shown instead
+        code = _fail("USAGE", f"{told} See `rag-pipeline --help`", 2) if told else 2
+    _end_output()
     sys.exit(code or 0)
 
 
@@ -100,6 +105,9 @@ def ingest(
     """Index what changed in the docs folder; what is unchanged costs nothing."""
     from rag_pipeline.orchestration.environment import build_environment
 
+    if roll_back and (rebuild or prune_cache):
+        problem = "it builds nothing and forgets nothing"
+        raise ConfigurationError("--roll-back", problem, "Leave out --rebuild and --prune-cache")
     settings = load_settings(docs_dir=docs_dir)
     environment = build_environment(settings)
     if roll_back:
@@ -345,6 +353,7 @@ def validate(
     """Check that what lies in the collection comes back as it must; exit 1 where it does not."""
     from functools import partial
 
+    from rag_pipeline.adapters.connect import read_url
     from rag_pipeline.evaluation.addresses import check_built_site, check_served_site
     from rag_pipeline.evaluation.validation import run_validation
     from rag_pipeline.evaluation.validation_records import report_to_json, report_to_text
@@ -353,10 +362,11 @@ def validate(
     settings = load_settings(docs_dir=docs_dir)
     check = None
     if site is not None and site.startswith(("http://", "https://")):
-        check = partial(check_served_site, origin=site)
+        check = partial(check_served_site, origin=read_url("--site", site))
     elif site is not None:
-        if not Path(site).is_dir():
-            raise ConfigurationError("--site", f"{site} is no folder", "Build it with `make site`")
+        if not site or not Path(site).is_dir():
+            problem = f"{site!r} is no folder"
+            raise ConfigurationError("--site", problem, "Build it with `make site`")
         check = partial(check_built_site, site_dir=Path(site), base_url=settings.site_base_url)
     with open_retriever(settings) as retriever:
         report = run_validation(retriever, check_addresses=check)
@@ -590,9 +600,25 @@ def _is_ingesting() -> bool:
 
 def _fail(code: str, message: str, exit_code: int) -> int:
     if "--json" in sys.argv:
-        _print({"error": {"code": code, "message": message}}, as_json=True, text="")
+        with suppress(OSError):  # nobody reads on, or the disk is full: told below
+            _print({"error": {"code": code, "message": message}}, as_json=True, text="")
     sys.stderr.write(f"rag-pipeline: {message}\n")
     return exit_code
+
+
+def _open_closed_streams() -> None:
+    """Let what is written to a stream that the caller closed go nowhere; Python has None there."""
+    nowhere = os.devnull
+    sys.stdout = sys.stdout or Path(nowhere).open("w")  # noqa: SIM115  # open to the end
+    sys.stderr = sys.stderr or Path(nowhere).open("w")  # noqa: SIM115  # the same
+
+
+def _end_output() -> None:
+    """Leave nothing to write to Python, which tells of what fails then in words of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,7 @@ def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
     if len(report.warnings) > _SHOWN_WARNINGS:
         lines.append(f"  ... and {len(report.warnings) - _SHOWN_WARNINGS} more (see --json)")
     lines += [f"  FAILED {failure.message}" for failure in report.failures]
-    if report.docs_failed:
+    if any(failure.error != DOCUMENT_MISSING for failure in report.failures):
         lines.append("Failed documents are tried again by the next ingest; the others are indexed.")
     if report.docs_processed or report.docs_unchanged:
         lines.append('Ask the book: rag-pipeline query "..." with the same settings')

@@ -35,7 +35,7 @@ def connect_embedder(settings: Settings) -> Embedder:
     match settings.provider:
         case EmbeddingProvider.OPENAI:
             key = _read_key("OPENAI_API_KEY", settings.openai_api_key)
-            base_url = _read_url("OPENAI_BASE_URL", settings.openai_base_url)
+            base_url = read_url("OPENAI_BASE_URL", settings.openai_base_url)
             from rag_pipeline.adapters.openai_embedder import OpenAIEmbedder
 
             return OpenAIEmbedder(
@@ -48,7 +48,7 @@ def connect_embedder(settings: Settings) -> Embedder:
             )
         case EmbeddingProvider.COHERE:
             key = _read_key("COHERE_API_KEY", settings.cohere_api_key)
-            base_url = _read_url("COHERE_BASE_URL", settings.cohere_base_url)
+            base_url = read_url("COHERE_BASE_URL", settings.cohere_base_url)
             from rag_pipeline.adapters.cohere_embedder import CohereEmbedder
 
             return CohereEmbedder(
@@ -76,7 +76,7 @@ def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> Coll
         ConfigurationError: QDRANT_URL or QDRANT_API_KEY cannot be used.
     """
     if settings.qdrant_url:
-        url = _read_url("QDRANT_URL", settings.qdrant_url)
+        url = read_url("QDRANT_URL", settings.qdrant_url)
         secret = settings.qdrant_api_key.get_secret_value().strip()
         key = _read_key("QDRANT_API_KEY", settings.qdrant_api_key) if secret else ""
         from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
@@ -104,7 +104,7 @@ def connect_chat_model(settings: Settings) -> ChatModel | None:
     return OpenAIChatModel(
         model=settings.answer_model,
         api_key=key,
-        base_url=_read_url("OPENAI_BASE_URL", settings.openai_base_url),
+        base_url=read_url("OPENAI_BASE_URL", settings.openai_base_url),
         timeout_s=settings.answer_timeout_s,
         max_tokens=settings.answer_max_tokens,
     )
@@ -131,8 +131,12 @@ def _read_key(setting: str, secret: SecretStr) -> str:
     return key
 
 
-def _read_url(setting: str, url: str) -> str:
-    """A usable address with its scheme, or empty; no part of a wrong one is shown."""
+def read_url(setting: str, url: str) -> str:
+    """A usable address with its scheme, or empty; no part of a wrong one is shown.
+
+    Raises:
+        ConfigurationError: It is none; names the setting or option.
+    """
     stripped = url.strip()
     if stripped and not stripped.startswith(("http://", "https://")):
         problem = "it does not begin with http:// or https://"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,6 +135,10 @@ class DiscoveredDoc:
     sha256: str
     size_bytes: int
     mtime_ns: int
+
+
+DOCUMENT_MISSING: Final = "DocumentMissing"
+"""The error of a document that was asked for by name and is not there."""
 
 
 @dataclass(frozen=True, slots=True)

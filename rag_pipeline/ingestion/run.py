@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rag_pipeline.core.errors import RagPipelineError, RebuildIncompleteError
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import DocId, parse_doc_id
-from rag_pipeline.core.models import DocFailure, EmbeddingSpace, KnownFile, Stage
+from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, EmbeddingSpace, KnownFile, Stage
 from rag_pipeline.core.ports import PointFilter
 from rag_pipeline.ingestion.changes import compute_pipeline_fingerprint, leave_moved, plan_ingestion
 from rag_pipeline.ingestion.discovery import Discovery, discover_docs
@@ -286,7 +286,7 @@ def _choose(
             unknown.append(unread[doc_id])
         else:
             message = f"{doc_id}: is not in the docs folder, or is a draft. Check the path"
-            unknown.append(DocFailure(doc_id, Stage.DISCOVERED.value, "DocumentMissing", message))
+            unknown.append(DocFailure(doc_id, Stage.DISCOVERED.value, DOCUMENT_MISSING, message))
     gone = frozenset(plan.delete) & set(request.delete_ids)
     return tuple(docs), tuple(sorted(gone)), tuple(unknown)
 

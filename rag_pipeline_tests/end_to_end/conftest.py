@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,10 @@ def call(
                     patch.setenv(name, value)
             patch.setenv("DAGSTER_HOME", "")
             patch.setattr(sys, "argv", ["rag-pipeline", *arguments])
+            told_to_end = signal.getsignal(signal.SIGTERM)
             with pytest.raises(SystemExit) as stop:
                 cli.main()
+            signal.signal(signal.SIGTERM, told_to_end)
         found = capfd.readouterr()
         return Outcome(int(stop.value.code or 0), found.out, found.err)
 

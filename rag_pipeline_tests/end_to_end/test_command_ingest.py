@@ -114,6 +114,7 @@ def test_one_document_by_name(call: Callable[..., Outcome], command: Command) ->
     missing = call("ingest-doc", "nowhere.md", "--json")
     assert missing.code == 1
     assert missing.json["failures"][0]["error"] == "DocumentMissing"
+    assert "tried again" not in call("ingest-doc", "nowhere.md").out
     assert_one_line(call("ingest-doc", "../x.md"), 2, "../x.md")
 
 
@@ -138,10 +139,15 @@ def test_another_model_is_refused_until_a_rebuild_and_can_be_rolled_back(
     assert call("ingest", "--roll-back", "--json").json["collection_id"] != first
 
 
+@pytest.mark.parametrize("option", ["--rebuild", "--prune-cache"])
+def test_a_roll_back_goes_with_nothing_else(call: Callable[..., Outcome], option: str) -> None:
+    assert_one_line(call("ingest", "--roll-back", option), 2, "--roll-back", option)
+
+
 def test_a_rebuild_with_a_broken_page_changes_nothing(
     call: Callable[..., Outcome], command: Command
 ) -> None:
-    assert_one_line(call("ingest", "--roll-back"), 1, "the one before", "rag-pipeline ingest")
+    assert_one_line(call("ingest", "--roll-back"), 1, "no earlier one", "ingest --rebuild")
     first = call("ingest", "--json").json["collection_id"]
     command.book.write("broken.md", BROKEN)
     assert_one_line(call("ingest", "--rebuild"), 1, "broken.md", "front matter", "stays in use")
@@ -274,13 +280,11 @@ def test_a_command_told_to_stop_says_so_and_the_next_goes_on(
 
 
 @pytest.mark.usefixtures("server")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
 def test_a_command_told_to_stop_before_its_run_says_so(
-    call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+    call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, sent: signal.Signals
 ) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("rag_pipeline.ingestion.run.scan", stop)
+    monkeypatch.setattr("rag_pipeline.ingestion.run.scan", lambda _: signal.raise_signal(sent))
     stopped = call("ingest", "--json")
     assert (stopped.code, stopped.json["error"]["code"]) == (130, "INTERRUPTED")
 
@@ -293,3 +297,41 @@ def test_a_page_written_while_it_is_read_is_indexed_as_it_was_read(
     os.utime(path, ns=(1, 1))
     assert call("ingest", "--json").json["docs_processed"] == 1
     assert call("ingest", "--json").json["docs_processed"] == 0
+
+
+def test_the_bare_command_shows_its_help_and_no_error(call: Callable[..., Outcome]) -> None:
+    outcome = call()
+    assert (outcome.code, outcome.err) == (2, "")
+    assert "Usage: " in outcome.out
+
+
+@pytest.mark.parametrize("sink", ["full", "unread", "closed"])
+@pytest.mark.parametrize("arguments", [("nope", "--json"), ("chunks",)])
+def test_output_that_cannot_be_written_is_no_traceback(
+    command: Command, sink: str, arguments: tuple[str, ...]
+) -> None:
+    if sink == "unread":
+        reader, writer = os.pipe()
+        os.close(reader)
+    else:
+        writer = os.open("/dev/full", os.O_WRONLY)
+    shell = 'exec "$@" >&-' if sink == "closed" else 'exec "$@"'
+    done = subprocess.run(
+        ["/bin/sh", "-c", shell, "sh", sys.executable, "-m", "rag_pipeline.cli", *arguments],
+        env=command.environment,
+        cwd=command.root,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    expected = 2 if "nope" in arguments else 0 if sink == "closed" else 1
+    assert (done.returncode, "Traceback" in done.stderr) == (expected, False), done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert done.stderr.count("rag-pipeline: ") == (expected == 2 or sink == "full")
+
+
+@pytest.mark.parametrize("site", ["", "http://", "https://h/?x=1", "nowhere"])
+def test_a_site_that_is_none_is_refused(call: Callable[..., Outcome], site: str) -> None:
+    assert_one_line(call("validate", "--site", site), 2, "--site")
