@@ -94,7 +94,7 @@ def _print_callers(retriever: Retriever, questions: Sequence[str]) -> None:
 
 
 def _print(name: str, spent_ms: Sequence[float]) -> None:
-    p95 = statistics.quantiles(spent_ms, n=20)[-1]
+    p95 = statistics.quantiles(spent_ms, n=20)[-1] if len(spent_ms) > 1 else spent_ms[0]
     print(f"{name:37} {statistics.median(spent_ms):8.1f} ms p50 {p95:8.1f} ms p95")
 
 
