@@ -41,7 +41,7 @@ evaluate: $(STAMP) ## Ingest, then measure retrieval against the golden set; fai
 bench: $(STAMP) ## Run the benchmarks (minutes); BENCH=benchmarks/query_latency.py runs one, ARGS=... goes to it
 	@set -e; for script in $(BENCH); do echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
 
-test: $(STAMP) ## Run every test that needs no network (under 5 minutes)
+test: $(STAMP) ## Run every test that needs no network (4 to 6 minutes on 2 cores)
 	@$(PYTEST) -n auto --dist worksteal -m "$(OFFLINE)" $(ARGS)
 
 test-nightly: $(STAMP) ## Run the tests that take minutes
