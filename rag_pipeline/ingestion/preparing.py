@@ -26,7 +26,7 @@ from rag_pipeline.ingestion.serialization import (
 from rag_pipeline.ingestion.work import mark_begun
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.models import ParsedDoc
+    from rag_pipeline.core.models import DiscoveredDoc, ParsedDoc
     from rag_pipeline.ingestion.work import DocWork, IngestionServices
 
 
@@ -48,7 +48,18 @@ def prepare_doc(work: DocWork, services: IngestionServices, stages: frozenset[St
         if kept.pipeline_fingerprint != services.pipeline_fingerprint:
             raise ArtifactStaleError(doc.doc_id, Stage.CHUNKS.value)
         work.document, work.chunks = kept.document, kept.chunks
-        work.doc = replace(doc, sha256=kept.sha256)
+        work.doc = _take_content(doc, kept.sha256)
+
+
+def _take_content(doc: DiscoveredDoc, sha256: str) -> DiscoveredDoc:
+    """Name the content that is really indexed, which may be another than the one discovered.
+
+    Then it gets a size that no file has: the next discovery has to read the file, whatever that
+    holds by then.
+    """
+    if sha256 == doc.sha256:
+        return doc
+    return replace(doc, sha256=sha256, size_bytes=-1, mtime_ns=0)
 
 
 def _parse(work: DocWork, services: IngestionServices) -> ParsedDoc:
@@ -59,7 +70,7 @@ def _parse(work: DocWork, services: IngestionServices) -> ParsedDoc:
         problem = f"cannot be read: {error.strerror or error}. Check the file and its permissions"
         raise DocumentReadError(work.doc.doc_id, problem) from error
     # The file may have changed since it was discovered: what is indexed is what was read here.
-    work.doc = replace(work.doc, sha256=hashlib.sha256(data).hexdigest())
+    work.doc = _take_content(work.doc, hashlib.sha256(data).hexdigest())
     parsed = parse_doc(work.doc, services.site, data)
     record = {"doc_id": work.doc.doc_id, "sha256": work.doc.sha256, "source": parsed.source}
     services.artifacts.write(Stage.PARSED, work.doc.doc_id, dump_record(record))
@@ -79,7 +90,7 @@ def _load_parsed(work: DocWork, services: IngestionServices) -> ParsedDoc:
     record = load_record(services.artifacts.read(Stage.PARSED, work.doc.doc_id))
     if record is None:
         raise ArtifactMissingError(work.doc.doc_id, Stage.PARSED.value)
-    work.doc = replace(work.doc, sha256=record["sha256"])
+    work.doc = _take_content(work.doc, record["sha256"])
     return parse_doc(work.doc, services.site, record["source"].encode("utf-8", "surrogatepass"))
 
 

@@ -221,3 +221,27 @@ def test_stages_left_out_are_read_from_their_artifacts(book: Book, tmp_path: Pat
         assert [event.stage for event in events if hasattr(event, "stage")] == [stage]
     assert_same_state(book.read_state(), book.build_clean(tmp_path / "clean").read_state())
     assert book.ingest().docs_unchanged == 3
+
+
+@pytest.mark.parametrize("first", [Stage.CHUNKS, Stage.EMBEDDINGS, Stage.POINTS])
+def test_an_edit_that_a_run_of_later_stages_passed_over_is_seen_by_the_next(
+    book: Book, tmp_path: Path, first: Stage
+) -> None:
+    book.edit(LARGE, "## Two", "## Duo")
+    later = frozenset(list(Stage)[list(Stage).index(first) :])
+    assert not book.ingest(IngestionRequest(doc_ids=(LARGE,), stages=later)).failures
+    assert ingest_edit(book, tmp_path, 1).docs_processed == 1
+    assert book.ingest().docs_unchanged == 3
+
+
+def test_an_edit_undone_between_the_runs_of_its_stages_is_undone_by_the_next(
+    book: Book, tmp_path: Path
+) -> None:
+    parsed = frozenset({Stage.DISCOVERED, Stage.PARSED})
+    book.edit(LARGE, "## Two", "## Duo")
+    book.ingest(IngestionRequest(doc_ids=(LARGE,), stages=parsed))
+    book.edit(LARGE, "## Duo", "## Two")
+    rest = IngestionRequest(doc_ids=(LARGE,), stages=frozenset(Stage) - parsed)
+    assert not book.ingest(rest).failures
+    book.embedder = HashingEmbedder()
+    assert ingest_edit(book, tmp_path, 0).docs_processed == 1
