@@ -37,7 +37,8 @@ class Discovery:
 
     Attributes:
         docs: Pages that are built.
-        failures: Files and folders that could not be looked at; a folder's path ends with `/`.
+        failures: Files and folders that could not be looked at; a folder's path ends with `/`, but
+            not that of a link that could not be followed, which may lead to either.
         drafts: Files with `draft: true`, which are not built; to be remembered as known.
     """
 
@@ -48,8 +49,7 @@ class Discovery:
     def is_hidden(self, doc_id: str) -> bool:
         """Tell whether a document may be there unseen: it or a folder above it cannot be read."""
         return any(
-            doc_id == failure.doc_path
-            or (failure.doc_path.endswith("/") and doc_id.startswith(failure.doc_path))
+            doc_id == failure.doc_path or doc_id.startswith(failure.doc_path.rstrip("/") + "/")
             for failure in self.failures
         )
 
@@ -82,10 +82,6 @@ def discover_docs(docs_dir: Path, known: Mapping[DocId, KnownFile] | None = None
     if not docs_dir.is_dir():
         raise DocsFolderError(docs_dir, "is a file" if docs_dir.exists() else "does not exist")
     walk = _Walk(known or {}, [(docs_dir, "", frozenset())])
-    try:
-        os.scandir(docs_dir).close()
-    except OSError as error:
-        raise DocsFolderError(docs_dir, f"cannot be read ({error.strerror})") from error
     while walk.pending:
         _look_at_folder(walk, *walk.pending.pop())
     if not (walk.docs or walk.drafts or walk.failures):
@@ -104,6 +100,8 @@ def _look_at_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders)
         with os.scandir(folder) as found:
             entries = list(found)
     except OSError as error:
+        if not prefix:
+            raise DocsFolderError(folder, f"cannot be read ({error.strerror})") from error
         walk.fail(prefix, DocumentReadError.code, f"cannot be read ({error.strerror})")
         return
     identity = (status.st_dev, status.st_ino)

@@ -137,6 +137,17 @@ def test_documents_below_an_unreadable_folder_are_hidden_not_gone() -> None:
     assert not discovery.is_hidden("bc.md")
 
 
+def test_documents_below_a_link_that_cannot_be_followed_are_hidden_not_gone(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "a.md")
+    (tmp_path / "shared").symlink_to("shared")  # nobody can tell that it was a folder
+    discovery = discover_docs(tmp_path)
+    assert [failure.doc_path for failure in discovery.failures] == ["shared"]
+    assert discovery.is_hidden("shared/deep/c.md")
+    assert not discovery.is_hidden("shared.md")
+
+
 @pytest.mark.parametrize("name", [b"bad\xff.md", b"a\nb.md", b"a\\b.md"])
 def test_a_name_that_is_no_document_id_is_reported(tmp_path: Path, name: bytes) -> None:
     write(tmp_path, "a.md")
