@@ -54,7 +54,8 @@ def embed_chunks(
     Args:
         chunks: Any number, of one document or many; equal texts are embedded once.
         embedder: Asked for all new texts in one call, so that it can batch them.
-        cache: Looked up by SHA-256 of the embedding text and the model's fingerprint.
+        cache: Looked up by SHA-256 of the embedding text and the model's fingerprint; an entry that
+            the model cannot have given is embedded anew.
 
     Raises:
         EmbeddingServiceError: The service failed, retries spent; nothing of this call is kept.
@@ -62,7 +63,8 @@ def embed_chunks(
     """
     model = embedder.model
     hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
-    known = cache.get_many(model.fingerprint, sorted(set(hashes)))
+    kept = cache.get_many(model.fingerprint, sorted(set(hashes)))
+    known = {text_hash: found for text_hash, found in kept.items() if _is_sound(found, model)}
     missing: dict[str, Chunk] = {}
     for text_hash, chunk in zip(hashes, chunks, strict=True):
         if text_hash not in known:
@@ -205,6 +207,11 @@ def _unit_mean(rows: FloatMatrix) -> FloatVector:
     if norm == 0.0:
         mean, norm = rows[0], 1.0
     return (mean / norm).astype(np.float32)
+
+
+def _is_sound(vectors: ChunkVectors, model: EmbeddingModel) -> bool:
+    rows = (vectors.dense[np.newaxis, :], vectors.windows)
+    return all(matrix.shape[1] == model.dim and np.isfinite(matrix).all() for matrix in rows)
 
 
 def _check_rows(rows: FloatMatrix, count: int, model: EmbeddingModel) -> None:

@@ -16,9 +16,9 @@ from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk, renumber
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from rag_pipeline.core.models import Window
+    from rag_pipeline.core.models import FloatMatrix, Window
 
 
 class DictCache:
@@ -100,6 +100,29 @@ def test_a_text_over_the_limit_is_the_mean_of_its_parts() -> None:
     assert vectors.windows == pytest.approx(rows)
     mean = rows.mean(axis=0)
     assert vectors.dense == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda rows: rows[:, : DIM // 2], id="wrong_dimension"),
+        pytest.param(lambda rows: rows * np.nan, id="not_finite"),
+    ],
+)
+@pytest.mark.parametrize("part", ["dense", "windows"])
+def test_a_damaged_entry_of_the_cache_is_embedded_anew(
+    spoil: Callable[[FloatMatrix], FloatMatrix], part: str
+) -> None:
+    cache, chunk = DictCache(), make_chunk()
+    sound = embed_chunks([chunk], HashingEmbedder(), cache).vectors[0]
+    rows = np.atleast_2d(getattr(sound, part))
+    spoiled = spoil(rows)[0] if part == "dense" else spoil(rows)
+    cache.rows = {key: replace(sound, **{part: spoiled}) for key in cache.rows}
+    embedded = embed_chunks([chunk], HashingEmbedder(), cache)
+    assert embedded.embedded_hashes == {hash_text(chunk.embedding_text)}
+    for vectors in (*embedded.vectors, *cache.rows.values()):
+        assert vectors.dense.tolist() == sound.dense.tolist()
+        assert vectors.windows.tolist() == sound.windows.tolist()
 
 
 class Faulty(HashingEmbedder):
