@@ -108,7 +108,17 @@ def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:
     """
     if failure is None or failure.sha256 != sha256:
         return True
-    return now >= datetime.fromisoformat(failure.failed_at) + compute_wait(failure.attempts)
+    failed_at = datetime.fromisoformat(failure.failed_at)
+    return find_next_try(failed_at, failure.attempts, now) is None
+
+
+def find_next_try(failed_at: datetime, attempts: int, now: datetime) -> datetime | None:
+    """When to try again after a number of failures in a row; None where that may be now.
+
+    A failure of the future was noted before the clock was set back, and is not waited for.
+    """
+    again = failed_at + compute_wait(attempts)
+    return again if failed_at <= now < again else None
 
 
 def compute_wait(attempts: int) -> timedelta:

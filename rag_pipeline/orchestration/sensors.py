@@ -14,7 +14,7 @@ import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import DiscoveredDoc
-from rag_pipeline.ingestion.changes import compute_wait, is_due, leave_moved
+from rag_pipeline.ingestion.changes import find_next_try, is_due, leave_moved
 from rag_pipeline.ingestion.run import refresh_ledger, scan
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.launch import IN_FLIGHT, end_dead_runs
@@ -111,8 +111,8 @@ def _find_wait(instance: dg.DagsterInstance, digest: str, now: datetime) -> str 
     if not failed:
         return None
     ended = datetime.fromtimestamp(failed[0].end_time or failed[0].start_time or 0.0, UTC)
-    again = ended + compute_wait(len(failed))
-    if now >= again:
+    again = find_next_try(ended, len(failed), now)
+    if again is None:
         return None
     run_id = failed[0].dagster_run.run_id[:8]
     return f"run {run_id} failed; its documents are tried again at {again:%H:%M:%S} UTC"

@@ -21,6 +21,7 @@ from rag_pipeline.core.models import (
 from rag_pipeline.ingestion.changes import (
     compute_pipeline_fingerprint,
     compute_wait,
+    find_next_try,
     is_due,
     leave_moved,
     plan_ingestion,
@@ -114,6 +115,10 @@ def test_the_wait_doubles_from_a_minute_to_an_hour(attempts: int, seconds: int) 
     wait = timedelta(seconds=seconds)
     assert not is_due(failure, "a", failed_at + wait - timedelta(seconds=1))
     assert is_due(failure, "a", failed_at + wait)
+    set_back = failed_at - timedelta(seconds=1)
+    assert is_due(failure, "a", set_back)
+    assert find_next_try(failed_at, attempts, set_back) is None
+    assert find_next_try(failed_at, attempts, failed_at) == failed_at + wait
 
 
 def test_a_document_that_changed_or_never_failed_is_due_at_once() -> None:
