@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from rag_pipeline.core.errors import RagPipelineError, RebuildIncompleteError
+from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, RebuildIncompleteError
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import DocId, parse_doc_id
 from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, EmbeddingSpace, KnownFile, Stage
-from rag_pipeline.core.ports import PointFilter
 from rag_pipeline.ingestion.changes import compute_pipeline_fingerprint, leave_moved, plan_ingestion
 from rag_pipeline.ingestion.discovery import Discovery, discover_docs
 from rag_pipeline.ingestion.pipeline import ingest_docs
 from rag_pipeline.ingestion.target import prepare_collection
 from rag_pipeline.ingestion.work import IngestionServices, StageResult
-from rag_pipeline.ingestion.writing import delete_documents, read_ingestion_times
+from rag_pipeline.ingestion.writing import delete_documents, read_times_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
@@ -105,6 +104,17 @@ class IngestionRequest:
     rewrite: bool = False
     rebuild: bool = False
     reread: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a rebuild whose collection would lack what only the stages left out can make.
+
+        Raises:
+            ConfigurationError: It is a rebuild of some stages.
+        """
+        if self.rebuild and self.stages != ALL_STAGES:
+            left_out = ", ".join(stage.value for stage in Stage if stage not in self.stages)
+            problem = f"a new collection takes all assets, and {left_out} would be left out"
+            raise ConfigurationError("rebuild", problem, "Materialize all, or leave rebuild out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +257,7 @@ def _run_locked(
         now=_now,
         entries=entries,
         failures=failures,
-        ingested_at_by_content=_read_ingestion_times(
+        ingested_at_by_content=read_times_before(
             plan.delete if docs and Stage.POINTS in request.stages else (), open_store
         ),
     )
@@ -305,21 +315,6 @@ def _delete(
             yield outcome if isinstance(outcome, DocFailure) else DocDeleted(*outcome)
     finally:
         store.close()
-
-
-def _read_ingestion_times(
-    doc_ids: tuple[DocId, ...], open_store: Callable[[], PointStore]
-) -> dict[str, str]:
-    times: dict[str, str] = {}
-    if doc_ids:
-        store = open_store()
-        try:
-            for doc_id in doc_ids:
-                points = store.scroll(PointFilter(doc_paths=(doc_id,)))
-                times |= read_ingestion_times(point.payload for point in points)
-        finally:
-            store.close()
-    return times
 
 
 def _current_entries(environment: IngestionEnvironment) -> Mapping[DocId, LedgerEntry]:

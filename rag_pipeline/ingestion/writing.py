@@ -24,7 +24,7 @@ from rag_pipeline.ingestion.indexing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk, ChunkVectors, DiscoveredDoc, Document, Payload
@@ -123,6 +123,22 @@ def read_ingestion_times(payloads: Iterable[Payload]) -> dict[str, str]:
     return {
         str(payload.get("content_hash")): str(payload.get("ingested_at")) for payload in payloads
     }
+
+
+def read_times_before(
+    doc_ids: Sequence[DocId], open_store: Callable[[], PointStore]
+) -> dict[str, str]:
+    """Times of ingestion by content hash, of documents that are about to be removed."""
+    times: dict[str, str] = {}
+    if doc_ids:
+        store = open_store()
+        try:
+            for doc_id in doc_ids:
+                points = store.scroll(PointFilter(doc_paths=(doc_id,)))
+                times |= read_ingestion_times(point.payload for point in points)
+        finally:
+            store.close()
+    return times
 
 
 def delete_documents(

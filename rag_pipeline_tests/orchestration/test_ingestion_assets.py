@@ -92,6 +92,19 @@ def test_chunks_alone_embed_and_write_nothing(dagster_book: DagsterBook) -> None
     assert dagster_book.statuses("embeddings") == {}
 
 
+def test_a_rebuild_of_some_assets_is_refused_before_anything_is_made(
+    dagster_book: DagsterBook,
+) -> None:
+    dagster_book.run()
+    catalog = dagster_book.resource.environment.catalog
+    before = catalog.current_id()
+    result = dagster_book.run(assets=STAGES[:3], config={"rebuild": True})
+    failure = next(event for event in result.all_events if event.is_step_failure)
+    assert "rebuild: " in str(failure.step_failure_data)
+    assert catalog.current_id() == before
+    assert len(dagster_book.book.read_points()) == 9
+
+
 def test_points_alone_are_made_of_what_is_kept(dagster_book: DagsterBook) -> None:
     dagster_book.run(assets=STAGES[:4])
     calls = dagster_book.book.embedder.calls
