@@ -5,7 +5,6 @@ Belongs here: run configuration and partitions of such a run. Does not belong he
 
 import errno
 import os
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,19 +15,10 @@ from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 from sqlalchemy.exc import DBAPIError
 
 from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.orchestration.dead_runs import end_dead_runs, name_process
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 
 _OPENING_TIMEOUT_S = 60.0
-_PROCESS_TAG = "rag_pipeline/process"  # host and process id of a run that a command carries out
-
-IN_FLIGHT = (
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-)
-"""States of a run that has not ended."""
 
 
 def _open_instance() -> dg.DagsterInstance:
@@ -75,7 +65,7 @@ def run_ingest_job(
                 "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
             },
             instance=instance,
-            tags={_PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"},
+            tags=name_process(),
             raise_on_error=False,
         )
     if any(_was_interrupted(event) for event in result.all_events):
@@ -112,26 +102,3 @@ def _hold_events_open(instance: dg.DagsterInstance) -> Iterator[None]:
         # The file is opened by the first look into a table; no transaction is left open.
         connection.exec_driver_sql("select 1 from event_logs where id = -1").close()
         yield
-
-
-def end_dead_runs(instance: dg.DagsterInstance) -> None:
-    """Mark runs as failed whose command was killed on this machine.
-
-    No run worker stands behind them that Dagster could ask: they would count as in flight, and hold
-    up the sensor and the queue, until the longest run time is over.
-    """
-    unended = dg.RunsFilter(job_name=INGEST_JOB.name, statuses=list(IN_FLIGHT))
-    for run in instance.get_runs(unended):
-        host, _, pid = run.tags.get(_PROCESS_TAG, "").rpartition(":")
-        if host == socket.gethostname() and not _is_alive(int(pid)):
-            instance.report_run_failed(run, "the command that carried out this run was killed")
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -16,8 +16,8 @@ from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import DiscoveredDoc
 from rag_pipeline.ingestion.changes import find_next_try, is_due, leave_moved
 from rag_pipeline.ingestion.run import refresh_ledger, scan
+from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB
-from rag_pipeline.orchestration.launch import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 

@@ -13,8 +13,8 @@ import pytest
 
 from rag_pipeline.core.errors import StoreUnavailableError
 from rag_pipeline.core.ids import DocId
+from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB, NIGHTLY_RECONCILIATION
-from rag_pipeline.orchestration.launch import end_dead_runs
 from rag_pipeline.orchestration.sensors import docs_changes
 from rag_pipeline_tests.book import PAGES, make_page, make_paragraph
 from rag_pipeline_tests.orchestration.test_ingestion_assets import BROKEN, LARGE
@@ -126,7 +126,7 @@ def test_nothing_is_asked_for_while_a_run_is_in_flight(dagster_book: DagsterBook
 @pytest.mark.parametrize(
     ("pid", "dead"), [(2**22 + 1, True), (os.getpid(), False)], ids=["dead", "alive"]
 )
-def test_a_run_whose_command_was_killed_does_not_hold_up_others(
+def test_a_run_whose_process_was_killed_does_not_hold_up_others(
     dagster_book: DagsterBook, pid: int, *, dead: bool
 ) -> None:
     instance = dagster_book.instance

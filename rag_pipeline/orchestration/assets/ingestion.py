@@ -25,6 +25,7 @@ from rag_pipeline.ingestion.run import (
 from rag_pipeline.ingestion.soundness import Fault
 from rag_pipeline.ingestion.work import StageResult
 from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks
+from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 
@@ -79,6 +80,7 @@ def ingestion_assets(
     ingestion: dg.ResourceParam[IngestionResource],
 ) -> Iterator[Any]:
     """Take documents from file to point; see the descriptions of the five assets."""
+    context.instance.add_run_tags(context.run.run_id, name_process())
     report = IngestionReport()
     checked, faults = 0, dict[DocId, tuple[Fault, ...]]()
     request = _read_request(context, config)
