@@ -259,6 +259,30 @@ def test_a_document_with_an_odd_name_has_a_partition_that_leads_back(
     assert dagster_book.statuses("qdrant_points")[key] == "MATERIALIZED"
 
 
+def test_a_page_that_went_before_a_rebuild_has_no_partition(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    (dagster_book.book.docs / LARGE).unlink()
+    assert dagster_book.run(config={"rebuild": True}).success
+    assert dagster_book.partitions == {*PAGES} - {LARGE}
+
+
+def test_a_page_that_went_before_its_run_has_no_partition(dagster_book: DagsterBook) -> None:
+    dagster_book.run()
+    dagster_book.add_partitions("new.md", "no document id/../x.md")
+    assert not dagster_book.run(config={"doc_ids": ["new.md"]}).success
+    assert dagster_book.partitions == {*PAGES}
+
+
+def test_a_page_that_cannot_be_looked_at_keeps_its_partition(dagster_book: DagsterBook) -> None:
+    book = dagster_book.book
+    book.write("linked/page.md", PAGES["intro.md"])
+    dagster_book.run()
+    (book.docs / "linked").rename(book.root / "away")
+    (book.docs / "linked").symlink_to("linked")
+    assert not dagster_book.run().success
+    assert dagster_book.partitions == {*PAGES, "linked/page.md"}
+
+
 @pytest.mark.parametrize("partition", ["gone.md", "../x.md"])
 def test_a_partition_without_a_document_fails(dagster_book: DagsterBook, partition: str) -> None:
     dagster_book.add_partitions(partition)

@@ -6,21 +6,25 @@ it (ingestion.run).
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
+from urllib.parse import unquote
 
 import dagster as dg
 import pydantic
 
+from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.run import (
     DocDeleted,
     DocsChosen,
+    IngestionEnvironment,
     IngestionRequest,
     RunEvent,
     run_ingestion,
+    scan,
 )
 from rag_pipeline.ingestion.soundness import Fault
 from rag_pipeline.ingestion.work import StageResult
@@ -94,6 +98,8 @@ def ingestion_assets(
                     faults[event.doc_id] = event.faults
     if checked:
         log_checks(context, faults, checked)
+    with suppress(RagPipelineError, OSError):  # a later run tries again
+        _forget_gone(context.instance, ingestion.environment)
     context.log.info("ingestion report: %s", report.to_json())
     context.instance.add_run_tags(context.run.run_id, _report_tags(report))
     if report.failures:
@@ -125,14 +131,12 @@ def _log_event(context: dg.AssetExecutionContext, event: RunEvent) -> None:
         keys = [to_partition_key(doc_id) for doc_id in event.doc_ids]
         context.instance.add_dynamic_partitions(str(DOC_PARTITIONS.name), keys)
         return
-    key = to_partition_key(event.doc_id)
     if isinstance(event, DocDeleted):
         context.log.info("%s removed with %d points", event.doc_id, event.point_count)
-        context.instance.delete_dynamic_partition(str(DOC_PARTITIONS.name), key)
         return
     materialization = dg.AssetMaterialization(
         event.stage.value,
-        partition=key,
+        partition=to_partition_key(event.doc_id),
         metadata=_metadata(event),
         tags={"dagster/data_version": event.data_version},
     )
@@ -140,6 +144,22 @@ def _log_event(context: dg.AssetExecutionContext, event: RunEvent) -> None:
     # until the run ends: a rebuild is one run of all documents.
     step = context.op_execution_context.get_step_execution_context()
     dg.DagsterEvent.asset_materialization(step, materialization)
+
+
+def _forget_gone(instance: dg.DagsterInstance, environment: IngestionEnvironment) -> None:
+    """Delete partitions of documents that are neither in the docs folder nor known to the ledger.
+
+    Whether a run removed them or never knew them: a rebuild begins with an empty ledger, and a page
+    may go between the sensor's look and its run.
+    """
+    name = str(DOC_PARTITIONS.name)
+    keys = instance.get_dynamic_partitions(name)  # before the look: a page that comes then is in it
+    discovery, plan, _ = scan(environment)
+    doc_ids = [doc.doc_id for doc in (*plan.process, *plan.unchanged)]
+    known = {to_partition_key(doc_id) for doc_id in (*doc_ids, *plan.delete)}
+    for key in keys:
+        if key not in known and not discovery.is_hidden(unquote(key)):
+            instance.delete_dynamic_partition(name, key)
 
 
 def _metadata(result: StageResult) -> Mapping[str, dg.MetadataValue[Any] | int | float | str]:
