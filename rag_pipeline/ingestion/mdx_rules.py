@@ -33,7 +33,6 @@ _Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
 _MOST_INDENT: Final = 3  # columns; more make code in CommonMark
 _MOST_DEEP_LINES: Final = 50  # looked at for each paragraph, to stay linear
 _MOST_DIRECTIVES: Final = 40  # open at a time and remembered
-_MOST_BLANK_LINES: Final = 50  # in one import or export
 _DEEP_LINES: Final = "deep_lines"
 _INTERRUPTING: Final = ["paragraph", "reference", "blockquote", "list"]
 _DIRECTIVE: Final = re.compile(r"(:{3,})(?:[A-Za-z][\w-]*(?:[\[{ \t].*)?)?[ \t]*")
@@ -215,16 +214,9 @@ def _esm(state: StateBlock, start_line: int, end_line: int, silent: bool) -> boo
         return False
     if silent:
         return True
-    line, blank_lines = start_line + 1, 0
-    while line < end_line:
-        if state.isEmpty(line):
-            blank_lines += 1
-            text = state.src[start : state.bMarks[line]]
-            too_long = blank_lines > _MOST_BLANK_LINES or len(text) > mdx_syntax.MAX_CONSTRUCT
-            if too_long or not mdx_syntax.has_open_bracket(text):
-                break
-        line += 1
-    return _accept(state, BlockKind.ESM, start_line, line)
+    scanner: mdx_syntax.Scanner = state.env[SCANNER]
+    end = scanner.find_esm_end(start, state.eMarks[end_line - 1])
+    return _accept(state, BlockKind.ESM, start_line, _find_line(state, start_line, end) + 1)
 
 
 def _html_comment(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature

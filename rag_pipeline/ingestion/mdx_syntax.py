@@ -10,7 +10,14 @@ from typing import Final
 
 _TAG_START: Final = re.compile(r"<(?:/?[A-Za-z][\w.:-]*(?=\s|/?>)|/?(?=>))")
 _TAG_JUMP: Final = re.compile(r"""["'{<>]""")
-_BRACE_JUMP: Final = re.compile(r"""[{}"'`]|/\*|//""")
+# Text in JSX holds apostrophes and addresses: a quote behind a letter opens no string, nor does the
+# `//` of `http://` a comment. A regular expression stands where a value can begin.
+_QUOTED: Final = (
+    r"""(?<!\w)["']|`|/\*|(?<!:)//"""
+    r"""|(?:(?<=[(,=:!&|?{[])|(?<=[(,=:!&|?{[][ ]))"""
+    r"""/(?![*/])(?:[^\\/\[\n]|\\.|\[(?:[^]\\\n]|\\.){1,99}\]){1,199}/"""
+)
+_BRACE_JUMP: Final = re.compile(rf"[{{}}]|{_QUOTED}")
 _NAMED_ATTRIBUTE: Final = re.compile(
     r"""\b(?P<name>label|title|alt|summary|value)\s*[=:]\s*(?:\{\s*)?(?P<quote>["'`])(?P<text>.*?)(?P=quote)""",
     re.DOTALL,
@@ -21,7 +28,11 @@ _ESM_START: Final = re.compile(
     r"""(?:import\s*(?:["'{*]|[\w$]+\s*,|[\w$]+\s+from\b|type\b)"""
     r"""|export\s*(?:[{*]|default\b|(?:const|let|var|function|class|async|type|interface)\s))"""
 )
-_BRACKET_JUMP: Final = re.compile(r"""[][(){}"'`]|/\*|//""")
+_BLANK_LINE: Final = re.compile(r"\n[ \t]*(?=\n)")
+_ESM_JUMP: Final = re.compile(
+    rf"{_BLANK_LINE.pattern}|\n(?=#{{1,6}}[ \t])"
+    rf"|[][(){{}}]|<(?=>|[A-Za-z][\w.]*[\s/>])|</|/>|{_QUOTED}"
+)
 MAX_CONSTRUCT: Final = 10_000  # characters; a longer tag or expression is read as text
 _FREE_SCANS: Final = 2_000_000  # characters that scans of constructs never closed may cost
 _SCANS_PER_CHARACTER: Final = 20
@@ -75,23 +86,51 @@ class Scanner:
                 if depth == 0:
                     return at
             else:
-                end = _skip_quoted(self.text, char, at, limit)
-                if end is None:
-                    break
-                at = end
+                at = _skip_quoted(self.text, char, at, limit)
         self._budget -= limit - start
         return None
 
+    def find_esm_end(self, start: int, limit: int) -> int:
+        """End of the last line of the `import` or `export` at `start`: a blank line follows.
 
-def _skip_quoted(text: str, opener: str, at: int, limit: int) -> int | None:
-    closer = {"/*": "*/", "//": "\n"}.get(opener, opener)
-    while True:
-        end = text.find(closer, at, limit)
-        if end < 0:
-            return None
-        at = end + len(closer)
-        if closer in {"*/", "\n"} or text[end - 1] != "\\" or text[end - 2 : end] == "\\\\":
-            return at
+        One that stays open was misread: it ends at its first blank line, so that the page stays.
+        """
+        depth, at = 0, start
+        reach = min(limit, start + MAX_CONSTRUCT) if self._budget >= 0 else start
+        while (jump := _ESM_JUMP.search(self.text, at, reach)) is not None:
+            char, at = jump.group(), jump.end()
+            if char.startswith("\n"):
+                if depth <= 0:
+                    return jump.start()
+                if self.text[at] == "#":  # no line of a statement begins like a heading
+                    break
+            elif char in {"(", "[", "{", "<"}:
+                depth += 1
+            elif char in {")", "]", "}", "</", "/>"}:
+                depth -= 1
+            else:
+                at = _skip_quoted(self.text, char, at, reach)
+        else:
+            if reach == limit and depth <= 0:
+                return limit
+        self._budget -= reach - start
+        blank = _BLANK_LINE.search(self.text, start, limit)
+        return blank.start() if blank is not None else limit
+
+
+def _skip_quoted(text: str, opener: str, at: int, limit: int) -> int:
+    """Position behind a comment, string or regular expression; a string never closed is text."""
+    if len(opener) > len("//"):
+        return at
+    if opener in {"/*", "//"}:
+        end = text.find("*/" if opener == "/*" else "\n", at, limit)
+        return limit if end < 0 else end + 2 * (opener == "/*")
+    line_end = -1 if opener == "`" else text.find("\n", at, limit)
+    end, limit = at, limit if line_end < 0 else line_end
+    while (end := text.find(opener, end, limit) + 1) > 0:
+        if text[end - 2] != "\\" or text[end - 3 : end - 1] == "\\\\":
+            return end
+    return at
 
 
 def is_comment_expression(text: str) -> bool:
@@ -122,20 +161,3 @@ def find_tag_texts(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def begins_esm(line: str) -> bool:
     """Tell whether a line begins an `import` or `export` statement, not prose with that word."""
     return _ESM_START.match(line) is not None
-
-
-def has_open_bracket(text: str) -> bool:
-    """Tell whether a statement goes on: a bracket or quote of it is still open."""
-    depth, at = 0, 0
-    while (jump := _BRACKET_JUMP.search(text, at)) is not None:
-        char, at = jump.group(), jump.end()
-        if char in "([{":
-            depth += 1
-        elif char in ")]}":
-            depth -= 1
-        else:
-            end = _skip_quoted(text, char, at, len(text))
-            if end is None:
-                return char in {"`", "/*"}
-            at = end
-    return depth > 0

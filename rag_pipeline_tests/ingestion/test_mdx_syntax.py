@@ -11,7 +11,6 @@ from rag_pipeline.ingestion.mdx_syntax import (
     begins_esm,
     find_literal,
     find_tag_texts,
-    has_open_bracket,
     is_comment_expression,
 )
 
@@ -26,6 +25,7 @@ from rag_pipeline.ingestion.mdx_syntax import (
         ("<a href='x>y'>z", "<a href='x>y'>"),
         ('<A b={x => {"}"}} c="\n"/>z', '<A b={x => {"}"}} c="\n"/>'),
         ("<A b={`}`}>", "<A b={`}`}>"),
+        ("<A b={<i>What's this?</i>}>it's", "<A b={<i>What's this?</i>}>"),
         ("<5ms>", None),
         ("< b>", None),
         ("<a <b>", None),
@@ -55,7 +55,11 @@ def test_braces_mean_nothing_in_html() -> None:
         ("{/* } ' */}x", "{/* } ' */}"),
         ("{// }\n}x", "{// }\n}"),
         ("{a", None),
-        ("{don't}", None),
+        ("{a && <b>Don't</b>} it's}", "{a && <b>Don't</b>}"),
+        ("{a && <b>'tis</b>}\n'x}", "{a && <b>'tis</b>}"),
+        ("{a && <b>http://x.y</b>}", "{a && <b>http://x.y</b>}"),
+        ("{a.replace(/[}]\\//, '')}x}", "{a.replace(/[}]\\//, '')}"),
+        ("{a / 2} / }", "{a / 2}"),
         ("{/* a}", None),
     ],
 )
@@ -97,18 +101,41 @@ def test_an_import_is_told_from_prose(*, line: str, is_esm: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_open"),
+    "statement",
     [
-        ("export const a = {", True),
-        ("export const a = `x", True),
-        ("export const a = 1; /* x", True),
-        ("export const a = {b: [1]};", False),
-        ("import 'x", False),
-        ("export const a = '{';", False),
+        "import 'x",
+        "import {\n  A,\n\n  B,\n} from './x';",
+        "export const a = {b: [1]};",
+        "export const a = {\n\n};",
+        "export const a = `x\n\n# y`;",
+        "export const a = 1; /* x\n\n*/",
+        "export const a = 1; // it's (",
+        "export const a = '{';",
+        "export const a = () =>\n  <>\n    <B />\n\n    <C d='e'>f</C>\n  </>;",
+        "export const a = () => {\n  const b = <p>Don't</p>;\n\n  return b;\n};",
+        "export const a = () => (<a href='/x'>See http://x.y</a>);",
+        "export const a = (u) => u.replace(/^https?:\\/\\//, '');",
+        "export const a = (u) => u.replace(/[(]/g, '');",
+        "export const a = (u) => u.replace(/`/g, '');",
+        "export const a = () => <p>Never closed :(</p>;",
+        "export const a = [`never closed",
     ],
 )
-def test_a_statement_goes_on_while_a_bracket_is_open(*, text: str, is_open: bool) -> None:
-    assert has_open_bracket(text) is is_open
+def test_a_statement_ends_at_a_blank_line_and_goes_on_while_a_bracket_is_open(
+    statement: str,
+) -> None:
+    text = f"{statement}\n \nIt's `code`.\n\n# Title\n\n) ]"
+    assert text[: Scanner(text, mdx=True).find_esm_end(0, len(text))] == statement
+    assert Scanner(statement, mdx=True).find_esm_end(0, len(statement)) == len(statement)
+
+
+def test_statements_never_closed_cost_linear_time() -> None:
+    text = "export const a = (\n\n" * 50_000
+    scanner = Scanner(text, mdx=True)
+    start = time.process_time()
+    for at in range(0, len(text), 20):
+        assert scanner.find_esm_end(at, len(text)) == at + 18
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize(
