@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 MARKDOWN_SUFFIXES: Final = (".md", ".mdx")
 
-_KEPT_NUMBER: Final = re.compile(r"\d+[-_.]\d+", re.ASCII)
-_NUMBER_PREFIX: Final = re.compile(r"\d+\s*[-_.]+\s*([^-_.\s].*)", re.DOTALL)
+_KEPT_NUMBER: Final = re.compile(r"[0-9]+[-_.][0-9]+")
+_NUMBER_PREFIX: Final = re.compile(r"[0-9]+\s*[-_.]+\s*([^-_.\s].*)", re.DOTALL)
 _INDEX_NAMES: Final = frozenset({"index", "readme"})
 _CUSTOM_ID: Final = re.compile(r"\s*\{#((?:.(?!\{#|\}))*.)\}$")
 _SAFE_PATH: Final = "/:!$&'()*+,;=@~"

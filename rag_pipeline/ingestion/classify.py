@@ -32,9 +32,6 @@ def find_place(doc_path: str, front_matter: FrontMatter) -> tuple[str, str]:
 
     The module is the first folder named like `module-1`, else the first folder; both may be given
     by the front matter.
-
-    Raises:
-        FrontMatterError: `module` or `chapter` is a list or a mapping.
     """
     folders = doc_path.split("/")[:-1]
     at = next((i for i, name in enumerate(folders) if _MODULE_FOLDER.fullmatch(name)), 0)
@@ -48,9 +45,6 @@ def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
     The front matter's `content_type` counts first, then the path from the file up: the last word
     that names a type decides (`lab-quiz` is a quiz). Everything below a capstone folder is
     assessment.
-
-    Raises:
-        FrontMatterError: `content_type` is a list or a mapping.
     """
     given = front_matter.text("content_type").lower()
     if given in set(ContentType):

@@ -19,8 +19,15 @@ Scalar: TypeAlias = str | int | float | bool | None
 
 _FENCED: Final = re.compile(r"---[ \t]*\n(.*?)(?:^---[ \t]*(?:\n|\Z))", re.DOTALL | re.MULTILINE)
 _REMEMBERED_HEADS: Final = 20_000  # a few hundred bytes each
-_INT: Final = re.compile(r"[-+]?\d{1,300}")
-_FLOAT: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_FOREIGN: Final = frozenset(
+    {"module", "chapter", "content_type", "learning-objectives", "learning_objectives"}
+)
+# js-yaml takes a tab as a blank, and these as characters of a line, where YAML 1.1 does not
+_UNREAD_BLANK: Final = re.compile(r"(?<=:)[ \t]*\t[ \t]*|[\x85\u2028\u2029]")
+_INT: Final = re.compile(r"[-+]?[0-9]{1,300}")
+_BASED_INT: Final = re.compile(r"[-+]?0(?:b[01]{1,300}|o[0-7]{1,300}|x[0-9a-fA-F]{1,200})")
+_LONGEST_WHOLE: Final = 1e21  # from here on JavaScript writes an exponent
+_FLOAT: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _WORDS: Final = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
@@ -42,7 +49,7 @@ class FrontMatter:
         """Value of the first of these fields that is set, as one text; empty where none is.
 
         Raises:
-            FrontMatterError: The value is a list or a mapping.
+            FrontMatterError: The value is a list or a mapping, in a field that Docusaurus knows.
         """
         value = self.scalar(*names)
         return "" if value is None else _to_text(value)
@@ -51,13 +58,15 @@ class FrontMatter:
         """Value of the first of these fields that is set, None where none is.
 
         Raises:
-            FrontMatterError: The value is a list or a mapping.
+            FrontMatterError: The value is a list or a mapping, in a field that Docusaurus knows.
         """
         for name in names:
             node = self.nodes.get(name)
             if node is None:
                 continue
             if not isinstance(node, yaml.ScalarNode):
+                if name in _FOREIGN:
+                    continue
                 raise self._wrong_type(name, node, "a text or number")
             value = _read_scalar(node)
             if value is not None:
@@ -73,13 +82,16 @@ class FrontMatter:
             split: Whether a text with commas is a list.
 
         Raises:
-            FrontMatterError: The value is a mapping, or the list holds a list.
+            FrontMatterError: The value is a mapping, or the list holds a list, in a field that
+                Docusaurus knows.
         """
         for name in names:
             node = self.nodes.get(name)
             if node is None:
                 continue
             if isinstance(node, yaml.MappingNode):
+                if name in _FOREIGN:
+                    continue
                 raise self._wrong_type(name, node, "a list of texts")
             entries = node.value if isinstance(node, yaml.SequenceNode) else [node]
             values = [self._read_entry(name, entry) for entry in entries]
@@ -112,11 +124,19 @@ class FrontMatter:
         text = str(value).strip().lower()
         return text == "true" if text in {"true", "false"} else default
 
+    def section(self, name: str) -> FrontMatter:
+        """The fields of a mapping; none where the field is no mapping."""
+        node = self.nodes.get(name)
+        fields = _read_mapping(node) if isinstance(node, yaml.MappingNode) else {}
+        return FrontMatter(self.doc_id, fields, self.end)
+
     def _read_entry(self, name: str, node: yaml.Node) -> str:
         if isinstance(node, yaml.MappingNode):
             fields = _read_mapping(node)
             node = fields.get("label") or fields.get("name") or node
         if not isinstance(node, yaml.ScalarNode):
+            if name in _FOREIGN:
+                return ""
             raise self._wrong_type(name, node, "a list of texts")
         value = _read_scalar(node)
         return "" if value is None else _to_text(value)
@@ -138,7 +158,7 @@ def read_front_matter(doc_id: str, source: str) -> FrontMatter:
     if match is None:
         return FrontMatter(doc_id, {}, 0)
     try:
-        node = yaml.compose(match.group(1), Loader=yaml.SafeLoader)
+        node = _compose(match.group(1))
     except yaml.YAMLError as error:
         if match.group(1).startswith("\n"):
             return FrontMatter(doc_id, {}, 0)
@@ -169,6 +189,13 @@ def _says_draft(head: str) -> bool:
         return False
 
 
+def _compose(head: str) -> yaml.Node | None:
+    try:
+        return yaml.compose(head, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return yaml.compose(_UNREAD_BLANK.sub(" ", head), Loader=yaml.SafeLoader)
+
+
 def _describe(error: yaml.YAMLError) -> tuple[str, int]:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "broken YAML"
@@ -190,10 +217,14 @@ def _read_scalar(node: yaml.ScalarNode) -> Scalar:
         return None
     if _INT.fullmatch(text):
         return int(text)
+    if _BASED_INT.fullmatch(text):
+        return int(text, 0)
     return float(text) if _FLOAT.fullmatch(text) else text
 
 
 def _to_text(value: str | float | bool) -> str:  # noqa: FBT001  # a YAML value, not an option
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LONGEST_WHOLE:
+        return str(int(value))
     return str(value).strip()

@@ -66,8 +66,8 @@ def parse_doc(doc: DiscoveredDoc, site: SiteSettings, source: bytes | None = Non
 
 
 def _is_mdx(doc_id: str, front_matter: FrontMatter, site: SiteSettings) -> bool:
-    """Apply the page's own `format` first, then the site's."""
-    given = front_matter.text("format")
+    """Apply the page's own `mdx: {format: ...}` first, then the site's."""
+    given = front_matter.section("mdx").text("format")
     chosen = given if given in set(MarkdownFormat) else site.markdown_format.value
     if chosen == MarkdownFormat.DETECT:
         return posixpath.splitext(doc_id)[1] != ".md"

@@ -32,6 +32,7 @@ from rag_pipeline.core.models import SiteSettings
         ("2021-11-02-post", "2021-11-02-post"),
         ("7-0-zero", "7-0-zero"),
         ("intro", "intro"),
+        ("\N{FULLWIDTH DIGIT ONE}-name", "\N{FULLWIDTH DIGIT ONE}-name"),
     ],
 )
 def test_a_number_prefix_is_stripped_but_no_version_or_date(name: str, stripped: str) -> None:

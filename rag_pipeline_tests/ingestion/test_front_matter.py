@@ -18,7 +18,7 @@ from rag_pipeline.ingestion.front_matter import is_draft, read_front_matter
         ("null", ()),
         ("", ()),
         ("[]", ()),
-        ("[1, 2.5, yes, true, null]", ("1", "2.5", "yes", "true")),
+        ("[1, 2.5, 2.0, yes, true, null]", ("1", "2.5", "2", "yes", "true")),
         ("[{label: Robots, permalink: /r}]", ("Robots",)),
     ],
 )
@@ -39,6 +39,15 @@ def test_tags_are_a_list_a_text_or_nothing(value: str, tags: tuple[str, ...]) ->
         ("~", ""),
         ('""', ""),
         (">-\n  folded\n  text", "folded text"),
+        ("2.0", "2"),
+        ("1e3", "1000"),
+        ("-0x10", "-16"),
+        ("0o17", "15"),
+        ("0b11", "3"),
+        ("010", "10"),
+        ("1e300", "1e+300"),
+        ("\t tabbed", "tabbed"),
+        ("a\u2028b\x85c", "a b c"),
     ],
 )
 def test_a_text_is_read_as_written(value: str, text: str) -> None:
@@ -46,7 +55,8 @@ def test_a_text_is_read_as_written(value: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "number"), [("3", 3.0), ("2.5", 2.5), ('"4"', 4.0), ("null", None), ("-1", -1.0)]
+    ("value", "number"),
+    [("3", 3.0), ("2.5", 2.5), ('"4"', 4.0), ("null", None), ("-1", -1.0), ("0x10", 16.0)],
 )
 def test_a_position_is_a_number(value: str, number: float | None) -> None:
     head = read_front_matter("a.md", f"---\nsidebar_position: {value}\n---\n")
@@ -60,6 +70,17 @@ def test_a_position_that_is_no_number_is_named(value: str) -> None:
         head.number("sidebar_position")
 
 
+@pytest.mark.parametrize("value", ["[a]", "{name: a}", "[[a]]", "[{what: a}]"])
+def test_a_field_that_docusaurus_does_not_know_may_be_anything(value: str) -> None:
+    fields = ("module", "chapter", "content_type", "learning_objectives", "title", "tags")
+    source = "\n".join(["---", *(f"{field}: {value}" for field in fields), "---\n"])
+    head = read_front_matter("a.md", source)
+    assert [head.text(field) for field in fields[:3]] == [""] * 3
+    assert head.texts("learning_objectives") in {(), ("a",)}
+    with pytest.raises(FrontMatterError, match=r"line 6: .*title"):
+        head.text("title")
+
+
 @pytest.mark.parametrize(
     ("source", "line"),
     [
@@ -70,6 +91,7 @@ def test_a_position_that_is_no_number_is_named(value: str) -> None:
         ("---\njust text\n---\n", 2),
         ("---\n- a\n- b\n---\n", 2),
         ("---\na: *missing\n---\n", 2),
+        ("---\ntitle:\tT\u2028\nx: 'open\n---\n", 4),
         ("---\na: b\n\x01\n---\n", 1),
     ],
 )

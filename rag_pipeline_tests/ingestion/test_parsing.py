@@ -105,9 +105,14 @@ def test_other_line_separators_do_not_shift_lines() -> None:
 def test_the_format_is_the_pages_own_then_the_sites(
     *, doc_path: str, site_format: MarkdownFormat, page_format: str, is_code: bool
 ) -> None:
-    head = f"---\nformat: {page_format}\n---\n" if page_format else ""
+    head = f"---\nmdx:\n  format: {page_format}\n---\n" if page_format else ""
     blocks = parse(f"{head}Text\n\n    x = 1\n", doc_path, site_format).blocks
     assert (blocks[-1].kind is BlockKind.CODE) is is_code
+
+
+def test_a_format_at_the_top_of_the_front_matter_is_not_docusaurus_own() -> None:
+    blocks = parse("---\nformat: md\n---\nText\n\n    x = 1\n").blocks
+    assert blocks[-1].kind is BlockKind.PARAGRAPH
 
 
 @pytest.mark.parametrize(
