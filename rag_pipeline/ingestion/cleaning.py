@@ -22,7 +22,7 @@ from rag_pipeline.ingestion.mdx_syntax import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rag_pipeline.core.models import Block, Edit, Hold, ParsedDoc
 
@@ -55,6 +55,12 @@ _DIRECTIVE: Final = re.compile(r":{2,}(?P<name>[\w-]*)[ \t]*(?P<rest>.*)", re.DO
 _DIRECTIVE_LABEL: Final = re.compile(r"\[(?P<title>.*)\](?:\{[^}]*\})?[ \t]*(?:$|\n)")
 _DIRECTIVE_TITLE: Final = re.compile(r"""\{[^}]*\btitle=(["'])(?P<title>[^"'}]*)\1[^}]*\}""")
 _HIDDEN_TAG: Final = re.compile(r"[ \t>]*<(?:style|script)\b", re.IGNORECASE)
+_BLOCK_TAG: Final = re.compile(
+    r"<(?:br|(?P<opening>p|div|[uo]l|table|details)"
+    r"|/(?:p|div|li|[uod]l|d[dt]|t[dhr]|table|summary|details|section|pre|h[1-6]|TabItem))"
+    r"(?=[\s/>])",
+    re.IGNORECASE,
+)
 _MAGIC_COMMENT: Final = re.compile(
     r"^[ \t>]*(?://|/\*|\{\s*/\*|\#|<!--|--|;;|%|'|REM|!|\*>)\s*"
     r"highlight-(?:next-line|start|end)\s*(?:\*/\s*\}|\*/|-->)?[ \t]*(?:\n|\Z)",
@@ -81,11 +87,15 @@ def find_edits(
     if kind is BlockKind.CODE:
         found = _MAGIC_COMMENT.finditer(scanner.text, start, end)
         return tuple((match.start(), match.end(), "") for match in found), ()
-    kept = _find_kept_text(kind, scanner, start, end)
-    if kept is not None:
-        return _keep_only(kept, start, end)
     references = env.get("references", {})
     inline = _InlineScan(scanner, references, mdx=mdx, is_table=kind is BlockKind.TABLE)
+    kept = _find_kept_text(kind, scanner, start, end)
+    if kept is not None:
+        for edit in _find_removed(kept, start, end):
+            inline.edit(*edit)
+        for title in kept if kind is BlockKind.DIRECTIVE else ():
+            inline.run(*title)
+        return inline.result()
     inline.run(start, end)
     if kind is BlockKind.HEADING:
         for match in _HEADING_ID.finditer(scanner.text, start, end):
@@ -106,17 +116,13 @@ def _find_kept_text(
     return None
 
 
-def _keep_only(
-    kept: Sequence[tuple[int, int]], start: int, end: int
-) -> tuple[tuple[Edit, ...], tuple[Hold, ...]]:
+def _find_removed(kept: Sequence[tuple[int, int]], start: int, end: int) -> Iterator[Edit]:
     """Edits that remove all but some ranges, which then stand on lines of their own."""
-    edits: list[Edit] = []
     at = start
     for kept_start, kept_end in kept:
-        edits.append((at, kept_start, "\n" if at > start else ""))
+        yield at, kept_start, "\n" if at > start else ""
         at = kept_end
-    edits.append((at, end, ""))
-    return tuple(edits), tuple((edit[0], edit[1]) for edit in edits)
+    yield at, end, ""
 
 
 def clean_span(parsed: ParsedDoc, start: int, end: int) -> str:
@@ -296,11 +302,18 @@ class _InlineScan:
             return after
         at = start
         for text_start, text_end in find_tag_texts(self._source, start, close):
-            self.edit(at, text_start, "")
+            self.edit(at, text_start, " " if at > start else "")
             at = text_end
-        is_break = self._source[start : start + 3].lower() == "<br"
-        self.edit(at, close, " " if is_break or at > start else "")
+        self.edit(at, close, " " if at > start or self._parts(start, close) else "")
         return close
+
+    def _parts(self, start: int, close: int) -> bool:
+        """Tell whether a tag within a line begins or ends a block, as one table cell of many."""
+        tag = _BLOCK_TAG.match(self._source, start, close)
+        before, behind = self._source[start - 1 : start], self._source[close : close + 2]
+        if tag is None or not before.strip() or not behind[:1].strip() or behind == "</":
+            return False
+        return tag["opening"] is None or before != ">"
 
     def _brace(self, start: int, after: int, end: int) -> int:
         close = self._scanner.find_brace_end(start, end) if self._mdx else None
