@@ -40,11 +40,16 @@ def test_a_sound_document_and_an_empty_one_have_no_fault() -> None:
         (make_chunk(0, " \n"), "chunk_bounds"),
         (make_chunk(0, "word " * 11), "chunk_bounds"),
         (make_chunk(0, "| cell " * 11), None),
-        (make_chunk(0, "```\nopen"), "balanced_fences"),
     ],
 )
 def test_a_chunk_that_breaks_a_rule(chunk: Chunk, fault: str | None) -> None:
     assert find([chunk]) == ({fault} if fault else set())
+
+
+def test_a_fence_is_left_open_at_the_end_of_the_document_alone() -> None:
+    cut, rest = make_chunk(0, "```\nopen"), make_chunk(1, "on\n```")
+    assert find([cut, rest]) == {"balanced_fences"}
+    assert find([cut]) == set()
 
 
 def test_missing_stray_and_doubled_points() -> None:
