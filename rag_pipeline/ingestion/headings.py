@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _TEXT_DIRECTIVE: Final = re.compile(
-    r":(?P<name>[A-Za-z](?:[\w-]*[A-Za-z0-9])?)(?::|(?P<label>\[[^\]]*\])?(?P<attributes>\{[^}]*\})?)",
+    r":(?P<name>[A-Za-z](?:[\w-]*[A-Za-z0-9])?)(?![\w-])(?::|(?P<label>\[[^\]]*\])?(?P<attributes>\{[^}]*\})?)",
     re.ASCII,
 )
 _FOOTNOTE: Final = re.compile(r"\[\^([^\]\s]+)\]")

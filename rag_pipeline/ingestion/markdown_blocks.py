@@ -37,9 +37,16 @@ _MARKER_LINE: Final = re.compile(r"[\s>]*(?:(?:[-+*]|\d{1,9}[.)])[\s>]*)*")
 _MDX_CODE_OPEN: Final = re.compile(r" *(`{3,4}) *mdx-code-block")
 _MDX_CODE_CLOSE: Final = re.compile(r" *(`{3,4})")
 _RAW_HEADING: Final = re.compile(
-    r"[ \t>*+-]*<h(?P<level>[1-6])(?P<attributes>\s[^<>]*)?>(?P<text>.*?)</h(?P=level)>[ \t]*",
-    re.DOTALL,
+    r"^[ \t>*+-]*(?:<[^<>]*>[ \t]*)*<h(?P<level>[1-6])(?P<attributes>\s[^<>]*)?>"
+    r"(?P<text>.{0,1000}?)</h(?P=level)>(?:[ \t]*<[^<>\n]*>)*[ \t]*$",
+    re.DOTALL | re.MULTILINE,
 )
+_RAW_OPENING: Final = re.compile(r"[ \t>*+-]*<h[1-6][\s>]")
+_HOLDING_RAW: Final = frozenset({BlockKind.HTML, BlockKind.PARAGRAPH})
+_HIDDEN: Final = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_NOT_A_LINE_END: Final = re.compile(r"[^\n]")
 _RAW_ID: Final = re.compile(r"""\sid\s*=\s*["']([^"']+)["']""")
 _FOOTNOTE_DEFINITION: Final = re.compile(r"^ {0,3}\[\^([^\]\s]+)\]:", re.MULTILINE)
 _MAX_NESTING: Final = 40  # levels; deeper content is kept as plain paragraphs
@@ -139,30 +146,49 @@ def _read_tokens(tokens: Sequence[Token], body_line: int) -> Iterator[Leaf]:
 
 
 def _split_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:
-    """Make `<h2 id="x">Text</h2>` at the begin of a block a heading, the rest a block."""
+    """Make `<h2 id="x">Text</h2>` with tags alone beside it a heading, the lines around blocks."""
+    for leaf in _join_raw_headings(leaves, lines):
+        at, position = leaf.start, 0
+        text = "\n".join(lines[leaf.start : leaf.end]) if leaf.kind in _HOLDING_RAW else ""
+        if "<h" in text:
+            text = _HIDDEN.sub(lambda match: _NOT_A_LINE_END.sub(" ", match.group()), text)
+        for match in _RAW_HEADING.finditer(text):
+            start = at + text.count("\n", position, match.start())
+            if start > at:
+                yield Leaf(leaf.kind, at, start)
+            raw_id = _RAW_ID.search(match["attributes"] or "")
+            at, position = start + match.group().count("\n") + 1, match.end() + 1
+            yield Leaf(
+                BlockKind.HEADING,
+                start,
+                at,
+                int(match["level"]),
+                match["text"],
+                raw_id.group(1) if raw_id else None,
+                is_raw=True,
+            )
+        if at < leaf.end:
+            yield leaf if at == leaf.start else Leaf(leaf.kind, at, leaf.end)
+
+
+def _join_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:
+    """Join a heading's tags on lines of their own with the text between them: one paragraph."""
+    pending: list[Leaf] = []
     for leaf in leaves:
-        may_be_raw = leaf.kind in {BlockKind.HTML, BlockKind.PARAGRAPH}
-        if not may_be_raw or "<h" not in lines[leaf.start]:
+        begins = leaf.kind is BlockKind.JSX and _RAW_OPENING.match(lines[leaf.start]) is not None
+        if begins or (pending and leaf.start != pending[-1].end):
+            yield from pending
+            pending = []
+        if not begins and not pending:
             yield leaf
             continue
-        match = _RAW_HEADING.match("\n".join(lines[leaf.start : leaf.end]))
-        rest = match.string[match.end() :] if match is not None else ""
-        if match is None or (rest and not rest.startswith("\n")):
-            yield leaf
-            continue
-        raw_id = _RAW_ID.search(match["attributes"] or "")
-        end = leaf.start + match.group().count("\n") + 1
-        yield Leaf(
-            BlockKind.HEADING,
-            leaf.start,
-            end,
-            int(match["level"]),
-            match["text"],
-            raw_id.group(1) if raw_id else None,
-            is_raw=True,
-        )
-        if end < leaf.end:
-            yield Leaf(leaf.kind, end, leaf.end)
+        pending.append(leaf)
+        if len(pending) == len(("tag", "text", "tag")):
+            is_heading = pending[1].kind is BlockKind.PARAGRAPH and leaf.kind is BlockKind.JSX
+            joined = Leaf(BlockKind.PARAGRAPH, pending[0].start, leaf.end)
+            yield from [joined] if is_heading else pending
+            pending = []
+    yield from pending
 
 
 def _fill_gaps(leaves: Iterable[Leaf], lines: Sequence[str], body_line: int) -> Iterator[Leaf]:

@@ -37,6 +37,7 @@ _DEEP_LINES: Final = "deep_lines"
 _INTERRUPTING: Final = ["paragraph", "reference", "blockquote", "list"]
 _DIRECTIVE: Final = re.compile(r"(:{3,})(?:[A-Za-z][\w-]*(?:[\[{ \t].*)?)?[ \t]*")
 _LEAF_DIRECTIVE: Final = re.compile(r"::[A-Za-z][\w-]*(?:\[[^\]]*\])?(?:\{[^}]*\})?[ \t]*")
+_HIDDEN_TAG: Final = re.compile(r"<(style|script)\b[^>]*(?<!/)>")
 _MATH_START: Final = re.compile(r"(\${2,})([^$]*)")
 _OPEN_DIRECTIVES: Final = "open_directives"
 SCANNER: Final = "scanner"
@@ -192,8 +193,9 @@ def _math(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bo
     if state.bMarks[start_line] >= never:
         return False
     closing = _closing_mark(state, start_line)
+    is_inside = not _is_outside(state, start_line)  # else it ends the list item before it
     for line in range(start_line + 1, end_line):
-        if not state.isEmpty(line) and _is_outside(state, line):
+        if is_inside and not state.isEmpty(line) and _is_outside(state, line):
             break
         if closing is not None and _is_mark(state, line, closing):
             break
@@ -253,6 +255,10 @@ def _jsx(state: StateBlock, start_line: int, end_line: int, silent: bool) -> boo
         else:
             end = scanner.find_tag_end(at, limit)
             kind = BlockKind.JSX
+            hidden = _HIDDEN_TAG.match(state.src, at, end) if end is not None else None
+            if hidden is not None:
+                close = state.src.find(f"</{hidden.group(1)}>", end, limit)
+                end = close if close >= 0 else end
         if end is None:
             return False
         at = end

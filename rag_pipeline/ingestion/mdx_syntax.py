@@ -13,9 +13,9 @@ _TAG_JUMP: Final = re.compile(r"""["'{<>]""")
 # Text in JSX holds apostrophes and addresses: a quote behind a letter opens no string, nor does the
 # `//` of `http://` a comment. A regular expression stands where a value can begin.
 _QUOTED: Final = (
-    r"""(?<!\w)["']|`|/\*|(?<!:)//"""
+    r"""(?<![\w\\])["']|(?<!\\)`|/\*|(?<!:)//"""
     r"""|(?:(?<=[(,=:!&|?{[])|(?<=[(,=:!&|?{[][ ]))"""
-    r"""/(?![*/])(?:[^\\/\[\n]|\\.|\[(?:[^]\\\n]|\\.){1,99}\]){1,199}/"""
+    r"""/(?![*/])(?:[^\\/\[\n]|\\.|\[(?:[^]\\\n]|\\.){1,40}\]){1,99}/"""
 )
 _BRACE_JUMP: Final = re.compile(rf"[{{}}]|{_QUOTED}")
 _NAMED_ATTRIBUTE: Final = re.compile(
@@ -125,11 +125,10 @@ def _skip_quoted(text: str, opener: str, at: int, limit: int) -> int:
     if opener in {"/*", "//"}:
         end = text.find("*/" if opener == "/*" else "\n", at, limit)
         return limit if end < 0 else end + 2 * (opener == "/*")
-    line_end = -1 if opener == "`" else text.find("\n", at, limit)
-    end, limit = at, limit if line_end < 0 else line_end
+    end = at
     while (end := text.find(opener, end, limit) + 1) > 0:
         if text[end - 2] != "\\" or text[end - 3 : end - 1] == "\\\\":
-            return end
+            return end if opener == "`" or text.find("\n", at, end) < 0 else at
     return at
 
 
