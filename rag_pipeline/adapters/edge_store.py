@@ -174,7 +174,7 @@ class EdgeStore:
             for query, limit in queries
         ]
         answers = _call(self._shard.query_batch, edge.QueryBatchRequest(requests))
-        return [[(read_id(hit), hit.score) for hit in hits] for hits in answers]
+        return [[(hit.id, hit.score) for hit in hits] for hits in answers]
 
     def _apply(self, operation: Any) -> None:  # noqa: ANN401  # the engine's class carries no usable type
         _check_space(self._folder)

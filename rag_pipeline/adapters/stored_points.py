@@ -34,10 +34,11 @@ def read_id(record: Any) -> PointId:  # noqa: ANN401  # record classes differ by
 def read_dense(records: Iterable[Any]) -> dict[PointId, FloatVector]:
     """Dense vectors by id; a point that was altered by hand may lack its own."""
     name = Channel.DENSE.value
+    vectors = [(read_id(record), record.vector) for record in records]  # each look makes it anew
     return {
-        read_id(record): np.asarray(record.vector[name], dtype=np.float32)
-        for record in records
-        if isinstance(record.vector, dict) and name in record.vector
+        point_id: np.asarray(named[name], dtype=np.float32)
+        for point_id, named in vectors
+        if isinstance(named, dict) and name in named
     }
 
 
@@ -46,7 +47,8 @@ def to_stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa:
     payload = dict(record.payload or {})
     if not with_vectors:
         return StoredPoint(read_id(record), payload)
-    named = record.vector if isinstance(record.vector, dict) else {}
+    vector = record.vector
+    named = vector if isinstance(vector, dict) else {}
     dense, windows, terms = (
         named.get(channel.value) for channel in (Channel.DENSE, Channel.WINDOWS, Channel.BM25)
     )

@@ -219,6 +219,8 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
     whole = word.lower()
     if len(whole) > _MAX_TERM_LENGTH or whole in STOP_WORDS:
         return ()
+    if word.isalpha() and word[1:].islower():  # most words, which have no parts
+        return (_STEMMER.stem_word(whole),)
     parts = [part.lower() for part in _split_parts(word)]
     if len(parts) < 2:
         return (_STEMMER.stem_word(whole),)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.terms import extract_terms
@@ -143,9 +144,10 @@ def fuse(
             where that is not known. Where the best passage gets little of it, the book says it in
             other words, and BM25 hands part of its weight to the vectors.
     """
-    dense = _describe(candidates, lambda candidate: candidate.dense)
-    windows = _describe(candidates, lambda candidate: candidate.windows)
-    bm25 = _describe(candidates, lambda candidate: candidate.bm25)
+    texts = [candidate.place.content_hash for candidate in candidates]
+    dense = _describe(texts, [candidate.dense for candidate in candidates])
+    windows = _describe(texts, [candidate.windows for candidate in candidates])
+    bm25 = _describe(texts, [candidate.bm25 for candidate in candidates])
     of_bm25 = weights.bm25 * _trust_bm25(candidates, weights, term_weight)
     of_windows = (weights.semantic + weights.bm25 - of_bm25) * weights.windows
     of_dense = weights.semantic + weights.bm25 - of_bm25 - of_windows
@@ -253,11 +255,8 @@ def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
     return scaled
 
 
-def _describe(candidates: Sequence[Candidate], score: Callable[[Candidate], float]) -> Distribution:
-    best: dict[str, float] = {}
-    for candidate in candidates:
-        text = candidate.place.content_hash
-        best[text] = max(best.get(text, -math.inf), score(candidate))
+def _describe(texts: Sequence[str], scores: Sequence[float]) -> Distribution:
+    best = dict(sorted(zip(texts, scores, strict=True), key=itemgetter(1)))  # a text's highest
     return Distribution.of(best.values())
 
 
