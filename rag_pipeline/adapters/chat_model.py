@@ -18,7 +18,12 @@ import openai
 
 from rag_pipeline.adapters.request_line import RequestLine
 from rag_pipeline.adapters.retrying import call_with_retries, read_retry_after
-from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
+from rag_pipeline.adapters.vendor_text import (
+    UNREADABLE,
+    name_host,
+    quote_vendor,
+    separate_login,
+)
 from rag_pipeline.core.closing import InterruptibleGenerator
 from rag_pipeline.core.errors import (
     AnswerError,
@@ -43,8 +48,6 @@ DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 
 _LONGEST_WAIT_S: Final = 2.0  # between tries: somebody waits for the answer
 _NO_KEY: Final = "none"  # the client insists on one; local servers ask for none
-_NO_ANSWER: Final = (AttributeError, TypeError, ValueError, LookupError, RecursionError)
-"""What reading something else than a chat service's answer raises."""
 
 
 class OpenAIChatModel:
@@ -150,7 +153,7 @@ class OpenAIChatModel:
         """Make errors of this package of all that a client or an answer may raise."""
         try:
             yield
-        except (openai.APIError, *_NO_ANSWER) as error:
+        except (openai.APIError, *UNREADABLE) as error:
             if line.hung_up:  # whatever that looks like from the other end
                 raise self._late() from None
             if not isinstance(error, openai.APIError):

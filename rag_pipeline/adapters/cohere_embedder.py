@@ -16,14 +16,13 @@ from rag_pipeline.adapters.retrying import read_retry_after
 from rag_pipeline.adapters.service_embedding import (
     PASSAGE_WAIT_S,
     QUERY_WAIT_S,
-    UNREADABLE,
     BatchAnswer,
     BatchRunner,
     cut_to_tokens,
     split_batches,
 )
 from rag_pipeline.adapters.slow_answers import limit_answers
-from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
+from rag_pipeline.adapters.vendor_text import UNREADABLE, name_host, quote_vendor, separate_login
 from rag_pipeline.core.errors import (
     ConfigurationError,
     EmbeddingError,

@@ -32,9 +32,6 @@ PASSAGE_WAIT_S: Final = 60.0
 QUERY_WAIT_S: Final = 2.0
 """Longest single wait while somebody waits for an answer."""
 
-UNREADABLE: Final = (AttributeError, TypeError, ValueError, OverflowError, RecursionError)
-"""What reading an answer raises that has another form than a service's."""
-
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:

@@ -1,10 +1,22 @@
-"""What of a service may be shown: its host and a short line of its words, but no secret."""
+"""What of a service may be shown: its host and a short line of its words, but no secret. And what
+reading its answer raises where it is none.
+"""
 
 from __future__ import annotations
 
 import base64
 from typing import Final
 from urllib.parse import unquote, urlsplit
+
+UNREADABLE: Final = (
+    AttributeError,
+    TypeError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+)
+"""What reading an answer raises that has another form than a service's."""
 
 _LONGEST_QUOTE: Final = 200  # characters; a message is one line
 
