@@ -167,8 +167,8 @@ class ChannelScores:
 
     Attributes:
         dense: Cosine of question and whole chunk, -1 to 1.
-        windows: Mean over the question's tokens of each one's cosine with the nearest of the
-            chunk's windows of words, -1 to 1.
+        windows: Mean over the tokens of the question's words, stop words left out, of each one's
+            cosine with the nearest of the chunk's windows of words, -1 to 1.
         bm25: BM25 score, 0 or more, without an upper bound.
         lexical: Share of the question's terms that the chunk or its headings hold, 0 to 1.
         fused: What hits are ranked by; about 0 to 1 within one question's candidates, no bound.

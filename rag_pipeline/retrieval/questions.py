@@ -27,7 +27,7 @@ class EmbeddedQuestion:
 
     Attributes:
         text: As the models take it.
-        vectors: Of the whole question.
+        vectors: Of the whole question; of its tokens those that are compared with windows.
         parts: What it asks for besides each other, each with its vectors; usually none.
     """
 
