@@ -15,7 +15,6 @@ import json
 import os
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +22,13 @@ import typer
 
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.core.settings import load_settings
+from rag_pipeline.output import (
+    end_output,
+    open_closed_streams,
+    print_result,
+    tell_failure,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
@@ -59,31 +65,31 @@ Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only documents wi
 def main() -> None:
     """Run the command; an error is one line that names the culprit and the mend."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
-    _open_closed_streams()
+    open_closed_streams()
     try:
         code = app(standalone_mode=False)
         if code == _INTERRUPTED:  # what typer makes of an interrupt
             raise KeyboardInterrupt  # noqa: TRY301  # told like one from elsewhere
     except RagPipelineError as error:
-        code = _fail(error.code, str(error), error.exit_code)
+        code = tell_failure(error.code, str(error), error.exit_code)
     except typer.Exit as stop:
         code = stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
         goes_on = "; the next ingest goes on from here" if _is_ingesting() else ""
-        code = _fail("INTERRUPTED", f"stopped{goes_on}", _INTERRUPTED)
+        code = tell_failure("INTERRUPTED", f"stopped{goes_on}", _INTERRUPTED)
     except BrokenPipeError:
         code = 1
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         mend = "Check disk space and permissions"
-        code = _fail("SYSTEM_ERROR", f"{place}{error.strerror or error}. {mend}", 1)
+        code = tell_failure("SYSTEM_ERROR", f"{place}{error.strerror or error}. {mend}", 1)
     except Exception as error:
         usage = getattr(error, "format_message", None)  # click's usage errors, by any click
         if usage is None:
             raise
         told = usage()  # nothing where the help was shown instead
-        code = _fail("USAGE", f"{told} See `rag-pipeline --help`", 2) if told else 2
-    _end_output()
+        code = tell_failure("USAGE", f"{told} See `rag-pipeline --help`", 2) if told else 2
+    end_output()
     sys.exit(code or 0)
 
 
@@ -112,7 +118,9 @@ def ingest(
     environment = build_environment(settings)
     if roll_back:
         collection_id = environment.catalog.roll_back()
-        _print({"collection_id": collection_id}, as_json, f"In use again: {collection_id}")
+        print_result(
+            {"collection_id": collection_id}, f"In use again: {collection_id}", as_json=as_json
+        )
         return
     report = _ingest_changes(settings, environment, rebuild=rebuild)
     if prune_cache:
@@ -160,7 +168,7 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     ]
     lines += [f"FAILED {failure['message']}" for failure in failures]
     lines.append(f"{len(documents)} documents, {len(found)} chunks, {len(failures)} failures")
-    _print(record, as_json, "\n".join(lines))
+    print_result(record, "\n".join(lines), as_json=as_json)
     if failures:
         raise typer.Exit(1)
 
@@ -189,7 +197,7 @@ def search(
         "total_candidates": result.total_candidates,
         "chunks": [dataclasses.asdict(chunk) for chunk in result.chunks],
     }
-    _print(record, as_json, show_hits(result))
+    print_result(record, show_hits(result), as_json=as_json)
 
 
 @app.command()
@@ -283,7 +291,7 @@ def evaluate(
         "report": json.loads(evaluation.files.json_path.read_bytes()),
     }
     text = render_text(evaluation.report, evaluation.gates)
-    _print(record, as_json, f"{text}Report: {html or evaluation.files.html_path}")
+    print_result(record, f"{text}Report: {html or evaluation.files.html_path}", as_json=as_json)
     if not evaluation.passed:
         raise typer.Exit(1)
 
@@ -320,7 +328,7 @@ def sweep(
             for row in result.rows
         ],
     }
-    _print(record, as_json, render_sweep(result))
+    print_result(record, render_sweep(result), as_json=as_json)
 
 
 @app.command("golden-entry")
@@ -338,7 +346,7 @@ def golden_entry(
     corpus = parse_corpus(settings.docs_dir, settings.site)
     found = suggest_entry(corpus.documents, text, question=question)
     record = dataclasses.asdict(found)
-    _print(record, as_json, json.dumps(record, ensure_ascii=False, indent=1))
+    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
 
 
 @app.command()
@@ -370,7 +378,7 @@ def validate(
         check = partial(check_built_site, site_dir=Path(site), base_url=settings.site_base_url)
     with open_retriever(settings) as retriever:
         report = run_validation(retriever, check_addresses=check)
-    _print(json.loads(report_to_json(report)), as_json, report_to_text(report))
+    print_result(json.loads(report_to_json(report)), report_to_text(report), as_json=as_json)
     if not report.passed:
         raise typer.Exit(1)
 
@@ -382,7 +390,7 @@ def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     from rag_pipeline.terminal import show_fields
 
     record = read_stats(build_environment(load_settings(docs_dir=docs_dir)))
-    _print(record, as_json, show_fields(list(record.items())))
+    print_result(record, show_fields(list(record.items())), as_json=as_json)
 
 
 @app.command()
@@ -408,7 +416,7 @@ def audit(
     if repair and found.findings:
         repaired = not repair_environment(environment, found, launch).findings
     record = found.to_json() | {"repaired": repaired}
-    _print(record, as_json, show_audit(found, repaired=repaired))
+    print_result(record, show_audit(found, repaired=repaired), as_json=as_json)
     if found.findings and not repaired:
         raise typer.Exit(1)
 
@@ -519,7 +527,7 @@ def _launch(
 def _finish_ingest(report: IngestionReport, settings: Settings, as_json: bool) -> None:
     from rag_pipeline.terminal import show_ingestion
 
-    _print(report.to_json(), as_json, show_ingestion(report, str(settings.docs_dir)))
+    print_result(report.to_json(), show_ingestion(report, str(settings.docs_dir)), as_json=as_json)
     if report.docs_failed:
         raise typer.Exit(1)
 
@@ -531,7 +539,7 @@ def _answer(asked: Query, settings: Settings, as_json: bool, *, even_if_unrelate
     with stream_answer(asked, settings=settings, even_if_unrelated=even_if_unrelated) as stream:
         if not as_json:
             for piece in stream:
-                _write(piece)
+                write_text(piece)
         answer = stream.answer
         chunks = stream.result.chunks
     record = {
@@ -547,7 +555,7 @@ def _answer(asked: Query, settings: Settings, as_json: bool, *, even_if_unrelate
         "chunks": [dataclasses.asdict(chunk) for chunk in chunks],
         "notices": list(answer.notices),
     }
-    _print(record, as_json, show_answer_sources(answer))
+    print_result(record, show_answer_sources(answer), as_json=as_json)
 
 
 def _read_axes(values: list[str], settings: Settings) -> dict[str, list[str]]:
@@ -578,47 +586,12 @@ def _prepare_file(option: str, path: Path) -> None:
         raise ConfigurationError(option, problem, "Name a file in a folder of yours") from error
 
 
-def _print(record: object, as_json: bool, text: str) -> None:
-    if as_json:
-        text = json.dumps(record, ensure_ascii=False, indent=1, default=str)
-    _write(f"{text}\n")
-
-
-def _write(text: str) -> None:
-    """Write as UTF-8, whatever the terminal's encoding: one that lacks a character would end it."""
-    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-    sys.stdout.flush()
-
-
 def _as_list(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401  # JSON
     return list(value)
 
 
 def _is_ingesting() -> bool:
     return sys.argv[1:2] in (["ingest"], ["ingest-doc"])
-
-
-def _fail(code: str, message: str, exit_code: int) -> int:
-    if "--json" in sys.argv:
-        with suppress(OSError):  # nobody reads on, or the disk is full: told below
-            _print({"error": {"code": code, "message": message}}, as_json=True, text="")
-    sys.stderr.write(f"rag-pipeline: {message}\n")
-    return exit_code
-
-
-def _open_closed_streams() -> None:
-    """Let what is written to a stream that the caller closed go nowhere; Python has None there."""
-    nowhere = os.devnull
-    sys.stdout = sys.stdout or Path(nowhere).open("w")  # noqa: SIM115  # open to the end
-    sys.stderr = sys.stderr or Path(nowhere).open("w")  # noqa: SIM115  # the same
-
-
-def _end_output() -> None:
-    """Leave nothing to write to Python, which tells of what fails then in words of its own."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":
