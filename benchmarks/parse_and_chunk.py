@@ -16,9 +16,9 @@ from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.front_matter import read_front_matter
+from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
+from rag_pipeline.ingestion.markdown.source import normalize_source
 from rag_pipeline.ingestion.parsing import parse_doc
-from rag_pipeline.ingestion.source import normalize_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,25 +12,27 @@ from typing import TYPE_CHECKING, Final
 
 from upath import UPath
 
-from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
-from rag_pipeline.adapters.edge_catalog import EdgeCatalog
-from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
-from rag_pipeline.adapters.file_ledger import FileLedger
-from rag_pipeline.adapters.files import remove_partial_files, remove_tree
-from rag_pipeline.adapters.process_lock import hold_lock
-from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
-from rag_pipeline.adapters.qdrant_connection import connect_memory
+from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
+from rag_pipeline.adapters.state.files import remove_partial_files, remove_tree
+from rag_pipeline.adapters.state.ledger import FileLedger
+from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
+from rag_pipeline.adapters.stores.qdrant_connection import connect_memory
 from rag_pipeline.core.models import ChunkLimits, SiteSettings
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.run import IngestionEnvironment, IngestionRequest, run_ingestion
-from rag_pipeline.orchestration.artifacts import UPathArtifactStore
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.core.models import ChunkVectors, Payload
-    from rag_pipeline.core.ports import ArtifactStore, CollectionCatalog, Ledger, StoredPoint
+    from rag_pipeline.core.models import Payload
+    from rag_pipeline.core.protocols.state import ArtifactStore, Ledger
+    from rag_pipeline.core.protocols.stores import CollectionCatalog, StoredPoint
+    from rag_pipeline.core.vectors import ChunkVectors
     from rag_pipeline.ingestion.run import RunEvent
 
 LIMITS: Final = ChunkLimits(min_tokens=30, target_tokens=45, max_tokens=80, overlap_tokens=10)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingError
-from rag_pipeline.core.models import EmbeddingModel, EmbeddingUsage, QuestionVectors
 from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage, QuestionVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.models import FloatMatrix, FloatVector, Window
+    from rag_pipeline.core.vectors import FloatMatrix, FloatVector, Window
 
 DIM: Final = 32
 

@@ -1,3 +1,3 @@
 """The only code that talks to models, services and stores: each module implements a Protocol of
-core.ports.
+core.protocols.
 """

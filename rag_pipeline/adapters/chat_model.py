@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from openai import Stream
     from openai.types.chat import ChatCompletionChunk
 
-    from rag_pipeline.core.ports import ChatMessage
+    from rag_pipeline.core.protocols.chat import ChatMessage
 
 DEFAULT_MODEL: Final = "gpt-4o-mini"
 """Small and cheap, and it follows citation instructions; used where ANSWER_MODEL is empty."""

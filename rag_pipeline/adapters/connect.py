@@ -12,15 +12,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from rag_pipeline.adapters.builds import forget_nothing
+from rag_pipeline.adapters.stores.builds import forget_nothing
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import EmbeddingProvider
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-    from rag_pipeline.adapters.builds import Forget
-    from rag_pipeline.core.ports import ChatModel, CollectionCatalog, Embedder
+    from rag_pipeline.adapters.stores.builds import Forget
+    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.core.protocols.embedding import Embedder
+    from rag_pipeline.core.protocols.stores import CollectionCatalog
     from rag_pipeline.core.settings import Settings
 
 
@@ -36,7 +38,7 @@ def connect_embedder(settings: Settings) -> Embedder:
         case EmbeddingProvider.OPENAI:
             key = _read_key("OPENAI_API_KEY", settings.openai_api_key)
             base_url = read_url("OPENAI_BASE_URL", settings.openai_base_url)
-            from rag_pipeline.adapters.openai_embedder import OpenAIEmbedder
+            from rag_pipeline.adapters.embedders.openai import OpenAIEmbedder
 
             return OpenAIEmbedder(
                 model=settings.embedding_model,
@@ -49,7 +51,7 @@ def connect_embedder(settings: Settings) -> Embedder:
         case EmbeddingProvider.COHERE:
             key = _read_key("COHERE_API_KEY", settings.cohere_api_key)
             base_url = read_url("COHERE_BASE_URL", settings.cohere_base_url)
-            from rag_pipeline.adapters.cohere_embedder import CohereEmbedder
+            from rag_pipeline.adapters.embedders.cohere import CohereEmbedder
 
             return CohereEmbedder(
                 model=settings.embedding_model,
@@ -79,12 +81,12 @@ def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> Coll
         url = read_url("QDRANT_URL", settings.qdrant_url)
         secret = settings.qdrant_api_key.get_secret_value().strip()
         key = _read_key("QDRANT_API_KEY", settings.qdrant_api_key) if secret else ""
-        from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
-        from rag_pipeline.adapters.qdrant_connection import connect_server
+        from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
+        from rag_pipeline.adapters.stores.qdrant_connection import connect_server
 
         connection = connect_server(url, api_key=key, timeout_s=settings.qdrant_timeout_s)
         return QdrantCatalog(connection, settings.qdrant_collection, forget)
-    from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+    from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 
     root = settings.state_dir / "store" / settings.qdrant_collection
     return EdgeCatalog(root, settings.qdrant_collection, settings.store_lock_timeout_s, forget)
@@ -111,7 +113,7 @@ def connect_chat_model(settings: Settings) -> ChatModel | None:
 
 
 def _connect_local(settings: Settings) -> Embedder:
-    from rag_pipeline.adapters.local_embedder import TEXTBOOK, LocalEmbedder
+    from rag_pipeline.adapters.embedders.local import TEXTBOOK, LocalEmbedder
 
     embedder = LocalEmbedder(settings.embedding_model or TEXTBOOK)
     if settings.embedding_dim not in {0, embedder.model.dim}:

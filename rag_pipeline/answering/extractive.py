@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rag_pipeline.answering.models import Source
-    from rag_pipeline.core.ports import Embedder
+    from rag_pipeline.core.protocols.embedding import Embedder
 
 _MAX_SENTENCES: Final = 5
 _MAX_BLOCK_CHARS: Final = 2_000  # a longer listing is left to the source's page

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from rag_pipeline.answering.models import GroundedResponse
-    from rag_pipeline.core.ports import ChatModel, Embedder
+    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.core.protocols.embedding import Embedder
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
     from rag_pipeline.retrieval.retriever import Retriever

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.ports import ChatMessage
+from rag_pipeline.core.protocols.chat import ChatMessage
 from rag_pipeline.retrieval.models import Mode
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from rag_pipeline.adapters.files import write_bytes_atomically
+from rag_pipeline.adapters.state.files import write_bytes_atomically
 from rag_pipeline.core.errors import BaselineRefusedError, EvaluationFileError
 from rag_pipeline.evaluation.records import (
     REPORT_VERSION,

@@ -16,8 +16,9 @@ from rag_pipeline.evaluation.records import Fingerprint
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rag_pipeline.core.models import EmbeddingModel, ParsedDoc
+    from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.core.vectors import EmbeddingModel
     from rag_pipeline.evaluation.golden_set import GoldenSet
 
 # What moves no result:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from rag_pipeline.adapters.files import write_bytes_atomically, write_text_atomically
+from rag_pipeline.adapters.state.files import write_bytes_atomically, write_text_atomically
 from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.evaluation.records import REPORT_VERSION, EvaluationReport
 from rag_pipeline.evaluation.report_html import render_html

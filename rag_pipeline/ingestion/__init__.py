@@ -1,3 +1,3 @@
 """The stages from Markdown file to index plan: pure functions, services only as Protocols of
-core.ports.
+core.protocols.
 """

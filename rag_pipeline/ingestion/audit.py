@@ -16,27 +16,18 @@ import numpy as np
 from rag_pipeline.core.ids import DocId, hash_text, to_point_id
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.payload import build_payload
-from rag_pipeline.core.ports import PointFilter
+from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.ingestion.serialization import load_chunks, load_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.models import (
-        ChunkVectors,
-        FloatMatrix,
-        JsonValue,
-        Payload,
-        SparseVector,
-    )
-    from rag_pipeline.core.ports import (
-        ArtifactStore,
-        LedgerEntry,
-        SparseEncoder,
-        StoredPoint,
-        VectorIndex,
-    )
+    from rag_pipeline.core.models import JsonValue, Payload
+    from rag_pipeline.core.protocols.embedding import SparseEncoder
+    from rag_pipeline.core.protocols.state import ArtifactStore, LedgerEntry
+    from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
+    from rag_pipeline.core.vectors import ChunkVectors, FloatMatrix, SparseVector
 
 STRAY: Final = "stray"
 WRONG_MODEL: Final = "wrong_model"

@@ -15,13 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import (
-        ChunkLimits,
-        DiscoveredDoc,
-        EmbeddingSpace,
-        SiteSettings,
-    )
-    from rag_pipeline.core.ports import LedgerEntry, LedgerFailure
+    from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
+    from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
+    from rag_pipeline.core.vectors import EmbeddingSpace
     from rag_pipeline.ingestion.discovery import Discovery
 
 _FIRST_RETRY: Final = timedelta(seconds=60)

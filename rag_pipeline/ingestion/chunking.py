@@ -16,8 +16,8 @@ from rag_pipeline.core.docusaurus import link_to_anchor
 from rag_pipeline.core.ids import hash_text, make_chunk_id
 from rag_pipeline.core.models import BlockKind, Chunk, ContentType, EmbeddingText
 from rag_pipeline.core.tokens import count_tokens
-from rag_pipeline.ingestion.cleaning import clean_block, clean_span
-from rag_pipeline.ingestion.source import count_bytes
+from rag_pipeline.ingestion.markdown.cleaning import clean_block, clean_span
+from rag_pipeline.ingestion.markdown.source import count_bytes
 from rag_pipeline.ingestion.units import (
     Unit,
     as_unit,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.models import ContentType
 
 if TYPE_CHECKING:
-    from rag_pipeline.ingestion.front_matter import FrontMatter
+    from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
 
 _MODULE_FOLDER: Final = re.compile(r"(?:\d+[-_. ]+)?module[-_. ]*\d+\b.*", re.IGNORECASE)
 _WORD: Final = re.compile(r"[a-z]+")

@@ -16,8 +16,8 @@ from rag_pipeline.core.docusaurus import MARKDOWN_SUFFIXES, is_doc_folder_name, 
 from rag_pipeline.core.errors import DocsFolderError, DocumentIdError, DocumentReadError
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure
-from rag_pipeline.ingestion.front_matter import is_draft
-from rag_pipeline.ingestion.source import normalize_source
+from rag_pipeline.ingestion.markdown.front_matter import is_draft
+from rag_pipeline.ingestion.markdown.source import normalize_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,15 +12,17 @@ import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.ids import hash_text
-from rag_pipeline.core.models import ChunkVectors, EmbeddingUsage
 from rag_pipeline.core.sentences import split_sentences
 from rag_pipeline.core.terms import find_content_words
+from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.models import Chunk, EmbeddingModel, FloatMatrix, FloatVector, Window
-    from rag_pipeline.core.ports import Embedder, EmbeddingCache, WindowEmbedder
+    from rag_pipeline.core.models import Chunk
+    from rag_pipeline.core.protocols.embedding import Embedder, WindowEmbedder
+    from rag_pipeline.core.protocols.state import EmbeddingCache
+    from rag_pipeline.core.vectors import EmbeddingModel, FloatMatrix, FloatVector, Window
 
 _Span: TypeAlias = tuple[int, int]
 

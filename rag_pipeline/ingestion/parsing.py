@@ -16,18 +16,18 @@ from rag_pipeline.core.models import (
     ParsedDoc,
 )
 from rag_pipeline.ingestion.classify import find_content_type, find_place
-from rag_pipeline.ingestion.cleaning import find_edits
-from rag_pipeline.ingestion.front_matter import read_front_matter
-from rag_pipeline.ingestion.headings import HeadingReader
-from rag_pipeline.ingestion.markdown_blocks import Leaf, read_leaves
-from rag_pipeline.ingestion.mdx_syntax import Scanner
-from rag_pipeline.ingestion.source import count_bytes, normalize_source
+from rag_pipeline.ingestion.markdown.blocks import Leaf, read_leaves
+from rag_pipeline.ingestion.markdown.cleaning import find_edits
+from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
+from rag_pipeline.ingestion.markdown.headings import HeadingReader
+from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.models import DiscoveredDoc, SiteSettings
-    from rag_pipeline.ingestion.front_matter import FrontMatter
+    from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
 
 
 def parse_doc(doc: DiscoveredDoc, site: SiteSettings, source: bytes | None = None) -> ParsedDoc:

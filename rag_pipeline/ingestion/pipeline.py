@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rag_pipeline.core.models import DiscoveredDoc
-    from rag_pipeline.core.ports import PointStore
+    from rag_pipeline.core.protocols.stores import PointStore
     from rag_pipeline.ingestion.embedding import EmbeddedChunks
     from rag_pipeline.ingestion.work import IngestionServices
 

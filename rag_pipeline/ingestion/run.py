@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, RebuildIncompleteError
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import DocId, parse_doc_id
-from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, EmbeddingSpace, KnownFile, Stage
+from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, KnownFile, Stage
+from rag_pipeline.core.vectors import EmbeddingSpace
 from rag_pipeline.ingestion.changes import compute_pipeline_fingerprint, leave_moved, plan_ingestion
 from rag_pipeline.ingestion.discovery import Discovery, discover_docs
 from rag_pipeline.ingestion.pipeline import ingest_docs
@@ -29,17 +30,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
-    from rag_pipeline.core.ports import (
+    from rag_pipeline.core.protocols.embedding import Embedder, SparseEncoder
+    from rag_pipeline.core.protocols.state import (
         ArtifactStore,
-        CollectionCatalog,
-        Embedder,
         EmbeddingCache,
         Ledger,
         LedgerEntry,
         Lock,
-        PointStore,
-        SparseEncoder,
     )
+    from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
     from rag_pipeline.ingestion.changes import IngestionPlan
     from rag_pipeline.ingestion.report import IngestionReport
 

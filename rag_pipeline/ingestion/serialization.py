@@ -18,7 +18,8 @@ import numpy as np
 
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import ChunkId, DocId
-from rag_pipeline.core.models import Chunk, ChunkVectors, ContentType, Document, Heading
+from rag_pipeline.core.models import Chunk, ContentType, Document, Heading
+from rag_pipeline.core.vectors import ChunkVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

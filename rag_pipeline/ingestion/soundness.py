@@ -13,14 +13,14 @@ import numpy as np
 
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import to_point_id
-from rag_pipeline.core.ports import PointFilter
+from rag_pipeline.core.protocols.stores import PointFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk, ChunkLimits
-    from rag_pipeline.core.ports import StoredPoint, VectorIndex
+    from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
 
 CHECKS: Final = {
     "chunk_bounds": "No chunk is empty or, but for one atomic block, over the maximum size.",

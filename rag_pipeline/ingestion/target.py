@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rag_pipeline.core.errors import SpaceMismatchError
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.ports import PointStore
+    from rag_pipeline.core.protocols.stores import PointStore
     from rag_pipeline.ingestion.run import IngestionEnvironment
 
 

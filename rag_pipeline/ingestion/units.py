@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.models import BlockKind
 from rag_pipeline.core.sentences import SENTENCE_MARKS, split_sentences
 from rag_pipeline.core.tokens import count_tokens
-from rag_pipeline.ingestion.cleaning import clean_block
+from rag_pipeline.ingestion.markdown.cleaning import clean_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,29 +11,18 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.core.models import DocFailure, Stage
-from rag_pipeline.core.ports import LedgerEntry, LedgerFailure
+from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 from rag_pipeline.ingestion.writing import begin_change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import (
-        Chunk,
-        ChunkLimits,
-        ChunkVectors,
-        DiscoveredDoc,
-        Document,
-        SiteSettings,
-    )
-    from rag_pipeline.core.ports import (
-        ArtifactStore,
-        Embedder,
-        EmbeddingCache,
-        Ledger,
-        PointStore,
-        SparseEncoder,
-    )
+    from rag_pipeline.core.models import Chunk, ChunkLimits, DiscoveredDoc, Document, SiteSettings
+    from rag_pipeline.core.protocols.embedding import Embedder, SparseEncoder
+    from rag_pipeline.core.protocols.state import ArtifactStore, EmbeddingCache, Ledger
+    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.vectors import ChunkVectors
     from rag_pipeline.ingestion.soundness import Fault
 
 

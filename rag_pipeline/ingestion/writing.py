@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.ids import to_point_id
-from rag_pipeline.core.models import DocFailure, Point, Stage
-from rag_pipeline.core.ports import LedgerEntry, PointFilter
+from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.core.protocols.state import LedgerEntry
+from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.vectors import Point
 from rag_pipeline.ingestion.indexing import (
     IndexPlan,
     build_payloads,
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import Chunk, ChunkVectors, DiscoveredDoc, Document, Payload
-    from rag_pipeline.core.ports import ArtifactStore, Ledger, PointStore, SparseEncoder
+    from rag_pipeline.core.models import Chunk, DiscoveredDoc, Document, Payload
+    from rag_pipeline.core.protocols.embedding import SparseEncoder
+    from rag_pipeline.core.protocols.state import ArtifactStore, Ledger
+    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.vectors import ChunkVectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.core.ports import LedgerEntry
+from rag_pipeline.core.protocols.state import LedgerEntry
 from rag_pipeline.ingestion.audit import (
     STRAY,
     AuditedCollection,

@@ -17,19 +17,20 @@ from pathlib import Path
 
 from upath import UPath
 
-from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
 from rag_pipeline.adapters.connect import connect_catalog, connect_embedder
-from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
-from rag_pipeline.adapters.file_ledger import FileLedger
-from rag_pipeline.adapters.files import remove_partial_files, remove_tree
-from rag_pipeline.adapters.object_cache import ObjectEmbeddingCache
-from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
+from rag_pipeline.adapters.state.files import remove_partial_files, remove_tree
+from rag_pipeline.adapters.state.ledger import FileLedger
+from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
+from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 from rag_pipeline.core.errors import ConfigurationError, StoreLockedError
 from rag_pipeline.core.models import ContentType, JsonValue
-from rag_pipeline.core.ports import ArtifactStore, Ledger, PointFilter
+from rag_pipeline.core.protocols.state import ArtifactStore, Ledger
+from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.ingestion.run import IngestionEnvironment
-from rag_pipeline.orchestration.artifacts import UPathArtifactStore
 
 
 def build_environment(settings: Settings) -> IngestionEnvironment:

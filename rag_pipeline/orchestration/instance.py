@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from rag_pipeline.adapters.files import write_text_atomically
+from rag_pipeline.adapters.state.files import write_text_atomically
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.core.settings import Settings, load_settings
 

@@ -14,7 +14,7 @@ from dagster._core.events import RunFailureReason
 from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 from sqlalchemy.exc import DBAPIError
 
-from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.orchestration.dead_runs import end_dead_runs, name_process
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 

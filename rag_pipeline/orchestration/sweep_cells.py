@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from rag_pipeline.adapters.builds import name_cell
-from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.core.errors import SweepCellError
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.book import choose_test_set, evaluate_book, load_for, parse_corpus

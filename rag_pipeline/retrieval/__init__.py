@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         ValidationFailedError,
     )
     from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.ports import Reranker
+    from rag_pipeline.core.protocols.embedding import Reranker
     from rag_pipeline.retrieval.models import (
         ChannelScores,
         Citation,
@@ -88,7 +88,7 @@ __all__ = [
 
 _MODULES: Final = {
     "ChunkMetadata": "rag_pipeline.core.payload",
-    "Reranker": "rag_pipeline.core.ports",
+    "Reranker": "rag_pipeline.core.protocols.embedding",
     "ChannelScores": "rag_pipeline.retrieval.models",
     "Citation": "rag_pipeline.retrieval.models",
     "Evidence": "rag_pipeline.retrieval.models",

@@ -10,21 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import PayloadError
-from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
 from rag_pipeline.retrieval.ranking import Candidate, Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.models import (
-        FloatMatrix,
-        FloatVector,
-        Payload,
-        QuestionVectors,
-        SparseVector,
-    )
-    from rag_pipeline.core.ports import VectorIndex
+    from rag_pipeline.core.models import Payload
+    from rag_pipeline.core.protocols.stores import VectorIndex
+    from rag_pipeline.core.vectors import FloatMatrix, FloatVector, QuestionVectors, SparseVector
 
 DEPTH: Final = 30
 """Candidates asked of each retriever; 50 find the same and take longer, see docs/adr/0018."""

@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.terms import extract_terms, extract_words, find_content_words
 from rag_pipeline.retrieval.models import Evidence, TermWeight, WordNearness
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.ports import SparseEncoder, VectorIndex
+    from rag_pipeline.core.protocols.embedding import SparseEncoder
+    from rag_pipeline.core.protocols.stores import VectorIndex
     from rag_pipeline.retrieval.questions import EmbeddedQuestion
 
 MAX_TERMS: Final = 48

@@ -6,13 +6,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
-from rag_pipeline.core.ports import PointFilter
+from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.retrieval.candidates import section_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rag_pipeline.core.ports import VectorIndex
+    from rag_pipeline.core.protocols.stores import VectorIndex
 
 Piece = tuple[ChunkMetadata, str]
 """A chunk's metadata and text."""

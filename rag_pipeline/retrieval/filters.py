@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.ports import PointFilter
+from rag_pipeline.core.protocols.stores import PointFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.models import FloatVector
-    from rag_pipeline.core.ports import Reranker, StoredPoint, VectorIndex
+    from rag_pipeline.core.protocols.embedding import Reranker
+    from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
+    from rag_pipeline.core.vectors import FloatVector
     from rag_pipeline.retrieval.ranking import Candidate, Ranked
 
 

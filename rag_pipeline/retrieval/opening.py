@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.format_version import FORMAT_VERSION
-from rag_pipeline.core.models import EmbeddingSpace
+from rag_pipeline.core.vectors import EmbeddingSpace
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.ports import Embedder, Reranker
+    from rag_pipeline.core.protocols.embedding import Embedder, Reranker
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.retriever import Retriever
     from rag_pipeline.retrieval.store_session import StoreSession
@@ -40,8 +40,8 @@ def open_retriever(
         ConfigurationError: A setting is missing or out of its bounds.
         MissingDependencyError: The package of the embedding provider is not installed.
     """
-    from rag_pipeline.adapters.bm25_encoder import Bm25Encoder  # noqa: PLC0415  # see module
     from rag_pipeline.adapters.connect import connect_embedder  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.ranking import FusionWeights  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
-from rag_pipeline.core.models import QuestionVectors
 from rag_pipeline.core.terms import find_content_words
+from rag_pipeline.core.vectors import QuestionVectors
 from rag_pipeline.retrieval.parts import split_question
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.ports import Embedder, WindowEmbedder
+    from rag_pipeline.core.protocols.embedding import Embedder, WindowEmbedder
 
 _PARALLEL: Final = 8  # as many requests as a service adapter has in flight
 

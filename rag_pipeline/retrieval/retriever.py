@@ -18,7 +18,7 @@ from rag_pipeline.core.errors import CollectionMissingError, EmbeddingDimensionE
 from rag_pipeline.core.ids import ChunkId, to_point_id
 from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.payload import read_metadata
-from rag_pipeline.core.ports import Channel, ChannelQuery
+from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
 from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, Pool, Search, gather_candidates
 from rag_pipeline.retrieval.evidence import BookTerms, compare_words, gather_evidence
 from rag_pipeline.retrieval.filters import build_point_filter
@@ -38,12 +38,8 @@ from rag_pipeline.retrieval.selected_text import retrieve_selected
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.ports import (
-        Embedder,
-        Reranker,
-        SparseEncoder,
-        VectorIndex,
-    )
+    from rag_pipeline.core.protocols.embedding import Embedder, Reranker, SparseEncoder
+    from rag_pipeline.core.protocols.stores import VectorIndex
     from rag_pipeline.retrieval.models import Evidence, ScoredChunk
     from rag_pipeline.retrieval.ranking import Ranked
     from rag_pipeline.retrieval.store_session import StoreSession

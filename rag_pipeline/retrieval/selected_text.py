@@ -22,7 +22,7 @@ from rag_pipeline.retrieval.models import Citation, Mode, RetrievalResult, Score
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
-    from rag_pipeline.core.ports import Embedder
+    from rag_pipeline.core.protocols.embedding import Embedder
     from rag_pipeline.retrieval.models import Query
 
 SHORT_SELECTION_WORDS: Final = 10

@@ -19,8 +19,8 @@ from weakref import WeakSet
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rag_pipeline.core.models import EmbeddingSpace
-    from rag_pipeline.core.ports import CollectionCatalog, PointStore
+    from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
+    from rag_pipeline.core.vectors import EmbeddingSpace
 
 
 _MAKE_WAY_S = 0.3  # a waiting process looks at least every 0.25 s

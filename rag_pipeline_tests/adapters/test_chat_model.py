@@ -23,7 +23,7 @@ from rag_pipeline.core.errors import (
     ConfigurationError,
     RagPipelineError,
 )
-from rag_pipeline.core.ports import ChatMessage
+from rag_pipeline.core.protocols.chat import ChatMessage
 from rag_pipeline.core.settings import Settings
 from rag_pipeline_tests.loopback import (
     HANG,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.adapters.connect import connect_catalog, connect_chat_model, connect_embedder
-from rag_pipeline.adapters.local_embedder import PUBLISHED, TEXTBOOK
+from rag_pipeline.adapters.embedders.local import PUBLISHED, TEXTBOOK
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, RagPipelineError
-from rag_pipeline.core.ports import ChatMessage
+from rag_pipeline.core.protocols.chat import ChatMessage
 from rag_pipeline.core.settings import EmbeddingProvider, Settings, load_settings
 from rag_pipeline_tests.loopback import Reply, serve
 
@@ -66,7 +66,7 @@ def test_cohere_s_english_model() -> None:
 
 def test_a_missing_cohere_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cohere", None)
-    monkeypatch.delitem(sys.modules, "rag_pipeline.adapters.cohere_embedder", raising=False)
+    monkeypatch.delitem(sys.modules, "rag_pipeline.adapters.embedders.cohere", raising=False)
     settings = load_settings(embedding_provider="cohere", cohere_api_key=KEY)
     with pytest.raises(MissingDependencyError, match=r"rag-pipeline\[cohere\]"):
         connect_embedder(settings)
@@ -128,9 +128,12 @@ def test_a_key_over_http_prints_no_warning() -> None:
     ("module", "absent"),
     [
         ("rag_pipeline.adapters.connect", ["openai", "cohere", "qdrant_client", "qdrant_edge"]),
-        ("rag_pipeline.adapters.edge_catalog", ["openai", "cohere", "qdrant_client", "fastembed"]),
-        ("rag_pipeline.adapters.qdrant_catalog", ["openai", "cohere", "qdrant_edge"]),
-        ("rag_pipeline.adapters.openai_embedder", ["openai"]),  # only once there is text to embed
+        (
+            "rag_pipeline.adapters.stores.edge_catalog",
+            ["openai", "cohere", "qdrant_client", "fastembed"],
+        ),
+        ("rag_pipeline.adapters.stores.qdrant_catalog", ["openai", "cohere", "qdrant_edge"]),
+        ("rag_pipeline.adapters.embedders.openai", ["openai"]),  # only once there is text to embed
     ],
 )
 def test_a_process_loads_only_the_client_it_uses(module: str, absent: list[str]) -> None:

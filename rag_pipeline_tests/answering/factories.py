@@ -22,7 +22,7 @@ from rag_pipeline.retrieval.models import (
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from rag_pipeline.core.ports import ChatMessage
+    from rag_pipeline.core.protocols.chat import ChatMessage
 
 LOCAL_MODEL = "local/all-MiniLM-L6-v2-int8-7df275c0-late/384/254/64"
 

@@ -8,7 +8,7 @@ import pytest
 from rag_pipeline.answering.extractive import extract_answer, format_extract
 from rag_pipeline.answering.models import AnswerSentence, Source
 from rag_pipeline.answering.passages import split_units
-from rag_pipeline.core.models import EmbeddingModel, EmbeddingUsage
+from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rag_pipeline.adapters.local_embedder import PUBLISHED, TEXTBOOK, LocalEmbedder
+from rag_pipeline.adapters.embedders.local import PUBLISHED, TEXTBOOK, LocalEmbedder
 from rag_pipeline.answering.grounding import (
     LEXICAL_RULE,
     RELATED_SECTIONS,

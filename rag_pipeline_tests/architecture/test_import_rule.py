@@ -38,7 +38,7 @@ def test_the_import_rule_is_kept() -> None:
         ("core/ids.py", "import rag_pipeline.ingestion.chunking"),
         ("retrieval/ranking.py", "import rag_pipeline.ingestion.chunking"),
         ("evaluation/metrics.py", "import dagster"),
-        ("retrieval/selected_text.py", "import rag_pipeline.adapters.files"),
+        ("retrieval/selected_text.py", "import rag_pipeline.adapters.state.files"),
         ("orchestration/instance.py", "import qdrant_client"),
     ],
 )

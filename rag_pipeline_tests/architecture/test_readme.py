@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from rag_pipeline.cli import app
+from rag_pipeline.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 MAKE = shutil.which("make") or ""

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.edge_catalog import EdgeCatalog
-from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
-from rag_pipeline.adapters.qdrant_connection import connect_memory, connect_server
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
+from rag_pipeline.adapters.stores.qdrant_connection import connect_memory, connect_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rag_pipeline.core.ports import CollectionCatalog
+    from rag_pipeline.core.protocols.stores import CollectionCatalog
 
 
 SERVER_URL = os.environ.get("QDRANT_URL", "")

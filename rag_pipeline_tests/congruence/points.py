@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.models import (
+from rag_pipeline.core.vectors import (
     ChunkVectors,
     EmbeddingModel,
     EmbeddingSpace,
@@ -16,7 +16,7 @@ from rag_pipeline.core.models import (
 )
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.models import FloatMatrix
+    from rag_pipeline.core.vectors import FloatMatrix
 
 DIM = 8
 SPACE = EmbeddingSpace(EmbeddingModel("test", "seeded", DIM, 100, 16), 1)

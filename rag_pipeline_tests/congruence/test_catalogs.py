@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.builds import read_space, write_space
+from rag_pipeline.adapters.stores.builds import read_space, write_space
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     EarlierCollectionMissingError,
@@ -18,7 +18,7 @@ from rag_pipeline.core.ids import PointId
 from rag_pipeline_tests.congruence.points import SPACE, make_point
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.ports import CollectionCatalog
+    from rag_pipeline.core.protocols.stores import CollectionCatalog
 
 
 def build(catalog: CollectionCatalog, point_id: int) -> str:

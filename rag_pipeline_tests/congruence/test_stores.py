@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.models import ChunkVectors, SparseVector
-from rag_pipeline.core.ports import Channel, ChannelQuery, PointFilter, PointStore
+from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter, PointStore
+from rag_pipeline.core.vectors import ChunkVectors, SparseVector
 from rag_pipeline_tests.congruence.conftest import SERVER_URL, STORES
 from rag_pipeline_tests.congruence.points import (
     ABOVE_SIGNED,
@@ -26,8 +26,9 @@ from rag_pipeline_tests.congruence.points import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rag_pipeline.core.models import Payload, Point
-    from rag_pipeline.core.ports import CollectionCatalog
+    from rag_pipeline.core.models import Payload
+    from rag_pipeline.core.protocols.stores import CollectionCatalog
+    from rag_pipeline.core.vectors import Point
 
 POINTS = make_points()
 

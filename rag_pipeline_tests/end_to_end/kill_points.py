@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.core.errors import RebuildIncompleteError
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.models import ChunkVectors, Point, SparseVector
-from rag_pipeline.core.ports import PointFilter
+from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
 from rag_pipeline.ingestion.audit import AuditedCollection, audit_collection
 from rag_pipeline.ingestion.run import IngestionRequest, scan
 from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
@@ -35,8 +35,8 @@ from rag_pipeline_tests.end_to_end.boundaries import Boundaries, watch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rag_pipeline.core.models import FloatMatrix, FloatVector
-    from rag_pipeline.core.ports import StoredPoint
+    from rag_pipeline.core.protocols.stores import StoredPoint
+    from rag_pipeline.core.vectors import FloatMatrix, FloatVector
     from rag_pipeline.ingestion.run import IngestionEnvironment
 
 KILLED = 9

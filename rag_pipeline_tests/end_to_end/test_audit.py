@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
+from rag_pipeline.cli.terminal import show_audit
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.core.models import ChunkLimits, Point, SparseVector
+from rag_pipeline.core.models import ChunkLimits
+from rag_pipeline.core.vectors import Point, SparseVector
 from rag_pipeline.ingestion.audit import WRONG_MODEL, AuditFinding, AuditReport
 from rag_pipeline.ingestion.run import IngestionRequest
 from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
-from rag_pipeline.terminal import show_audit
 from rag_pipeline_tests.book import LIMITS, Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.kill_points import EDITED, UNKNOWN, damage
 

@@ -205,7 +205,7 @@ def test_a_store_held_by_another_process_is_named(
     holder_code = """
 import sys
 from pathlib import Path
-from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 store = EdgeCatalog(Path(sys.argv[1]), "textbook_chunks", 1.0).open_current()
 print("held", flush=True)
 sys.stdin.readline()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.builds import name_cell
-from rag_pipeline.adapters.edge_catalog import EdgeCatalog
-from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.stores.builds import name_cell
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.ingestion.run import IngestionRequest
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rag_pipeline.core.models import EmbeddingSpace
+    from rag_pipeline.core.vectors import EmbeddingSpace
     from rag_pipeline_tests.end_to_end.command import Command, Outcome
     from rag_pipeline_tests.loopback import LoopbackServer
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
-from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.retrieval import Query
 from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
 from rag_pipeline.retrieval.store_session import StoreSession

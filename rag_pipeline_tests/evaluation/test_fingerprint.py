@@ -6,8 +6,8 @@ import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.models import EmbeddingModel
 from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.core.vectors import EmbeddingModel
 from rag_pipeline.evaluation.fingerprint import build_fingerprint, find_commit
 from rag_pipeline_tests.evaluation.world import DOCUMENTS, GOLDEN
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rag_pipeline.core.ids import DocId, hash_text, make_chunk_id
 from rag_pipeline.core.models import Chunk, ContentType, DiscoveredDoc, Document, Heading
-from rag_pipeline.core.ports import LedgerEntry, LedgerFailure
+from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 
 DOC_ID = DocId("module-1/page.md")
 TIME = "2026-01-02T03:04:05.678+00:00"

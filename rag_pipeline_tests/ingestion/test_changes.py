@@ -10,14 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.core.models import (
-    ChunkLimits,
-    DocFailure,
-    EmbeddingModel,
-    EmbeddingSpace,
-    EmbeddingText,
-    SiteSettings,
-)
+from rag_pipeline.core.models import ChunkLimits, DocFailure, EmbeddingText, SiteSettings
+from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 from rag_pipeline.ingestion.changes import (
     compute_pipeline_fingerprint,
     compute_wait,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import hash_text
-from rag_pipeline.core.models import ChunkVectors
+from rag_pipeline.core.vectors import ChunkVectors
 from rag_pipeline.ingestion.serialization import (
     KeptChunks,
     dump_chunks,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from rag_pipeline.core.ids import to_point_id
-from rag_pipeline.core.models import Chunk, ChunkLimits, ChunkVectors
-from rag_pipeline.core.ports import StoredPoint
+from rag_pipeline.core.models import Chunk, ChunkLimits
+from rag_pipeline.core.protocols.stores import StoredPoint
+from rag_pipeline.core.vectors import ChunkVectors
 from rag_pipeline.ingestion.soundness import CHECKS, find_faults, has_balanced_fences
 from rag_pipeline_tests.ingestion.records import make_chunk
 

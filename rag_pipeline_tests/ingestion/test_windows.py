@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
-from rag_pipeline.adapters.local_embedder import LocalEmbedder
+from rag_pipeline.adapters.embedders.local import LocalEmbedder
+from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 from rag_pipeline.core.terms import STOP_WORDS, find_content_words
 from rag_pipeline.ingestion.embedding import cut_parts, embed_chunks, group_words
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder, read_window
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rag_pipeline.core.models import EmbeddingUsage, FloatMatrix, Window
+    from rag_pipeline.core.vectors import EmbeddingUsage, FloatMatrix, Window
 
 SHORT = "A robot walks."
 LONG = " ".join(f"Sentence {number} tells of one more joint." for number in range(12))

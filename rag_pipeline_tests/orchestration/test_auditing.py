@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.ingestion.run import IngestionRequest
 from rag_pipeline.orchestration.auditing import audit_environment
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from rag_pipeline.core.models import EmbeddingUsage, FloatMatrix, Window
+    from rag_pipeline.core.vectors import EmbeddingUsage, FloatMatrix, Window
     from rag_pipeline.ingestion.run import IngestionEnvironment
 
 LARGE = "module-1/large.md"

@@ -11,7 +11,8 @@ import pytest
 
 from rag_pipeline.core.errors import SpaceMismatchError
 from rag_pipeline.core.ids import DocId, hash_text
-from rag_pipeline.core.models import ChunkLimits, ChunkVectors, Stage
+from rag_pipeline.core.models import ChunkLimits, Stage
+from rag_pipeline.core.vectors import ChunkVectors
 from rag_pipeline.ingestion.serialization import dump_vectors, load_chunks
 from rag_pipeline.ingestion.soundness import CHECKS
 from rag_pipeline.orchestration.assets.ingestion import preview_chunks
@@ -23,8 +24,8 @@ from rag_pipeline_tests.ingestion.records import make_chunk
 from rag_pipeline_tests.orchestration.dagster_book import STAGES
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.models import Point
-    from rag_pipeline.core.ports import PointStore
+    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.vectors import Point
     from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
 
 BROKEN = "---\ntitle: [\n---\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from rag_pipeline.adapters.embedding_cache import SqliteEmbeddingCache
+from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 from rag_pipeline.core.models import Stage
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.ingestion.work import StageResult

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from rag_pipeline.adapters.edge_catalog import EdgeCatalog
-from rag_pipeline.adapters.files import remove_tree
-from rag_pipeline.adapters.process_lock import hold_lock
+from rag_pipeline.adapters.state.files import remove_tree
+from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.models import Point, SparseVector
-from rag_pipeline.core.ports import PointFilter
+from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.vectors import Point, SparseVector
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.orchestration.jobs import AUDIT_JOB, INGEST_JOB, NIGHTLY_AUDIT
 from rag_pipeline.orchestration.resources import IngestionResource

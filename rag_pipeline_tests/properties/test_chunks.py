@@ -24,7 +24,7 @@ from rag_pipeline.core.models import (
 )
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.cleaning import clean_block, clean_span
+from rag_pipeline.ingestion.markdown.cleaning import clean_block, clean_span
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.markdown_strategies import DOCUMENTS
 

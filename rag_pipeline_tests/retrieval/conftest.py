@@ -12,8 +12,8 @@ from rag_pipeline_tests.retrieval.world import PAGES, build_collection, make_poi
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rag_pipeline.core.models import Point
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.core.vectors import Point
     from rag_pipeline.retrieval import Retriever
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
+from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.answering import apply_grounding_policy
 from rag_pipeline.retrieval import Query, QueryFilters
 from rag_pipeline.retrieval.evidence import MAX_TERMS, BookTerms
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.ports import ChannelQuery
+    from rag_pipeline.core.protocols.stores import ChannelQuery
     from rag_pipeline.retrieval import Retriever
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_pipeline.core.models import QuestionVectors
+from rag_pipeline.core.vectors import QuestionVectors
 from rag_pipeline.retrieval.questions import embed_questions, keep_content_tokens
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pytest
 
-from rag_pipeline.adapters.local_embedder import LocalEmbedder
+from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.core.errors import EmbeddingDimensionError, ResultInvalidError
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace, QuestionVectors
+from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace, QuestionVectors
 from rag_pipeline.retrieval import (
     CollectionMissingError,
     InvalidKError,
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from rag_pipeline.core.models import Point
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.core.vectors import Point
     from rag_pipeline.retrieval import RetrievalResult
 
 QUESTIONS = [

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
-from rag_pipeline.adapters.local_embedder import LocalEmbedder
-from rag_pipeline.core.models import EmbeddingModel, SiteSettings
+from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+from rag_pipeline.adapters.embedders.local import LocalEmbedder
+from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.settings import Settings
+from rag_pipeline.core.vectors import EmbeddingModel
 from rag_pipeline.retrieval import (
     Mode,
     Query,
@@ -35,7 +36,7 @@ from rag_pipeline.retrieval.selected_text import (
 )
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.ports import Embedder
+    from rag_pipeline.core.protocols.embedding import Embedder
 
 CASES_PATH = Path(__file__).parent / "selected_text_cases.json"
 CASES = json.loads(CASES_PATH.read_text("utf-8"))

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
-from rag_pipeline.adapters.local_embedder import LocalEmbedder
-from rag_pipeline.adapters.openai_embedder import OpenAIEmbedder
-from rag_pipeline.adapters.qdrant_catalog import QdrantCatalog
-from rag_pipeline.adapters.qdrant_connection import connect_server
+from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+from rag_pipeline.adapters.embedders.local import LocalEmbedder
+from rag_pipeline.adapters.embedders.openai import OpenAIEmbedder
+from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
+from rag_pipeline.adapters.stores.qdrant_connection import connect_server
 from rag_pipeline.core.errors import (
     ConfigurationError,
     EmbeddingServiceError,
@@ -25,7 +25,7 @@ from rag_pipeline.core.errors import (
     StoreUnavailableError,
 )
 from rag_pipeline.core.format_version import FORMAT_VERSION
-from rag_pipeline.core.models import ChunkVectors, EmbeddingSpace
+from rag_pipeline.core.vectors import ChunkVectors, EmbeddingSpace
 from rag_pipeline.retrieval import (
     CollectionMissingError,
     QueryEmptyError,
@@ -42,7 +42,7 @@ from rag_pipeline.retrieval.breaker import CircuitBreaker
 from rag_pipeline.retrieval.logs import LOGGER_NAME, configure_logging
 from rag_pipeline.retrieval.result_checks import check_results
 from rag_pipeline.retrieval.store_session import StoreSession
-from rag_pipeline_tests.adapters.test_openai_embedder import KEY, answer_well
+from rag_pipeline_tests.adapters.embedders.test_openai import KEY, answer_well
 from rag_pipeline_tests.loopback import HANG, MALFORMED, RESET, Reply, find_closed_port, serve
 from rag_pipeline_tests.retrieval.world import make_catalog, make_settings
 
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rag_pipeline.core.models import Point
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.core.vectors import Point
 
 QUESTION = "How can a hand pick up an egg?"
 QDRANT_KEY = "qdrant-secret-0123456789abcdef"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.errors import StoreLockedError
-from rag_pipeline.core.models import EmbeddingModel, EmbeddingSpace
+from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 from rag_pipeline.retrieval.store_session import StoreSession
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SPACE = EmbeddingSpace(EmbeddingModel("hashing", "terms", 4, 100), 1)
 WRITER = """
 import sys, pathlib
-from rag_pipeline.adapters.edge_catalog import EdgeCatalog
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 store = EdgeCatalog(pathlib.Path(sys.argv[1]), "book", 20.0).open_current()
 print("opened", flush=True)
 store.close()

@@ -5,20 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rag_pipeline.adapters.bm25_encoder import Bm25Encoder
-from rag_pipeline.adapters.edge_catalog import EdgeCatalog
-from rag_pipeline.adapters.local_embedder import LocalEmbedder
+from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+from rag_pipeline.adapters.embedders.local import LocalEmbedder
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import DocId, hash_text
-from rag_pipeline.core.models import (
-    ChunkLimits,
-    ChunkVectors,
-    DiscoveredDoc,
-    EmbeddingSpace,
-    Point,
-    SiteSettings,
-)
+from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
 from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.core.vectors import ChunkVectors, EmbeddingSpace, Point
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.embedding import embed_chunks
 from rag_pipeline.ingestion.indexing import build_payloads

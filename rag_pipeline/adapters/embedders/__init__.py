@@ -1,0 +1,1 @@
+"""One module per embedding provider, and the BM25 encoder."""

@@ -1,0 +1,1 @@
+"""State besides the store: ledger, embedding caches, artifacts, files and locks."""

@@ -1,0 +1,1 @@
+"""What the domain asks of the outside world, as Protocols. The adapters implement them."""

@@ -1,0 +1,213 @@
+"""The real cohere client against a loopback server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag_pipeline.core.errors import (
+    ConfigurationError,
+    EmbeddingDimensionError,
+    EmbeddingError,
+    EmbeddingServiceError,
+)
+from rag_pipeline_tests.adapters.embedders.test_openai import check_message, vector_of
+from rag_pipeline_tests.loopback import (
+    HANG,
+    MALFORMED,
+    NESTED,
+    RESET,
+    LoopbackServer,
+    Received,
+    Reply,
+    find_closed_port,
+    serve,
+)
+
+pytest.importorskip("cohere", reason="the cohere extra is not installed")
+
+from rag_pipeline.adapters.embedders.cohere import CohereEmbedder
+
+KEY = "sk-secret-0123456789abcdef"
+DIM = 1024
+
+
+def answer_well(request: Received) -> Reply:
+    texts = request.body["texts"]
+    return Reply(
+        body={
+            "id": "1",
+            "response_type": "embeddings_by_type",
+            "embeddings": {"float": [vector_of(text, DIM) for text in texts]},
+            "texts": texts,
+            "meta": {"billed_units": {"input_tokens": 5 * len(texts)}},
+        }
+    )
+
+
+def connect(
+    server: LoopbackServer | str, waits: list[float] | None = None, **changes: object
+) -> CohereEmbedder:
+    values: dict[str, Any] = {
+        "model": "",
+        "dim": 0,
+        "api_key": KEY,
+        "base_url": server if isinstance(server, str) else server.url,
+        "batch_size": 100,
+        "timeout_s": 5.0,
+        "sleep": (waits if waits is not None else []).append,
+    }
+    return CohereEmbedder(**(values | changes))
+
+
+def test_documents_go_in_batches_of_96_and_keep_their_order() -> None:
+    texts = [f"text {number}" for number in range(200)]
+    with serve(answer_well) as server:
+        rows, usage = connect(server).embed_passages(texts)
+        sizes = sorted(len(request.body["texts"]) for request in server.received)
+        kinds = {request.body["input_type"] for request in server.received}
+    assert sizes == [8, 96, 96]
+    assert kinds == {"search_document"}
+    assert rows.shape == (200, DIM)
+    expected = np.array([vector_of(text, DIM) for text in texts])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(rows, expected, atol=1e-6)
+    assert (usage.requests, usage.retries, usage.tokens) == (3, 0, 1000)
+
+
+def test_a_question_is_a_search_query() -> None:
+    with serve(answer_well) as server:
+        vector = connect(server).embed_query("What is a robot?")
+        request = server.received[0]
+    assert request.body["input_type"] == "search_query"
+    assert request.body["model"] == "embed-english-v3.0"
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert vector.shape == (DIM,)
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Reply(500, {"message": "boom"}),
+        Reply(429, {"message": "slow down"}),
+        RESET,
+        Reply(500, {"message": "boom"}, fault="cut"),
+        Reply(500, {"message": "boom"}, {"Content-Encoding": "gzip"}),
+    ],
+    ids=["500", "429", "reset", "cut off", "not packed"],
+)
+def test_transient_failures_are_tried_three_times(fault: Reply) -> None:
+    replies = iter([fault, fault])
+
+    def answer(request: Received) -> Reply:
+        return next(replies, None) or answer_well(request)
+
+    waits: list[float] = []
+    with serve(answer) as server:
+        _, usage = connect(server, waits).embed_passages(["a"])
+        assert len(server.received) == 3
+    assert (usage.requests, usage.retries) == (3, 2)
+
+    with serve([fault]) as server:
+        with pytest.raises(EmbeddingServiceError) as caught:
+            connect(server).embed_passages(["a"])
+        assert len(server.received) == 3
+    check_message(caught.value)
+
+
+def test_retry_after_is_honoured() -> None:
+    waits: list[float] = []
+    replies = iter([Reply(429, {"message": "slow down"}, {"Retry-After": "7"})])
+
+    def answer(request: Received) -> Reply:
+        return next(replies, None) or answer_well(request)
+
+    with serve(answer) as server:
+        connect(server, waits).embed_passages(["a"])
+    assert waits == [7.0]
+
+
+@pytest.mark.parametrize("fault", [HANG, Reply(fault="murmur")], ids=["hang", "trickle"])
+def test_a_hang_is_reported(fault: Reply) -> None:
+    with serve([fault]) as server, pytest.raises(EmbeddingServiceError, match=r"within 0\.05 s"):
+        connect(server, timeout_s=0.05).embed_passages(["a"])
+
+
+def test_a_refused_connection_is_reported() -> None:
+    with pytest.raises(EmbeddingServiceError, match="cannot be reached"):
+        connect(f"http://127.0.0.1:{find_closed_port()}").embed_passages(["a"])
+
+
+def test_a_refused_key_is_named_not_shown_and_not_tried_again() -> None:
+    with serve([Reply(401, {"message": f"invalid api token {KEY}"})]) as server:
+        with pytest.raises(ConfigurationError, match="COHERE_API_KEY") as caught:
+            connect(server).embed_passages(["a"])
+        assert len(server.received) == 1
+    check_message(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(404, ConfigurationError), (400, EmbeddingError), (422, EmbeddingError)]
+)
+def test_a_refused_request_is_not_tried_again(status: int, kind: type[Exception]) -> None:
+    with serve([Reply(status, {"message": "no"})]) as server:
+        with pytest.raises(kind, match=r"embed-english-v3\.0") as caught:
+            connect(server).embed_passages(["a"])
+        assert len(server.received) == 1
+    check_message(caught.value)  # type: ignore[arg-type]  # both are ours
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        MALFORMED,
+        Reply(body={"id": "1"}),
+        Reply(body={"id": "1", "embeddings": {}}),
+        Reply(body={"id": "1", "embeddings": {"float": 5}}),
+        Reply(body=[]),
+        NESTED,
+        Reply(307, headers={"Location": "/v2/embed"}),
+        Reply(
+            body=b'{"id": "1", "embeddings": {"float": []},'
+            b' "meta": {"billed_units": {"input_tokens": 1e400}}}'
+        ),
+    ],
+    ids=[
+        "cut off",
+        "no embeddings",
+        "no floats",
+        "a number",
+        "other JSON",
+        "nested",
+        "redirects for ever",
+        "endless tokens",
+    ],
+)
+def test_an_answer_of_something_else_is_refused(reply: Reply) -> None:
+    with serve([reply]) as server, pytest.raises(EmbeddingError, match="did not answer") as caught:
+        connect(server).embed_passages(["a"])
+    check_message(caught.value)
+
+
+@pytest.mark.parametrize("rows", [[[1.0] * DIM], [[1.0] * DIM, [1.0] * 8]], ids=["count", "length"])
+def test_missing_or_short_vectors_are_refused(rows: list[list[float]]) -> None:
+    reply = Reply(body={"id": "1", "embeddings": {"float": rows}})
+    with serve([reply]) as server, pytest.raises(EmbeddingDimensionError):
+        connect(server).embed_passages(["a", "b"])
+
+
+def test_numbers_beyond_all_bounds_are_refused() -> None:
+    reply = Reply(body={"id": "1", "embeddings": {"float": [[10**400] * DIM]}})
+    with serve([reply]) as server, pytest.raises(EmbeddingError) as caught:
+        connect(server).embed_passages(["a"])
+    check_message(caught.value)
+
+
+def test_impossible_dimensions_name_the_setting() -> None:
+    with pytest.raises(ConfigurationError, match="EMBEDDING_DIM"):
+        connect("http://127.0.0.1:1", dim=512)
+    with pytest.raises(ConfigurationError, match="EMBEDDING_DIM"):
+        connect("http://127.0.0.1:1", model="embed-of-tomorrow")

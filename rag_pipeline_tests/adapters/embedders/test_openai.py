@@ -1,0 +1,438 @@
+"""The real openai client against a loopback server."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from rag_pipeline.adapters.embedders.openai import OpenAIEmbedder, choose_dim
+from rag_pipeline.core.errors import (
+    ConfigurationError,
+    EmbeddingDimensionError,
+    EmbeddingError,
+    EmbeddingServiceError,
+    RagPipelineError,
+)
+from rag_pipeline_tests.loopback import (
+    HANG,
+    MALFORMED,
+    NESTED,
+    RESET,
+    LoopbackServer,
+    Received,
+    Reply,
+    find_closed_port,
+    serve,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+KEY = "sk-secret-0123456789abcdef"
+DIM = 8
+
+
+def vector_of(text: str, dim: int = DIM) -> list[float]:
+    """A vector that tells texts apart; not of unit length."""
+    seed = sum((place + 1) * ord(char) for place, char in enumerate(text))
+    return (np.random.default_rng(seed).normal(size=dim) * 3).tolist()
+
+
+def embed_all(request: Received) -> dict[str, Any]:
+    """What the service answers when all is well."""
+    dim = request.body.get("dimensions", DIM)
+    data = [
+        {"object": "embedding", "index": index, "embedding": vector_of(text, dim)}
+        for index, text in enumerate(request.body["input"])
+    ]
+    usage = {"prompt_tokens": 7 * len(data), "total_tokens": 7 * len(data)}
+    return {"object": "list", "model": request.body["model"], "data": data, "usage": usage}
+
+
+def answer_well(request: Received) -> Reply:
+    return Reply(body=embed_all(request))
+
+
+def connect(
+    server: LoopbackServer | str, waits: list[float] | None = None, **changes: object
+) -> OpenAIEmbedder:
+    url = server if isinstance(server, str) else server.url
+    values: dict[str, Any] = {
+        "model": "custom-model",
+        "dim": DIM,
+        "api_key": KEY,
+        "base_url": f"{url}/v1",
+        "batch_size": 3,
+        "timeout_s": 5.0,
+        "sleep": (waits if waits is not None else []).append,
+    }
+    return OpenAIEmbedder(**(values | changes))
+
+
+def expect_unit(texts: Sequence[str], dim: int = DIM) -> np.ndarray:
+    rows = np.array([vector_of(text, dim) for text in texts])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_rows_are_unit_vectors_in_the_order_of_the_texts() -> None:
+    texts = [f"text {number}" for number in range(20)]
+    with serve(answer_well) as server:
+        rows, usage = connect(server).embed_passages(texts)
+        assert len(server.received) == 7
+    assert rows.shape == (20, DIM)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows, expect_unit(texts), atol=1e-6)
+    assert (usage.requests, usage.retries, usage.tokens) == (7, 0, 140)
+    assert usage.seconds > 0
+
+
+def test_tokens_sent_as_a_text_are_read() -> None:
+    def answer(request: Received) -> Reply:
+        body = embed_all(request)
+        body["usage"]["prompt_tokens"] = "3"
+        return Reply(body=body)
+
+    with serve(answer) as server:
+        _, usage = connect(server).embed_passages(["a"])
+    assert usage.tokens == 3
+
+
+def test_no_text_makes_no_request() -> None:
+    with serve(answer_well) as server:
+        rows, usage = connect(server).embed_passages([])
+        assert server.received == []
+    assert rows.shape == (0, DIM)
+    assert usage.requests == 0
+
+
+def test_a_request_carries_key_model_and_texts() -> None:
+    with serve(answer_well) as server:
+        connect(server).embed_passages(["a", "b"])
+        request = server.received[0]
+    assert request.path == "/v1/embeddings"
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.body["model"] == "custom-model"
+    assert request.body["input"] == ["a", "b"]
+    assert "dimensions" not in request.body
+
+
+def test_a_shortened_model_is_asked_for_its_dimensions() -> None:
+    with serve(answer_well) as server:
+        embedder = connect(server, model="text-embedding-3-small", dim=256)
+        rows, _ = embedder.embed_passages(["a"])
+        assert server.received[0].body["dimensions"] == 256
+    assert rows.shape == (1, 256)
+
+
+def test_vectors_sent_as_base64_are_read() -> None:
+    def answer(request: Received) -> Reply:
+        body = embed_all(request)
+        for entry in body["data"]:
+            packed = np.array(entry["embedding"], dtype="<f4").tobytes()
+            entry["embedding"] = base64.b64encode(packed).decode()
+        return Reply(body=body)
+
+    with serve(answer) as server:
+        rows, _ = connect(server).embed_passages(["a", "b"])
+    np.testing.assert_allclose(rows, expect_unit(["a", "b"]), atol=1e-6)
+
+
+def test_shuffled_vectors_are_put_in_order_by_index() -> None:
+    def answer(request: Received) -> Reply:
+        body = embed_all(request)
+        body["data"].reverse()
+        return Reply(body=body)
+
+    with serve(answer) as server:
+        rows, _ = connect(server).embed_passages(["a", "b", "c"])
+    np.testing.assert_allclose(rows, expect_unit(["a", "b", "c"]), atol=1e-6)
+
+
+def test_at_most_eight_requests_are_in_flight() -> None:
+    texts = [f"text {number}" for number in range(40)]
+    with serve(answer_well) as server:
+        rows, usage = connect(server, batch_size=1).embed_passages(texts)
+        assert server.most_in_flight <= 8
+    np.testing.assert_allclose(rows, expect_unit(texts), atol=1e-6)
+    assert usage.requests == 40
+
+
+def test_a_request_stays_under_the_token_limit_of_the_service() -> None:
+    long_text = "word " * 7000
+    with serve(answer_well) as server:
+        embedder = connect(server, model="text-embedding-3-small", dim=256, batch_size=2048)
+        embedder.embed_passages([long_text] * 60)
+        sizes = [len(request.body["input"]) for request in server.received]
+    assert sum(sizes) == 60
+    assert max(sizes) * embedder.count_tokens([long_text])[0] <= 300_000
+
+
+def test_a_question_is_cut_to_the_model_s_limit() -> None:
+    with serve(answer_well) as server:
+        embedder = connect(server)
+        vector = embedder.embed_query("robot arms bend " * 20_000)
+        sent = server.received[0].body["input"][0]
+    assert vector.shape == (DIM,)
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
+    assert 4000 < embedder.count_tokens([sent])[0] <= embedder.model.max_input_tokens
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(Reply(500, {"error": {"message": "boom"}}), id="500"),
+        pytest.param(Reply(503, b"<html>bad gateway</html>"), id="503 in HTML"),
+        pytest.param(Reply(429, {"error": {"message": "slow down"}}), id="429"),
+        pytest.param(RESET, id="reset"),
+        pytest.param(Reply(500, fault="cut"), id="500 cut off"),
+        pytest.param(Reply(500, headers={"Content-Encoding": "gzip"}), id="500 not packed"),
+    ],
+)
+def test_two_transient_failures_are_survived_and_counted(fault: Reply) -> None:
+    waits: list[float] = []
+    replies = iter([fault, fault])
+
+    def answer(request: Received) -> Reply:
+        return next(replies, None) or answer_well(request)
+
+    with serve(answer) as server:
+        rows, usage = connect(server, waits).embed_passages(["a"])
+    np.testing.assert_allclose(rows, expect_unit(["a"]), atol=1e-6)
+    assert (usage.requests, usage.retries) == (3, 2)
+    assert 0.5 <= waits[0] <= 0.75
+    assert 1.0 <= waits[1] <= 1.5
+
+
+@pytest.mark.parametrize(
+    "fault", [Reply(500, {"error": {"message": "boom"}}), RESET], ids=["500", "reset"]
+)
+def test_the_third_failure_is_reported(fault: Reply) -> None:
+    waits: list[float] = []
+    with serve([fault]) as server:
+        with pytest.raises(EmbeddingServiceError) as caught:
+            connect(server, waits).embed_passages(["a"])
+        assert len(server.received) == 3
+    assert len(waits) == 2
+    check_message(caught.value)
+
+
+def test_retry_after_is_honoured_and_bounded() -> None:
+    waits: list[float] = []
+    replies = iter(
+        [
+            Reply(429, {"error": {"message": "slow down"}}, {"Retry-After": "7"}),
+            Reply(429, {"error": {"message": "slow down"}}, {"Retry-After": "3600"}),
+        ]
+    )
+
+    def answer(request: Received) -> Reply:
+        return next(replies, None) or answer_well(request)
+
+    with serve(answer) as server:
+        connect(server, waits).embed_passages(["a"])
+    assert waits == [7.0, 60.0]
+
+
+def test_a_question_waits_less_than_a_document() -> None:
+    waits: list[float] = []
+    limited = Reply(429, {"error": {"message": "slow down"}}, {"Retry-After": "30"})
+    with serve([limited]) as server, pytest.raises(EmbeddingServiceError):
+        connect(server, waits).embed_query("a")
+    assert waits == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("fault", [HANG, Reply(fault="murmur")], ids=["hang", "trickle"])
+def test_a_hang_ends_after_three_times_the_timeout(fault: Reply) -> None:
+    with serve([fault]) as server:
+        with pytest.raises(EmbeddingServiceError, match="EMBEDDING_TIMEOUT_S") as caught:
+            connect(server, timeout_s=0.05).embed_passages(["a"])
+        assert len(server.received) == 3
+    check_message(caught.value)
+
+
+def test_a_refused_connection_is_reported() -> None:
+    with pytest.raises(EmbeddingServiceError, match="cannot be reached") as caught:
+        connect(f"http://127.0.0.1:{find_closed_port()}").embed_passages(["a"])
+    check_message(caught.value)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_named_not_shown_and_not_tried_again(status: int) -> None:
+    refusal = Reply(status, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
+    with serve([refusal]) as server:
+        with pytest.raises(ConfigurationError, match="OPENAI_API_KEY") as caught:
+            connect(server).embed_passages(["a"])
+        assert len(server.received) == 1
+    check_message(caught.value)
+
+
+def test_a_spent_quota_is_not_tried_again() -> None:
+    refusal = Reply(429, {"error": {"message": "no credit", "code": "insufficient_quota"}})
+    with serve([refusal]) as server:
+        with pytest.raises(ConfigurationError, match="quota") as caught:
+            connect(server).embed_passages(["a"])
+        assert len(server.received) == 1
+    check_message(caught.value)
+
+
+def test_an_unknown_model_is_named() -> None:
+    refusal = Reply(404, {"error": {"message": "model not found"}})
+    with serve([refusal]) as server, pytest.raises(ConfigurationError, match="custom-model"):
+        connect(server).embed_passages(["a"])
+
+
+def test_a_bad_request_is_not_tried_again() -> None:
+    refusal = Reply(400, {"error": {"message": f"bad input,\nkey {KEY}"}})
+    with serve([refusal]) as server:
+        with pytest.raises(EmbeddingError, match="custom-model") as caught:
+            connect(server).embed_passages(["a"])
+        assert len(server.received) == 1
+    assert not caught.value.transient
+    check_message(caught.value)
+
+
+def cut_list(body: dict[str, Any]) -> None:
+    body["data"].pop(0)
+
+
+def empty_list(body: dict[str, Any]) -> None:
+    body["data"].clear()
+
+
+def shorten_rows(body: dict[str, Any]) -> None:
+    body["data"][1]["embedding"] = [1.0] * (DIM - 1)
+
+
+@pytest.mark.parametrize("spoil", [cut_list, empty_list, shorten_rows])
+def test_missing_or_short_vectors_are_refused(spoil: Callable[[dict[str, Any]], None]) -> None:
+    def answer(request: Received) -> Reply:
+        body = embed_all(request)
+        spoil(body)
+        return Reply(body=body)
+
+    with serve(answer) as server:
+        with pytest.raises(EmbeddingDimensionError) as caught:
+            connect(server).embed_passages(["a", "b", "c"])
+        assert len(server.received) == 1
+    check_message(caught.value)
+
+
+def repeat_index(body: dict[str, Any]) -> None:
+    body["data"][1]["index"] = 0
+
+
+def put_nan(body: dict[str, Any]) -> None:
+    body["data"][1]["embedding"][0] = float("nan")
+
+
+def put_zeros(body: dict[str, Any]) -> None:
+    body["data"][1]["embedding"] = [0.0] * DIM
+
+
+def put_words(body: dict[str, Any]) -> None:
+    body["data"][1]["embedding"] = ["x"] * DIM
+
+
+def put_null(body: dict[str, Any]) -> None:
+    body["data"][1]["embedding"] = None
+
+
+def put_huge_number(body: dict[str, Any]) -> None:
+    body["data"][1]["embedding"][0] = 10**400
+
+
+def nest_rows(body: dict[str, Any]) -> None:
+    body["data"][1]["embedding"] = [[1.0], [1.0, 2.0]] * (DIM // 2)
+
+
+def put_list_of_tokens(body: dict[str, Any]) -> None:
+    body["usage"]["prompt_tokens"] = [1]
+
+
+def drop_data(body: dict[str, Any]) -> None:
+    del body["data"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        repeat_index,
+        put_nan,
+        put_zeros,
+        put_words,
+        put_null,
+        put_huge_number,
+        nest_rows,
+        put_list_of_tokens,
+        drop_data,
+    ],
+)
+def test_unusable_answers_are_refused(spoil: Callable[[dict[str, Any]], None]) -> None:
+    def answer(request: Received) -> Reply:
+        body = embed_all(request)
+        spoil(body)
+        return Reply(body=json.dumps(body).encode())
+
+    with serve(answer) as server, pytest.raises(EmbeddingError) as caught:
+        connect(server).embed_passages(["a", "b", "c"])
+    check_message(caught.value)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        MALFORMED,
+        NESTED,
+        Reply(body=b"<html>a login page</html>", headers={"Content-Type": "text/html"}),
+        Reply(body=[1, 2]),
+    ],
+    ids=["cut off", "nested", "HTML", "other JSON"],
+)
+def test_an_answer_of_something_else_is_refused(reply: Reply) -> None:
+    with serve([reply]) as server, pytest.raises(EmbeddingError, match="did not answer") as caught:
+        connect(server).embed_passages(["a"])
+    check_message(caught.value)
+
+
+def test_one_failing_batch_fails_the_call() -> None:
+    def answer(request: Received) -> Reply:
+        if "text 4" in request.body["input"]:
+            return Reply(500, {"error": {"message": "boom"}})
+        return answer_well(request)
+
+    with serve(answer) as server, pytest.raises(EmbeddingServiceError):
+        connect(server).embed_passages([f"text {number}" for number in range(9)])
+
+
+@pytest.mark.parametrize(
+    ("model", "dim", "chosen"),
+    [
+        ("text-embedding-3-small", 0, 1536),
+        ("text-embedding-3-large", 0, 3072),
+        ("text-embedding-3-large", 1024, 1024),
+        ("text-embedding-ada-002", 1536, 1536),
+        ("nomic-embed-text", 768, 768),
+    ],
+)
+def test_dimensions_of_models(model: str, dim: int, chosen: int) -> None:
+    assert choose_dim(model, dim) == chosen
+
+
+@pytest.mark.parametrize(
+    ("model", "dim"),
+    [("text-embedding-ada-002", 512), ("text-embedding-3-small", 3072), ("nomic-embed-text", 0)],
+)
+def test_impossible_dimensions_name_the_setting(model: str, dim: int) -> None:
+    with pytest.raises(ConfigurationError, match="EMBEDDING_DIM"):
+        choose_dim(model, dim)
+
+
+def check_message(error: RagPipelineError) -> None:
+    """One line, no secret, neither in the message nor in what it was raised from."""
+    assert "\n" not in str(error)
+    assert KEY not in str(error)
+    assert error.__suppress_context__ or KEY not in repr(error.__cause__)

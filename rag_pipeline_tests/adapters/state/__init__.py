@@ -1,0 +1,1 @@
+"""Ledger, caches, artifacts, files and locks."""

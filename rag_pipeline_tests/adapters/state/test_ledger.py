@@ -1,0 +1,93 @@
+"""The ledger on files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pipeline.adapters.state.ledger import FileLedger
+from rag_pipeline.core.errors import StoreError
+from rag_pipeline.core.ids import DocId
+from rag_pipeline_tests.ingestion.records import make_entry, make_failure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_an_empty_ledger_makes_no_folder(tmp_path: Path) -> None:
+    ledger = FileLedger(tmp_path / "ledger")
+    assert (ledger.entries(), ledger.failures()) == ({}, {})
+    ledger.forget(DocId("never.md"))
+    assert not (tmp_path / "ledger").exists()
+
+
+@pytest.mark.parametrize("doc_id", ["a.md", "module 1/größe.mdx", "x" * 900 + ".md", "a,b|c.md"])
+def test_an_entry_comes_back_for_any_id(tmp_path: Path, doc_id: str) -> None:
+    entry = make_entry(doc_id)
+    FileLedger(tmp_path).record(entry)
+    assert FileLedger(tmp_path).entries() == {entry.doc_id: entry}
+
+
+def test_recording_clears_the_failure_and_beginning_does_not(tmp_path: Path) -> None:
+    ledger = FileLedger(tmp_path)
+    failure = make_failure("a.md", attempts=3)
+    ledger.record_failure(failure)
+    begun = replace(make_entry("a.md"), sha256="")
+    ledger.record_begun(begun)
+    assert (ledger.entries(), ledger.failures()) == ({"a.md": begun}, {"a.md": failure})
+    ledger.record(make_entry("a.md"))
+    assert (ledger.entries(), ledger.failures()) == ({"a.md": make_entry("a.md")}, {})
+
+
+def test_a_failure_leaves_the_entry(tmp_path: Path) -> None:
+    ledger = FileLedger(tmp_path)
+    ledger.record(make_entry("a.md"))
+    ledger.record_failure(make_failure("a.md"))
+    assert ledger.entries() == {"a.md": make_entry("a.md")}
+
+
+def test_forgetting_removes_both_and_leaves_others(tmp_path: Path) -> None:
+    ledger = FileLedger(tmp_path)
+    for doc_id in ("a.md", "b.md"):
+        ledger.record(make_entry(doc_id))
+        ledger.record_failure(make_failure(doc_id))
+    ledger.forget(DocId("a.md"))
+    assert (set(ledger.entries()), set(ledger.failures())) == ({"b.md"}, {"b.md"})
+
+
+@given(message=st.text())
+def test_any_message_can_be_kept(tmp_path_factory: pytest.TempPathFactory, message: str) -> None:
+    ledger = FileLedger(tmp_path_factory.mktemp("ledger"))
+    failure = replace(make_failure(), message=message + "\ud83d")
+    ledger.record_failure(failure)
+    assert ledger.failures() == {failure.doc_id: failure}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"doc_id": "a.md"}', '{"x": 1}'])
+def test_a_damaged_file_is_named_with_the_mend(tmp_path: Path, text: str) -> None:
+    ledger = FileLedger(tmp_path)
+    ledger.record(make_entry("a.md"))
+    (path,) = (tmp_path / "indexed").iterdir()
+    path.write_text(text)
+    with pytest.raises(StoreError, match=f"{path.name}.*Delete it"):
+        ledger.entries()
+
+
+def test_what_a_killed_write_left_behind_is_no_entry(tmp_path: Path) -> None:
+    ledger = FileLedger(tmp_path)
+    ledger.record(make_entry("a.md"))
+    (path,) = (tmp_path / "indexed").iterdir()
+    (tmp_path / "indexed" / f".{path.name}.x8d9").write_text("{")
+    assert set(ledger.entries()) == {"a.md"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(OSError, match="denied"):
+        FileLedger(tmp_path).record(make_entry())

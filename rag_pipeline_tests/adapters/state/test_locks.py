@@ -1,0 +1,71 @@
+"""One writer at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.core.errors import StoreLockedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOLDER = """
+import sys
+from pathlib import Path
+from rag_pipeline.adapters.state.locks import hold_lock
+with hold_lock(Path(sys.argv[1]), 1.0):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def start_holder(path: Path) -> subprocess.Popen[str]:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    return holder
+
+
+def test_a_lock_is_free_again_after_its_block_and_after_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "new folder" / "lock"
+    with hold_lock(path, 0.0):
+        pass
+    with pytest.raises(KeyError), hold_lock(path, 0.0):
+        raise KeyError
+    with hold_lock(path, 0.0):
+        pass
+
+
+def test_a_lock_that_another_process_holds_is_waited_for_and_reported(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with start_holder(path) as holder:
+        start = time.monotonic()
+        with (
+            pytest.raises(StoreLockedError, match=r"held .*lock for 0\.2 s.*INGEST_LOCK_TIMEOUT_S"),
+            hold_lock(path, 0.2),
+        ):
+            pass
+        assert time.monotonic() - start >= 0.2
+        holder.communicate("go\n")
+    with hold_lock(path, 5.0):
+        pass
+
+
+def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with start_holder(path) as holder:
+        holder.kill()
+        holder.wait()
+        with hold_lock(path, 5.0):
+            pass

@@ -1,0 +1,78 @@
+"""Embeddings, ledger and artifacts on an object store, here the in-memory one of fsspec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from upath import UPath
+
+from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
+from rag_pipeline.adapters.state.ledger import FileLedger
+from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
+from rag_pipeline.core.ids import DocId
+from rag_pipeline.core.models import Stage
+from rag_pipeline.core.protocols.state import LedgerEntry
+from rag_pipeline.core.vectors import ChunkVectors
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.vectors import FloatVector
+
+
+@pytest.fixture
+def root() -> UPath:
+    return UPath(f"memory://{uuid4().hex}")
+
+
+def vectors(seed: int) -> ChunkVectors:
+    rows = np.random.default_rng(seed).random((3, 4)).astype(np.float32)
+    dense: FloatVector = rows[0]
+    return ChunkVectors(dense, rows[1:])
+
+
+def test_what_was_put_comes_back_bit_for_bit_under_its_own_model_alone(root: UPath) -> None:
+    cache = ObjectEmbeddingCache(root)
+    kept = {f"{seed:064x}": vectors(seed) for seed in range(40)}
+    cache.put_many("model-a", kept)
+    found = cache.get_many("model-a", [*kept, "f" * 64])
+    assert found.keys() == kept.keys()
+    for text_hash, entry in kept.items():
+        assert np.array_equal(found[text_hash].dense, entry.dense)
+        assert np.array_equal(found[text_hash].windows, entry.windows)
+    assert cache.get_many("model-b", list(kept)) == {}
+
+
+def test_pruning_keeps_what_is_named_and_a_damaged_object_counts_as_missing(root: UPath) -> None:
+    cache = ObjectEmbeddingCache(root)
+    cache.put_many("model-a", {"a" * 64: vectors(1), "b" * 64: vectors(2)})
+    cache.put_many("model-b", {"a" * 64: vectors(3)})
+    assert cache.prune({"model-a": frozenset({"a" * 64})}) == 2
+    assert list(cache.get_many("model-a", ["a" * 64, "b" * 64])) == ["a" * 64]
+    next(iter(root.glob("*/*.npy"))).write_bytes(b"no array")
+    assert cache.get_many("model-a", ["a" * 64]) == {}
+
+
+def test_a_ledger_on_an_object_store_keeps_and_forgets_entries(root: UPath) -> None:
+    ledger = FileLedger(root / "ledger")
+    assert ledger.entries() == {}
+    doc_id = DocId("module-1/intro.md")
+    entry = LedgerEntry(doc_id, "s", 1, 2, "p", "c", "d", 3, "r", "2026-01-01T00:00:00+00:00")
+    ledger.record(entry)
+    assert FileLedger(root / "ledger").entries() == {doc_id: entry}
+    ledger.forget(doc_id)
+    ledger.forget(doc_id)
+    assert ledger.entries() == {}
+
+
+def test_artifacts_on_an_object_store_are_written_read_and_removed(root: UPath) -> None:
+    store = UPathArtifactStore(root)
+    doc_id = DocId("module-1/intro.md")
+    assert store.read(Stage.CHUNKS, doc_id) is None
+    store.write(Stage.CHUNKS, doc_id, b"one")
+    store.write(Stage.CHUNKS, doc_id, b"two")
+    assert store.read(Stage.CHUNKS, doc_id) == b"two"
+    store.remove(doc_id)
+    store.remove(doc_id)
+    assert store.read(Stage.CHUNKS, doc_id) is None

@@ -1,0 +1,131 @@
+"""The embedding cache: a file that several processes may use."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
+from rag_pipeline.core.errors import StoreError
+from rag_pipeline.core.vectors import ChunkVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FINGERPRINT = "local/m/4/100/16"
+
+
+def make_vectors(seed: int, windows: int = 2) -> ChunkVectors:
+    rows = np.random.default_rng(seed).normal(size=(windows + 1, 4)).astype(np.float32)
+    return ChunkVectors(rows[0], rows[1:])
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[SqliteEmbeddingCache]:
+    """An empty cache in a folder that is not there yet."""
+    cache = SqliteEmbeddingCache(tmp_path / "new" / "cache.sqlite")
+    yield cache
+    cache.close()
+
+
+def test_an_empty_cache_has_nothing(cache: SqliteEmbeddingCache) -> None:
+    assert cache.get_many(FINGERPRINT, ["a"]) == {}
+    assert cache.get_many(FINGERPRINT, []) == {}
+    assert cache.prune({}) == 0
+
+
+def test_vectors_come_back_bit_for_bit(cache: SqliteEmbeddingCache) -> None:
+    vectors = {f"h{seed}": make_vectors(seed, seed % 5 + 1) for seed in range(20)}
+    cache.put_many(FINGERPRINT, vectors)
+    cache.close()
+    found = cache.get_many(FINGERPRINT, [*vectors, "unknown"])
+    assert found.keys() == vectors.keys()
+    for text_hash, entry in vectors.items():
+        assert found[text_hash].dense.tobytes() == entry.dense.tobytes()
+        assert found[text_hash].windows.tobytes() == entry.windows.tobytes()
+
+
+def test_models_do_not_share_vectors(cache: SqliteEmbeddingCache) -> None:
+    cache.put_many(FINGERPRINT, {"a": make_vectors(1)})
+    assert cache.get_many("other", ["a"]) == {}
+
+
+def test_more_hashes_than_one_query_takes(cache: SqliteEmbeddingCache) -> None:
+    vectors = {f"h{number}": make_vectors(number, 1) for number in range(1200)}
+    cache.put_many(FINGERPRINT, vectors)
+    assert len(cache.get_many(FINGERPRINT, list(vectors))) == 1200
+
+
+def test_the_last_vectors_written_count(cache: SqliteEmbeddingCache) -> None:
+    for seed in (1, 2):
+        cache.put_many(FINGERPRINT, {"a": make_vectors(seed)})
+    found = cache.get_many(FINGERPRINT, ["a"])["a"]
+    assert found.dense.tolist() == make_vectors(2).dense.tolist()
+
+
+@given(kept=st.sets(st.sampled_from("abcd")), stored=st.sets(st.sampled_from("abcd"), min_size=1))
+def test_pruning_keeps_what_is_named(
+    tmp_path_factory: pytest.TempPathFactory, kept: set[str], stored: set[str]
+) -> None:
+    cache = SqliteEmbeddingCache(tmp_path_factory.mktemp("cache") / "cache.sqlite")
+    try:
+        for fingerprint in (FINGERPRINT, "old model"):
+            cache.put_many(fingerprint, {name: make_vectors(1) for name in stored})
+        assert cache.prune({FINGERPRINT: frozenset(kept)}) == 2 * len(stored) - len(kept & stored)
+        assert cache.get_many(FINGERPRINT, list("abcd")).keys() == kept & stored
+        assert cache.get_many("old model", list("abcd")) == {}
+    finally:
+        cache.close()
+
+
+def test_a_damaged_row_counts_as_missing(cache: SqliteEmbeddingCache, tmp_path: Path) -> None:
+    cache.put_many(FINGERPRINT, {name: make_vectors(1) for name in "abcd"})
+    cache.close()
+    path = tmp_path / "new" / "cache.sqlite"
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("update embeddings set vectors = x'0102' where text_hash = 'a'")
+        connection.execute("update embeddings set dim = 0 where text_hash = 'b'")
+        connection.execute("update embeddings set dim = 12 where text_hash = 'c'")
+    connection.close()
+    assert cache.get_many(FINGERPRINT, list("abcd")).keys() == {"d"}
+
+
+def test_a_file_that_is_no_cache_is_named_with_the_mend(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    path.write_bytes(b"no database" * 200)
+    with pytest.raises(StoreError, match=r"cache\.sqlite.*may be deleted"):
+        SqliteEmbeddingCache(path).get_many(FINGERPRINT, ["a"])
+
+
+def test_a_write_is_all_or_nothing(cache: SqliteEmbeddingCache) -> None:
+    broken = ChunkVectors(np.zeros(4, np.float32), np.zeros((1, 3), np.float32))
+    with pytest.raises(ValueError, match="dimension"):
+        cache.put_many(FINGERPRINT, {"a": make_vectors(1), "b": broken})
+    assert cache.get_many(FINGERPRINT, ["a", "b"]) == {}
+
+
+def test_a_reader_sees_what_another_process_wrote(
+    cache: SqliteEmbeddingCache, tmp_path: Path
+) -> None:
+    cache.put_many(FINGERPRINT, {"mine": make_vectors(1)})
+    code = """
+import sys
+from pathlib import Path
+from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
+from rag_pipeline_tests.adapters.state.test_sqlite_cache import FINGERPRINT, make_vectors
+cache = SqliteEmbeddingCache(Path(sys.argv[1]))
+assert cache.get_many(FINGERPRINT, ["mine"])
+cache.put_many(FINGERPRINT, {"theirs": make_vectors(2)})
+"""
+    path = tmp_path / "new" / "cache.sqlite"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+    assert cache.get_many(FINGERPRINT, ["mine", "theirs"]).keys() == {"mine", "theirs"}

@@ -1,0 +1,333 @@
+"""What the embedded store does about other processes, kills and damaged files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from rag_pipeline.adapters.stores.builds import name_cell
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
+from rag_pipeline.core.errors import CollectionMissingError, StoreError, StoreLockedError
+from rag_pipeline.core.ids import PointId
+from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
+from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROLOGUE = """
+import os, sys
+from pathlib import Path
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
+from rag_pipeline_tests.congruence.points import SPACE, make_point
+catalog = EdgeCatalog(Path(sys.argv[1]), "book", 1.0)
+"""
+
+
+def start_process(root: Path, body: str) -> subprocess.Popen[str]:
+    code = PROLOGUE + textwrap.dedent(body)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Folder of a collection of one point in use."""
+    root = tmp_path / "store"
+    build(EdgeCatalog(root, "book", 1.0), 1)
+    return root
+
+
+def build(catalog: EdgeCatalog, point_id: int) -> str:
+    store = catalog.create(SPACE)
+    store.upsert([make_point(point_id)])
+    store.close()
+    catalog.switch_to(store.collection_id)
+    return store.collection_id
+
+
+def read_ids(catalog: EdgeCatalog) -> list[int]:
+    store = catalog.open_current(SPACE)
+    try:
+        return [point.point_id for point in store.scroll()]
+    finally:
+        store.close()
+
+
+def test_a_store_held_by_another_process_is_waited_for_and_then_reported(root: Path) -> None:
+    body = """
+        store = catalog.open_current(SPACE)
+        print("held", flush=True)
+        sys.stdin.readline()
+        store.close()
+        print("free", flush=True)
+        sys.stdin.readline()
+    """
+    with start_process(root, body) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        start = time.monotonic()
+        with pytest.raises(StoreLockedError, match="STORE_LOCK_TIMEOUT_S") as caught:
+            EdgeCatalog(root, "book", 0.3).open_current(SPACE)
+        assert 0.05 < time.monotonic() - start < 5
+        assert caught.value.transient
+        assert "\n" not in str(caught.value)
+        assert EdgeCatalog(root, "book", 0.0).current_id() is not None
+
+        holder.stdin.write("go\n")
+        holder.stdin.flush()
+        # Whoever waits gets the store as soon as the other lets go.
+        assert read_ids(EdgeCatalog(root, "book", 30.0)) == [1]
+        holder.communicate("go\n", timeout=30)
+
+
+def test_processes_that_try_to_open_a_store_do_no_harm_to_one_that_writes(root: Path) -> None:
+    """The engine alone lets them: what loading changes damages a shard that is being written."""
+    body = """
+        from rag_pipeline.core.errors import StoreLockedError
+        impatient = EdgeCatalog(Path(sys.argv[1]), "book", 0.0)
+        print("begun", flush=True)
+        while True:
+            try:
+                if not catalog.is_wanted():
+                    impatient.open_current().close()
+            except StoreLockedError:
+                pass
+    """
+    catalog = EdgeCatalog(root, "book", 30.0)
+    readers = [start_process(root, body) for _ in range(2)]
+    try:
+        for reader in readers:
+            assert reader.stdout is not None
+            assert reader.stdout.readline() == "begun\n"
+        for number in range(1, 9):
+            store = catalog.open_current()
+            store.upsert([make_point(number * 50 + place) for place in range(50)])
+            store.delete([PointId(number * 50 + place) for place in range(0, 50, 2)])
+            store.close()
+        assert [reader.poll() for reader in readers] == [None, None]  # none met another error
+    finally:
+        for reader in readers:
+            reader.kill()
+            reader.communicate()
+    assert len(read_ids(catalog)) == 1 + 8 * 25
+
+
+def test_points_survive_a_kill_right_after_the_write(root: Path) -> None:
+    body = """
+        store = catalog.open_current(SPACE)
+        store.upsert([make_point(2**63 + number) for number in range(50)])
+        store.set_payloads({1: {"module": "kept"}})
+        store.delete([2**63])
+        os._exit(9)
+    """
+    with start_process(root, body) as writer:
+        assert writer.wait(timeout=60) == 9
+    store = EdgeCatalog(root, "book", 5.0).open_current(SPACE)
+    assert store.count() == 50
+    assert store.fetch([make_point(1).point_id])[0].payload == {"module": "kept"}
+    hits = store.search_many([ChannelQuery(Channel.DENSE, make_point(2**63 + 7).vectors.dense, 1)])
+    assert hits[0][0][0] == 2**63 + 7
+    store.close()
+
+
+def test_a_disk_that_is_all_but_full_is_an_error_before_a_write(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = EdgeCatalog(root, "book", 1.0)
+    monkeypatch.setattr("rag_pipeline.adapters.stores.edge_store._RESERVE_BYTES", 2**62)
+    with closing(catalog.open_current(SPACE)) as store:
+        with pytest.raises(StoreError, match="Free disk space"):
+            store.upsert([make_point(2)])
+        with pytest.raises(StoreError, match="MB are free"):
+            store.set_payloads({PointId(1): {}})
+    with pytest.raises(StoreError, match="MB are free"):
+        catalog.create(SPACE)
+    assert read_ids(catalog) == [1]
+
+
+def test_a_kill_between_build_and_switch_leaves_the_old_one_in_use(root: Path) -> None:
+    body = """
+        catalog.create(SPACE).upsert([make_point(2)])
+        os._exit(9)
+    """
+    with start_process(root, body) as writer:
+        assert writer.wait(timeout=60) == 9
+    catalog = EdgeCatalog(root, "book", 5.0)
+    assert read_ids(catalog) == [1]
+    build(catalog, 3)
+    folders = [path for path in root.iterdir() if path.is_dir()]
+    assert len(folders) == 2  # what the kill left behind went with the next switch
+
+
+def test_a_sweep_deletes_what_killed_builds_left_and_forgets_each_first(root: Path) -> None:
+    forgotten: list[str] = []
+
+    def forget(collection_id: str) -> None:
+        assert (root / collection_id).exists()
+        forgotten.append(collection_id)
+
+    catalog = EdgeCatalog(root, "book", 1.0, forget)
+    first = str(catalog.current_id())
+    second = build(catalog, 2)
+    whole = catalog.create(SPACE)
+    whole.close()
+    half = catalog.create(SPACE)
+    half.close()
+    (root / half.collection_id / "space.json").unlink()
+    (root / "notes").mkdir()
+    assert forgotten == []
+    catalog.sweep()
+    assert sorted(forgotten) == sorted([whole.collection_id, half.collection_id])
+    assert {path.name for path in root.iterdir()} == {first, second, "notes", "in-use.json"}
+    assert read_ids(catalog) == [2]
+    assert catalog.roll_back() == first
+    catalog.discard(second)
+    assert forgotten[2:] == [second]
+
+
+def test_a_build_that_a_process_has_open_is_deleted_once_it_is_closed(root: Path) -> None:
+    catalog = EdgeCatalog(root, "book", 1.0)
+    first = catalog.open_current()
+    second, third = build(catalog, 2), build(catalog, 3)
+    assert first.count() == 1
+    assert {path.name for path in root.iterdir() if path.is_dir()} == {
+        first.collection_id,
+        second,
+        third,
+    }
+    first.close()
+    catalog.sweep()
+    assert {path.name for path in root.iterdir() if path.is_dir()} == {second, third}
+
+
+def test_a_dropped_collection_is_gone_but_for_a_build_that_is_open(tmp_path: Path) -> None:
+    root, forgotten = tmp_path / "store" / "book", list[str]()
+    catalog = EdgeCatalog(root, "book", 1.0, forgotten.append)
+    first, second = build(catalog, 1), build(catalog, 2)
+    with closing(catalog.open_current()):
+        catalog.drop()
+        assert forgotten == [first]
+        assert catalog.current_id() == second
+    catalog.drop()
+    assert forgotten == [first, second]
+    assert not root.exists()
+
+
+def test_designs_are_found_beside_the_collection_they_are_of(tmp_path: Path) -> None:
+    cell = name_cell("book", "0123abcd")
+    for name in ("book", cell, f"{cell}x", "book-sweep-", name_cell("other", "0123abcd")):
+        (tmp_path / name).mkdir()
+    assert EdgeCatalog(tmp_path / "book", "book", 1.0).find_cells() == [cell]
+    assert EdgeCatalog(tmp_path / cell, cell, 1.0).find_cells() == []
+    assert EdgeCatalog(tmp_path / "none" / "book", "book", 1.0).find_cells() == []
+
+
+def test_a_sweep_of_nothing_makes_nothing(tmp_path: Path) -> None:
+    EdgeCatalog(tmp_path / "store", "book", 1.0).sweep()
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_sweep_deletes_marks_of_killed_processes_and_no_other(root: Path) -> None:
+    for name, age_s in ((".waiting-1-2", 60), (".waiting-3-4", 0)):
+        then = time.time() - age_s
+        (root / name).touch()
+        os.utime(root / name, (then, then))
+    catalog = EdgeCatalog(root, "book", 1.0)
+    catalog.sweep()
+    assert [path.name for path in root.glob(".waiting-*")] == [".waiting-3-4"]
+    assert catalog.is_wanted()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"current": 5, "previous": null}', '{"current": "x"}', "\x00"],
+)
+def test_a_damaged_note_of_what_is_in_use_is_named(root: Path, text: str) -> None:
+    (root / "in-use.json").write_text(text)
+    catalog = EdgeCatalog(root, "book", 0.1)
+    for action in (catalog.current_id, catalog.open_current, catalog.roll_back):
+        with pytest.raises(StoreError, match=r"in-use\.json is damaged") as caught:
+            action()
+        assert "\n" not in str(caught.value)
+    (root / "in-use.json").unlink()
+    build(catalog, 4)
+    assert read_ids(catalog) == [4]
+
+
+def test_a_note_that_is_no_file_is_reported(root: Path) -> None:
+    (root / "in-use.json").unlink()
+    (root / "in-use.json").mkdir()
+    with pytest.raises(StoreError, match="DATA_DIR"):
+        EdgeCatalog(root, "book", 0.1).current_id()
+
+
+def test_a_root_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreError, match="DATA_DIR"):
+        EdgeCatalog(tmp_path / "file" / "store", "book", 0.1).create(SPACE)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"format_version": "x"}', '{"format_version": 1}'])
+def test_a_damaged_space_is_reported(root: Path, text: str) -> None:
+    catalog = EdgeCatalog(root, "book", 0.1)
+    (root / str(catalog.current_id()) / "space.json").write_text(text)
+    with pytest.raises(StoreError, match="--rebuild"):
+        catalog.open_current(SPACE)
+
+
+@pytest.mark.parametrize(
+    "name", ["edge_config.json", "wal/first-index", "segment.json", "status.dat"]
+)
+def test_damaged_files_of_the_engine_are_an_error_of_ours(root: Path, name: str) -> None:
+    """The engine panics on some of them; nobody may see that as a traceback."""
+    catalog = EdgeCatalog(root, "book", 0.1)
+    shard = root / str(catalog.current_id()) / "shard"
+    damaged = [path for path in shard.rglob("*") if path.as_posix().endswith(f"/{name}")]
+    assert damaged
+    for path in damaged:
+        path.write_bytes(path.read_bytes()[:1])
+    with pytest.raises(StoreError, match="--rebuild") as caught:
+        catalog.open_current(SPACE)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_deleted_build_is_missing_not_a_failure(root: Path) -> None:
+    catalog = EdgeCatalog(root, "book", 0.1)
+    current = str(catalog.current_id())
+    (root / current / "space.json").unlink()
+    assert catalog.current_id() is None
+    with pytest.raises(CollectionMissingError):
+        catalog.open_current(SPACE)
+
+
+def test_a_switch_deletes_no_folder_of_others(root: Path) -> None:
+    (root / "notes").mkdir()
+    catalog = EdgeCatalog(root, "book", 0.1)
+    for point_id in range(2, 5):
+        build(catalog, point_id)
+    assert (root / "notes").is_dir()
+    assert sum(path.name.startswith("book-") for path in root.iterdir()) == 2
+
+
+def test_a_closed_store_says_so_and_a_wrong_vector_too(root: Path) -> None:
+    store = EdgeCatalog(root, "book", 0.1).open_current(SPACE)
+    wrong = ChannelQuery(Channel.DENSE, np.ones(DIM + 1, dtype=np.float32), 1)
+    with pytest.raises(StoreError, match="dim"):
+        store.search_many([wrong])
+    store.close()
+    with pytest.raises(StoreError):
+        store.count()

@@ -1,0 +1,394 @@
+"""The real qdrant client against a loopback server that fails in every way we name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from qdrant_client import models
+
+from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
+from rag_pipeline.adapters.stores.qdrant_connection import (
+    QdrantConnection,
+    connect_memory,
+    connect_server,
+)
+from rag_pipeline.adapters.stores.qdrant_store import QdrantStore
+from rag_pipeline.core.errors import (
+    CollectionMissingError,
+    ConfigurationError,
+    RagPipelineError,
+    StoreError,
+    StoreTimeoutError,
+    StoreUnavailableError,
+)
+from rag_pipeline.core.ids import PointId
+from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
+from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
+from rag_pipeline_tests.loopback import (
+    HANG,
+    MALFORMED,
+    RESET,
+    LoopbackServer,
+    Received,
+    Reply,
+    find_closed_port,
+    serve,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEY = "qdrant-secret-0123456789abcdef"
+
+
+def connect(
+    server: LoopbackServer | str, waits: list[float] | None = None, timeout_s: float = 5.0
+) -> QdrantConnection:
+    url = server if isinstance(server, str) else server.url
+    sleep = (waits if waits is not None else []).append
+    return connect_server(url, api_key=KEY, timeout_s=timeout_s, sleep=sleep)
+
+
+def open_store(connection: QdrantConnection) -> QdrantStore:
+    return QdrantStore(connection, SPACE, "book-20260101T000000-abcdef")
+
+
+def search(store: QdrantStore) -> object:
+    return store.search_many([ChannelQuery(Channel.DENSE, np.ones(DIM, dtype=np.float32), 5)])
+
+
+def upsert(store: QdrantStore) -> object:
+    return store.upsert([make_point(1)])  # type: ignore[func-returns-value]  # one shape for all
+
+
+CALLS = [
+    search,
+    upsert,
+    lambda store: store.fetch([PointId(1)]),
+    lambda store: store.count(),
+    lambda store: store.scroll(),
+    lambda store: store.delete([PointId(1)]),
+    lambda store: store.set_payloads({PointId(1): {"a": 1}}),
+]
+
+
+def answer_count(request: Received) -> Reply:
+    assert request.path.endswith("/points/count")
+    return Reply(body={"result": {"count": 3}, "status": "ok", "time": 0.0})
+
+
+def check_message(error: RagPipelineError) -> None:
+    """One line, no secret, neither in the message nor in what it was raised from."""
+    assert "\n" not in str(error)
+    assert KEY not in str(error)
+    assert error.__suppress_context__ or KEY not in repr(error.__cause__)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_tries_three_times_and_says_that_the_server_fails(
+    call: Callable[[QdrantStore], object],
+) -> None:
+    waits: list[float] = []
+    with serve([Reply(500, {"status": {"error": f"boom {KEY}"}})]) as server:
+        with pytest.raises(StoreUnavailableError, match="HTTP 500") as caught:
+            call(open_store(connect(server, waits)))
+        assert len(server.received) == 3
+        assert server.received[0].headers["api-key"] == KEY
+    assert 0.5 <= waits[0] <= 0.75
+    assert 1.0 <= waits[1] <= 1.5
+    check_message(caught.value)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Reply(503, b"<html>"), Reply(429, {}), Reply(429, {}, {"Retry-After": "1"}), RESET],
+    ids=["503", "429", "429 with Retry-After", "reset"],
+)
+def test_two_transient_failures_are_survived(fault: Reply) -> None:
+    replies = iter([fault, fault])
+
+    def answer(request: Received) -> Reply:
+        return next(replies, None) or answer_count(request)
+
+    with serve(answer) as server:
+        assert open_store(connect(server)).count() == 3
+        assert len(server.received) == 3
+    with serve([fault]) as server:
+        with pytest.raises(StoreUnavailableError) as caught:
+            open_store(connect(server)).count()
+        assert len(server.received) == 3
+    check_message(caught.value)
+
+
+@pytest.mark.parametrize(("asked", "waited"), [("1", 1.0), ("600", 2.0), ("0", 0.0), ("-5", 0.0)])
+def test_retry_after_is_honoured_and_bounded(asked: str, waited: float) -> None:
+    waits: list[float] = []
+    with (
+        serve([Reply(429, {}, {"Retry-After": asked})]) as server,
+        pytest.raises(StoreUnavailableError),
+    ):
+        open_store(connect(server, waits)).count()
+    assert waits == [waited, waited]
+
+
+@pytest.mark.parametrize("asked", ["Wed, 21 Oct 2026 07:28:00 GMT", "9" * 400])
+def test_an_unreadable_retry_after_is_still_transient(asked: str) -> None:
+    limited = Reply(429, {}, {"Retry-After": asked})
+    with serve([limited]) as server, pytest.raises(StoreUnavailableError) as caught:
+        open_store(connect(server)).count()
+    check_message(caught.value)
+
+
+def test_a_refused_connection_is_reported() -> None:
+    with pytest.raises(StoreUnavailableError, match="QDRANT_URL") as caught:
+        open_store(connect(f"http://127.0.0.1:{find_closed_port()}")).count()
+    assert not isinstance(caught.value, StoreTimeoutError)
+    check_message(caught.value)
+
+
+@pytest.mark.parametrize("fault", [HANG, Reply(fault="murmur")], ids=["hang", "trickle"])
+def test_a_hang_ends_in_time(fault: Reply) -> None:
+    with serve([fault]) as server:
+        with pytest.raises(StoreTimeoutError, match="QDRANT_TIMEOUT_S") as caught:
+            open_store(connect(server, timeout_s=0.1)).count()
+        assert len(server.received) == 3
+    check_message(caught.value)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_named_not_shown_and_not_tried_again(status: int) -> None:
+    with serve([Reply(status, f"Invalid API key {KEY}".encode())]) as server:
+        with pytest.raises(ConfigurationError, match="QDRANT_API_KEY") as caught:
+            open_store(connect(server)).count()
+        assert len(server.received) == 1
+    check_message(caught.value)
+
+
+def test_an_unknown_collection_is_missing() -> None:
+    unknown = Reply(404, {"status": {"error": "Not found: Collection doesn't exist!"}})
+    with serve([unknown]) as server:
+        with pytest.raises(CollectionMissingError, match="ingest"):
+            open_store(connect(server)).count()
+        assert len(server.received) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        MALFORMED,
+        Reply(body=b"<html>a login page</html>", headers={"Content-Type": "text/html"}),
+        Reply(body={"result": {"no": "count"}}),
+        Reply(body={"result": None}),
+        Reply(body={"result": []}),
+        Reply(body=b"[" * 100_000),
+        Reply(body=[1, 2]),
+        Reply(body=b""),
+        Reply(302, b"", {"Location": "/login"}),
+        Reply(400, {"status": {"error": "bad vector"}}),
+    ],
+    ids=[
+        "cut off",
+        "HTML",
+        "no count",
+        "null",
+        "too few",
+        "deep",
+        "other JSON",
+        "empty",
+        "redirect",
+        "400",
+    ],
+)
+@pytest.mark.parametrize("call", [CALLS[3], search], ids=["count", "search"])
+def test_an_answer_that_cannot_be_used_is_not_tried_again(
+    reply: Reply, call: Callable[[QdrantStore], object]
+) -> None:
+    with serve([reply]) as server:
+        with pytest.raises(StoreError) as caught:
+            call(open_store(connect(server)))
+        assert len(server.received) == 1
+    assert not caught.value.transient
+    check_message(caught.value)
+
+
+def test_the_catalog_reports_a_server_that_is_no_qdrant() -> None:
+    with serve([Reply(404, b"not here")]) as server:
+        catalog = QdrantCatalog(connect(server), "book")
+        with pytest.raises(StoreError, match="QDRANT_URL"):
+            catalog.current_id()
+        with pytest.raises(StoreError, match="QDRANT_URL"):
+            catalog.create(SPACE)
+
+
+@pytest.mark.parametrize("url", ["ftp://host:6333", "http://host:notaport"])
+def test_an_address_that_cannot_be_used_names_the_setting(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="QDRANT_URL"):
+        connect_server(url, api_key="", timeout_s=1)
+
+
+def test_an_address_with_a_password_shows_the_host_alone() -> None:
+    url = f"http://user:{KEY}@127.0.0.1:{find_closed_port()}"
+    with pytest.raises(StoreError) as caught:
+        open_store(connect(url)).count()
+    check_message(caught.value)
+    assert "127.0.0.1" in str(caught.value)
+
+
+def test_connections_are_kept_between_calls() -> None:
+    with serve(answer_count) as server:
+        store = open_store(connect(server))
+        for _ in range(5):
+            store.count()
+        ports = {request.client_port for request in server.received}
+    assert len(ports) == 1
+
+
+def test_a_build_is_made_with_its_space_and_indexes() -> None:
+    space: dict[str, object] = {}
+
+    def answer(request: Received) -> Reply:
+        result: object = True
+        if request.method == "PUT" and "metadata" in (request.body or {}):
+            space.update(request.body)
+        elif request.path == "/aliases":
+            result = {"aliases": []}
+        elif request.path == "/collections":
+            result = {"collections": []}
+        elif request.path.endswith("/exists"):
+            result = {"exists": False}
+        elif request.method == "GET":
+            result = describe_collection(space)
+        elif "/index" in request.path:
+            result = {"operation_id": 1, "status": "completed"}
+        return Reply(body={"result": result, "status": "ok", "time": 0.0})
+
+    with serve(answer) as server:
+        store = QdrantCatalog(connect(server), "book").create(SPACE)
+        indexed = [r.body["field_name"] for r in server.received if "/index" in r.path]
+    assert store.space == SPACE
+    assert indexed == ["module", "chapter", "content_type", "tags", "doc_path"]
+    assert set(space["vectors"]) == {"dense", "windows"}  # type: ignore[call-overload]  # JSON
+    assert space["sparse_vectors"] == {"bm25": {"modifier": "idf"}}
+
+
+def test_a_server_that_keeps_no_metadata_is_too_old() -> None:
+    deleted: list[str] = []
+
+    def answer(request: Received) -> Reply:
+        result: object = True
+        if request.method == "DELETE":
+            deleted.append(request.path)
+        elif request.path == "/aliases":
+            result = {"aliases": []}
+        elif request.path == "/collections":
+            result = {"collections": []}
+        elif request.path.endswith("/exists"):
+            result = {"exists": False}
+        elif request.method == "GET":
+            result = describe_collection({})
+        return Reply(body={"result": result, "status": "ok", "time": 0.0})
+
+    with serve(answer) as server, pytest.raises(StoreError, match=r"1\.16"):
+        QdrantCatalog(connect(server), "book").create(SPACE)
+    assert len(deleted) == 1
+
+
+def describe_collection(created: dict[str, object]) -> dict[str, object]:
+    """What a server says of a collection."""
+    optimizer = {"deleted_threshold": 0.2, "vacuum_min_vector_number": 1000}
+    return {
+        "status": "green",
+        "optimizer_status": "ok",
+        "segments_count": 1,
+        "config": {
+            "params": {"vectors": created.get("vectors", {})},
+            "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000},
+            "optimizer_config": {
+                **optimizer,
+                "default_segment_number": 0,
+                "flush_interval_sec": 5,
+            },
+            "metadata": created.get("metadata"),
+        },
+        "payload_schema": {},
+    }
+
+
+def make_foreign_collection(connection: QdrantConnection, name: str) -> None:
+    params = models.VectorParams(size=4, distance=models.Distance.DOT)
+    connection.call(lambda client: client.create_collection(name, vectors_config=params))
+
+
+def test_a_collection_of_that_name_made_by_others_is_left_alone() -> None:
+    connection = connect_memory()
+    make_foreign_collection(connection, "book")
+    catalog = QdrantCatalog(connection, "book")
+    assert catalog.current_id() is None
+    for action in (lambda: catalog.open_current(SPACE), lambda: catalog.create(SPACE)):
+        with pytest.raises(ConfigurationError, match="QDRANT_COLLECTION"):
+            action()
+    assert connection.call(lambda client: client.collection_exists("book"))
+
+
+def test_an_alias_of_that_name_made_by_others_is_left_alone() -> None:
+    connection = connect_memory()
+    make_foreign_collection(connection, "theirs")
+    alias = models.CreateAlias(collection_name="theirs", alias_name="book")
+    operation = models.CreateAliasOperation(create_alias=alias)
+    connection.call(lambda client: client.update_collection_aliases([operation]))
+    catalog = QdrantCatalog(connection, "book")
+    for action in (lambda: catalog.open_current(SPACE), lambda: catalog.create(SPACE)):
+        with pytest.raises(ConfigurationError, match="QDRANT_COLLECTION"):
+            action()
+
+
+def test_a_switch_deletes_no_collection_of_others() -> None:
+    connection = connect_memory()
+    for name in ("book-theirs", "book-2-20260101T000000-abcdef", "another"):
+        make_foreign_collection(connection, name)
+    catalog = QdrantCatalog(connection, "book")
+    for _ in range(3):
+        catalog.switch_to(catalog.create(SPACE).collection_id)
+    answer = connection.call(lambda client: client.get_collections())
+    names = {collection.name for collection in answer.collections}
+    assert {"book-theirs", "book-2-20260101T000000-abcdef", "another"} < names
+    assert len(names) == 5
+
+
+def write_by_hand(
+    connection: QdrantConnection, store: QdrantStore, point_id: int | str, channel: Channel
+) -> None:
+    vector = make_point(1).vectors.dense.tolist()
+    point = models.PointStruct(
+        id=point_id,
+        vector={channel.value: [vector] if channel is Channel.WINDOWS else vector},
+        payload={"note": "by hand"},
+    )
+    connection.call(lambda client: client.upsert(store.collection_id, [point]))
+
+
+def test_a_point_of_others_is_named_with_its_mend() -> None:
+    connection = connect_memory()
+    store = QdrantCatalog(connection, "book").create(SPACE)
+    foreign = "b6f7a3a2-0000-4000-8000-000000000000"
+    write_by_hand(connection, store, foreign, Channel.DENSE)
+    for call in (search, lambda store: store.scroll()):
+        with pytest.raises(StoreError, match=f"{foreign}.*Delete it") as caught:
+            call(store)
+        check_message(caught.value)
+
+
+def test_a_point_that_lost_its_dense_vector_has_none() -> None:
+    connection = connect_memory()
+    store = QdrantCatalog(connection, "book").create(SPACE)
+    store.upsert([make_point(1)])
+    write_by_hand(connection, store, 2, Channel.WINDOWS)
+    assert list(store.fetch_dense([PointId(1), PointId(2)])) == [1]
+
+
+def test_the_space_is_no_point() -> None:
+    store = QdrantCatalog(connect_memory(), "book").create(SPACE)
+    assert store.count() == 0
+    assert store.scroll() == []

@@ -1,0 +1,29 @@
+"""What the command prints below an answer."""
+
+from __future__ import annotations
+
+from rag_pipeline.answering import answer
+from rag_pipeline.cli.terminal import show_answer_sources
+from rag_pipeline.core.settings import Settings
+from rag_pipeline.retrieval import Mode, Query, QueryFilters
+from rag_pipeline_tests.answering.factories import FixedRetriever
+
+SETTINGS = Settings(_env_file=None)
+SELECTION = "A servo holds its joint at an angle."
+
+
+def ask(question: str) -> str:
+    query = Query(question, Mode.SELECTED_TEXT_ONLY, selected_text=SELECTION)
+    return show_answer_sources(answer(query, settings=SETTINGS))
+
+
+def test_sources_and_notices_stand_below_the_answer() -> None:
+    lines = ask("What holds a servo?").split("\n")
+    assert lines[:3] == ["", "Sources:", "  [1] Selected text"]
+    assert all(line.startswith("Note: ") for line in lines[3:])
+
+
+def test_notices_of_a_refusal_begin_a_line() -> None:
+    query = Query("Which glue?", filters=QueryFilters(modules=["module-9"]))
+    refused = answer(query, retriever=FixedRetriever(()), settings=SETTINGS)  # type: ignore[arg-type]  # a retriever by its shape
+    assert show_answer_sources(refused).split("\n") == ["", f"Note: {refused.notices[0]}"]

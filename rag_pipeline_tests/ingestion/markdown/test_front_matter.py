@@ -1,0 +1,139 @@
+"""Front matter: fields as Docusaurus reads them, and broken ones named by line."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_pipeline.core.errors import FrontMatterError
+from rag_pipeline.ingestion.markdown.front_matter import is_draft, read_front_matter
+
+
+@pytest.mark.parametrize(
+    ("value", "tags"),
+    [
+        ("[a, b]", ("a", "b")),
+        ("\n  - a\n  - b", ("a", "b")),
+        ("one tag", ("one tag",)),
+        ("ros2, nav , ros2", ("ros2", "nav")),
+        ("null", ()),
+        ("", ()),
+        ("[]", ()),
+        ("[1, 2.5, 2.0, yes, true, null]", ("1", "2.5", "2", "yes", "true")),
+        ("[{label: Robots, permalink: /r}]", ("Robots",)),
+    ],
+)
+def test_tags_are_a_list_a_text_or_nothing(value: str, tags: tuple[str, ...]) -> None:
+    assert read_front_matter("a.md", f"---\ntags: {value}\n---\n").texts("tags", split=True) == tags
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("Robots", "Robots"),
+        ('"Quoted: yes"', "Quoted: yes"),
+        ("2024", "2024"),
+        ("2024-01-02", "2024-01-02"),
+        ("yes", "yes"),
+        ("12:30", "12:30"),
+        ("null", ""),
+        ("~", ""),
+        ('""', ""),
+        (">-\n  folded\n  text", "folded text"),
+        ("2.0", "2"),
+        ("1e3", "1000"),
+        ("-0x10", "-16"),
+        ("0o17", "15"),
+        ("0b11", "3"),
+        ("010", "10"),
+        ("1e300", "1e+300"),
+        ("\t tabbed", "tabbed"),
+        ("a\u2028b\x85c", "a b c"),
+    ],
+)
+def test_a_text_is_read_as_written(value: str, text: str) -> None:
+    assert read_front_matter("a.md", f"---\ntitle: {value}\n---\n").text("title") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [("3", 3.0), ("2.5", 2.5), ('"4"', 4.0), ("null", None), ("-1", -1.0), ("0x10", 16.0)],
+)
+def test_a_position_is_a_number(value: str, number: float | None) -> None:
+    head = read_front_matter("a.md", f"---\nsidebar_position: {value}\n---\n")
+    assert head.number("sidebar_position") == number
+
+
+@pytest.mark.parametrize("value", [".nan", ".inf", "first", "true", "[1]", "1e999"])
+def test_a_position_that_is_no_number_is_named(value: str) -> None:
+    head = read_front_matter("a.md", f"---\ntitle: T\nsidebar_position: {value}\n---\n")
+    with pytest.raises(FrontMatterError, match=r"a\.md: line 3: .*sidebar_position"):
+        head.number("sidebar_position")
+
+
+@pytest.mark.parametrize("value", ["[a]", "{name: a}", "[[a]]", "[{what: a}]"])
+def test_a_field_that_docusaurus_does_not_know_may_be_anything(value: str) -> None:
+    fields = ("module", "chapter", "content_type", "learning_objectives", "title", "tags")
+    source = "\n".join(["---", *(f"{field}: {value}" for field in fields), "---\n"])
+    head = read_front_matter("a.md", source)
+    assert [head.text(field) for field in fields[:3]] == [""] * 3
+    assert head.texts("learning_objectives") in {(), ("a",)}
+    with pytest.raises(FrontMatterError, match=r"line 6: .*title"):
+        head.text("title")
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("---\ntitle: a: b\n---\n", 2),
+        ("---\ntitle: T\ntags: [a\n---\n", 4),
+        ("---\ntitle: T\n\tx: y\n---\n", 3),
+        ("---\ntitle: 'open\n---\n", 3),
+        ("---\njust text\n---\n", 2),
+        ("---\n- a\n- b\n---\n", 2),
+        ("---\na: *missing\n---\n", 2),
+        ("---\ntitle:\tT\u2028\nx: 'open\n---\n", 4),
+        ("---\na: b\n\x01\n---\n", 1),
+    ],
+)
+def test_broken_yaml_names_file_and_line(source: str, line: int) -> None:
+    with pytest.raises(FrontMatterError, match=r"^a/b\.md: line \d+: front matter: ") as caught:
+        read_front_matter("a/b.md", source)
+    assert caught.value.line == line
+
+
+def test_yaml_nested_beyond_measure_is_refused() -> None:
+    source = "---\na: " + "[" * 5000 + "]" * 5000 + "\n---\n"
+    with pytest.raises(FrontMatterError, match="nested too deeply"):
+        read_front_matter("a.md", source)
+
+
+@pytest.mark.parametrize(
+    ("source", "rest"),
+    [
+        ("---\ntitle: T\n---\nText", "Text"),
+        ("---  \ntitle: T\n---  \nText", "Text"),
+        ("---\n---\nText", "Text"),
+        ("---\ntitle: T\n---", ""),
+        ("Text\n---\na: b\n---\n", "Text\n---\na: b\n---\n"),
+        ("----\na: b\n----\n", "----\na: b\n----\n"),
+        ("---\n\nprose: here\nmore prose\n\n---\n", "---\n\nprose: here\nmore prose\n\n---\n"),
+        ("---\nnever: closed\n", "---\nnever: closed\n"),
+    ],
+)
+def test_the_body_begins_behind_the_head(source: str, rest: str) -> None:
+    assert source[read_front_matter("a.md", source).end :] == rest
+
+
+@pytest.mark.parametrize(
+    ("head", "draft"),
+    [
+        ("draft: true", True),
+        ('draft: "true"', True),
+        ("draft: false", False),
+        ("title: draft", False),
+        ("title: [draft: true", False),
+        ("unlisted: true", False),
+    ],
+)
+def test_a_draft_says_so(*, head: str, draft: bool) -> None:
+    assert is_draft(f"---\n{head}\n---\nText") is draft

@@ -1,0 +1,165 @@
+"""Where tags, braces and imports end, and that looking for it stays linear."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rag_pipeline.ingestion.markdown.mdx_syntax import (
+    Scanner,
+    begins_esm,
+    find_literal,
+    find_tag_texts,
+    is_comment_expression,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("<b>x", "<b>"),
+        ("</Tabs.Item >x", "</Tabs.Item >"),
+        ("<>x", "<>"),
+        ("</>x", "</>"),
+        ("<a href='x>y'>z", "<a href='x>y'>"),
+        ('<A b={x => {"}"}} c="\n"/>z', '<A b={x => {"}"}} c="\n"/>'),
+        ("<A b={`}`}>", "<A b={`}`}>"),
+        ("<A b={<i>What's this?</i>}>it's", "<A b={<i>What's this?</i>}>"),
+        ("<5ms>", None),
+        ("< b>", None),
+        ("<a <b>", None),
+        ("<a b='x>", None),
+        ("<a b={x>", None),
+        ("<a b", None),
+        ("<https://x.y>", None),
+    ],
+)
+def test_a_tag_ends_behind_its_own_bracket(text: str, tag: str | None) -> None:
+    end = Scanner(text, mdx=True).find_tag_end(0, len(text))
+    assert (None if end is None else text[:end]) == tag
+
+
+def test_braces_mean_nothing_in_html() -> None:
+    text = "<a b={x>y"
+    assert Scanner(text, mdx=False).find_tag_end(0, len(text)) == len("<a b={x>")
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ("{a}b}", "{a}"),
+        ("{a {b} c}d", "{a {b} c}"),
+        ("{'}'}x", "{'}'}"),
+        ("{'\\'}'}x", "{'\\'}'}"),
+        ("{/* } ' */}x", "{/* } ' */}"),
+        ("{// }\n}x", "{// }\n}"),
+        ("{a", None),
+        ("{a && <b>Don't</b>} it's}", "{a && <b>Don't</b>}"),
+        ("{a && <b>'tis</b>}\n'x}", "{a && <b>'tis</b>}"),
+        ("{a && <b>http://x.y</b>}", "{a && <b>http://x.y</b>}"),
+        ("{a.replace(/[}]\\//, '')}x}", "{a.replace(/[}]\\//, '')}"),
+        ("{a / 2} / }", "{a / 2}"),
+        ("{/* a}", None),
+    ],
+)
+def test_an_expression_ends_at_its_own_brace(text: str, expression: str | None) -> None:
+    end = Scanner(text, mdx=True).find_brace_end(0, len(text))
+    assert (None if end is None else text[:end]) == expression
+
+
+def test_constructs_never_closed_cost_linear_time() -> None:
+    text = "<a b={ {" * 50_000
+    scanner = Scanner(text, mdx=True)
+    start = time.process_time()
+    for at in range(0, len(text), 8):
+        assert scanner.find_tag_end(at, len(text)) is None
+        assert scanner.find_brace_end(at + 7, len(text)) is None
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("line", "is_esm"),
+    [
+        ("import X from 'x';", True),
+        ("import X, {Y} from 'x';", True),
+        ("import {", True),
+        ("import * as X from 'x'", True),
+        ("import 'x.css';", True),
+        ("export const a = 1;", True),
+        ("export default function X() {", True),
+        ("export {x};", True),
+        ("import the data from the robot", False),
+        ("import data", False),
+        ("export the model", False),
+        ("imports are listed below", False),
+        ("exporting", False),
+    ],
+)
+def test_an_import_is_told_from_prose(*, line: str, is_esm: bool) -> None:
+    assert begins_esm(line) is is_esm
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import 'x",
+        "import {\n  A,\n\n  B,\n} from './x';",
+        "export const a = {b: [1]};",
+        "export const a = {\n\n};",
+        "export const a = `x\n\n# y`;",
+        "export const a = 1; /* x\n\n*/",
+        "export const a = 1; // it's (",
+        "export const a = '{';",
+        "export const a = () =>\n  <>\n    <B />\n\n    <C d='e'>f</C>\n  </>;",
+        "export const a = () => {\n  const b = <p>Don't</p>;\n\n  return b;\n};",
+        "export const a = () => (<a href='/x'>See http://x.y</a>);",
+        "export const a = (u) => u.replace(/^https?:\\/\\//, '');",
+        "export const a = (u) => u.replace(/[(]/g, '');",
+        "export const a = (u) => u.replace(/`/g, '');",
+        "export const a = () => <p>Never closed :(</p>;",
+        "export const a = [`never closed",
+    ],
+)
+def test_a_statement_ends_at_a_blank_line_and_goes_on_while_a_bracket_is_open(
+    statement: str,
+) -> None:
+    text = f"{statement}\n \nIt's `code`.\n\n# Title\n\n) ]"
+    assert text[: Scanner(text, mdx=True).find_esm_end(0, len(text))] == statement
+    assert Scanner(statement, mdx=True).find_esm_end(0, len(statement)) == len(statement)
+
+
+def test_statements_never_closed_cost_linear_time() -> None:
+    text = "export const a = (\n\n" * 50_000
+    scanner = Scanner(text, mdx=True)
+    start = time.process_time()
+    for at in range(0, len(text), 20):
+        assert scanner.find_esm_end(at, len(text)) == at + 18
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("tag", "texts"),
+    [
+        ('<TabItem value="a" label="Tab A">', ["Tab A"]),
+        ('<TabItem value="a">', ["a"]),
+        ('<option value="a">', []),
+        ('<img src="x.png" alt="An arm" title=" "/>', ["An arm"]),
+        ("<Card title={'Fast'} summary={`All`}>", ["Fast", "All"]),
+        ("<Tabs values={[{label: 'A', value: 'a'}, {label: 'B', value: 'b'}]}>", ["A", "B"]),
+        ("</TabItem>", []),
+    ],
+)
+def test_a_tag_shows_labels_titles_and_alternative_texts(tag: str, texts: list[str]) -> None:
+    assert [tag[start:end] for start, end in find_tag_texts(tag, 0, len(tag))] == texts
+
+
+def test_literals_and_comments_in_braces() -> None:
+    for text, inner in (("{'a b'}", "a b"), ('{ "x" }', "x"), ("{`t`}", "t"), ("{' '}", " ")):
+        ((start, end),) = find_literal(text, 0, len(text))
+        assert text[start:end] == inner
+    for text in ("{a}", "{`a${b}`}", "{'a' + 'b'}"):
+        assert find_literal(text, 0, len(text)) == []
+    assert is_comment_expression("{/* a */}")
+    assert is_comment_expression("{/* a */ // b\n}")
+    assert not is_comment_expression("{a /* b */}")
