@@ -234,6 +234,37 @@ class KnownFile:
     draft: bool = False
 
 
+class TextBlockKind(StrEnum):
+    """The kinds of blocks that a chunk's text consists of."""
+
+    PARAGRAPH = "paragraph"
+    HEADING = "heading"
+    LIST = "list"
+    LIST_ITEM = "list_item"
+    TABLE = "table"
+    CODE = "code"
+    FORMULA = "formula"
+    QUOTE = "quote"
+    ADMONITION = "admonition"
+    HTML = "html"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """A block of a chunk's text, such as a paragraph or a table.
+
+    Attributes:
+        kind: A list is followed by its items, which lie within it.
+        start: Offset of the first character in the text.
+        end: Offset after the last character.
+    """
+
+    kind: TextBlockKind
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A piece of one section of one document.
@@ -253,6 +284,7 @@ class Chunk:
         text: The cleaned span: what is stored, shown and cited.
         embedding_text: Title and heading path, or what else EMBEDDING_TEXT says, lead-in where
             there is one, and `text`: what is embedded.
+        blocks: The blocks of `text` in order of their start.
     """
 
     chunk_id: ChunkId
@@ -278,6 +310,7 @@ class Chunk:
     end_byte: int
     text: str
     embedding_text: str
+    blocks: tuple[TextBlock, ...] = ()
 
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
