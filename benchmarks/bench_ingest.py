@@ -76,10 +76,11 @@ def watch_memory() -> Iterator[dict[str, float]]:
 
 def run_size(count: int) -> None:
     """Measure one size in this process and print its figures as a line."""
+    from rag_pipeline.adapters.connect import connect_services  # noqa: PLC0415
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # each size pays its imports
     from rag_pipeline.definitions import build_defs  # noqa: PLC0415
-    from rag_pipeline.ingestion.run import scan  # noqa: PLC0415
-    from rag_pipeline.orchestration.environment import build_environment  # noqa: PLC0415
+    from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest  # noqa: PLC0415
+    from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415
     from rag_pipeline.orchestration.instance import prepare_dagster_home  # noqa: PLC0415
     from rag_pipeline.orchestration.launch import run_ingest_job  # noqa: PLC0415
     from rag_pipeline.orchestration.resources import IngestionResource  # noqa: PLC0415
@@ -94,18 +95,18 @@ def run_size(count: int) -> None:
         root = Path(name)
         write_book(root / "docs", count)
         settings = load_settings(docs_dir=root / "docs", data_dir=root / "data")
-        environment = dataclasses.replace(
-            build_environment(settings), embedder=embedder, observe=forget_passages
-        )
+        services = dataclasses.replace(connect_services(settings), embedder=embedder)
+        context = IngestionContext(settings, services)
         home = prepare_dagster_home(settings)
-        definitions = build_defs({"ingestion": IngestionResource(build=lambda: environment)})
+        ingestion = IngestionResource(build=lambda: context, listen=forget_passages)
+        definitions = build_defs({"ingestion": ingestion})
 
         def ingest() -> float:
             start = time.perf_counter()
-            _, plan, _ = scan(environment)
-            doc_ids = [str(doc.doc_id) for doc in plan.process]
+            doc_ids = tuple(str(doc.doc_id) for doc in scan_docs(context).plan.process)
             for place in range(0, len(doc_ids), settings.ingest_run_docs):
-                run_ingest_job(definitions, doc_ids[place : place + settings.ingest_run_docs])
+                page = doc_ids[place : place + settings.ingest_run_docs]
+                run_ingest_job(definitions, IngestionRequest(page))
             return time.perf_counter() - start
 
         full_s = ingest()

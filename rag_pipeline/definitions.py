@@ -5,11 +5,12 @@ from typing import Any
 
 import dagster as dg
 
+from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.book import evaluate_book
+from rag_pipeline.ingestion.context import IngestionContext
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.assets.ingestion import ingestion_assets
-from rag_pipeline.orchestration.environment import build_environment
 from rag_pipeline.orchestration.jobs import (
     AUDIT_JOB,
     EVALUATE_JOB,
@@ -29,7 +30,7 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
         resource_overrides: Resources by name in place of those wired here, for tests.
     """
     resources = {
-        "ingestion": IngestionResource(build=lambda: build_environment(load_settings())),
+        "ingestion": IngestionResource(build=_open_ingestion),
         "evaluate_collection": lambda: evaluate_book(load_settings()),
     }
     return dg.Definitions(
@@ -41,6 +42,11 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
         resources=resources | dict(resource_overrides or {}),
         executor=dg.in_process_executor,
     )
+
+
+def _open_ingestion() -> IngestionContext:
+    settings = load_settings()
+    return IngestionContext(settings, connect_services(settings))
 
 
 defs = build_defs()

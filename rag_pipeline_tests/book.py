@@ -22,8 +22,11 @@ from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.stores.qdrant_connection import connect_memory
 from rag_pipeline.core.models import ChunkLimits, SiteSettings
+from rag_pipeline.core.protocols.services import Services
+from rag_pipeline.core.settings import load_settings
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.ingestion.run import IngestionEnvironment, IngestionRequest, run_ingestion
+from rag_pipeline.ingestion.run import run_ingestion
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 
 if TYPE_CHECKING:
@@ -32,8 +35,9 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import Payload
     from rag_pipeline.core.protocols.state import ArtifactStore, Ledger
     from rag_pipeline.core.protocols.stores import CollectionCatalog, StoredPoint
+    from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.vectors import ChunkVectors
-    from rag_pipeline.ingestion.run import RunEvent
+    from rag_pipeline.ingestion.events import IngestionEvent
 
 LIMITS: Final = ChunkLimits(min_tokens=30, target_tokens=45, max_tokens=80, overlap_tokens=10)
 SITE: Final = SiteSettings("/book/", "docs", trailing_slash=False)
@@ -103,14 +107,29 @@ class Book:
         """The ledger of a collection."""
         return FileLedger(self.state / "ledger" / collection_id)
 
-    def build_environment(self) -> IngestionEnvironment:
-        """The services as a fresh process would have them."""
+    @property
+    def settings(self) -> Settings:
+        """The settings of this book's ingestion; nothing is read from the environment."""
+        return load_settings(
+            _env_file="",
+            docs_dir=self.docs,
+            data_dir=self.root / "data",
+            site_base_url=SITE.base_url,
+            site_route_base_path=SITE.route_base_path,
+            site_trailing_slash=SITE.trailing_slash,
+            embedding_prices={self.embedder.model.model: 1.0},
+            embedding_text=self.limits.embedding_text,
+            chunk_min_tokens=self.limits.min_tokens,
+            chunk_target_tokens=self.limits.target_tokens,
+            chunk_max_tokens=self.limits.max_tokens,
+            chunk_overlap_tokens=self.limits.overlap_tokens,
+        )
+
+    def build_context(self) -> IngestionContext:
+        """Build the settings and services as a fresh process would have them."""
         if self.catalog is None:
             self.catalog = EdgeCatalog(self.state / "store", "book", 2.0, self.forget)
-        return IngestionEnvironment(
-            docs_dir=self.docs,
-            site=SITE,
-            limits=self.limits,
+        services = Services(
             embedder=self.embedder,
             sparse=Bm25Encoder(),
             cache=SqliteEmbeddingCache(self.state / "cache.sqlite"),
@@ -121,8 +140,8 @@ class Book:
                 self.state / "ingest.lock", 2.0 if timeout_s is None else timeout_s
             ),
             sweep=self.sweep,
-            price_per_token_usd=1e-6,
         )
+        return IngestionContext(self.settings, services)
 
     def forget(self, collection_id: str) -> None:
         """Delete what is kept of a build beside its points."""
@@ -167,32 +186,34 @@ class Book:
     def ingest(
         self,
         request: IngestionRequest | None = None,
-        environment: IngestionEnvironment | None = None,
+        context: IngestionContext | None = None,
         run_id: str = "run",
     ) -> IngestionReport:
         """Ingest, and return the report."""
-        report, _ = self.ingest_with_events(request, environment, run_id)
+        report, _ = self.ingest_with_events(request, context, run_id)
         return report
 
     def ingest_with_events(
         self,
         request: IngestionRequest | None = None,
-        environment: IngestionEnvironment | None = None,
+        context: IngestionContext | None = None,
         run_id: str = "run",
-    ) -> tuple[IngestionReport, list[RunEvent]]:
+    ) -> tuple[IngestionReport, list[IngestionEvent]]:
         """Ingest, and return the report with the events in order."""
-        report = IngestionReport()
-        used = environment or self.build_environment()
+        report, events = IngestionReport(), []
+        used = context or self.build_context()
         try:
-            events = list(run_ingestion(request or IngestionRequest(), used, run_id, report))
+            for event in run_ingestion(used, request or IngestionRequest(), run_id):
+                report.add(event)
+                events.append(event)
         finally:
-            if isinstance(used.cache, SqliteEmbeddingCache):
-                used.cache.close()
+            if isinstance(used.services.cache, SqliteEmbeddingCache):
+                used.services.cache.close()
         return report, events
 
     def read_points(self) -> list[StoredPoint]:
         """All points of the collection in use, with vectors."""
-        store = self.build_environment().catalog.open_current()
+        store = self.build_context().services.catalog.open_current()
         try:
             return store.scroll(with_vectors=True)
         finally:
@@ -228,6 +249,11 @@ class Book:
     def on_memory(self) -> bool:
         """Whether the store is the vendor's client in memory."""
         return isinstance(self.catalog, QdrantCatalog)
+
+
+def replace_services(context: IngestionContext, **services: object) -> IngestionContext:
+    """Return a context with some of its services replaced."""
+    return replace(context, services=replace(context.services, **services))
 
 
 def make_book(root: Path, pages: dict[str, str] | None = None, *, memory: bool = False) -> Book:

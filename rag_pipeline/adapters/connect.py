@@ -9,14 +9,19 @@ use.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from rag_pipeline.adapters.stores.builds import forget_nothing
-from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.errors import ConfigurationError, StoreLockedError
+from rag_pipeline.core.protocols.services import Services
 from rag_pipeline.core.settings import EmbeddingProvider
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
     from pydantic import SecretStr
 
     from rag_pipeline.adapters.stores.builds import Forget
@@ -90,6 +95,71 @@ def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> Coll
 
     root = settings.state_dir / "store" / settings.qdrant_collection
     return EdgeCatalog(root, settings.qdrant_collection, settings.store_lock_timeout_s, forget)
+
+
+def connect_services(settings: Settings) -> Services:
+    """Build the services of an ingestion; opens no store, asks no service and loads no weights.
+
+    State lies below the book's folder in DATA_DIR, or at STATE_URL for workers that share no disk:
+
+        artifacts/<collection id>/  stage outputs
+        ledger/<collection id>/     what is really indexed
+        cache.sqlite                embeddings by text and model; the folder cache/ at STATE_URL
+        store/<collection name>/    the embedded store, always in DATA_DIR
+
+    Raises:
+        ConfigurationError: A key or model that the settings need is missing, or STATE_URL cannot
+            be used.
+    """
+    from upath import UPath
+
+    from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+    from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
+    from rag_pipeline.adapters.state.files import open_root, remove_partial_files, remove_tree
+    from rag_pipeline.adapters.state.ledger import FileLedger
+    from rag_pipeline.adapters.state.locks import hold_lock
+    from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
+    from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
+
+    state_dir = settings.state_dir
+    shared = open_root(settings.state_url) / state_dir.name if settings.state_url else None
+    root = shared or UPath(state_dir)
+
+    def forget(collection_id: str) -> None:
+        for kind in ("artifacts", "ledger"):
+            remove_tree(root / kind / collection_id)
+
+    catalog = connect_catalog(settings, forget)
+
+    def sweep() -> None:
+        catalog.sweep()
+        for name in catalog.find_cells():
+            with suppress(StoreLockedError), hold_lock(locate_cell_lock(settings, name), 0.0):
+                cell = settings.model_copy(update={"qdrant_collection": name})
+                connect_catalog(cell, forget).drop()
+        remove_partial_files(state_dir)
+
+    def lock(timeout_s: float | None = None) -> AbstractContextManager[None]:
+        wait_s = settings.ingest_lock_timeout_s if timeout_s is None else timeout_s
+        return hold_lock(state_dir / "ingest.lock", wait_s)
+
+    return Services(
+        embedder=connect_embedder(settings),
+        sparse=Bm25Encoder(),
+        cache=ObjectEmbeddingCache(shared / "cache")
+        if shared
+        else SqliteEmbeddingCache(state_dir / "cache.sqlite"),
+        catalog=catalog,
+        open_artifacts=lambda collection_id: UPathArtifactStore(root / "artifacts" / collection_id),
+        open_ledger=lambda collection_id: FileLedger(root / "ledger" / collection_id),
+        lock=lock,
+        sweep=sweep,
+    )
+
+
+def locate_cell_lock(settings: Settings, collection: str) -> Path:
+    """Return the lock file that is held while a sweep builds and evaluates a design."""
+    return settings.state_dir / "cells" / f"{collection}.lock"
 
 
 def connect_chat_model(settings: Settings) -> ChatModel | None:

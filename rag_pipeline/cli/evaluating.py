@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pipeline.cli.ingesting import ingest_changes
+from rag_pipeline.cli.ingesting import ingest_changes, open_ingestion
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError
@@ -46,14 +46,13 @@ def evaluate(
     from rag_pipeline.cli.terminal import show_ingestion
     from rag_pipeline.evaluation.book import evaluate_book
     from rag_pipeline.evaluation.report_text import render_text
-    from rag_pipeline.orchestration.environment import build_environment
 
     settings = load_settings(docs_dir=docs_dir)
     if html is not None:
         _prepare_file("--html", html)
 
     def ingest() -> None:
-        ingested = ingest_changes(settings, build_environment(settings), rebuild=False)
+        ingested = ingest_changes(open_ingestion(settings))
         sys.stderr.write(show_ingestion(ingested, str(settings.docs_dir)) + "\n")
 
     evaluation = evaluate_book(
@@ -86,15 +85,20 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Compare designs on the tune half of a golden set, each in a collection of its own."""
-    from rag_pipeline.evaluation.sweep import make_grid, render_sweep, run_sweep
-    from rag_pipeline.orchestration.sweep_cells import check_sweep, evaluate_cell
+    from rag_pipeline.evaluation.sweep import (
+        check_sweep,
+        evaluate_cell,
+        make_grid,
+        render_sweep,
+        run_sweep,
+    )
 
     settings = load_settings(docs_dir=docs_dir)
     cells = make_grid(_read_axes(values, settings), crossed=crossed)
-    check_sweep(settings, cells, test_set)
+    check_sweep(settings, cells, test_set, open_ingestion)
     result = run_sweep(
         cells,
-        lambda cell: evaluate_cell(settings, cell, test_set),
+        lambda cell: evaluate_cell(settings, cell, test_set, open_ingestion),
         on_cell=lambda cell: print(f"evaluating {cell.name}", file=sys.stderr),
     )
     record = {

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +11,15 @@ import typer
 
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result
-from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
+from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
 from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.ingestion.changes import IngestionPlan
-    from rag_pipeline.ingestion.discovery import Discovery
+    from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
+    from rag_pipeline.ingestion.events import IngestionEvent
+    from rag_pipeline.ingestion.planning import Scan
     from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.ingestion.run import IngestionEnvironment, IngestionRequest
 
 commands = typer.Typer()
 
@@ -41,26 +40,21 @@ def ingest(
     as_json: AsJson = False,
 ) -> None:
     """Index what changed in the docs folder; what is unchanged costs nothing."""
-    from rag_pipeline.orchestration.environment import build_environment
-
     if roll_back and (rebuild or prune_cache):
         problem = "it builds nothing and forgets nothing"
         raise ConfigurationError("--roll-back", problem, "Leave out --rebuild and --prune-cache")
-    settings = load_settings(docs_dir=docs_dir)
-    environment = build_environment(settings)
+    context = open_ingestion(load_settings(docs_dir=docs_dir))
     if roll_back:
-        collection_id = environment.catalog.roll_back()
-        print_result(
-            {"collection_id": collection_id}, f"In use again: {collection_id}", as_json=as_json
-        )
+        collection_id = context.services.catalog.roll_back()
+        shown = f"In use again: {collection_id}"
+        print_result({"collection_id": collection_id}, shown, as_json=as_json)
         return
-    report = ingest_changes(settings, environment, rebuild=rebuild)
+    report = rebuild_index(context) if rebuild else ingest_changes(context)
     if prune_cache:
-        from rag_pipeline.orchestration.environment import prune_embeddings
+        from rag_pipeline.ingestion.stats import prune_embeddings
 
-        forgotten = prune_embeddings(environment)
-        report.warnings.append(f"{forgotten} unused embeddings forgotten")
-    _finish_ingest(report, settings, as_json)
+        report.warnings.append(f"{prune_embeddings(context)} unused embeddings forgotten")
+    _finish_ingest(report, context, as_json)
 
 
 @commands.command("ingest-doc")
@@ -71,16 +65,17 @@ def ingest_doc(
 ) -> None:
     """Index one document, changed or not; remove it if its file is gone."""
     from rag_pipeline.core.ids import parse_doc_id
-    from rag_pipeline.ingestion.run import scan
-    from rag_pipeline.orchestration.environment import build_environment
+    from rag_pipeline.ingestion.context import IngestionRequest
+    from rag_pipeline.ingestion.planning import scan_docs
 
-    settings = load_settings(docs_dir=docs_dir)
-    environment = build_environment(settings)
+    context = open_ingestion(load_settings(docs_dir=docs_dir))
     doc_id = parse_doc_id(doc_path.removeprefix("./"))
-    _, plan, _ = scan(environment)
-    gone = doc_id in plan.delete
-    report = _launch(settings, environment, [] if gone else [doc_id], [doc_id] if gone else [], 1)
-    _finish_ingest(report, settings, as_json)
+    scan = scan_docs(context)
+    if doc_id in scan.plan.delete:
+        request = IngestionRequest((), (doc_id,))
+    else:
+        request = IngestionRequest((doc_id,))
+    _finish_ingest(_run_job(context, request, scan, 1), context, as_json)
 
 
 @commands.command()
@@ -109,147 +104,154 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """Show what the collection in use holds and how it was built."""
     from rag_pipeline.cli.terminal import show_fields
-    from rag_pipeline.orchestration.environment import build_environment, read_stats
+    from rag_pipeline.ingestion.stats import read_stats
 
-    record = read_stats(build_environment(load_settings(docs_dir=docs_dir)))
+    record = read_stats(open_ingestion(load_settings(docs_dir=docs_dir)))
     print_result(record, show_fields(list(record.items())), as_json=as_json)
 
 
 @commands.command()
 def audit(
     docs_dir: DocsDir = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what is found.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what is found.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare ledger, artifacts and store both ways; exit 1 while they disagree."""
     from rag_pipeline.cli.terminal import show_audit
-    from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
-    from rag_pipeline.orchestration.environment import build_environment
+    from rag_pipeline.ingestion.repair import audit_index, repair_index
 
-    settings = load_settings(docs_dir=docs_dir)
-    environment = build_environment(settings)
-    found = audit_environment(environment)
+    context = open_ingestion(load_settings(docs_dir=docs_dir))
+    found = audit_index(context)
 
-    def launch(request: IngestionRequest) -> None:
-        docs, gone = list(request.doc_ids or ()), list(request.delete_ids)
-        _launch(settings, environment, docs, gone, len(docs), rewrite=request.rewrite)
+    def ingest_again(request: IngestionRequest) -> None:
+        _run_job(context, request, None, len(request.doc_ids or ()))
 
     repaired = False
     if repair and found.findings:
-        repaired = not repair_environment(environment, found, launch).findings
+        repaired = not repair_index(context, found, ingest_again).findings
     record = found.to_json() | {"repaired": repaired}
     print_result(record, show_audit(found, repaired=repaired), as_json=as_json)
     if found.findings and not repaired:
         raise typer.Exit(1)
 
 
-def ingest_changes(
-    settings: Settings, environment: IngestionEnvironment, *, rebuild: bool
-) -> IngestionReport:
-    """Find out what changed; where nothing has, neither Dagster nor a model is loaded."""
-    from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.ingestion.run import refresh_ledger, scan, sweep_if_idle
+def open_ingestion(settings: Settings) -> IngestionContext:
+    """Wire the ingestion of the settings' book; opens no store and loads no model."""
+    from rag_pipeline.adapters.connect import connect_services
+    from rag_pipeline.ingestion.context import IngestionContext
 
-    discovery, plan, entries = scan(environment)
-    if rebuild:
-        return _launch(settings, environment, None, [], len(discovery.docs), rebuild=True)
-    if not plan.is_empty:
-        return _ingest_in_runs(settings, environment, discovery, plan)
-    collection_id = environment.catalog.current_id() or ""
-    refresh_ledger(environment.open_ledger(collection_id), plan.unchanged, entries)
-    sweep_if_idle(environment, {*entries, *(doc.doc_id for doc in discovery.docs)})
-    report = IngestionReport(
-        collection_id=collection_id,
-        docs_discovered=len(discovery.docs) + len(discovery.failures),
-        docs_unchanged=len(plan.unchanged),
-        chunks_unchanged=sum(entries[doc.doc_id].chunk_count for doc in plan.unchanged),
-    )
-    for failure in discovery.failures:
-        report.add_failure(failure)
-    return report
+    return IngestionContext(settings, connect_services(settings))
 
 
-def _ingest_in_runs(
-    settings: Settings,
-    environment: IngestionEnvironment,
-    discovery: Discovery,
-    plan: IngestionPlan,
-) -> IngestionReport:
-    """Cut a bulk ingestion into runs that bound memory and the event log of each.
+def ingest_changes(context: IngestionContext) -> IngestionReport:
+    """Index whatever changed. If nothing did, neither Dagster nor a model is loaded.
 
-    Each document is in one run alone; the last run removes what is gone.
+    A large ingestion is cut into several runs, which bounds the memory and the event log of each.
+    The last run also removes what is gone.
     """
+    from rag_pipeline.ingestion.context import IngestionRequest
+    from rag_pipeline.ingestion.planning import scan_docs
     from rag_pipeline.ingestion.report import IngestionReport
 
-    doc_ids, size = [str(doc.doc_id) for doc in plan.process], environment.max_run_docs
+    scan = scan_docs(context)
+    if scan.plan.is_empty:
+        return _report_nothing_to_do(context, scan)
+    doc_ids = [str(doc.doc_id) for doc in scan.plan.process]
+    size = context.settings.ingest_run_docs
     if len(doc_ids) <= size:
-        return _launch(settings, environment, None, [], len(doc_ids))
-    report = IngestionReport()
+        return _run_job(context, IngestionRequest(), scan, len(doc_ids))
+    whole = IngestionReport()
     for start in range(0, len(doc_ids), size):
-        page = doc_ids[start : start + size]
-        gone = [] if start + size < len(doc_ids) else [str(doc_id) for doc_id in plan.delete]
-        report.merge(_launch(settings, environment, page, gone, len(page)))
-    for failure in discovery.failures:
-        report.add_failure(failure)
-    # Each run counts what the runs before it wrote as unchanged: the whole is counted at the end.
-    report.docs_discovered = len(discovery.docs) + len(discovery.failures)
-    report.docs_unchanged = len(plan.unchanged)
-    entries = environment.open_ledger(report.collection_id).entries().values()
+        page = tuple(doc_ids[start : start + size])
+        gone = scan.plan.delete if start + size >= len(doc_ids) else ()
+        whole.merge(_run_job(context, IngestionRequest(page, gone), scan, len(page)))
+    for failure in scan.discovery.failures:
+        whole.add(failure)
+    # Each run counts what earlier runs wrote as unchanged, so the whole is counted at the end.
+    whole.docs_discovered = len(scan.discovery.docs) + len(scan.discovery.failures)
+    whole.docs_unchanged = len(scan.plan.unchanged)
+    entries = context.services.open_ledger(whole.collection_id).entries().values()
     point_count = sum(entry.chunk_count for entry in entries)
-    report.chunks_unchanged = point_count - report.chunks_created - report.chunks_updated
+    whole.chunks_unchanged = point_count - whole.chunks_created - whole.chunks_updated
+    return whole
+
+
+def rebuild_index(context: IngestionContext) -> IngestionReport:
+    """Build a new collection of all documents, and switch to it if none failed."""
+    from rag_pipeline.ingestion.context import IngestionRequest
+    from rag_pipeline.ingestion.planning import scan_docs
+
+    scan = scan_docs(context)
+    return _run_job(context, IngestionRequest(rebuild=True), scan, len(scan.discovery.docs))
+
+
+def _report_nothing_to_do(context: IngestionContext, scan: Scan) -> IngestionReport:
+    from rag_pipeline.ingestion.events import RunPlanned
+    from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.ingestion.run import refresh_ledger, sweep_if_idle
+
+    if scan.collection_id:
+        ledger = context.services.open_ledger(scan.collection_id)
+        refresh_ledger(ledger, scan.plan.unchanged, scan.entries)
+    sweep_if_idle(context, scan.doc_ids)
+    report = IngestionReport()
+    report.add(RunPlanned("", scan, ()))
+    for failure in scan.discovery.failures:
+        report.add(failure)
     return report
 
 
-def _launch(
-    settings: Settings,
-    environment: IngestionEnvironment,
-    doc_ids: list[str] | None,
-    delete_ids: list[str],
-    count: int,
-    *,
-    rewrite: bool = False,
-    rebuild: bool = False,
+def _run_job(
+    context: IngestionContext, request: IngestionRequest, scan: Scan | None, doc_count: int
 ) -> IngestionReport:
+    """Run the Dagster job that the UI shows too, in this process, with a progress bar.
+
+    Args:
+        context: The settings and services.
+        request: What to ingest.
+        scan: The docs folder as this command has seen it; None lets the run look for itself.
+        doc_count: How many documents the run will process.
+    """
     from rag_pipeline.cli.terminal import IngestionProgress
+    from rag_pipeline.ingestion.events import RunEnded, RunFailed
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.orchestration.instance import prepare_dagster_home
 
     try:
         import dagster  # noqa: F401  # told apart from an error inside the modules below
     except ImportError as error:
-        from rag_pipeline.core.errors import MissingDependencyError
-
         raise MissingDependencyError("dagster", "pipeline") from error
-    prepare_dagster_home(settings)
+    prepare_dagster_home(context.settings)
     from rag_pipeline.definitions import build_defs
     from rag_pipeline.orchestration.launch import run_ingest_job
     from rag_pipeline.orchestration.resources import IngestionResource
 
-    outcome: list[object] = []
-    with IngestionProgress(count) as progress:
+    report = IngestionReport()
+    last: list[IngestionEvent] = []
+    with IngestionProgress(doc_count) as progress:
 
-        def observe(event: object) -> None:
+        def listen(event: IngestionEvent) -> None:
+            last[:] = [event]
+            report.add(event)
             progress.observe(event)
-            if isinstance(event, (IngestionReport, RagPipelineError)):
-                outcome.append(event)
 
-        watched = dataclasses.replace(environment, observe=observe)
-        definitions = build_defs({"ingestion": IngestionResource(build=lambda: watched)})
-        run_ingest_job(definitions, doc_ids, delete_ids, rewrite=rewrite, rebuild=rebuild)
-    last = outcome[-1] if outcome else None
-    if isinstance(last, RagPipelineError):
-        raise last
-    if not isinstance(last, IngestionReport):
+        resource = IngestionResource(lambda: context, scan, listen)
+        run_ingest_job(build_defs({"ingestion": resource}), request)
+    ended = last[0] if last else None
+    if isinstance(ended, RunFailed):
+        raise ended.error
+    if not isinstance(ended, RunEnded):
         home = os.environ["DAGSTER_HOME"]
-        problem = "the Dagster run ended before ingestion began"
+        problem = "the Dagster run ended before the ingestion did"
         raise ConfigurationError("DAGSTER_HOME", problem, f"See the runs in {home} with `make dev`")
-    return last
+    return report
 
 
-def _finish_ingest(report: IngestionReport, settings: Settings, as_json: bool) -> None:
+def _finish_ingest(report: IngestionReport, context: IngestionContext, as_json: bool) -> None:
     from rag_pipeline.cli.terminal import show_ingestion
 
-    print_result(report.to_json(), show_ingestion(report, str(settings.docs_dir)), as_json=as_json)
+    shown = show_ingestion(report, str(context.settings.docs_dir))
+    print_result(report.to_json(), shown, as_json=as_json)
     if report.docs_failed:
         raise typer.Exit(1)
 

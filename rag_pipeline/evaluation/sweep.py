@@ -1,31 +1,43 @@
-"""Compares designs: the same questions over several settings, and a winner only where one is shown.
+"""A sweep: the same questions over several designs, each in a collection of its own.
 
-Belongs here: the grid and the comparison. Does not belong here: building a collection or retriever
-(the caller's), measuring (report).
+A winner is named only if the difference is significant.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.adapters.connect import locate_cell_lock
+from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.stores.builds import name_cell
+from rag_pipeline.core.errors import ConfigurationError, SweepCellError
+from rag_pipeline.core.models import DocFailure
+from rag_pipeline.core.settings import load_settings
+from rag_pipeline.evaluation.book import choose_test_set, evaluate_book, load_for, parse_corpus
 from rag_pipeline.evaluation.matching import DOCUMENT, SECTION
 from rag_pipeline.evaluation.metrics import CONTEXT_BUDGETS_TOKENS, NDCG, SUCCESS, name_budget
 from rag_pipeline.evaluation.significance import PairedTest, compare_pairs, correct_p_values
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.run import run_ingestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
+    from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.golden_set import GoldenSet, Half
     from rag_pipeline.evaluation.records import EvaluationReport, Interval, Summary
+    from rag_pipeline.ingestion.context import IngestionContext
 
 TUNE_HALF: Final[Half] = "tune"
 _SIGNIFICANCE: Final = 0.05
 _MEND: Final = 'Give half of the questions "split": "tune", for a sweep decides by those alone'
 
 SettingValue: TypeAlias = "str | int | float | bool"
+OpenIngestion: TypeAlias = "Callable[[Settings], IngestionContext]"
 
 PRIMARY: Final = (SECTION, name_budget(CONTEXT_BUDGETS_TOKENS[0]))
 """What designs are compared by: chunks of any size get the same context to be right in."""
@@ -195,3 +207,61 @@ def _read_measures(report: EvaluationReport) -> Summary:
 def _find_winner(rows: Sequence[SweepRow]) -> SweepCell | None:
     better = [row for row in rows if row.test.difference > 0 and row.p_value < _SIGNIFICANCE]
     return max(better, key=lambda row: row.test.difference).cell if better else None
+
+
+def choose_settings(settings: Settings, cell: SweepCell) -> Settings:
+    """Return the settings of a cell: the present ones with its overrides.
+
+    Raises:
+        ConfigurationError: An override is not a setting or is out of its bounds.
+    """
+    return load_settings(**(settings.model_dump() | dict(cell.overrides)))
+
+
+def check_sweep(
+    settings: Settings,
+    cells: Sequence[SweepCell],
+    test_set: Path | None,
+    open_ingestion: OpenIngestion,
+) -> None:
+    """Find out what would end a sweep, before its first collection is built.
+
+    Raises:
+        ConfigurationError: An override is not a setting, is out of its bounds or names an unknown
+            model, or the test set has nothing to compare by.
+        GoldenSetError: The test set is malformed, or expects a page or heading that is missing.
+    """
+    for cell in cells:
+        open_ingestion(choose_settings(settings, cell))
+    corpus = parse_corpus(settings.docs_dir, settings.site)
+    require_tune_half(load_for(choose_test_set(settings, test_set), corpus))
+
+
+def evaluate_cell(
+    settings: Settings, cell: SweepCell, test_set: Path | None, open_ingestion: OpenIngestion
+) -> EvaluationReport:
+    """Build a cell's collection, embedding only texts that are not in the cache, and evaluate it.
+
+    The collection has its own name and stays until the next ingest of the book, so that a second
+    sweep builds only what changed. The book's own collection and reports are left alone. It runs
+    without Dagster: a cell is an experiment, not an ingestion that anybody looks up later.
+
+    Raises:
+        ConfigurationError: An override is not a setting or is out of its bounds.
+        SweepCellError: Documents failed. Cells that lack different pages cannot be compared.
+        StoreLockedError: Another sweep is working on this design.
+    """
+    chosen = choose_settings(settings, cell)
+    digest = hashlib.sha256(f"{cell.name} {open_ingestion(chosen).space}".encode()).hexdigest()[:8]
+    name = name_cell(settings.qdrant_collection, digest)
+    chosen = chosen.model_copy(update={"qdrant_collection": name})
+
+    def ingest() -> None:
+        events = run_ingestion(open_ingestion(chosen), IngestionRequest(), f"sweep-{digest}")
+        failures = [event for event in events if isinstance(event, DocFailure)]
+        if failures:
+            raise SweepCellError(cell.name, [(each.doc_path, each.message) for each in failures])
+
+    folder = settings.state_dir / "sweep" / digest
+    with hold_lock(locate_cell_lock(settings, name), settings.ingest_lock_timeout_s):
+        return evaluate_book(chosen, test_set, report_dir=folder, ingest=ingest).report

@@ -1,8 +1,7 @@
-"""Whether ledger, artifacts and store agree, both ways, and which documents must be indexed anew
-where they do not.
+"""The comparison of ledger, artifacts and store, both ways.
 
-Belongs here: the comparison. Does not belong here: mending, which is an ordinary ingestion of the
-named documents.
+It finds the documents that must be indexed again. Repairing them is an ordinary ingestion of these
+documents, see repair.py.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.ingestion.serialization import load_chunks, load_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import JsonValue, Payload
-    from rag_pipeline.core.protocols.embedding import SparseEncoder
     from rag_pipeline.core.protocols.state import ArtifactStore, LedgerEntry
     from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
     from rag_pipeline.core.vectors import ChunkVectors, FloatMatrix, SparseVector
+    from rag_pipeline.ingestion.context import IngestionContext
 
 STRAY: Final = "stray"
 WRONG_MODEL: Final = "wrong_model"
@@ -85,95 +84,87 @@ class AuditReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedCollection:
-    """What a ledger is compared with.
-
-    Attributes:
-        open_store: Opens the collection; done for a page of documents at a time, which bounds
-            memory and lets queries of other processes come between.
-        artifacts: Chunks and vectors of the last run of each document.
-        sparse: What the terms of chunks were made by.
-        fingerprint: Of the present settings.
-        model_fingerprint: Of the embedding model that they name.
-    """
-
-    collection_id: str
-    open_store: Callable[[], VectorIndex]
-    artifacts: ArtifactStore
-    sparse: SparseEncoder
-    fingerprint: str
-    model_fingerprint: str
-
-
 def audit_collection(
-    collection: AuditedCollection, entries: Mapping[DocId, LedgerEntry]
+    context: IngestionContext, collection_id: str, entries: Mapping[DocId, LedgerEntry]
 ) -> AuditReport:
-    """Compare what the store holds with what the ledger and the artifacts say it should.
+    """Compare what the store contains with what the ledger and the artifacts say it should.
 
-    What an ingestion writes meanwhile may show as findings; see `confirm_findings`.
+    The store is opened for one page of documents at a time. That bounds memory and lets queries of
+    other processes in between. What an ingestion writes meanwhile may show as findings; see
+    `confirm_findings`.
+
+    Args:
+        context: The settings and services.
+        collection_id: The collection to audit.
+        entries: The ledger of that collection.
     """
     findings: list[AuditFinding] = []
     doc_ids = sorted(entries)
     known_count = total = 0
     for start in range(0, max(1, len(doc_ids)), _PAGE_DOCS):
         page = doc_ids[start : start + _PAGE_DOCS]
-        with closing(collection.open_store()) as store:
+        with closing(context.services.catalog.open(collection_id)) as store:
             points = _read_points(store, page)
             total = store.count()
         known_count += len(points)
-        findings += _audit_page(collection, [entries[doc_id] for doc_id in page], points)
+        findings += _audit_page(context, collection_id, [entries[doc] for doc in page], points)
     if total != known_count:
-        with closing(collection.open_store()) as store:
+        with closing(context.services.catalog.open(collection_id)) as store:
             findings += _find_unknown(store.scroll(), entries)
     point_count = sum(entry.chunk_count for entry in entries.values())
-    return AuditReport(collection.collection_id, len(entries), point_count, tuple(findings))
+    return AuditReport(collection_id, len(entries), point_count, tuple(findings))
 
 
 def confirm_findings(
     found: Sequence[AuditFinding],
-    collection: AuditedCollection,
+    context: IngestionContext,
+    collection_id: str,
     entries: Mapping[DocId, LedgerEntry],
 ) -> list[AuditFinding]:
     """Look again at the documents and points of findings, while no ingestion writes.
 
     Args:
-        found: Of a few documents, by `audit_collection`.
-        collection: The same.
+        found: Findings about a few documents, from `audit_collection`.
+        context: The settings and services.
+        collection_id: The collection that was audited.
         entries: The ledger as it is now.
 
     Returns:
-        What is wrong with them now.
+        What is wrong with these documents and points now.
     """
     page = sorted({DocId(one.doc_path) for one in found if one.doc_path in entries})
     unknown = [
         one.point_id for one in found if one.doc_path not in entries and one.point_id is not None
     ]
-    with closing(collection.open_store()) as store:
+    with closing(context.services.catalog.open(collection_id)) as store:
         points = _read_points(store, page)
         strays = _find_unknown(store.fetch(unknown), entries)
-    return _audit_page(collection, [entries[doc_id] for doc_id in page], points) + strays
+    return _audit_page(context, collection_id, [entries[doc] for doc in page], points) + strays
 
 
 def _read_points(store: VectorIndex, page: Sequence[DocId]) -> list[StoredPoint]:
-    where = PointFilter(doc_paths=tuple(page))  # an empty one would match all
+    where = PointFilter(doc_paths=tuple(page))  # an empty filter would match all
     return store.scroll(where, with_vectors=True) if page else []
 
 
 def _audit_page(
-    collection: AuditedCollection, page: Sequence[LedgerEntry], points: Iterable[StoredPoint]
+    context: IngestionContext,
+    collection_id: str,
+    page: Sequence[LedgerEntry],
+    points: Iterable[StoredPoint],
 ) -> list[AuditFinding]:
     findings: list[AuditFinding] = []
     by_doc: dict[str, dict[PointId, StoredPoint]] = {entry.doc_id: {} for entry in page}
     for point in points:
         by_doc[str(point.payload["doc_path"])][point.point_id] = point
-    made_with = (collection.collection_id, collection.fingerprint)
+    made_with = (collection_id, context.fingerprint)
+    artifacts = context.services.open_artifacts(collection_id)
     for entry in page:
         if (entry.collection_id, entry.pipeline_fingerprint) != made_with:
             detail = "was indexed with other settings, or into another collection"
             findings.append(AuditFinding(WRONG_MODEL, entry.doc_id, "", detail))
         else:
-            findings += _audit_document(entry, by_doc[entry.doc_id], collection)
+            findings += _audit_document(context, entry, by_doc[entry.doc_id], artifacts)
     return findings
 
 
@@ -189,14 +180,15 @@ def _find_unknown(
 
 
 def _audit_document(
+    context: IngestionContext,
     entry: LedgerEntry,
     stored: Mapping[PointId, StoredPoint],
-    collection: AuditedCollection,
+    artifacts: ArtifactStore,
 ) -> Iterable[AuditFinding]:
-    doc_id, artifacts = entry.doc_id, collection.artifacts
+    doc_id, services = entry.doc_id, context.services
     kept = load_chunks(artifacts.read(Stage.CHUNKS, doc_id))
     data = artifacts.read(Stage.EMBEDDINGS, doc_id)
-    vectors = load_vectors(data, collection.model_fingerprint)
+    vectors = load_vectors(data, services.embedder.model.fingerprint)
     if kept is None or vectors is None:
         yield AuditFinding("no_artifact", doc_id, "", "chunks or vectors of it are not kept")
         return
@@ -204,7 +196,7 @@ def _audit_document(
         yield AuditFinding("stale", doc_id, "", "its chunks were made anew and not indexed")
         return
     wanted = {to_point_id(chunk.chunk_id): chunk for chunk in kept.chunks}
-    all_terms = collection.sparse.encode_passages([chunk.embedding_text for chunk in kept.chunks])
+    all_terms = services.sparse.encode_passages([chunk.embedding_text for chunk in kept.chunks])
     for (point_id, chunk), terms in zip(wanted.items(), all_terms, strict=True):
         point = stored.get(point_id)
         if point is None:

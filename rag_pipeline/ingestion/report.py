@@ -1,4 +1,4 @@
-"""The ingestion report: what a run did, in the numbers that users and Dagster are shown."""
+"""The ingestion report: the events of a run, added up for users and Dagster."""
 
 from __future__ import annotations
 
@@ -7,46 +7,45 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunPlanned, StageDone
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import JsonValue
-    from rag_pipeline.ingestion.work import StageResult
+    from rag_pipeline.ingestion.events import IngestionEvent
 
-_COUNTED: Final = (
-    "chunks_created",
-    "chunks_updated",
-    "chunks_unchanged",
-    "chunks_deleted",
-    "texts_embedded",
-    "embeddings_reused",
-    "tokens_embedded",
-    "requests",
-    "retries",
-)
-_SUMMED: Final = (
-    *(name for name in _COUNTED if name != "chunks_unchanged"),
-    "docs_processed",
-    "docs_failed",
-    "docs_deleted",
-    "tokens_saved",
-    "cost_usd",
-    "duration_s",
-)
+_COUNTED: Final = {
+    "chunks_created": "chunks_created",
+    "chunks_updated": "chunks_updated",
+    "chunks_unchanged": "chunks_unchanged",
+    "chunks_deleted": "chunks_deleted",
+    "texts_embedded": "texts_embedded",
+    "embeddings_reused": "embeddings_reused",
+    "tokens_embedded": "tokens_embedded",
+    "tokens_reused": "tokens_saved",
+    "windowed_chunks": "chunks_in_parts",
+    "requests": "requests",
+    "retries": "retries",
+    "cost_usd": "cost_usd",
+}
+"""The counts of stages that are added up, and the report's names for them."""
 
 
 @dataclass(slots=True)
 class IngestionReport:
-    """Counts of one ingestion; filled while it runs.
+    """Counts of one ingestion, filled while it runs.
 
     Attributes:
         docs_discovered: Documents in the docs folder, unreadable ones included.
-        docs_processed: Documents whose points are now as they should be.
+        docs_processed: Documents whose points are now up to date.
         chunks_unchanged: Points left alone, those of unchanged documents included.
-        tokens_embedded: cl100k_base tokens of the texts embedded; `tokens_saved` those of texts
-            reused.
-        cost_usd: What the provider's price table says for `tokens_embedded`; 0 for the local model.
-        stage_seconds: Time by stage; parts of a group's embedding are counted once.
-        failures: Documents left out, and why; each is tried again next time.
+        chunks_in_parts: Chunks longer than the embedding model's input. Each was embedded as the
+            mean of its parts.
+        tokens_embedded: cl100k_base tokens of the texts embedded; `tokens_saved` counts those of
+            texts whose embeddings were reused.
+        cost_usd: Price of `tokens_embedded` by the provider's price table; 0 for the local model.
+        stage_seconds: Time by stage. The embedding time of a group of documents is shared out.
+        failures: Documents left out, and why. Each is tried again next time.
+        warnings: Messages about what a user can change.
     """
 
     run_id: str = ""
@@ -60,6 +59,7 @@ class IngestionReport:
     chunks_updated: int = 0
     chunks_unchanged: int = 0
     chunks_deleted: int = 0
+    chunks_in_parts: int = 0
     texts_embedded: int = 0
     embeddings_reused: int = 0
     tokens_embedded: int = 0
@@ -74,31 +74,37 @@ class IngestionReport:
     failures: list[DocFailure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def add_failure(self, failure: DocFailure) -> None:
-        """Count a document that was left out."""
-        self.docs_failed += 1
-        self.failures.append(failure)
-
-    def add_result(self, result: StageResult) -> None:
-        """Count a finished stage of a document."""
-        counts = result.counts
-        self.stage_seconds[result.stage.value] += float(counts.get("duration_s", 0.0))
-        for name in _COUNTED:
-            setattr(self, name, getattr(self, name) + int(counts.get(name, 0)))
-        self.tokens_saved += int(counts.get("tokens_reused", 0))
-        self.cost_usd += float(counts.get("cost_usd", 0.0))
-        if counts.get("windowed_chunks"):
-            self.warnings.append(
-                f"{result.doc_id}: {counts['windowed_chunks']} chunk(s) are longer than the "
-                "embedding model's input and were embedded as the mean of their parts"
-            )
-        if result.stage is Stage.POINTS:
-            self.docs_processed += 1
+    def add(self, event: IngestionEvent) -> None:
+        """Count an event of the run."""
+        if isinstance(event, RunPlanned):
+            scan, unchanged = event.scan, event.unchanged
+            self.run_id, self.collection_id = event.run_id, scan.collection_id
+            self.docs_discovered = len(scan.discovery.docs) + len(scan.discovery.failures)
+            self.docs_unchanged = len(unchanged)
+            self.chunks_unchanged += sum(scan.entries[doc.doc_id].chunk_count for doc in unchanged)
+        elif isinstance(event, StageDone):
+            for count, name in _COUNTED.items():
+                setattr(self, name, getattr(self, name) + event.counts.get(count, 0))
+            self.stage_seconds[event.stage.value] += float(event.counts.get("duration_s", 0.0))
+            self.docs_processed += event.stage is Stage.POINTS
+        elif isinstance(event, DocFailure):
+            self.docs_failed += 1
+            self.failures.append(event)
+        elif isinstance(event, DocDeleted):
+            self.docs_deleted += 1
+            self.chunks_deleted += event.point_count
+        elif isinstance(event, RunEnded):
+            self.duration_s = event.duration_s
 
     def merge(self, other: IngestionReport) -> None:
-        """Add the counts of a later run over other documents of the same folder."""
+        """Add the counts of a later run over other documents of the same folder.
+
+        What both runs saw of the whole folder (`docs_discovered`, `docs_unchanged` and
+        `chunks_unchanged`) stays as it is here.
+        """
         self.run_id, self.collection_id = other.run_id, other.collection_id
-        for name in _SUMMED:
+        summed = {*_COUNTED.values(), "docs_processed", "docs_failed", "docs_deleted", "duration_s"}
+        for name in summed - {"chunks_unchanged"}:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for stage, seconds in other.stage_seconds.items():
             self.stage_seconds[stage] += seconds
@@ -106,7 +112,7 @@ class IngestionReport:
         self.warnings += other.warnings
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The report as a JSON object, seconds rounded to milliseconds."""
+        """Return the report as a JSON object, seconds rounded to milliseconds."""
         record = dataclasses.asdict(self)
         record["duration_s"] = round(self.duration_s, 3)
         record["cost_usd"] = round(self.cost_usd, 6)

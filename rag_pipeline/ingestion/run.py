@@ -1,186 +1,70 @@
-"""One ingestion from start to end: what changed, the stages, deletions, and the switch after a
-rebuild.
+"""One ingestion from start to end, as a stream of events.
 
-Belongs here: the decisions of a run on plain data and Protocols. Does not belong here: Dagster,
-which starts a run and shows its events (orchestration.assets.ingestion).
+Scan the docs folder, choose the collection, take the documents through the stages in groups,
+delete what is gone, and switch after a rebuild. One document's failure never affects another.
 """
 
 from __future__ import annotations
 
 import time
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeAlias
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, RebuildIncompleteError
-from rag_pipeline.core.format_version import FORMAT_VERSION
-from rag_pipeline.core.ids import DocId, parse_doc_id
-from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, KnownFile, Stage
-from rag_pipeline.core.vectors import EmbeddingSpace
-from rag_pipeline.ingestion.changes import compute_pipeline_fingerprint, leave_moved, plan_ingestion
-from rag_pipeline.ingestion.discovery import Discovery, discover_docs
-from rag_pipeline.ingestion.pipeline import ingest_docs
-from rag_pipeline.ingestion.target import prepare_collection
-from rag_pipeline.ingestion.work import IngestionServices, StageResult
-from rag_pipeline.ingestion.writing import delete_documents, read_times_before
+from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.core.protocols.state import LedgerFailure
+from rag_pipeline.ingestion.context import now_utc
+from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunFailed, RunPlanned
+from rag_pipeline.ingestion.planning import (
+    Scan,
+    choose_collection,
+    choose_docs,
+    leave_moved,
+    plan_ingestion,
+    scan_docs,
+)
+from rag_pipeline.ingestion.soundness import read_faults
+from rag_pipeline.ingestion.stages import (
+    DocInProgress,
+    IngestionRun,
+    embed_docs,
+    load_embeddings,
+    prepare_doc,
+)
+from rag_pipeline.ingestion.writing import delete_doc, read_times_of, write_points
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 
-    from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
-    from rag_pipeline.core.protocols.embedding import Embedder, SparseEncoder
-    from rag_pipeline.core.protocols.state import (
-        ArtifactStore,
-        EmbeddingCache,
-        Ledger,
-        LedgerEntry,
-        Lock,
-    )
-    from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
-    from rag_pipeline.ingestion.changes import IngestionPlan
-    from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.models import DiscoveredDoc
+    from rag_pipeline.core.protocols.state import Ledger, LedgerEntry
+    from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
+    from rag_pipeline.ingestion.events import IngestionEvent
 
-ALL_STAGES = frozenset(Stage)
-
-
-@dataclass(frozen=True, slots=True)
-class IngestionEnvironment:
-    """Settings and services of an ingestion; building one opens no store and loads no model.
-
-    Attributes:
-        open_artifacts: Stage outputs of a collection by its id.
-        open_ledger: The ledger of a collection by its id.
-        sweep: Deletes what killed ingestions left behind; called with the lock held.
-        max_run_docs: How many documents a bulk ingestion takes in one run.
-        observe: Told each event of a run, and last its report or the error that ended it.
-    """
-
-    docs_dir: Path
-    site: SiteSettings
-    limits: ChunkLimits
-    embedder: Embedder
-    sparse: SparseEncoder
-    cache: EmbeddingCache
-    catalog: CollectionCatalog
-    open_artifacts: Callable[[str], ArtifactStore]
-    open_ledger: Callable[[str], Ledger]
-    lock: Lock
-    sweep: Callable[[], None]
-    price_per_token_usd: float = 0.0
-    max_run_docs: int = 1000
-    observe: Callable[[RunEvent | IngestionReport | Exception], None] = lambda _: None
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        """What the present settings embed into."""
-        return EmbeddingSpace(self.embedder.model, FORMAT_VERSION)
-
-    @property
-    def fingerprint(self) -> str:
-        """Of every setting that shapes what is indexed."""
-        return compute_pipeline_fingerprint(self.space, self.limits, self.site)
-
-
-@dataclass(frozen=True, slots=True)
-class IngestionRequest:
-    """What to ingest.
-
-    Attributes:
-        doc_ids: Documents to process even where unchanged; None for whatever changed, deletions
-            included.
-        delete_ids: Documents to remove if they are really gone; only with `doc_ids`.
-        stages: Which assets to make.
-        rewrite: Write the points of `doc_ids` whole, even those that look unchanged.
-        rebuild: Build a new collection of all documents beside the one in use, then switch.
-        reread: Read every file instead of trusting the size and time of those known.
-    """
-
-    doc_ids: tuple[str, ...] | None = None
-    delete_ids: tuple[str, ...] = ()
-    stages: frozenset[Stage] = ALL_STAGES
-    rewrite: bool = False
-    rebuild: bool = False
-    reread: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse a rebuild whose collection would lack what only the stages left out can make.
-
-        Raises:
-            ConfigurationError: It is a rebuild of some stages.
-        """
-        if self.rebuild and self.stages != ALL_STAGES:
-            left_out = ", ".join(stage.value for stage in Stage if stage not in self.stages)
-            problem = f"a new collection takes all assets, and {left_out} would be left out"
-            raise ConfigurationError("rebuild", problem, "Materialize all, or leave rebuild out")
-
-
-@dataclass(frozen=True, slots=True)
-class DocDeleted:
-    """A document that is gone was removed; one that was never indexed had no points."""
-
-    doc_id: DocId
-    point_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class DocsChosen:
-    """The documents that a run is about to process; the first event of every run."""
-
-    doc_ids: tuple[DocId, ...]
-
-
-RunEvent: TypeAlias = DocsChosen | StageResult | DocFailure | DocDeleted
-
-
-def scan(
-    environment: IngestionEnvironment,
-) -> tuple[Discovery, IngestionPlan, Mapping[DocId, LedgerEntry]]:
-    """Look what an ingestion would do, without a lock, a store or a model.
-
-    Raises:
-        DocsFolderError: The docs folder is missing or empty.
-    """
-    collection_id = environment.catalog.current_id()
-    ledger = environment.open_ledger(collection_id) if collection_id else None
-    entries, failures = (ledger.entries(), ledger.failures()) if ledger else ({}, {})
-    discovery = discover_docs(environment.docs_dir, _known_files(entries))
-    plan = plan_ingestion(discovery, entries, environment.fingerprint, failures)
-    return discovery, plan, entries
-
-
-def refresh_ledger(
-    ledger: Ledger, unchanged: Iterable[DiscoveredDoc], entries: Mapping[DocId, LedgerEntry]
-) -> None:
-    """Note new times of files whose content is as indexed: the next scan need not read them."""
-    for doc in unchanged:
-        entry = entries[doc.doc_id]
-        if entry.mtime_ns != doc.mtime_ns:
-            ledger.record(replace(entry, mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes))
-
-
-def sweep_if_idle(environment: IngestionEnvironment, doc_ids: Collection[DocId]) -> None:
-    """Delete what killed ingestions left behind, for an ingestion that has nothing else to do.
-
-    One that goes on sweeps for itself and is not waited for; what fails, a later sweep tries again.
-
-    Args:
-        environment: Of the collection in use.
-        doc_ids: All documents of docs folder and ledger.
-    """
-    with suppress(RagPipelineError, OSError), environment.lock(timeout_s=0.0):
-        environment.sweep()
-        environment.open_artifacts(environment.catalog.current_id() or "").keep_only(doc_ids)
+_GROUP_CHUNKS: Final = 256  # texts embedded together: bounds memory and what a kill costs
+_FAILURES_IN_ROW: Final = 3  # documents; then the service counts as down for the rest of a group
 
 
 def run_ingestion(
+    context: IngestionContext,
     request: IngestionRequest,
-    environment: IngestionEnvironment,
     run_id: str,
-    report: IngestionReport,
-) -> Generator[RunEvent]:
-    """Ingest, and fill the report on the way.
+    earlier: Scan | None = None,
+) -> Generator[IngestionEvent]:
+    """Ingest what a request asks for.
+
+    Args:
+        context: The settings and services.
+        request: What to ingest.
+        run_id: Written into the ledger and the report.
+        earlier: A scan by the caller. It is used if the ledger has not changed since, so that the
+            docs folder is read once.
+
+    Yields:
+        `RunPlanned` first, then the results and failures of documents, then `RunEnded`. If an
+        error ends the run, `RunFailed` is the last event, and the error is raised after it.
 
     Raises:
         DocsFolderError: The docs folder is missing or empty; nothing was changed.
@@ -189,144 +73,232 @@ def run_ingestion(
         RebuildIncompleteError: Documents failed in a rebuild; the collection in use stays in use.
     """
     start = time.perf_counter()
-    report.run_id = run_id
+    services = context.services
     try:
-        with environment.lock():
+        with services.lock():
             with suppress(RagPipelineError, OSError):  # a later run tries again
-                environment.sweep()
-            for event in _run_locked(request, environment, run_id, report):
+                services.sweep()
+            scan = scan_docs(context, earlier=earlier, reread=request.reread)
+            target = _choose_target(context, request, scan)
+            docs, deletes, failures = choose_docs(request, target)
+            planned = RunPlanned(run_id, target, tuple(doc.doc_id for doc in docs))
+            yield planned
+            yield from failures
+            failed = list(failures)
+            run = _open_run(context, request, planned)
+            for event in _carry_out(run, docs, deletes):
                 if isinstance(event, DocFailure):
-                    report.add_failure(event)
-                elif isinstance(event, StageResult):
-                    report.add_result(event)
-                elif isinstance(event, DocDeleted):
-                    report.docs_deleted += 1
-                    report.chunks_deleted += event.point_count
-                environment.observe(event)
+                    failed.append(event)
                 yield event
+            if request.rebuild and scan.collection_id:
+                _switch(run, failed)
+            else:
+                refresh_ledger(run.ledger, planned.unchanged, target.entries)
     except Exception as error:
-        environment.observe(error)
+        yield RunFailed(error)
         raise
-    report.duration_s = time.perf_counter() - start
-    environment.observe(report)
+    yield RunEnded(time.perf_counter() - start)
 
 
-def _run_locked(
-    request: IngestionRequest,
-    environment: IngestionEnvironment,
-    run_id: str,
-    report: IngestionReport,
-) -> Iterator[RunEvent]:
-    known = {} if request.reread else _known_files(_current_entries(environment))
-    discovery = discover_docs(environment.docs_dir, known)
-    current = environment.catalog.current_id()
-    collection_id = prepare_collection(environment, rebuild=request.rebuild)
-    report.collection_id = collection_id
-    ledger = environment.open_ledger(collection_id)
-    entries, failures = ledger.entries(), ledger.failures()
-    plan = plan_ingestion(discovery, entries, environment.fingerprint, failures)
-    docs, deletes, unknown = _choose(request, discovery, plan)
-    chosen = {doc.doc_id for doc in docs}
-    report.docs_discovered = len(discovery.docs) + len(discovery.failures)
-    left_alone = [doc for doc in plan.unchanged if doc.doc_id not in chosen]
-    report.docs_unchanged = len(left_alone)
-    report.chunks_unchanged += sum(entries[doc.doc_id].chunk_count for doc in left_alone)
-    yield DocsChosen(tuple(doc.doc_id for doc in docs))
-    if request.doc_ids is None:
-        yield from discovery.failures
-    yield from unknown
-
-    def open_store() -> PointStore:
-        return environment.catalog.open(collection_id, environment.space)
-
-    services = IngestionServices(
-        site=environment.site,
-        limits=environment.limits,
-        embedder=environment.embedder,
-        sparse=environment.sparse,
-        cache=environment.cache,
-        artifacts=environment.open_artifacts(collection_id),
-        ledger=ledger,
-        open_store=open_store,
-        collection_id=collection_id,
-        pipeline_fingerprint=environment.fingerprint,
-        price_per_token_usd=environment.price_per_token_usd,
-        run_id=run_id,
-        rewrite=request.rewrite,
-        now=_now,
-        entries=entries,
-        failures=failures,
-        ingested_at_by_content=read_times_before(
-            plan.delete if docs and Stage.POINTS in request.stages else (), open_store
-        ),
-    )
-    services.artifacts.keep_only({*entries, *failures, *(doc.doc_id for doc in discovery.docs)})
-    yield from ingest_docs(docs, services, request.stages)
-    if deletes:
-        rest = plan_ingestion(discovery, ledger.entries(), environment.fingerprint).process
-        gone = leave_moved(deletes, entries, rest)
-        yield from _delete({doc_id: entries.get(doc_id) for doc_id in gone}, services)
-    if current is None or not request.rebuild:
-        refresh_ledger(ledger, left_alone, entries)
-    elif report.failures:
-        environment.catalog.discard(collection_id)
-        raise RebuildIncompleteError(report.failures)
-    else:
-        environment.catalog.switch_to(collection_id)
+def _choose_target(context: IngestionContext, request: IngestionRequest, scan: Scan) -> Scan:
+    """Compare the docs folder with the collection that the run writes to."""
+    collection_id = choose_collection(context, rebuild=request.rebuild)
+    if collection_id == scan.collection_id:
+        return scan
+    plan = plan_ingestion(scan.discovery, {}, context.fingerprint)  # a new one, with no entries
+    return Scan(scan.discovery, collection_id, {}, {}, plan)
 
 
-def _choose(
-    request: IngestionRequest,
-    discovery: Discovery,
-    plan: IngestionPlan,
-) -> tuple[tuple[DiscoveredDoc, ...], tuple[DocId, ...], tuple[DocFailure, ...]]:
-    """Documents to process, documents to delete, and failures for documents asked for and not
-    there.
+def _open_run(
+    context: IngestionContext, request: IngestionRequest, planned: RunPlanned
+) -> IngestionRun:
+    scan, services = planned.scan, context.services
+    ledger = services.open_ledger(scan.collection_id)
+    artifacts = services.open_artifacts(scan.collection_id)
+    artifacts.keep_only(scan.doc_ids)
+    run = IngestionRun(context, request, planned.run_id, scan, ledger, artifacts)
+    if planned.doc_ids and scan.plan.delete and Stage.POINTS in request.stages:
+        with closing(run.open_store()) as store:
+            return replace(run, times_by_content=read_times_of(scan.plan.delete, store))
+    return run
+
+
+def _carry_out(
+    run: IngestionRun, docs: Sequence[DiscoveredDoc], deletes: Sequence[DocId]
+) -> Iterator[IngestionEvent]:
+    """Process documents in groups of about 256 chunks, then delete those that are gone.
+
+    The documents of a group are parsed and chunked one by one, embedded together, then written one
+    by one. The store is open only while a group is written.
     """
-    if request.doc_ids is None:
-        return plan.process, plan.delete if Stage.POINTS in request.stages else (), ()
-    there = {doc.doc_id: doc for doc in discovery.docs}
-    unread = {failure.doc_path: failure for failure in discovery.failures}
-    docs, unknown = [], []
-    for doc_id in dict.fromkeys(request.doc_ids):
-        if doc_id in there:
-            docs.append(there[parse_doc_id(doc_id)])
-        elif doc_id in unread:
-            unknown.append(unread[doc_id])
-        else:
-            message = f"{doc_id}: is not in the docs folder, or is a draft. Check the path"
-            unknown.append(DocFailure(doc_id, Stage.DISCOVERED.value, DOCUMENT_MISSING, message))
-    gone = frozenset(plan.delete) & set(request.delete_ids)
-    return tuple(docs), tuple(sorted(gone)), tuple(unknown)
+    group: list[DocInProgress] = []
+    for doc in docs:
+        work = DocInProgress(doc)
+        with _keep_failure(work, Stage.PARSED):
+            prepare_doc(run, work)
+        group.append(work)
+        if sum(len(entry.chunks) for entry in group) >= _GROUP_CHUNKS:
+            yield from _finish_group(run, group)
+            group = []
+    if group:
+        yield from _finish_group(run, group)
+    if deletes:
+        fingerprint = run.context.fingerprint
+        rest = plan_ingestion(run.scan.discovery, run.ledger.entries(), fingerprint).process
+        yield from _delete_docs(run, leave_moved(deletes, run.scan.entries, rest))
 
 
-def _delete(
-    doomed: Mapping[DocId, LedgerEntry | None], services: IngestionServices
-) -> Iterator[DocDeleted | DocFailure]:
+def _switch(run: IngestionRun, failed: Sequence[DocFailure]) -> None:
+    """Put a rebuilt collection in use, or discard it if documents failed."""
+    catalog = run.context.services.catalog
+    if failed:
+        catalog.discard(run.scan.collection_id)
+        raise RebuildIncompleteError([(each.doc_path, each.message) for each in failed])
+    catalog.switch_to(run.scan.collection_id)
+
+
+def _finish_group(run: IngestionRun, group: Sequence[DocInProgress]) -> Iterator[IngestionEvent]:
+    if Stage.EMBEDDINGS in run.request.stages:
+        _embed_group(run, _without_failures(group))
+    elif Stage.POINTS in run.request.stages:
+        for work in _without_failures(group):
+            with _keep_failure(work, Stage.EMBEDDINGS):
+                load_embeddings(run, work)
+    if Stage.POINTS in run.request.stages:
+        _write_group(run, _without_failures(group))
+    for work in group:
+        yield from work.results.values()
+        if work.failure is not None:
+            yield _record_failure(run, work.doc, work.failure)
+
+
+def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
+    """Embed the texts of many documents in one call.
+
+    If that fails, embed document by document, until several in a row have failed.
+    """
     try:
-        store = services.open_store()
-    except RagPipelineError as error:
-        for doc_id in doomed:
-            yield DocFailure(doc_id, Stage.POINTS.value, type(error).__name__, str(error))
+        embed_docs(run, group)
+    except ConfigurationError:
+        raise
+    except Exception as error:  # noqa: BLE001  # one document must not cost the others: find which it is
+        failed_in_row = 0 if len(group) > 1 else _FAILURES_IN_ROW
+        for work in group:
+            if failed_in_row >= _FAILURES_IN_ROW:
+                work.failure = _describe_failure(work.doc.doc_id, Stage.EMBEDDINGS, error)
+                continue
+            with _keep_failure(work, Stage.EMBEDDINGS):
+                embed_docs(run, [work])
+            failed_in_row = 0 if work.failure is None else failed_in_row + 1
+
+
+def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
+    """Write the points of a group, and check what was written while the store is still open."""
+    if not group:
         return
     try:
-        for outcome in delete_documents(doomed, store, services.artifacts, services.ledger):
-            yield outcome if isinstance(outcome, DocFailure) else DocDeleted(*outcome)
-    finally:
-        store.close()
+        store = run.open_store()
+    except RagPipelineError as error:
+        for work in group:
+            work.failure = _describe_failure(work.doc.doc_id, Stage.POINTS, error)
+        return
+    with closing(store):
+        for work in group:
+            with _keep_failure(work, Stage.POINTS):
+                write_points(run, work, store)
+        written = _without_failures(group)
+        faults = read_faults(
+            {work.doc.doc_id: work.chunks for work in written},
+            store,
+            run.context.settings.chunk_limits,
+            run.context.space.model.dim,
+        )
+    for work in written:
+        done = work.results[Stage.POINTS]
+        work.results[Stage.POINTS] = replace(done, faults=faults.get(work.doc.doc_id, ()))
 
 
-def _current_entries(environment: IngestionEnvironment) -> Mapping[DocId, LedgerEntry]:
-    collection_id = environment.catalog.current_id()
-    return environment.open_ledger(collection_id).entries() if collection_id else {}
+def _delete_docs(run: IngestionRun, doc_ids: Sequence[DocId]) -> Iterator[DocDeleted | DocFailure]:
+    try:
+        store = run.open_store()
+    except RagPipelineError as error:
+        for doc_id in doc_ids:
+            yield _describe_failure(doc_id, Stage.POINTS, error)
+        return
+    with closing(store):
+        for doc_id in doc_ids:
+            yield delete_doc(run, doc_id, store)
 
 
-def _known_files(entries: Mapping[DocId, LedgerEntry]) -> dict[DocId, KnownFile]:
-    return {
-        doc_id: KnownFile(entry.size_bytes, entry.mtime_ns, entry.sha256)
-        for doc_id, entry in entries.items()
-    }
+def _without_failures(group: Iterable[DocInProgress]) -> list[DocInProgress]:
+    return [work for work in group if work.failure is None]
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+@contextmanager
+def _keep_failure(work: DocInProgress, stage: Stage) -> Iterator[None]:
+    """Keep the failure of a step in the document instead of raising it.
+
+    A wrong setting is not the document's fault. It ends the run.
+    """
+    try:
+        yield
+    except ConfigurationError:
+        raise
+    except Exception as error:  # noqa: BLE001  # one page must not cost the others, whatever is in it
+        work.failure = _describe_failure(work.doc.doc_id, stage, error)
+
+
+def _describe_failure(doc_id: DocId, stage: Stage, error: Exception) -> DocFailure:
+    """Describe what went wrong. The message of an unforeseen error names the document."""
+    message, name = str(error), type(error).__name__
+    if not isinstance(error, (RagPipelineError, OSError)):
+        message = f"{doc_id}: {name} in {stage.value}: {message}. Please report it with the page"
+    return DocFailure(doc_id, stage.value, name, message)
+
+
+def _record_failure(run: IngestionRun, doc: DiscoveredDoc, failure: DocFailure) -> DocFailure:
+    """Count a failure in the ledger. A ledger that cannot be written must not hide it."""
+    before = run.scan.failures.get(doc.doc_id)
+    attempts = before.attempts if before is not None and before.sha256 == doc.sha256 else 0
+    try:
+        run.ledger.record_failure(
+            LedgerFailure(
+                doc_id=doc.doc_id,
+                sha256=doc.sha256,
+                stage=failure.stage,
+                error=failure.error,
+                message=failure.message,
+                attempts=attempts + 1,
+                failed_at=now_utc(),
+            )
+        )
+    except (RagPipelineError, OSError) as error:
+        message = f"{failure.message} (and the ledger could not be written: {error})"
+        return replace(failure, message=message)
+    return failure
+
+
+def refresh_ledger(
+    ledger: Ledger, unchanged: Iterable[DiscoveredDoc], entries: Mapping[DocId, LedgerEntry]
+) -> None:
+    """Record new times of files whose content is unchanged, so that the next scan skips them."""
+    for doc in unchanged:
+        entry = entries[doc.doc_id]
+        if entry.mtime_ns != doc.mtime_ns:
+            ledger.record(replace(entry, mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes))
+
+
+def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None:
+    """Delete what killed ingestions left behind, if no other ingestion is running.
+
+    For an ingestion that has nothing else to do. A running ingestion sweeps for itself. What fails
+    here, a later sweep tries again.
+
+    Args:
+        context: The settings and services.
+        doc_ids: All documents of the docs folder and the ledger.
+    """
+    services = context.services
+    with suppress(RagPipelineError, OSError), services.lock(timeout_s=0.0):
+        services.sweep()
+        services.open_artifacts(services.catalog.current_id() or "").keep_only(doc_ids)

@@ -1,9 +1,8 @@
-"""Asset checks of the ingestion assets: one verdict a run for each rule, and one for each document
-that breaks it.
+"""Asset checks of the ingestion assets: one verdict per run on each rule.
 
-Logged by hand, since a partitioned check of a run over many documents would give one result without
-a partition. A verdict for every sound document would double the event log: only faults are logged
-by document.
+They are logged by hand, because a partitioned check of a run over many documents would give one
+result without a partition. A verdict for every sound document would double the event log, so only
+faulty documents get their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,38 +22,28 @@ CHECK_SPECS = [
 _NAMED_FAULTS = 20
 
 
-def log_checks(
-    context: dg.AssetExecutionContext, faults: Mapping[DocId, Sequence[Fault]], checked: int
-) -> None:
-    """Log a verdict on each rule.
+def log_checks(context: dg.AssetExecutionContext, faults: Mapping[DocId, Sequence[Fault]]) -> None:
+    """Log a verdict on each rule, and one on each document that breaks it.
 
     Args:
-        context: Of the run.
-        faults: Of each document that has any.
-        checked: How many documents were written and read back.
+        context: The context of the run.
+        faults: The faults of each document that was written and read back; empty for sound ones.
     """
     for name in CHECKS:
-        found = [
-            (doc_id, detail)
+        by_doc = {
+            doc_id: "; ".join(detail for check, detail in doc_faults if check == name)
             for doc_id, doc_faults in faults.items()
-            for check, detail in doc_faults
-            if check == name
-        ]
-        _log_verdict(context, name, found, checked)
-
-
-def _log_verdict(
-    context: dg.AssetExecutionContext, name: str, found: Sequence[tuple[DocId, str]], checked: int
-) -> None:
-    by_doc: dict[DocId, list[str]] = {}
-    for doc_id, fault in found:
-        by_doc.setdefault(doc_id, []).append(fault)
-    for doc_id, doc_faults in by_doc.items():
-        _log(context, name, {"faults": "; ".join(doc_faults)}, to_partition_key(doc_id))
-    metadata: dict[str, int | str] = {"doc_count": checked, "faulty_doc_count": len(by_doc)}
-    if by_doc:
-        metadata["faulty_docs"] = ", ".join(list(by_doc)[:_NAMED_FAULTS])
-    _log(context, name, metadata)
+            if any(check == name for check, _ in doc_faults)
+        }
+        for doc_id, detail in by_doc.items():
+            _log(context, name, {"faults": detail}, to_partition_key(doc_id))
+        metadata: dict[str, int | str] = {
+            "doc_count": len(faults),
+            "faulty_doc_count": len(by_doc),
+        }
+        if by_doc:
+            metadata["faulty_docs"] = ", ".join(list(by_doc)[:_NAMED_FAULTS])
+        _log(context, name, metadata)
 
 
 def _log(

@@ -1,11 +1,8 @@
-"""Starting the ingestion job from a command: in this process, on the instance that the UI shows.
-
-Belongs here: run configuration and partitions of such a run. Does not belong here: what a run does.
-"""
+"""Starting the ingestion job from a command: in this process, on the instance that the UI shows."""
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +12,8 @@ from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 from sqlalchemy.exc import DBAPIError
 
 from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.orchestration.assets.ingestion import IngestConfig
 from rag_pipeline.orchestration.dead_runs import end_dead_runs, name_process
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 
@@ -27,41 +26,32 @@ def _open_instance() -> dg.DagsterInstance:
         return dg.DagsterInstance.get()
 
 
-def run_ingest_job(
-    definitions: dg.Definitions,
-    doc_ids: Sequence[str] | None,
-    delete_ids: Sequence[str] = (),
-    *,
-    rewrite: bool = False,
-    rebuild: bool = False,
-) -> bool:
+def run_ingest_job(definitions: dg.Definitions, request: IngestionRequest) -> bool:
     """Run the ingestion job to its end on the instance at DAGSTER_HOME.
 
     Args:
         definitions: The code location.
-        doc_ids: Documents to process; None for whatever changed.
-        delete_ids: Documents to remove if they are gone.
-        rewrite: Write points whole, even those that look unchanged.
-        rebuild: Build a new collection and switch to it.
+        request: What to ingest, with all stages.
 
     Returns:
-        Whether the run succeeded; failed documents make it fail, though the others landed.
+        True if the run succeeded. Failed documents make it fail, though the others are indexed.
 
     Raises:
         KeyboardInterrupt: The run was told to stop, by SIGINT or SIGTERM.
-        OSError: Dagster's records cannot be read or written, such as where the disk is full.
+        OSError: Dagster's records cannot be read or written, for example on a full disk.
     """
-    config = {
-        "doc_ids": None if doc_ids is None else list(doc_ids),
-        "delete_ids": list(delete_ids),
-        "rewrite": rewrite,
-        "rebuild": rebuild,
-    }
+    config = IngestConfig(
+        doc_ids=None if request.doc_ids is None else list(request.doc_ids),
+        delete_ids=list(request.delete_ids),
+        rewrite=request.rewrite,
+        rebuild=request.rebuild,
+        reread=request.reread,
+    )
     with _file_errors(), _open_instance() as instance, _hold_events_open(instance):
         end_dead_runs(instance)
         result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
             run_config={
-                "ops": {"ingestion": {"config": config}},
+                "ops": {"ingestion": {"config": config.model_dump()}},
                 "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
             },
             instance=instance,

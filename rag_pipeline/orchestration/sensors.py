@@ -1,8 +1,4 @@
-"""The docs-change sensor: what differs between the docs folder and what was really indexed becomes
-one run.
-
-Belongs here: when to ask for a run. Does not belong here: what changed (ingestion.changes).
-"""
+"""The docs-change sensor: one run for everything that differs from what is really indexed."""
 
 import hashlib
 import json
@@ -14,8 +10,8 @@ import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import DiscoveredDoc
-from rag_pipeline.ingestion.changes import find_next_try, is_due, leave_moved
-from rag_pipeline.ingestion.run import refresh_ledger, scan
+from rag_pipeline.ingestion.planning import find_next_try, is_due, leave_moved, scan_docs
+from rag_pipeline.ingestion.run import refresh_ledger
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_partition_key
@@ -43,36 +39,33 @@ def docs_changes(
     No cursor: a document counts as done only when the ledger says that its points are in, so that
     what failed is asked for again, later and later while its content stays the same.
     """
-    environment = ingestion.environment
     try:
-        discovery, plan, entries = scan(environment)
+        scan = scan_docs(ingestion.context)
     except RagPipelineError as error:
         return dg.SkipReason(str(error))
     end_dead_runs(context.instance)
     running = _find_run_in_flight(context.instance)
     if running is not None:
         return dg.SkipReason(f"run {running} is in flight; what it leaves is looked at after it")
-    collection_id = environment.catalog.current_id()
-    ledger = environment.open_ledger(collection_id) if collection_id else None
-    failures = ledger.failures() if ledger else {}
-    now = datetime.now(UTC)
-    due = [doc for doc in plan.process if is_due(failures.get(doc.doc_id), doc.sha256, now)]
+    plan, now = scan.plan, datetime.now(UTC)
+    due = [doc for doc in plan.process if is_due(scan.failures.get(doc.doc_id), doc.sha256, now)]
     due_ids = {doc.doc_id for doc in due}
     waiting = [str(doc.doc_id) for doc in plan.process if doc.doc_id not in due_ids]
-    due = due[: environment.max_run_docs]  # a later tick takes the rest
+    due = due[: ingestion.context.settings.ingest_run_docs]  # a later tick takes the rest
     doc_ids = [str(doc.doc_id) for doc in due]
     asked = set(doc_ids)
     left = [doc for doc in plan.process if doc.doc_id not in asked]
-    gone = leave_moved(plan.delete, entries, left)
-    for failure in discovery.failures:
+    gone = leave_moved(plan.delete, scan.entries, left)
+    for failure in scan.discovery.failures:
         context.log.warning(failure.message)
     if not due and not gone:
-        if ledger is not None:
-            refresh_ledger(ledger, plan.unchanged, entries)
-        unread = [failure.doc_path for failure in discovery.failures]
+        if scan.collection_id:
+            ledger = ingestion.context.services.open_ledger(scan.collection_id)
+            refresh_ledger(ledger, plan.unchanged, scan.entries)
+        unread = [failure.doc_path for failure in scan.discovery.failures]
         return dg.SkipReason(_describe_rest(len(plan.unchanged), waiting, unread))
     keys = [to_partition_key(doc.doc_id) for doc in due]
-    digest = _digest_request(due, gone, environment.fingerprint)
+    digest = _digest_request(due, gone, ingestion.context.fingerprint)
     wait = _find_wait(context.instance, digest, now)
     if wait is not None:
         return dg.SkipReason(wait)

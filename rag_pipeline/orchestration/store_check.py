@@ -1,9 +1,4 @@
-"""The audit as an asset check: whether the store still holds what the ledger says, whoever changed
-it since.
-
-Belongs here: showing an audit in Dagster. Does not belong here: the comparison (ingestion.audit),
-what it is asked of (auditing), and checks of what a run itself wrote (checks).
-"""
+"""The audit as an asset check: the store still contains what the ledger says."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +9,7 @@ import dagster as dg
 from rag_pipeline.core.errors import CollectionMissingError, RagPipelineError
 from rag_pipeline.core.models import Stage
 from rag_pipeline.ingestion.audit import WRONG_MODEL, AuditFinding, AuditReport
-from rag_pipeline.orchestration.auditing import audit_environment
+from rag_pipeline.ingestion.repair import audit_index
 from rag_pipeline.orchestration.resources import IngestionResource
 
 STORE_CHECK = "store_matches_ledger"
@@ -46,7 +41,7 @@ def store_matches_ledger(
     """Audit the collection in use.
 
     What another machine writes meanwhile may show as findings that the next audit lacks; an
-    ingestion on this one does not (see `audit_environment`).
+    ingestion on this one does not (see `audit_index`).
 
     A run that materializes assets gives no verdict: the UI adds every check to those, and one
     document is not worth a look at all. The verdict before stands.
@@ -59,7 +54,7 @@ def store_matches_ledger(
         context.log.info("left out of a run that materializes assets; run this check by itself")
         return
     try:
-        yield _judge(audit_environment(ingestion.environment))
+        yield _judge(audit_index(ingestion.context))
     except CollectionMissingError as error:
         yield _judge_missing(context.instance, error)
     except RagPipelineError as error:

@@ -7,14 +7,15 @@ Belongs here: services that tell of their writes. Does not belong here: what hap
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from rag_pipeline_tests.book import replace_services
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rag_pipeline.ingestion.run import IngestionEnvironment
+    from rag_pipeline.ingestion.context import IngestionContext
 
 _WRITES = {
     "artifacts": ("write", "remove"),
@@ -114,20 +115,20 @@ class _WatchedCatalog(_Watched):
         return _Watched(self._target.open_current(*arguments), "store", self._boundaries)
 
 
-def watch(environment: IngestionEnvironment, boundaries: Boundaries) -> IngestionEnvironment:
-    """The same environment with every write told of."""
+def watch(context: IngestionContext, boundaries: Boundaries) -> IngestionContext:
+    """Return the context with every write told of."""
 
     def open_artifacts(collection_id: str) -> Any:
-        return _Watched(environment.open_artifacts(collection_id), "artifacts", boundaries)
+        return _Watched(context.services.open_artifacts(collection_id), "artifacts", boundaries)
 
     def open_ledger(collection_id: str) -> Any:
-        return _Watched(environment.open_ledger(collection_id), "ledger", boundaries)
+        return _Watched(context.services.open_ledger(collection_id), "ledger", boundaries)
 
-    return replace(
-        environment,
-        cache=_Watched(environment.cache, "cache", boundaries),
-        embedder=_Watched(environment.embedder, "embedder", boundaries),
-        catalog=_WatchedCatalog(environment.catalog, "catalog", boundaries),
+    return replace_services(
+        context,
+        cache=_Watched(context.services.cache, "cache", boundaries),
+        embedder=_Watched(context.services.embedder, "embedder", boundaries),
+        catalog=_WatchedCatalog(context.services.catalog, "catalog", boundaries),
         open_artifacts=open_artifacts,
         open_ledger=open_ledger,
     )

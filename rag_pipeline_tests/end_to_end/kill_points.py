@@ -26,10 +26,17 @@ from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
-from rag_pipeline.ingestion.audit import AuditedCollection, audit_collection
-from rag_pipeline.ingestion.run import IngestionRequest, scan
-from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
-from rag_pipeline_tests.book import Book, make_book, make_page, make_paragraph
+from rag_pipeline.ingestion.audit import audit_collection
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.planning import scan_docs
+from rag_pipeline.ingestion.repair import audit_index, repair_index
+from rag_pipeline_tests.book import (
+    Book,
+    make_book,
+    make_page,
+    make_paragraph,
+    replace_services,
+)
 from rag_pipeline_tests.end_to_end.boundaries import Boundaries, watch
 
 if TYPE_CHECKING:
@@ -37,7 +44,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.protocols.stores import StoredPoint
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector
-    from rag_pipeline.ingestion.run import IngestionEnvironment
+    from rag_pipeline.ingestion.context import IngestionContext
 
 KILLED = 9
 """Exit status of a run that was killed where it should be."""
@@ -69,7 +76,7 @@ def edit_and_break_pages(book: Book) -> None:
 
 def damage(book: Book) -> None:
     """Alter what lies in the store by hand, and lose a ledger entry."""
-    store = book.build_environment().catalog.open_current()
+    store = book.build_context().services.catalog.open_current()
     first, second, third, *_ = store.scroll(PointFilter(doc_paths=(EDITED,)), with_vectors=True)
     assert third.vectors is not None
     wrong = ChunkVectors(third.vectors.windows[0], -third.vectors.windows)
@@ -118,18 +125,18 @@ def _round(rows: FloatMatrix | FloatVector) -> list[float]:
     return [round(float(value), _DIGITS) + 0.0 for value in rows.ravel()]
 
 
-def _ingest(book: Book, environment: IngestionEnvironment | None = None) -> None:
-    book.ingest(environment=environment)
+def _ingest(book: Book, context: IngestionContext | None = None) -> None:
+    book.ingest(context=context)
 
 
-def _rebuild(book: Book, environment: IngestionEnvironment | None = None) -> None:
+def _rebuild(book: Book, context: IngestionContext | None = None) -> None:
     with suppress(RebuildIncompleteError):
-        book.ingest(IngestionRequest(rebuild=True), environment)
+        book.ingest(IngestionRequest(rebuild=True), context)
 
 
-def _repair(book: Book, environment: IngestionEnvironment | None = None) -> None:
-    used = environment or book.build_environment()
-    repair_environment(used, audit_environment(used), lambda asked: book.ingest(asked, used))
+def _repair(book: Book, context: IngestionContext | None = None) -> None:
+    used = context or book.build_context()
+    repair_index(used, audit_index(used), lambda asked: book.ingest(asked, used))
 
 
 def _revert(book: Book) -> None:
@@ -158,7 +165,7 @@ class Scenario:
     """
 
     prepare: Callable[[Book], None]
-    act: Callable[[Book, IngestionEnvironment | None], None]
+    act: Callable[[Book, IngestionContext | None], None]
     ways: Mapping[str, Callable[[Book], None]]
     begun: bool = True
     alternating: bool = False
@@ -186,30 +193,22 @@ SCENARIOS = {
 
 def _kill_at(scenario: Scenario, book: Book, number: int) -> list[str]:
     boundaries = Boundaries(lambda _: os._exit(KILLED), number)
-    scenario.act(book, watch(book.build_environment(), boundaries))
+    scenario.act(book, watch(book.build_context(), boundaries))
     return boundaries.names
 
 
 def _look(book: Book) -> dict[str, Any]:
     """The collection in use as it is; opened once, which costs more than anything else here."""
-    environment = book.build_environment()
-    _, plan, entries = scan(environment)
-    with closing(environment.catalog.open_current()) as store:
+    context = book.build_context()
+    scan = scan_docs(context)
+    with closing(context.services.catalog.open_current()) as store:
         collection_id, points = store.collection_id, store.scroll(with_vectors=True)
-        artifacts = environment.open_artifacts(collection_id)
         opened: Any = SimpleNamespace(scroll=store.scroll, count=store.count, close=lambda: None)
-        audited = AuditedCollection(
-            collection_id,
-            lambda: opened,
-            artifacts,
-            environment.sparse,
-            environment.fingerprint,
-            environment.space.model.fingerprint,
-        )
-        audit = audit_collection(audited, entries)
+        looked_at = replace_services(context, catalog=SimpleNamespace(open=lambda _: opened))
+        audit = audit_collection(looked_at, collection_id, scan.entries)
     return {
         "points": describe(points),
-        "at_rest": plan.is_empty,
+        "at_rest": scan.plan.is_empty,
         "audit": [f"{finding.kind} {finding.doc_path}" for finding in audit.findings],
         "leftovers": book.find_leftovers(),
     }

@@ -13,8 +13,8 @@ from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits
 from rag_pipeline.core.vectors import Point, SparseVector
 from rag_pipeline.ingestion.audit import WRONG_MODEL, AuditFinding, AuditReport
-from rag_pipeline.ingestion.run import IngestionRequest
-from rag_pipeline.orchestration.auditing import audit_environment, repair_environment
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.repair import audit_index, repair_index
 from rag_pipeline_tests.book import LIMITS, Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.kill_points import EDITED, UNKNOWN, damage
 
@@ -34,14 +34,14 @@ def book(request: pytest.FixtureRequest, tmp_path: Path) -> Book:
 
 
 def audit(book: Book) -> list[tuple[str, str]]:
-    report = audit_environment(book.build_environment())
+    report = audit_index(book.build_context())
     return [(finding.kind, finding.doc_path) for finding in report.findings]
 
 
 def repair(book: Book) -> AuditReport:
-    environment = book.build_environment()
-    found = audit_environment(environment)
-    return repair_environment(environment, found, lambda asked: book.ingest(asked, environment))
+    context = book.build_context()
+    found = audit_index(context)
+    return repair_index(context, found, lambda asked: book.ingest(asked, context))
 
 
 def test_a_sound_collection_has_no_findings_and_a_repair_writes_nothing(book: Book) -> None:
@@ -69,7 +69,7 @@ def test_every_kind_of_damage_is_found_and_mended(book: Book, tmp_path: Path) ->
 
 
 def test_terms_that_are_not_the_texts_are_found_and_mended(book: Book) -> None:
-    store = book.build_environment().catalog.open_current()
+    store = book.build_context().services.catalog.open_current()
     point = next(point for point in store.scroll(with_vectors=True) if point.sparse)
     assert point.vectors is not None
     store.upsert([Point(point.point_id, point.vectors, SparseVector((1,), (1.0,)), point.payload)])
@@ -80,7 +80,7 @@ def test_terms_that_are_not_the_texts_are_found_and_mended(book: Book) -> None:
 
 
 def test_a_page_that_the_ledger_lost_and_that_fails_now_keeps_its_points(book: Book) -> None:
-    book.open_ledger(str(book.build_environment().catalog.current_id())).forget(DocId(UNKNOWN))
+    book.open_ledger(str(book.build_context().services.catalog.current_id())).forget(DocId(UNKNOWN))
     book.write(UNKNOWN, "---\ntitle: [\n---\n")
     before = book.read_state()
     assert [finding.kind for finding in repair(book).findings] == ["stray"]
@@ -99,7 +99,7 @@ def test_a_collection_that_was_rolled_back_to_is_as_it_was(book: Book) -> None:
     book.limits = ChunkLimits(30, 60, 120, 0)
     book.ingest(IngestionRequest(rebuild=True))
     assert audit(book) == []
-    book.build_environment().catalog.roll_back()
+    book.build_context().services.catalog.roll_back()
     book.limits = LIMITS
     assert audit(book) == []
     assert book.ingest().docs_unchanged == 3
@@ -107,7 +107,7 @@ def test_a_collection_that_was_rolled_back_to_is_as_it_was(book: Book) -> None:
 
 
 def test_a_collection_without_a_document_that_the_ledger_knows_is_all_stray(book: Book) -> None:
-    collection_id = str(book.build_environment().catalog.current_id())
+    collection_id = str(book.build_context().services.catalog.current_id())
     book.forget(collection_id)
     assert Counter(kind for kind, _ in audit(book)) == {"stray": 9}
     assert repair(book).findings == ()

@@ -284,7 +284,9 @@ def test_a_command_told_to_stop_says_so_and_the_next_goes_on(
 def test_a_command_told_to_stop_before_its_run_says_so(
     call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, sent: signal.Signals
 ) -> None:
-    monkeypatch.setattr("rag_pipeline.ingestion.run.scan", lambda _: signal.raise_signal(sent))
+    monkeypatch.setattr(
+        "rag_pipeline.ingestion.planning.scan_docs", lambda _: signal.raise_signal(sent)
+    )
     stopped = call("ingest", "--json")
     assert (stopped.code, stopped.json["error"]["code"]) == (130, "INTERRUPTED")
 

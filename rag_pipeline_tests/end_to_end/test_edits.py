@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, Stage
-from rag_pipeline.ingestion.run import IngestionRequest
+from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline_tests.book import (
     LIMITS,
     PAGES,

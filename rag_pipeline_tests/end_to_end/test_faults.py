@@ -19,7 +19,7 @@ from rag_pipeline.core.errors import (
     StoreError,
     StoreTimeoutError,
 )
-from rag_pipeline.ingestion.run import IngestionRequest
+from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline_tests.book import PAGES, Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.boundaries import Boundaries, watch
 from rag_pipeline_tests.end_to_end.kill_points import (
@@ -69,7 +69,7 @@ def run_with_fault(book: Book, number: int, *, lasting: bool) -> tuple[list[str]
 
     boundaries = Boundaries(fail, number, lasting=lasting)
     try:
-        report = book.ingest(environment=watch(book.build_environment(), boundaries))
+        report = book.ingest(context=watch(book.build_context(), boundaries))
     except (RagPipelineError, OSError):
         return boundaries.names, True
     assert report.docs_failed == len(report.failures)
@@ -135,8 +135,8 @@ def test_a_document_that_fails_leaves_the_others_alone(tmp_path: Path) -> None:
     def fail(_: str) -> None:
         raise FAULTS["ledger"]
 
-    environment = watch(book.build_environment(), Boundaries(fail, number))
-    report = book.ingest(environment=environment)
+    context = watch(book.build_context(), Boundaries(fail, number))
+    report = book.ingest(context=context)
     (failure,) = report.failures
     assert (failure.doc_path, failure.stage, failure.error) == (EDITED, "qdrant_points", "OSError")
     assert report.docs_processed == 2
@@ -206,7 +206,7 @@ def test_a_collection_in_which_nothing_landed_gives_way_to_another_model(
     assert (report.docs_processed, len(book.read_points())) == (3, 9)
     assert report.collection_id != empty
     with pytest.raises(EarlierCollectionMissingError):
-        book.build_environment().catalog.roll_back()
+        book.build_context().services.catalog.roll_back()
     book.embedder = HashingEmbedder()
     with pytest.raises(SpaceMismatchError):
         book.ingest()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_pipeline.adapters.connect import locate_cell_lock
 from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.ingestion.run import IngestionRequest
-from rag_pipeline.orchestration.environment import locate_cell_lock
+from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline_tests.book import PAGES, make_book
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ WAIT_S = 30.0
 WRITER = """
 import sys, pathlib
 from rag_pipeline.ingestion import pipeline
-from rag_pipeline.ingestion.run import IngestionRequest
+from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline_tests.book import Book
 pipeline._GROUP_CHUNKS = 20  # the store is held for a group: queries come between
 report = Book(pathlib.Path(sys.argv[1])).ingest(IngestionRequest(rebuild="rebuild" in sys.argv))
@@ -67,7 +67,7 @@ def book(tmp_path: Path) -> Book:
 def retriever(book: Book) -> Iterator[Retriever]:
     """As `open_retriever` makes it, with the tests' embedder."""
     catalog = EdgeCatalog(book.state / "store", "book", WAIT_S)
-    space = book.build_environment().space
+    space = book.build_context().space
     session = StoreSession(catalog, space, idle_s=2.0, is_exclusive=True)
     options = RetrieverOptions(dedup_threshold=1.0)
     with Retriever(book.embedder, Bm25Encoder(), session, options=options) as retriever:

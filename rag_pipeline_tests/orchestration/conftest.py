@@ -26,8 +26,8 @@ def book(tmp_path: Path) -> Book:
 @pytest.fixture
 def dagster_book(book: Book) -> Iterator[DagsterBook]:
     """The book with an instance of its own."""
-    resource = IngestionResource(build=book.build_environment)
+    resource = IngestionResource(build=book.build_context)
     with dg.DagsterInstance.ephemeral() as instance:
         yield DagsterBook(book, instance, build_defs({"ingestion": resource}), resource)
-        if "environment" in vars(resource):
-            resource.environment.cache.close()
+        if "context" in vars(resource):
+            resource.context.services.cache.close()

@@ -195,13 +195,13 @@ def test_other_pages_are_indexed_while_a_broken_one_waits(dagster_book: DagsterB
 
 
 def test_a_run_that_fails_as_a_whole_is_asked_for_again_later(dagster_book: DagsterBook) -> None:
-    environment = dagster_book.resource.environment
+    context = dagster_book.resource.context
 
     def refuse() -> None:
         message = "another ingest holds the lock"
         raise StoreUnavailableError(message)
 
-    object.__setattr__(environment, "lock", refuse)
+    object.__setattr__(context.services, "lock", refuse)
     run_request = request(dagster_book)
     assert not carry_out(dagster_book, run_request)
     assert "failed; its documents are tried again at" in skip(dagster_book)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -13,10 +12,10 @@ from rag_pipeline.core.errors import SpaceMismatchError
 from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import ChunkLimits, Stage
 from rag_pipeline.core.vectors import ChunkVectors
+from rag_pipeline.ingestion.repair import audit_index
 from rag_pipeline.ingestion.serialization import dump_vectors, load_chunks
 from rag_pipeline.ingestion.soundness import CHECKS
 from rag_pipeline.orchestration.assets.ingestion import preview_chunks
-from rag_pipeline.orchestration.auditing import audit_environment
 from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline_tests.book import PAGES, assert_same_state
 from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
@@ -98,7 +97,7 @@ def test_a_rebuild_of_some_assets_is_refused_before_anything_is_made(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.run()
-    catalog = dagster_book.resource.environment.catalog
+    catalog = dagster_book.resource.context.services.catalog
     before = catalog.current_id()
     result = dagster_book.run(assets=STAGES[:3], config={"rebuild": True})
     failure = next(event for event in result.all_events if event.is_step_failure)
@@ -139,8 +138,8 @@ def test_points_alone_of_chunks_made_with_other_settings_are_refused(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.run()
-    other = replace(dagster_book.resource.environment, limits=ChunkLimits(30, 60, 120, 0))
-    dagster_book.resource.environment = other
+    dagster_book.book.limits = ChunkLimits(30, 60, 120, 0)
+    dagster_book.resource.context = dagster_book.book.build_context()
     assert "Materialize chunks too" in run_refused(dagster_book, "qdrant_points")
     assert "Materialize chunks too" in run_refused(dagster_book, "embeddings", "qdrant_points")
     assert dagster_book.run(partition=LARGE, assets=STAGES[2:]).success
@@ -158,8 +157,8 @@ def test_points_alone_of_vectors_of_another_text_are_refused(dagster_book: Dagst
 
 def test_points_alone_of_vectors_of_another_model_are_refused(dagster_book: DagsterBook) -> None:
     dagster_book.run()
-    environment = dagster_book.resource.environment
-    artifacts = environment.open_artifacts(str(environment.catalog.current_id()))
+    context = dagster_book.resource.context
+    artifacts = context.services.open_artifacts(str(context.services.catalog.current_id()))
     kept = load_chunks(artifacts.read(Stage.CHUNKS, DocId(LARGE)))
     assert kept is not None
     hashes = [hash_text(chunk.embedding_text) for chunk in kept.chunks]
@@ -167,10 +166,10 @@ def test_points_alone_of_vectors_of_another_model_are_refused(dagster_book: Dags
     foreign = dump_vectors(HashingEmbedder(name="other").model.fingerprint, hashes, vectors)
     artifacts.write(Stage.EMBEDDINGS, DocId(LARGE), foreign)
     assert "Materialize embeddings too" in run_refused(dagster_book, "qdrant_points")
-    found = audit_environment(environment).findings
+    found = audit_index(context).findings
     assert {(one.kind, one.doc_path) for one in found} == {("wrong_vector", LARGE)}
     assert dagster_book.run(partition=LARGE, assets=STAGES[3:]).success
-    assert audit_environment(environment).findings == ()
+    assert audit_index(context).findings == ()
 
 
 def test_a_data_version_moves_with_its_output_alone(dagster_book: DagsterBook) -> None:
@@ -230,7 +229,7 @@ def test_another_model_ends_the_run_and_changes_nothing(dagster_book: DagsterBoo
     dagster_book.run()
     before = dagster_book.book.read_payloads()
     dagster_book.book.embedder = HashingEmbedder(name="other")
-    del dagster_book.resource.environment
+    del dagster_book.resource.context
     result = dagster_book.run()
     assert not result.success
     failure = next(event for event in result.all_events if event.is_step_failure)
@@ -333,7 +332,7 @@ def test_every_rule_has_a_verdict_of_all_that_a_run_wrote(dagster_book: DagsterB
 def test_a_point_that_the_store_lost_is_seen_before_the_run_lets_go_of_it(
     dagster_book: DagsterBook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog = dagster_book.resource.environment.catalog
+    catalog = dagster_book.resource.context.services.catalog
     opened = catalog.open
     monkeypatch.setattr(catalog, "open", lambda *asked: LosingStore(opened(*asked)))
     result = dagster_book.run()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,8 @@ import dagster as dg
 from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 from rag_pipeline.core.models import Stage
 from rag_pipeline.definitions import build_defs
-from rag_pipeline.ingestion.work import StageResult
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.orchestration.launch import run_ingest_job
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline_tests.book import PAGES
@@ -36,17 +36,17 @@ def test_a_run_keeps_nothing_of_the_documents_it_is_done_with(
     done, alive = set[str](), []
 
     def observe(event: object) -> None:
-        if isinstance(event, StageResult) and event.stage is Stage.POINTS:
+        if isinstance(event, StageDone) and event.stage is Stage.POINTS:
             done.add(event.doc_id)
             if len(done) in {1, doc_count}:
                 gc.collect()
                 known = gc.get_objects()
                 alive.append(sum(isinstance(found, dg.AssetMaterialization) for found in known))
 
-    environment = replace(book.build_environment(), observe=observe)
-    definitions = build_defs({"ingestion": IngestionResource(build=lambda: environment)})
-    assert run_ingest_job(definitions, None)
-    assert isinstance(environment.cache, SqliteEmbeddingCache)
-    environment.cache.close()
+    context = book.build_context()
+    resource = IngestionResource(build=lambda: context, listen=observe)
+    assert run_ingest_job(build_defs({"ingestion": resource}), IngestionRequest())
+    assert isinstance(context.services.cache, SqliteEmbeddingCache)
+    context.services.cache.close()
     assert len(done) == doc_count
     assert alive[1] - alive[0] < len(Stage)  # fewer than those of one document

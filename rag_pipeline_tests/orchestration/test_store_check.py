@@ -80,7 +80,7 @@ def count(evaluation: dg.AssetCheckEvaluation, name: str) -> object:
 
 def damage(book: Book) -> None:
     """Delete a point, alter a payload and add a point that stands for nothing."""
-    with closing(book.build_environment().catalog.open_current()) as store:
+    with closing(book.build_context().services.catalog.open_current()) as store:
         first, second, third, *_ = store.scroll(PointFilter(doc_paths=(LARGE,)), with_vectors=True)
         assert third.vectors is not None
         store.delete([first.point_id])
@@ -114,7 +114,7 @@ def test_damage_by_hand_fails_with_counts_and_with_what_mends_it(dagster_book: D
 
 def test_another_run_of_the_check_sees_that_it_was_mended(dagster_book: DagsterBook) -> None:
     dagster_book.run()
-    with closing(dagster_book.book.build_environment().catalog.open_current()) as store:
+    with closing(dagster_book.book.build_context().services.catalog.open_current()) as store:
         store.delete([store.scroll()[0].point_id])
     assert not evaluate(dagster_book).passed
     dagster_book.run(config={"doc_ids": list(PAGES), "rewrite": True})
@@ -124,7 +124,7 @@ def test_another_run_of_the_check_sees_that_it_was_mended(dagster_book: DagsterB
 def test_few_of_many_findings_are_listed(dagster_book: DagsterBook) -> None:
     dagster_book.book.write("many.md", "\n\n".join(f"## {n}\n\nText {n}." for n in range(40)))
     dagster_book.run()
-    with closing(dagster_book.book.build_environment().catalog.open_current()) as store:
+    with closing(dagster_book.book.build_context().services.catalog.open_current()) as store:
         doomed = store.scroll(PointFilter(doc_paths=("many.md",)))
         store.delete([point.point_id for point in doomed])
     evaluation = evaluate(dagster_book)
@@ -151,7 +151,7 @@ def test_documents_of_other_settings_are_told_to_be_built_anew(dagster_book: Dag
     dagster_book.run()
     book = dagster_book.book
     book.limits = replace(book.limits, max_tokens=90)
-    definitions = build_defs({"ingestion": IngestionResource(build=book.build_environment)})
+    definitions = build_defs({"ingestion": IngestionResource(build=book.build_context)})
     evaluation = evaluate(replace(dagster_book, definitions=definitions))
     assert count(evaluation, "wrong_model") == 3
     table = evaluation.metadata["findings"]
@@ -161,7 +161,7 @@ def test_documents_of_other_settings_are_told_to_be_built_anew(dagster_book: Dag
 
 def test_a_store_that_is_held_is_a_clear_failure_and_no_verdict(dagster_book: DagsterBook) -> None:
     dagster_book.run()
-    with closing(dagster_book.book.build_environment().catalog.open_current()):
+    with closing(dagster_book.book.build_context().services.catalog.open_current()):
         assert "STORE_LOCK_TIMEOUT_S" in read_failure(dagster_book)
     assert evaluate(dagster_book).passed
 

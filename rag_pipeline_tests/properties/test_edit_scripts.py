@@ -187,9 +187,9 @@ class EditScript(RuleBasedStateMachine):
     def ingest_disturbed(self, act: Callable[[str], None], at: int | str, *, lasting: bool) -> None:
         """Ingest with something happening at a moment."""
         boundaries = Boundaries(act, at, lasting=lasting)
-        environment = watch(self.book.build_environment(), boundaries)
+        context = watch(self.book.build_context(), boundaries)
         with suppress(RagPipelineError, OSError, Killed):
-            self.book.ingest(environment=environment)
+            self.book.ingest(context=context)
 
     def is_broken(self, name: str) -> bool:
         """Whether a page cannot be parsed."""
@@ -198,7 +198,7 @@ class EditScript(RuleBasedStateMachine):
     @invariant()
     def no_page_is_half_there(self) -> None:
         """A point's place and content are always of one chunk."""
-        if self.book.build_environment().catalog.current_id():
+        if self.book.build_context().services.catalog.current_id():
             for chunk_id, payload in self.book.read_payloads().items():
                 assert payload["chunk_id"] == chunk_id
 

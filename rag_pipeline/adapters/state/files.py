@@ -12,12 +12,35 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rag_pipeline.core.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from upath import UPath
 
 _MODE = 0o644  # a temporary file is its owner's alone: a container's user could not read it
 _PARTIAL = ".partial"  # ends the name of a file that is being written
 _LONGEST_WRITE_S = 3600.0
+
+
+def open_root(url: str) -> UPath:
+    """Open the place that STATE_URL names.
+
+    A folder of this machine, however it is spelled, is returned as a `Path`, so that files in it
+    are written atomically.
+
+    Raises:
+        ConfigurationError: The address cannot be used, or the package for its kind is missing.
+    """
+    from upath import UPath  # noqa: PLC0415  # loaded only when state is kept elsewhere
+
+    try:
+        root = UPath(url)
+        root.fs  # noqa: B018  # creates the file system, and finds out here what is wrong
+    except Exception as error:  # each file system has errors of its own
+        problem = f"it cannot be opened ({error})"
+        remedy = "Use such as s3://bucket/prefix, and install the package of its kind (s3fs)"
+        raise ConfigurationError("STATE_URL", problem, remedy) from error
+    return UPath(root.path) if root.protocol in {"file", "local"} else root
 
 
 def write_bytes_atomically(path: Path | UPath, data: bytes, *, durable: bool = True) -> None:

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rag_pipeline.core.models import DocFailure
-
 
 class DocumentIdError(RagPipelineError):
     """A text is not a document id."""
@@ -98,11 +96,11 @@ class RebuildIncompleteError(RagPipelineError):
 
     code = "REBUILD_INCOMPLETE"
 
-    def __init__(self, failures: Sequence[DocFailure]) -> None:
-        self.doc_paths = tuple(failure.doc_path for failure in failures)
-        reasons = "; ".join(failure.message.rstrip(".") for failure in failures[:3])
+    def __init__(self, failures: Sequence[tuple[str, str]]) -> None:
+        self.doc_paths = tuple(doc_path for doc_path, _ in failures)
+        reasons = "; ".join(message.rstrip(".") for _, message in failures[:3])
         more = "; ..." if len(failures) > 3 else ""
         super().__init__(
             f"the new collection lacks {len(failures)} document(s) that failed ({reasons}{more}); "
-            "the one in use stays in use. Mend them and run `rag-pipeline ingest --rebuild` again"
+            "the one in use stays in use. Fix them and run `rag-pipeline ingest --rebuild` again"
         )

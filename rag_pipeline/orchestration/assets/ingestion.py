@@ -1,33 +1,27 @@
-"""The five ingestion assets as one multi-asset: a run takes any set of documents, and each fails or
-lands alone.
+"""The five ingestion assets as one multi-asset: a run takes any set of documents.
 
-Belongs here: reading what a run was asked for and logging what it did. Does not belong here: doing
-it (ingestion.run).
+One document's failure never affects the others. The ingestion itself is in ingestion.run.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 from urllib.parse import unquote
 
 import dagster as dg
 import pydantic
 
-from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
-from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.ingestion.run import (
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.events import (
     DocDeleted,
-    DocsChosen,
-    IngestionEnvironment,
-    IngestionRequest,
-    RunEvent,
-    run_ingestion,
-    scan,
+    IngestionEvent,
+    RunPlanned,
+    StageDone,
 )
+from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.soundness import Fault
-from rag_pipeline.ingestion.work import StageResult
 from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks
 from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
@@ -84,24 +78,28 @@ def ingestion_assets(
     ingestion: dg.ResourceParam[IngestionResource],
 ) -> Iterator[Any]:
     """Take documents from file to point; see the descriptions of the five assets."""
-    context.instance.add_run_tags(context.run.run_id, name_process())
-    report = IngestionReport()
-    checked, faults = 0, dict[DocId, tuple[Fault, ...]]()
-    request = _read_request(context, config)
-    run_id = context.run.run_id
-    with closing(run_ingestion(request, ingestion.environment, run_id, report)) as events:
+    instance, run_id = context.instance, context.run.run_id
+    instance.add_run_tags(run_id, name_process())
+    known_keys = instance.get_dynamic_partitions(str(DOC_PARTITIONS.name))
+    report, planned = IngestionReport(), None
+    faults = dict[DocId, tuple[Fault, ...]]()
+    deleted = set[DocId]()
+    with closing(ingestion.run(_read_request(context, config), run_id)) as events:
         for event in events:
+            report.add(event)
             _log_event(context, event)
-            if isinstance(event, StageResult) and event.stage is Stage.POINTS:
-                checked += 1
-                if event.faults:
-                    faults[event.doc_id] = event.faults
-    if checked:
-        log_checks(context, faults, checked)
-    with suppress(RagPipelineError, OSError):  # a later run tries again
-        _forget_gone(context.instance, ingestion.environment)
+            if isinstance(event, RunPlanned):
+                planned = event
+            elif isinstance(event, StageDone) and event.stage is Stage.POINTS:
+                faults[event.doc_id] = event.faults
+            elif isinstance(event, DocDeleted):
+                deleted.add(event.doc_id)
+    if faults:
+        log_checks(context, faults)
+    if planned is not None:
+        _forget_gone(instance, known_keys, planned, deleted)
     context.log.info("ingestion report: %s", report.to_json())
-    context.instance.add_run_tags(context.run.run_id, _report_tags(report))
+    instance.add_run_tags(run_id, _report_tags(report))
     if report.failures:
         raise dg.Failure(
             description=f"{report.docs_failed} document(s) failed; the others are indexed",
@@ -123,46 +121,53 @@ def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> In
     )
 
 
-def _log_event(context: dg.AssetExecutionContext, event: RunEvent) -> None:
+def _log_event(context: dg.AssetExecutionContext, event: IngestionEvent) -> None:
     if isinstance(event, DocFailure):
         context.log.error("%s failed in %s: %s", event.doc_path, event.stage, event.message)
-        return
-    if isinstance(event, DocsChosen):
+    elif isinstance(event, RunPlanned):
         keys = [to_partition_key(doc_id) for doc_id in event.doc_ids]
         context.instance.add_dynamic_partitions(str(DOC_PARTITIONS.name), keys)
-        return
-    if isinstance(event, DocDeleted):
+    elif isinstance(event, DocDeleted):
         context.log.info("%s removed with %d points", event.doc_id, event.point_count)
-        return
-    materialization = dg.AssetMaterialization(
-        event.stage.value,
-        partition=to_partition_key(event.doc_id),
-        metadata=_metadata(event),
-        tags={"dagster/data_version": event.data_version},
-    )
-    # Writes to the event log, as `context.log_event` does, which also keeps each event in memory
-    # until the run ends: a rebuild is one run of all documents.
-    step = context.op_execution_context.get_step_execution_context()
-    dg.DagsterEvent.asset_materialization(step, materialization)
+    elif isinstance(event, StageDone):
+        materialization = dg.AssetMaterialization(
+            event.stage.value,
+            partition=to_partition_key(event.doc_id),
+            metadata=_metadata(event),
+            tags={"dagster/data_version": event.data_version},
+        )
+        # `context.log_event` would also keep each event in memory until the run ends, and a
+        # rebuild is one run of all documents.
+        step = context.op_execution_context.get_step_execution_context()
+        dg.DagsterEvent.asset_materialization(step, materialization)
 
 
-def _forget_gone(instance: dg.DagsterInstance, environment: IngestionEnvironment) -> None:
-    """Delete partitions of documents that are neither in the docs folder nor known to the ledger.
+def _forget_gone(
+    instance: dg.DagsterInstance,
+    known_keys: Iterable[str],
+    planned: RunPlanned,
+    deleted: Collection[DocId],
+) -> None:
+    """Delete partitions of documents that are neither in the docs folder nor in the ledger.
 
-    Whether a run removed them or never knew them: a rebuild begins with an empty ledger, and a page
-    may go between the sensor's look and its run.
+    This run may have removed them, or may never have known them: a rebuild begins with an empty
+    ledger, and a page may go between a sensor's tick and its run.
+
+    Args:
+        instance: The Dagster instance.
+        known_keys: The partitions as they were before the run looked at the docs folder.
+        planned: What the run found.
+        deleted: Documents that the run removed.
     """
-    name = str(DOC_PARTITIONS.name)
-    keys = instance.get_dynamic_partitions(name)  # before the look: a page that comes then is in it
-    discovery, plan, _ = scan(environment)
-    doc_ids = [doc.doc_id for doc in (*plan.process, *plan.unchanged)]
-    known = {to_partition_key(doc_id) for doc_id in (*doc_ids, *plan.delete)}
-    for key in keys:
-        if key not in known and not discovery.is_hidden(unquote(key)):
-            instance.delete_dynamic_partition(name, key)
+    in_folder = (doc.doc_id for doc in planned.scan.discovery.docs)
+    in_ledger = (doc_id for doc_id in planned.scan.plan.delete if doc_id not in deleted)
+    kept = {to_partition_key(doc_id) for doc_id in (*in_folder, *in_ledger)}
+    for key in known_keys:
+        if key not in kept and not planned.scan.discovery.is_hidden(unquote(key)):
+            instance.delete_dynamic_partition(str(DOC_PARTITIONS.name), key)
 
 
-def _metadata(result: StageResult) -> Mapping[str, dg.MetadataValue[Any] | int | float | str]:
+def _metadata(result: StageDone) -> Mapping[str, dg.MetadataValue[Any] | int | float | str]:
     metadata: dict[str, dg.MetadataValue[Any] | int | float | str] = dict(result.counts)
     if "url" in metadata:
         metadata["url"] = dg.MetadataValue.path(str(metadata["url"]))

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DocFailure, EmbeddingText, SiteSettings
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
-from rag_pipeline.ingestion.changes import (
-    compute_pipeline_fingerprint,
+from rag_pipeline.ingestion.context import compute_pipeline_fingerprint
+from rag_pipeline.ingestion.discovery import Discovery
+from rag_pipeline.ingestion.planning import (
     compute_wait,
     find_next_try,
     is_due,
     leave_moved,
     plan_ingestion,
 )
-from rag_pipeline.ingestion.discovery import Discovery
 from rag_pipeline_tests.ingestion.records import (
     TIME,
     make_discovered,

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.orchestration.environment import build_environment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.ingestion.run import IngestionEnvironment
+    from rag_pipeline.core.protocols.services import Services
 
 
-def build(tmp_path: Path, state_url: str) -> IngestionEnvironment:
-    return build_environment(
+def build(tmp_path: Path, state_url: str) -> Services:
+    return connect_services(
         load_settings(
             _env_file="",
             docs_dir=tmp_path / "docs",
@@ -44,8 +44,8 @@ def test_a_state_url_of_no_use_is_named(
 
 @pytest.mark.parametrize("scheme", ["", "file://", "local://"])
 def test_a_folder_keeps_state_however_it_is_spelled(scheme: str, tmp_path: Path) -> None:
-    environment = build(tmp_path, f"{scheme}{tmp_path}/shared state")
-    artifacts, doc_id = environment.open_artifacts("build"), DocId("a.md")
+    services = build(tmp_path, f"{scheme}{tmp_path}/shared state")
+    artifacts, doc_id = services.open_artifacts("build"), DocId("a.md")
     artifacts.write(Stage.CHUNKS, doc_id, b"kept")
     assert artifacts.read(Stage.CHUNKS, doc_id) == b"kept"
     (folder,) = (tmp_path / "shared state").glob("docs-*/artifacts/build/chunks")

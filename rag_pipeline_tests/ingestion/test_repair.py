@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.core.errors import StoreLockedError
-from rag_pipeline.ingestion.run import IngestionRequest
-from rag_pipeline.orchestration.auditing import audit_environment
-from rag_pipeline_tests.book import PAGES, Book, make_book
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.repair import audit_index
+from rag_pipeline_tests.book import PAGES, Book, make_book, replace_services
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.vectors import EmbeddingUsage, FloatMatrix, Window
-    from rag_pipeline.ingestion.run import IngestionEnvironment
+    from rag_pipeline.ingestion.context import IngestionContext
 
 LARGE = "module-1/large.md"
 
@@ -37,20 +36,20 @@ def book(tmp_path: Path) -> Book:
 
 def damage(book: Book, *doc_ids: str) -> None:
     """Delete all points of pages."""
-    with closing(book.build_environment().catalog.open_current()) as store:
+    with closing(book.build_context().services.catalog.open_current()) as store:
         points = store.scroll()
         store.delete([point.point_id for point in points if point.payload["doc_path"] in doc_ids])
 
 
-def watch_lock(book: Book, before: Callable[[], None]) -> IngestionEnvironment:
-    """An environment that tells when the lock is asked for."""
-    environment = book.build_environment()
+def watch_lock(book: Book, before: Callable[[], None]) -> IngestionContext:
+    """A context that tells when the lock is asked for."""
+    context = book.build_context()
 
     def lock(timeout_s: float | None = None) -> AbstractContextManager[None]:
         before()
-        return environment.lock(30.0 if timeout_s is None else timeout_s)
+        return context.services.lock(30.0 if timeout_s is None else timeout_s)
 
-    return replace(environment, lock=lock)
+    return replace_services(context, lock=lock)
 
 
 class PausingEmbedder(HashingEmbedder):
@@ -71,8 +70,8 @@ def test_an_ingestion_in_flight_is_no_finding(book: Book) -> None:
     book.embedder = embedder = PausingEmbedder()
     book.edit(LARGE, "## Two", "## Duo")
     asked, found = threading.Event(), list[object]()
-    environment = watch_lock(book, asked.set)
-    audit = threading.Thread(target=lambda: found.append(audit_environment(environment).findings))
+    context = watch_lock(book, asked.set)
+    audit = threading.Thread(target=lambda: found.append(audit_index(context).findings))
 
     def start_audit() -> None:
         audit.start()
@@ -86,7 +85,7 @@ def test_an_ingestion_in_flight_is_no_finding(book: Book) -> None:
 
 def test_a_sound_store_is_audited_without_the_lock(book: Book) -> None:
     with hold_lock(book.state / "ingest.lock", 0.0):
-        assert audit_environment(book.build_environment()).findings == ()
+        assert audit_index(book.build_context()).findings == ()
 
 
 def test_what_cannot_be_looked_at_again_is_no_finding_but_an_error(book: Book) -> None:
@@ -95,16 +94,16 @@ def test_what_cannot_be_looked_at_again_is_no_finding_but_an_error(book: Book) -
         hold_lock(book.state / "ingest.lock", 0.0),
         pytest.raises(StoreLockedError, match="INGEST_LOCK_TIMEOUT_S"),
     ):
-        audit_environment(book.build_environment())
-    assert audit_environment(book.build_environment()).doc_paths == (LARGE,)
+        audit_index(book.build_context())
+    assert audit_index(book.build_context()).doc_paths == (LARGE,)
 
 
 def test_the_lock_is_held_for_a_few_documents_at_a_time(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_pipeline.orchestration.auditing._PAGE_DOCS", 1)
+    monkeypatch.setattr("rag_pipeline.ingestion.repair._PAGE_DOCS", 1)
     damage(book, *PAGES)
-    environment, held = book.build_environment(), list[int]()
+    context, held = book.build_context(), list[int]()
 
     @contextmanager
     def lock(timeout_s: float | None = None) -> Iterator[None]:
@@ -112,8 +111,8 @@ def test_the_lock_is_held_for_a_few_documents_at_a_time(
             held.append(1)
             yield
 
-    monkeypatch.setattr("rag_pipeline.orchestration.auditing._GIVE_WAY_S", 0.0)
-    report = audit_environment(replace(environment, lock=lock))
+    monkeypatch.setattr("rag_pipeline.ingestion.repair._GIVE_WAY_S", 0.0)
+    report = audit_index(replace_services(context, lock=lock))
     assert set(report.doc_paths) == set(PAGES)
     assert len(report.findings) == 9
     assert len(held) == len(PAGES)
@@ -122,7 +121,7 @@ def test_the_lock_is_held_for_a_few_documents_at_a_time(
 def test_a_page_that_was_removed_meanwhile_is_no_finding(book: Book) -> None:
     (book.docs / LARGE).unlink()
     damage(book, LARGE)
-    assert audit_environment(watch_lock(book, lambda: remove(book))).findings == ()
+    assert audit_index(watch_lock(book, lambda: remove(book))).findings == ()
 
 
 def remove(book: Book) -> None:
@@ -130,10 +129,10 @@ def remove(book: Book) -> None:
 
 
 def test_points_of_a_page_that_was_lost_and_is_indexed_meanwhile_are_none(book: Book) -> None:
-    collection_id = str(book.build_environment().catalog.current_id())
+    collection_id = str(book.build_context().services.catalog.current_id())
     book.forget(collection_id)
-    assert len(audit_environment(book.build_environment()).strays) == 9
-    assert audit_environment(watch_lock(book, lambda: index(book))).findings == ()
+    assert len(audit_index(book.build_context()).strays) == 9
+    assert audit_index(watch_lock(book, lambda: index(book))).findings == ()
 
 
 def index(book: Book) -> None:
@@ -141,7 +140,7 @@ def index(book: Book) -> None:
 
 
 def test_a_rebuild_meanwhile_is_what_is_audited(book: Book) -> None:
-    before = book.build_environment().catalog.current_id()
+    before = book.build_context().services.catalog.current_id()
     damage(book, LARGE)
     rebuilt = list[str]()
 
@@ -149,6 +148,6 @@ def test_a_rebuild_meanwhile_is_what_is_audited(book: Book) -> None:
         if not rebuilt:
             rebuilt.append(book.ingest(IngestionRequest(rebuild=True)).collection_id)
 
-    report = audit_environment(watch_lock(book, rebuild))
+    report = audit_index(watch_lock(book, rebuild))
     assert (report.collection_id, report.findings) == (rebuilt[0], ())
     assert report.collection_id != before

@@ -1,0 +1,287 @@
+"""The stages of a document: discovered, parsed, chunked, embedded, each kept as an artifact.
+
+A stage that the run leaves out is read from its artifact. The last stage, writing the points, is
+in writing.py. `IngestionRun` and `DocInProgress` travel through all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.errors import ArtifactMissingError, ArtifactStaleError, DocumentReadError
+from rag_pipeline.core.ids import hash_text
+from rag_pipeline.core.models import Stage
+from rag_pipeline.core.protocols.state import LedgerEntry
+from rag_pipeline.ingestion.chunking import chunk_doc
+from rag_pipeline.ingestion.context import now_utc
+from rag_pipeline.ingestion.embedding import embed_chunks
+from rag_pipeline.ingestion.events import StageDone
+from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.ingestion.serialization import (
+    KeptChunks,
+    dump_chunks,
+    dump_record,
+    dump_vectors,
+    load_chunks,
+    load_record,
+    load_vectors,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rag_pipeline.core.models import (
+        Chunk,
+        DiscoveredDoc,
+        DocFailure,
+        Document,
+        ParsedDoc,
+    )
+    from rag_pipeline.core.protocols.state import ArtifactStore, Ledger
+    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.vectors import ChunkVectors
+    from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
+    from rag_pipeline.ingestion.planning import Scan
+
+
+@dataclass(frozen=True, slots=True)
+class IngestionRun:
+    """One run over one collection, with the state of the collection when the run began.
+
+    Attributes:
+        run_id: Id of the Dagster run, or any name for a run without Dagster.
+        scan: The docs folder and the ledger before the run. Names the collection that the run
+            writes to.
+        ledger: The ledger of that collection.
+        artifacts: The stage outputs of that collection.
+        times_by_content: When the content of documents that this run removes was first ingested,
+            by content hash. A page that moved keeps these times.
+    """
+
+    context: IngestionContext
+    request: IngestionRequest
+    run_id: str
+    scan: Scan
+    ledger: Ledger
+    artifacts: ArtifactStore
+    times_by_content: Mapping[str, str] = field(default_factory=dict)
+
+    def open_store(self) -> PointStore:
+        """Open the collection for writing; the caller closes it.
+
+        Raises:
+            SpaceMismatchError: The collection was built with another embedding space.
+            StoreUnavailableError: The store is not reachable, or another process holds it.
+        """
+        return self.context.services.catalog.open(self.scan.collection_id, self.context.space)
+
+    def make_entry(self, doc: DiscoveredDoc, *, data_version: str, chunk_count: int) -> LedgerEntry:
+        """Make the ledger entry of a document that this run indexes now."""
+        return LedgerEntry(
+            doc_id=doc.doc_id,
+            sha256=doc.sha256,
+            size_bytes=doc.size_bytes,
+            mtime_ns=doc.mtime_ns,
+            pipeline_fingerprint=self.context.fingerprint,
+            collection_id=self.scan.collection_id,
+            data_version=data_version,
+            chunk_count=chunk_count,
+            run_id=self.run_id,
+            indexed_at=now_utc(),
+        )
+
+    def record_begun(self, entry: LedgerEntry) -> None:
+        """Record that a document's artifacts and points are about to change.
+
+        Until the change is complete, the entry matches no file. After a kill the next run looks at
+        the document, even if its file is by then unchanged or gone.
+        """
+        self.ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0))
+
+
+@dataclass(slots=True)
+class DocInProgress:
+    """A document on its way through the stages of a run; its fields are filled stage by stage.
+
+    Attributes:
+        doc: The file, with the hash of the content that is really indexed.
+        results: One event per finished stage.
+        failure: Set when a stage fails. No later stage is tried then.
+        begun: True after the ledger has recorded that the document is being changed.
+    """
+
+    doc: DiscoveredDoc
+    document: Document | None = None
+    chunks: tuple[Chunk, ...] = ()
+    vectors: tuple[ChunkVectors, ...] = ()
+    results: dict[Stage, StageDone] = field(default_factory=dict)
+    failure: DocFailure | None = None
+    begun: bool = False
+
+    def keep_result(
+        self, stage: Stage, data_version: str, counts: Mapping[str, int | float | str]
+    ) -> None:
+        """Keep the event of a finished stage; a stage that is tried again replaces its event."""
+        chunks = self.chunks if stage is Stage.CHUNKS else ()
+        self.results[stage] = StageDone(stage, self.doc.doc_id, data_version, counts, chunks)
+
+
+def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
+    """Discover, parse and chunk a document, or read what an earlier run kept of it.
+
+    Raises:
+        DocumentError: The file cannot be read or parsed, or nothing suitable is kept.
+    """
+    stages, doc = run.request.stages, work.doc
+    if Stage.DISCOVERED in stages:
+        record = {"doc_id": doc.doc_id, "sha256": doc.sha256, "size_bytes": doc.size_bytes}
+        run.artifacts.write(Stage.DISCOVERED, doc.doc_id, dump_record(record))
+        counts = {"size_bytes": doc.size_bytes}
+        work.keep_result(Stage.DISCOVERED, doc.sha256[:16], counts)
+    parsed = _parse(run, work) if Stage.PARSED in stages else None
+    if Stage.CHUNKS in stages:
+        _chunk(run, work, parsed or _load_parsed(run, work))
+    elif stages & {Stage.EMBEDDINGS, Stage.POINTS}:
+        kept = load_chunks(run.artifacts.read(Stage.CHUNKS, doc.doc_id))
+        if kept is None:
+            raise ArtifactMissingError(doc.doc_id, Stage.CHUNKS.value)
+        if kept.pipeline_fingerprint != run.context.fingerprint:
+            raise ArtifactStaleError(doc.doc_id, Stage.CHUNKS.value)
+        work.document, work.chunks = kept.document, kept.chunks
+        work.doc = _take_content(doc, kept.sha256)
+
+
+def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
+    """Embed the chunks of several documents in one call, and keep the vectors of each.
+
+    Raises:
+        EmbeddingError: The service failed, or its vectors cannot be used.
+    """
+    context = run.context
+    embedder = context.services.embedder
+    fingerprint = embedder.model.fingerprint
+    chunks = [chunk for work in group for chunk in work.chunks]
+    embedded = embed_chunks(chunks, embedder, context.services.cache)
+    fresh, windowed = set(embedded.embedded_hashes), set(embedded.windowed_chunk_ids)
+    vectors = iter(embedded.vectors)
+    for work in group:
+        work.vectors = tuple(next(vectors) for _ in work.chunks)
+        tokens = {hash_text(chunk.embedding_text): chunk.token_count for chunk in work.chunks}
+        hashes = [hash_text(chunk.embedding_text) for chunk in work.chunks]
+        data = dump_vectors(fingerprint, hashes, work.vectors)
+        run.artifacts.write(Stage.EMBEDDINGS, work.doc.doc_id, data)
+        # A text that several documents contain counts only for the first of them.
+        new = tokens.keys() & fresh
+        fresh -= new
+        tokens_new = sum(tokens[text_hash] for text_hash in new)
+        share = len(new) / len(embedded.embedded_hashes) if new else 0.0
+        counts: dict[str, int | float | str] = {
+            "texts_embedded": len(new),
+            "embeddings_reused": len(work.chunks) - len(new),
+            "tokens_embedded": tokens_new,
+            "tokens_reused": sum(chunk.token_count for chunk in work.chunks) - tokens_new,
+            "windowed_chunks": sum(chunk.chunk_id in windowed for chunk in work.chunks),
+            "duration_s": embedded.usage.seconds * share,
+            "cost_usd": tokens_new * context.price_per_token_usd,
+        }
+        if work is group[0]:
+            counts |= {"requests": embedded.usage.requests, "retries": embedded.usage.retries}
+        version = hash_text(fingerprint + "".join(hashes))[:16]
+        work.keep_result(Stage.EMBEDDINGS, version, counts)
+
+
+def load_embeddings(run: IngestionRun, work: DocInProgress) -> None:
+    """Read the vectors that an earlier run kept of a document.
+
+    Raises:
+        ArtifactMissingError: No vectors are kept.
+        ArtifactStaleError: The vectors are of another model or other texts.
+    """
+    fingerprint = run.context.services.embedder.model.fingerprint
+    data = run.artifacts.read(Stage.EMBEDDINGS, work.doc.doc_id)
+    stored = load_vectors(data, fingerprint)
+    if stored is None:
+        raise ArtifactMissingError(work.doc.doc_id, Stage.EMBEDDINGS.value)
+    hashes = [hash_text(chunk.embedding_text) for chunk in work.chunks]
+    if any(text_hash not in stored for text_hash in hashes):
+        raise ArtifactStaleError(work.doc.doc_id, Stage.EMBEDDINGS.value)
+    work.vectors = tuple(stored[text_hash] for text_hash in hashes)
+
+
+def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
+    """Record in the ledger, once per run, that the document is about to change."""
+    doc, entry = work.doc, run.scan.entries.get(work.doc.doc_id)
+    wanted = (doc.sha256, run.context.fingerprint)
+    is_indexed = entry is not None and (entry.sha256, entry.pipeline_fingerprint) == wanted
+    if work.begun or is_indexed:
+        return
+    run.record_begun(entry or run.make_entry(doc, data_version="", chunk_count=0))
+    work.begun = True
+
+
+def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
+    start = time.perf_counter()
+    try:
+        data = work.doc.path.read_bytes()
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or error}. Check the file and its permissions"
+        raise DocumentReadError(work.doc.doc_id, problem) from error
+    # The file may have changed since it was discovered: what is indexed is what was read here.
+    work.doc = doc = _take_content(work.doc, hashlib.sha256(data).hexdigest())
+    parsed = parse_doc(doc, run.context.settings.site, data)
+    record = {"doc_id": doc.doc_id, "sha256": doc.sha256, "source": parsed.source}
+    run.artifacts.write(Stage.PARSED, doc.doc_id, dump_record(record))
+    document = parsed.document
+    counts: dict[str, int | float | str] = {
+        "title": document.title,
+        "url": document.url,
+        "heading_count": len(document.headings),
+        "block_count": len(parsed.blocks),
+        "duration_s": time.perf_counter() - start,
+    }
+    version = hash_text(repr((document, parsed.source)))[:16]
+    work.keep_result(Stage.PARSED, version, counts)
+    return parsed
+
+
+def _load_parsed(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
+    record = load_record(run.artifacts.read(Stage.PARSED, work.doc.doc_id))
+    if record is None:
+        raise ArtifactMissingError(work.doc.doc_id, Stage.PARSED.value)
+    work.doc = _take_content(work.doc, record["sha256"])
+    source = record["source"].encode("utf-8", "surrogatepass")
+    return parse_doc(work.doc, run.context.settings.site, source)
+
+
+def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:
+    start = time.perf_counter()
+    chunks = chunk_doc(parsed, run.context.settings.chunk_limits)
+    work.document, work.chunks = parsed.document, chunks
+    mark_begun(run, work)
+    kept = KeptChunks(work.doc.sha256, run.context.fingerprint, parsed.document, chunks)
+    data = dump_chunks(kept)
+    run.artifacts.write(Stage.CHUNKS, work.doc.doc_id, data)
+    tokens = [chunk.token_count for chunk in chunks]
+    counts: dict[str, int | float | str] = {
+        "chunk_count": len(chunks),
+        "token_total": sum(tokens),
+        "token_max": max(tokens, default=0),
+        "word_total": sum(chunk.word_count for chunk in chunks),
+        "duration_s": time.perf_counter() - start,
+    }
+    version = hashlib.sha256(data).hexdigest()[:16]
+    work.keep_result(Stage.CHUNKS, version, counts)
+
+
+def _take_content(doc: DiscoveredDoc, sha256: str) -> DiscoveredDoc:
+    """Return the document with the hash of the content that is really indexed.
+
+    If that is not the content that was discovered, the document gets a size that no file has, so
+    that the next discovery reads the file again.
+    """
+    if sha256 == doc.sha256:
+        return doc
+    return replace(doc, sha256=sha256, size_bytes=-1, mtime_ns=0)

@@ -1,0 +1,54 @@
+"""Figures about the collection in use, and pruning the embedding cache to it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.models import ContentType
+from rag_pipeline.core.protocols.stores import PointFilter
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.models import JsonValue
+    from rag_pipeline.ingestion.context import IngestionContext
+
+
+def read_stats(context: IngestionContext) -> dict[str, JsonValue]:
+    """Count what the collection in use contains, by document and content type.
+
+    Returns:
+        A JSON object that also names the embedding space and the time of the last ingestion.
+
+    Raises:
+        CollectionMissingError: Nothing has been ingested yet.
+        StoreUnavailableError: The store is not reachable, or another process holds it.
+    """
+    with closing(context.services.catalog.open_current()) as store:
+        count = store.count()
+        by_type: dict[str, JsonValue] = {
+            kind.value: store.count(PointFilter(content_types=(kind.value,)))
+            for kind in ContentType
+        }
+        space, collection_id = store.space, store.collection_id
+    ledger = context.services.open_ledger(collection_id)
+    entries = [entry for entry in ledger.entries().values() if entry.sha256]
+    return {
+        "collection_id": collection_id,
+        "point_count": count,
+        "doc_count": len(entries),
+        "failed_doc_count": len(ledger.failures()),
+        "content_types": by_type,
+        "provider": space.model.provider,
+        "model": space.model.model,
+        "dim": space.model.dim,
+        "format_version": space.format_version,
+        "last_indexed_at": max((entry.indexed_at for entry in entries), default=None),
+    }
+
+
+def prune_embeddings(context: IngestionContext) -> int:
+    """Remove cached embeddings of texts that no indexed chunk has; return how many."""
+    with closing(context.services.catalog.open_current()) as store:
+        hashes = frozenset(str(point.payload.get("embedding_hash")) for point in store.scroll())
+        fingerprint = store.space.model.fingerprint
+    return context.services.cache.prune({fingerprint: hashes})
