@@ -1,5 +1,5 @@
 """Run the command as `python -m rag_pipeline.cli`."""
 
-from rag_pipeline.cli.app import main
+from rag_pipeline.cli import main
 
 main()

@@ -6,16 +6,13 @@ standard error. Exit codes: 0 done, 1 the work fell short, 2 bad usage or config
 
 from __future__ import annotations
 
-import signal
 import sys
 
 import typer
 
-from rag_pipeline.cli import asking, evaluating, ingesting
-from rag_pipeline.cli.output import end_output, open_closed_streams, tell_failure
+from rag_pipeline.cli import INTERRUPTED, asking, evaluating, ingesting
+from rag_pipeline.cli.output import end_output, tell_failure
 from rag_pipeline.core.errors import RagPipelineError
-
-_INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
 
 app = typer.Typer(
     add_completion=False,
@@ -27,32 +24,30 @@ for group in (ingesting.commands, asking.commands, evaluating.commands):
     app.add_typer(group)
 
 
-def main() -> None:
-    """Run the command; an error is one line that names the culprit and the mend."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
-    open_closed_streams()
+def run_command() -> None:
+    """Run the command. An error is one line that says what is wrong and what to do."""
     try:
         code = app(standalone_mode=False)
-        if code == _INTERRUPTED:  # what typer makes of an interrupt
-            raise KeyboardInterrupt  # noqa: TRY301  # told like one from elsewhere
+        if code == INTERRUPTED:  # typer's answer to an interrupt
+            raise KeyboardInterrupt  # noqa: TRY301  # reported like one from elsewhere
     except RagPipelineError as error:
         code = tell_failure(error.code, str(error), error.exit_code)
     except typer.Exit as stop:
         code = stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
         goes_on = "; the next ingest goes on from here" if _is_ingesting() else ""
-        code = tell_failure("INTERRUPTED", f"stopped{goes_on}", _INTERRUPTED)
+        code = tell_failure("INTERRUPTED", f"stopped{goes_on}", INTERRUPTED)
     except BrokenPipeError:
         code = 1
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        mend = "Check disk space and permissions"
-        code = tell_failure("SYSTEM_ERROR", f"{place}{error.strerror or error}. {mend}", 1)
+        advice = "Check disk space and permissions"
+        code = tell_failure("SYSTEM_ERROR", f"{place}{error.strerror or error}. {advice}", 1)
     except Exception as error:
         usage = getattr(error, "format_message", None)  # click's usage errors, by any click
         if usage is None:
             raise
-        told = usage()  # nothing where the help was shown instead
+        told = usage()  # empty if the help was shown instead
         code = tell_failure("USAGE", f"{told} See `rag-pipeline --help`", 2) if told else 2
     end_output()
     sys.exit(code or 0)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
 
-_SHOWN_WARNINGS = 3
 _TEXT_LINES = 6
 _LINE_WIDTH = 100
 
@@ -89,9 +88,12 @@ def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
             f"${report.cost_usd:.4f}"
         ),
     ]
-    lines += [f"  warning: {warning}" for warning in report.warnings[:_SHOWN_WARNINGS]]
-    if len(report.warnings) > _SHOWN_WARNINGS:
-        lines.append(f"  ... and {len(report.warnings) - _SHOWN_WARNINGS} more (see --json)")
+    if report.chunks_in_parts:
+        lines.append(
+            f"  note: {report.chunks_in_parts} chunks are longer than the model's input and were "
+            "embedded in parts"
+        )
+    lines += [f"  note: {warning}" for warning in report.warnings]
     lines += [f"  FAILED {failure.message}" for failure in report.failures]
     if any(failure.error != DOCUMENT_MISSING for failure in report.failures):
         lines.append("Failed documents are tried again by the next ingest; the others are indexed.")

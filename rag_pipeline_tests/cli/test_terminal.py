@@ -1,10 +1,14 @@
-"""What the command prints below an answer."""
+"""What the command prints below an answer and after an ingestion."""
 
 from __future__ import annotations
 
 from rag_pipeline.answering import answer
-from rag_pipeline.cli.terminal import show_answer_sources
+from rag_pipeline.cli.terminal import show_answer_sources, show_ingestion
+from rag_pipeline.core.ids import DocId
+from rag_pipeline.core.models import Stage
 from rag_pipeline.core.settings import Settings
+from rag_pipeline.ingestion.events import StageDone
+from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.retrieval import Mode, Query, QueryFilters
 from rag_pipeline_tests.answering.factories import FixedRetriever
 
@@ -27,3 +31,13 @@ def test_notices_of_a_refusal_begin_a_line() -> None:
     query = Query("Which glue?", filters=QueryFilters(modules=["module-9"]))
     refused = answer(query, retriever=FixedRetriever(()), settings=SETTINGS)  # type: ignore[arg-type]  # a retriever by its shape
     assert show_answer_sources(refused).split("\n") == ["", f"Note: {refused.notices[0]}"]
+
+
+def test_chunks_embedded_in_parts_are_one_line_and_no_warning() -> None:
+    report = IngestionReport()
+    for name in ("a.md", "b.md", "c.md", "d.md"):
+        report.add(StageDone(Stage.EMBEDDINGS, DocId(name), "v", {"windowed_chunks": 16}))
+    notes = [line for line in show_ingestion(report, "docs").split("\n") if "note:" in line]
+    assert len(notes) == 1
+    assert "64 chunks are longer than the model's input" in notes[0]
+    assert report.warnings == []
