@@ -8,13 +8,13 @@ from pathlib import Path
 
 import dagster as dg
 from dagster._core.events import RunFailureReason
-from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 from sqlalchemy.exc import DBAPIError
 
 from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.orchestration.assets.ingestion import IngestConfig
 from rag_pipeline.orchestration.dead_runs import end_dead_runs, name_process
+from rag_pipeline.orchestration.event_log import hold_open
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 
 _OPENING_TIMEOUT_S = 60.0
@@ -47,7 +47,7 @@ def run_ingest_job(definitions: dg.Definitions, request: IngestionRequest) -> bo
         rebuild=request.rebuild,
         reread=request.reread,
     )
-    with _file_errors(), _open_instance() as instance, _hold_events_open(instance):
+    with _file_errors(), _open_instance() as instance, hold_open(instance):
         end_dead_runs(instance)
         result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
             run_config={
@@ -75,20 +75,3 @@ def _file_errors() -> Iterator[None]:
     except DBAPIError as error:
         problem = f"Dagster's records cannot be read or written: {error.orig}"
         raise OSError(errno.EIO, problem, os.environ["DAGSTER_HOME"]) from error
-
-
-@contextmanager
-def _hold_events_open(instance: dg.DagsterInstance) -> Iterator[None]:
-    """Keep one connection to the event log for the time of a run.
-
-    SQLite writes its log back whenever the last connection closes, and Dagster opens several for
-    each event: a fifth of what a full ingestion of a book does besides embedding.
-    """
-    storage = instance.event_log_storage
-    if not isinstance(storage, ConsolidatedSqliteEventLogStorage):
-        yield
-        return
-    with storage.index_connection() as connection:  # type: ignore[no-untyped-call]  # Dagster's own
-        # The file is opened by the first look into a table; no transaction is left open.
-        connection.exec_driver_sql("select 1 from event_logs where id = -1").close()
-        yield

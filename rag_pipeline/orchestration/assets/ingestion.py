@@ -3,8 +3,8 @@
 One document's failure never affects the others. The ingestion itself is in ingestion.run.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,9 +24,11 @@ from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.soundness import Fault
 from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks
 from rag_pipeline.orchestration.dead_runs import name_process
+from rag_pipeline.orchestration.event_log import store_together
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 
+_STORED_TOGETHER = 100  # events: about twenty documents
 _PREVIEW_CHUNKS = 20  # rows; the event log keeps every one of them for good
 _PREVIEW_CHARACTERS = 80
 
@@ -84,10 +86,11 @@ def ingestion_assets(
     report, planned = IngestionReport(), None
     faults = dict[DocId, tuple[Fault, ...]]()
     deleted = set[DocId]()
-    with closing(ingestion.run(_read_request(context, config), run_id)) as events:
+    run = ingestion.run(_read_request(context, config), run_id)
+    with closing(run) as events, _log_in_batches(context) as log:
         for event in events:
             report.add(event)
-            _log_event(context, event)
+            log(event)
             if isinstance(event, RunPlanned):
                 planned = event
             elif isinstance(event, StageDone) and event.stage is Stage.POINTS:
@@ -95,7 +98,8 @@ def ingestion_assets(
             elif isinstance(event, DocDeleted):
                 deleted.add(event.doc_id)
     if faults:
-        log_checks(context, faults)
+        with store_together(instance):
+            log_checks(context, faults)
     if planned is not None:
         _forget_gone(instance, known_keys, planned, deleted)
     context.log.info("ingestion report: %s", report.to_json())
@@ -119,6 +123,30 @@ def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> In
     return IngestionRequest(
         tuple(config.doc_ids), tuple(config.delete_ids), stages, rewrite=config.rewrite
     )
+
+
+@contextmanager
+def _log_in_batches(
+    context: dg.AssetExecutionContext,
+) -> Iterator[Callable[[IngestionEvent], None]]:
+    """Give a function that logs events, which are stored together; the rest at the block's end."""
+    pending = list[IngestionEvent]()
+
+    def store_pending() -> None:
+        with store_together(context.instance):
+            for event in pending:
+                _log_event(context, event)
+        pending.clear()
+
+    def log(event: IngestionEvent) -> None:
+        pending.append(event)
+        if len(pending) >= _STORED_TOGETHER or isinstance(event, RunPlanned):
+            store_pending()
+
+    try:
+        yield log
+    finally:
+        store_pending()
 
 
 def _log_event(context: dg.AssetExecutionContext, event: IngestionEvent) -> None:

@@ -1,0 +1,62 @@
+"""Writing Dagster's events to SQLite in few transactions.
+
+For each event Dagster's SQLite storage opens several connections, compiles its statements again and
+commits twice. Storing events was the largest part of a rebuild with cached embeddings.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import dagster as dg
+from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
+from sqlalchemy import Connection
+
+
+@contextmanager
+def store_together(instance: dg.DagsterInstance) -> Iterator[None]:
+    """Store the events that this thread logs in a `with` block in one transaction.
+
+    Other threads and other kinds of storage are not affected. If the block fails, or the process is
+    killed in it, none of its events is stored.
+    """
+    storage = instance.event_log_storage
+    if not isinstance(storage, ConsolidatedSqliteEventLogStorage):
+        yield
+        return
+    owner, connect = threading.get_ident(), storage._connect  # noqa: SLF001  # no public way
+    with storage.index_connection() as connection:  # type: ignore[no-untyped-call]  # Dagster's own
+
+        def reuse() -> AbstractContextManager[Connection]:
+            return nullcontext(connection) if threading.get_ident() == owner else connect()
+
+        with _replaced(storage, reuse):
+            yield
+
+
+@contextmanager
+def hold_open(instance: dg.DagsterInstance) -> Iterator[None]:
+    """Keep one connection to the event log open in a `with` block.
+
+    SQLite writes its log back to the database whenever the last connection closes.
+    """
+    storage = instance.event_log_storage
+    if not isinstance(storage, ConsolidatedSqliteEventLogStorage):
+        yield
+        return
+    with storage.index_connection() as connection:  # type: ignore[no-untyped-call]  # Dagster's own
+        # The file is opened by the first look into a table; no transaction is left open.
+        connection.exec_driver_sql("select 1 from event_logs where id = -1").close()
+        yield
+
+
+@contextmanager
+def _replaced(
+    storage: ConsolidatedSqliteEventLogStorage,
+    connect: Callable[[], AbstractContextManager[Connection]],
+) -> Iterator[None]:
+    vars(storage)["_connect"] = connect
+    try:
+        yield
+    finally:
+        del vars(storage)["_connect"]
