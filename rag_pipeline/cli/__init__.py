@@ -9,10 +9,7 @@ import os
 import signal
 import sys
 
-from rag_pipeline.cli.output import open_closed_streams, tell_failure
-
-INTERRUPTED = 130
-"""Exit code of a command that Ctrl-C or SIGTERM ended."""
+from rag_pipeline.cli.output import INTERRUPTED, open_closed_streams, tell_failure
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ import sys
 
 import typer
 
-from rag_pipeline.cli import INTERRUPTED, asking, evaluating, ingesting
-from rag_pipeline.cli.output import end_output, tell_failure
+from rag_pipeline.cli import asking, evaluating, ingesting
+from rag_pipeline.cli.output import INTERRUPTED, end_output, tell_failure
 from rag_pipeline.core.errors import RagPipelineError
 
 app = typer.Typer(

@@ -7,6 +7,10 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
+
+INTERRUPTED: Final = 130
+"""Exit code of a command that Ctrl-C or SIGTERM ended."""
 
 
 def print_result(record: object, text: str, *, as_json: bool) -> None:

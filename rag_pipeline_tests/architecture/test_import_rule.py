@@ -29,7 +29,7 @@ def copy(tmp_path: Path) -> Path:
 def test_the_import_rule_is_kept() -> None:
     result = run_lint_imports(ROOT)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "4 kept, 0 broken" in result.stdout
+    assert "5 kept, 0 broken" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,12 @@ def test_a_forbidden_import_breaks_it(copy: Path, module: str, line: str) -> Non
     result = run_lint_imports(copy)
     assert result.returncode == 1, result.stdout + result.stderr
     assert line.removeprefix("import ") in result.stdout
+
+
+def test_a_circle_between_modules_breaks_it(copy: Path) -> None:
+    path = copy / "rag_pipeline" / "ingestion" / "planning.py"
+    line = "import rag_pipeline.ingestion.run"
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n{line}\n", encoding="utf-8")
+    result = run_lint_imports(copy)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert ".planning -> .run" in result.stdout
