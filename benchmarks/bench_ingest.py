@@ -76,8 +76,8 @@ def watch_memory() -> Iterator[dict[str, float]]:
 
 def run_size(count: int) -> None:
     """Measure one size in this process and print its figures as a line."""
-    from rag_pipeline.adapters.connect import connect_services  # noqa: PLC0415
-    from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # each size pays its imports
+    from rag_pipeline.adapters.connect import connect_services  # noqa: PLC0415  # paid by each size
+    from rag_pipeline.core.settings import load_settings  # noqa: PLC0415
     from rag_pipeline.definitions import build_defs  # noqa: PLC0415
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest  # noqa: PLC0415
     from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415
