@@ -10,7 +10,7 @@ import json
 import select
 import socket
 import struct
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
@@ -38,8 +38,9 @@ class Reply:
     Attributes:
         fault: `hang` never answers, `reset` breaks the connection; `stall` sends the body as if
             more were to come and goes silent, `murmur` sends comments of server-sent events from
-            then on, `cut` then breaks off; `drip` sends a header without an end, `hints` one early
-            hint after the other; None sends the rest.
+            then on, `cut` then breaks off; `drip` sends a header byte by byte without an end,
+            `flood` sends 200 MB of headers, `hints` sends one early hint after the other, `chunk`
+            sends a chunk's length without an end; None sends the whole answer.
         body: Bytes as they are, anything else as JSON.
         headers: With `Connection: close` the body is as long as the connection.
     """
@@ -47,17 +48,32 @@ class Reply:
     status: int = 200
     body: Any = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
-    fault: Literal["hang", "reset", "stall", "murmur", "drip", "hints", "cut"] | None = None
+    fault: (
+        Literal["hang", "reset", "stall", "murmur", "drip", "flood", "hints", "chunk", "cut"] | None
+    ) = None
 
 
+_HEAD = b"HTTP/1.1 200 OK\r\nX-Slow: "
+_HEADS = {
+    "drip": _HEAD,
+    "flood": _HEAD + b"x",
+    "hints": b"",
+    "chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x=",
+}
 _MURMURS = {
     "stall": b"",
     "murmur": b":\n\n",
     "drip": b"x",
+    "flood": b"\r\nX-Long: " + b"x" * 1_000_000,
     "hints": b"HTTP/1.1 103 Early Hints\r\n\r\n",
+    "chunk": b"x",
 }
+_FLOODS = 200  # of the murmurs of a flood
 
 HANG = Reply(fault="hang")
+ENDLESS = [Reply(fault=fault) for fault in ("hang", "murmur", "drip", "hints", "chunk")]
+"""Answers that never end, in each part of an answer."""
+FLOOD = Reply(fault="flood")
 RESET = Reply(fault="reset")
 NESTED = Reply(body=b"[" * 100_000, headers={"Content-Type": "application/json"})
 MALFORMED = Reply(body=b'{"result": [1, 2', headers={"Content-Type": "application/json"})
@@ -69,6 +85,7 @@ class LoopbackServer:
     def __init__(self, plan: Sequence[Reply] | Callable[[Received], Reply]) -> None:
         self.received: list[Received] = []
         self.most_in_flight = 0
+        self.flooded_bytes = 0  # of headers that clients have taken, or that are on their way
         self.hung_up = Event()  # set once a client leaves a stalled answer
         self._plan = plan
         self._in_flight = 0
@@ -103,6 +120,12 @@ class LoopbackServer:
             self._in_flight += change
             self.most_in_flight = max(self.most_in_flight, self._in_flight)
 
+    def _flood(self, connection: socket.socket, headers: bytes) -> None:
+        with suppress(OSError):  # the client has had enough
+            for _ in range(_FLOODS):
+                connection.sendall(headers)
+                self.flooded_bytes += len(headers)
+
     def _wait_for_hang_up(self, connection: socket.socket, murmur: bytes) -> None:
         while not self._closing.is_set():
             connection.send(murmur)
@@ -131,10 +154,11 @@ class LoopbackServer:
                 reply = server._reply_to(Received(self.command, self.path, headers, body, port))
                 if reply.fault == "hang":
                     server._closing.wait()
-                if reply.fault in {"drip", "hints"}:
-                    self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: " * (reply.fault == "drip"))
-                    server._wait_for_hang_up(self.connection, _MURMURS[reply.fault])
-                if reply.fault in {"hang", "reset", "drip", "hints"}:
+                if reply.fault in _HEADS:
+                    self.wfile.write(_HEADS[reply.fault])
+                    end = server._flood if reply.fault == "flood" else server._wait_for_hang_up
+                    end(self.connection, _MURMURS[reply.fault])
+                if reply.fault in {"hang", "reset", *_HEADS}:
                     self._break_off()
                     return
                 data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body)

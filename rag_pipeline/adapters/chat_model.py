@@ -1,8 +1,4 @@
-"""Answers by a chat model of OpenAI, or of any server that speaks its API.
-
-Belongs here: the client, its limits, and vendor errors as ours. Does not belong here: what is asked
-(answering.prompts) and what becomes of the words (answering.generation).
-"""
+"""Answers by a chat model of OpenAI, or of any server that speaks its API."""
 
 from __future__ import annotations
 
@@ -16,22 +12,22 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from rag_pipeline.adapters.request_line import RequestLine
-from rag_pipeline.adapters.retrying import call_with_retries, read_retry_after
-from rag_pipeline.adapters.vendor_text import (
+from rag_pipeline.adapters.connections import RequestLine
+from rag_pipeline.adapters.http import (
     UNREADABLE,
+    Service,
+    call_with_retries,
     name_host,
     quote_vendor,
     separate_login,
 )
-from rag_pipeline.core.closing import InterruptibleGenerator
-from rag_pipeline.core.errors import (
-    AnswerError,
-    AnswerServiceError,
-    AnswerTimeoutError,
-    ConfigurationError,
-    RagPipelineError,
+from rag_pipeline.adapters.openai_api import (
+    DEFAULT_BASE_URL,
+    TRANSIENT_STATUSES,
+    translate_error,
 )
+from rag_pipeline.core.closing import InterruptibleGenerator
+from rag_pipeline.core.errors import AnswerError, AnswerServiceError, AnswerTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -39,12 +35,11 @@ if TYPE_CHECKING:
     from openai import Stream
     from openai.types.chat import ChatCompletionChunk
 
+    from rag_pipeline.core.errors import RagPipelineError
     from rag_pipeline.core.protocols.chat import ChatMessage
 
 DEFAULT_MODEL: Final = "gpt-4o-mini"
-"""Small and cheap, and it follows citation instructions; used where ANSWER_MODEL is empty."""
-
-DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
+"""Small and cheap, and it follows citation instructions; used if ANSWER_MODEL is empty."""
 
 _LONGEST_WAIT_S: Final = 2.0  # between tries: somebody waits for the answer
 _NO_KEY: Final = "none"  # the client insists on one; local servers ask for none
@@ -57,7 +52,7 @@ class OpenAIChatModel:
         model: Empty for gpt-4o-mini.
         api_key: Sent to the service and to nobody else; empty for a server that asks for none.
         base_url: Empty for OpenAI itself.
-        timeout_s: For a whole answer, tries and waits included; also the longest silence.
+        timeout_s: For a whole answer, tries and waits included.
         max_tokens: Of one answer.
         sleep: Waits between tries.
     """
@@ -76,8 +71,24 @@ class OpenAIChatModel:
         self._api_key = api_key
         self._timeout_s = timeout_s
         self._sleep = sleep
-        self._host = name_host(base_url or DEFAULT_BASE_URL)
         self._address, self._login = separate_login(base_url or DEFAULT_BASE_URL)
+        self._service = Service(
+            "the answer service",
+            "a chat service",
+            name_host(self._address),
+            api_key,
+            refused_error=AnswerError,
+            failed_error=AnswerServiceError,
+            late_error=AnswerTimeoutError,
+            key_setting="OPENAI_API_KEY",
+            url_setting="OPENAI_BASE_URL",
+            hint="Check ANSWER_MODEL and ANSWER_MAX_TOKENS",
+            late_hint="Try again, lower ANSWER_MAX_TOKENS or raise ANSWER_TIMEOUT_S",
+            model=self._model,
+            model_setting="ANSWER_MODEL",
+            tries="",  # a wait that would outlast the time limit is not begun
+            transient_statuses=TRANSIENT_STATUSES,
+        )
         self._limit: dict[str, Any] = {name_limit(self._address): max_tokens}
         self._tls = httpx2.create_ssl_context()  # a tenth of a second, which answers share
 
@@ -111,12 +122,12 @@ class OpenAIChatModel:
         finally:
             alarm.cancel()
         if not finish:
-            message = f"the answer of {self._model} at {self._host} broke off. Try again"
-            raise self._late() if line.hung_up else AnswerServiceError(message)
+            broken = self._service.fail(f"broke off its answer, by {self._model}. Try again")
+            raise self._late() if line.hung_up else broken
         return finish not in {"length", "content_filter"}
 
     def _connect(self, line: RequestLine) -> openai.OpenAI:
-        """A client for one answer, so that its line is no other's."""
+        """Make a client for one answer, so that hanging up ends no other answer."""
         return openai.OpenAI(
             api_key=self._api_key or _NO_KEY,
             base_url=self._address,
@@ -150,88 +161,44 @@ class OpenAIChatModel:
 
     @contextmanager
     def _translating(self, line: RequestLine) -> Generator[None, None, None]:
-        """Make errors of this package of all that a client or an answer may raise."""
+        """Raise errors of this package for all that a client or an answer may raise."""
         try:
             yield
         except (openai.APIError, *UNREADABLE) as error:
             if line.hung_up:  # whatever that looks like from the other end
                 raise self._late() from None
             if not isinstance(error, openai.APIError):
-                raise self._no_answer(type(error).__name__) from error
-            raise self._translate(error) from None  # the vendor's text may show parts of the key
+                raise self._service.describe_unreadable(type(error).__name__) from error
+            if type(error) is openai.APIError:  # an event of the stream; any status was 200
+                said = quote_vendor(error, self._api_key)
+                message = f"failed while it wrote ({said}). Try again later"
+                raise self._service.fail(message) from None
+            raise translate_error(error, self._service, self._timeout_s) from None
 
-    def _late(self) -> AnswerTimeoutError:
-        return AnswerTimeoutError(
-            f"{self._model} at {self._host} did not finish within {self._timeout_s:g} s. Try "
-            "again, lower ANSWER_MAX_TOKENS or raise ANSWER_TIMEOUT_S"
-        )
-
-    def _no_answer(self, found: str) -> AnswerError:
-        return AnswerError(
-            f"{self._host} did not answer as a chat service does ({found}). Check OPENAI_BASE_URL "
-            "and ANSWER_MODEL"
-        )
-
-    def _translate(self, error: openai.APIError) -> RagPipelineError:
-        if isinstance(error, openai.APITimeoutError):
-            return self._late()
-        if isinstance(error, openai.APIStatusError):
-            return self._translate_status(error)
-        if isinstance(error, openai.APIConnectionError):
-            cause = type(error.__cause__ or error).__name__
-            return AnswerServiceError(
-                f"the answer service at {self._host} cannot be reached or broke off ({cause}). "
-                "Check the network and OPENAI_BASE_URL"
-            )
-        said = quote_vendor(error, self._api_key)
-        return AnswerServiceError(
-            f"the answer service at {self._host} failed while it wrote ({said}). Try again later"
-        )
-
-    def _translate_status(self, error: openai.APIStatusError) -> RagPipelineError:
-        status = error.status_code
-        said = f"HTTP {status}: {quote_vendor(error.message, self._api_key)}"
-        if status in {401, 403}:
-            problem = f"the answer service at {self._host} refused it (HTTP {status})"
-            return ConfigurationError("OPENAI_API_KEY", problem, "Set a key that may use the model")
-        if error.code == "insufficient_quota":
-            problem = f"its account at {self._host} has no quota left (HTTP {status})"
-            return ConfigurationError("OPENAI_API_KEY", problem, "Add credit or use another key")
-        if status in {408, 409, 429} or status >= 500:
-            failure = AnswerServiceError(
-                f"the answer service at {self._host} failed ({said}). Try again later"
-            )
-            failure.retry_after_s = read_retry_after(error.response.headers.get("retry-after"))
-            return failure
-        if status == 404:
-            problem = f"the service at {self._host} does not know {self._model} ({said})"
-            return ConfigurationError("ANSWER_MODEL", problem, "Check it and OPENAI_BASE_URL")
-        return AnswerError(
-            f"the answer service at {self._host} refused the request ({said}). Check ANSWER_MODEL "
-            "and ANSWER_MAX_TOKENS"
-        )
+    def _late(self) -> RagPipelineError:
+        return self._service.describe_late(self._timeout_s)
 
 
 def name_limit(address: str) -> str:
-    """What a service calls the most tokens of an answer.
+    """Return the name that a service gives to the limit on an answer's tokens.
 
-    OpenAI's newer models refuse max_tokens; other servers may know nothing else.
+    OpenAI's newer models refuse max_tokens; other servers may know only that.
     """
     is_openai = f".{urlsplit(address).hostname}".endswith(".openai.com")
     return "max_completion_tokens" if is_openai else "max_tokens"
 
 
 def _read_refusal(response: httpx2.Response) -> None:
-    """Read what is no stream while the client still makes its own errors of what goes wrong."""
+    """Read an error's body here, so that the client raises its own errors if that fails."""
     if not response.is_success:
         response.read()
 
 
 def _read_pieces(stream: Stream[ChatCompletionChunk]) -> Generator[str, None, str]:
-    """Yield an answer's pieces and return why it ended, empty where it does not say.
+    """Yield an answer's pieces and return why it ended; empty if the service does not say.
 
-    A character in two halves may come in two pieces: the first half waits for the second. One that
-    is left alone becomes U+FFFD, since it cannot be encoded.
+    The two halves of a character may come in two pieces: the first half waits for the second. A
+    half without the other becomes U+FFFD, since it cannot be encoded.
     """
     join = codecs.getincrementaldecoder("utf-16-le")("replace").decode
     finish: str | None = None

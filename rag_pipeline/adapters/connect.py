@@ -1,8 +1,6 @@
-"""From settings to the services they ask for; the one place that picks an adapter.
+"""The one place that picks an adapter for a setting.
 
-Belongs here: which adapter serves which setting, and what is missing. Does not belong here: how an
-adapter works. Each branch imports its own adapter, so that no process loads a client it does not
-use.
+Each branch imports its own adapter, so that no process loads a client it does not use.
 """
 
 # ruff: noqa: PLC0415  # see above: imports are the branches' own
@@ -163,7 +161,7 @@ def locate_cell_lock(settings: Settings, collection: str) -> Path:
 
 
 def connect_chat_model(settings: Settings) -> ChatModel | None:
-    """Build the model that writes answers; None where neither key nor server of one's own is set.
+    """Build the model that writes answers; None if neither a key nor a server of one's own is set.
 
     A server at OPENAI_BASE_URL may ask for no key: ANSWER_MODEL alone is enough for it.
     """
@@ -193,21 +191,21 @@ def _connect_local(settings: Settings) -> Embedder:
 
 
 def _read_key(setting: str, secret: SecretStr) -> str:
-    """A key that can stand in a request's header; a client's own complaint would show it."""
+    """Return a key that fits into a header; an HTTP client's own complaint would show the key."""
     key = secret.get_secret_value().strip()
     if not key:
         raise ConfigurationError(setting, "it is not set", "Set it in the environment or in .env")
     if not (key.isascii() and key.isprintable()) or " " in key:
-        problem = "it holds characters that no key has"
+        problem = "it contains characters that no key has"
         raise ConfigurationError(setting, problem, "Copy it again, without quotes or line breaks")
     return key
 
 
 def read_url(setting: str, url: str) -> str:
-    """A usable address with its scheme, or empty; no part of a wrong one is shown.
+    """Return an address with its scheme, or an empty text; no part of a wrong one is shown.
 
     Raises:
-        ConfigurationError: It is none; names the setting or option.
+        ConfigurationError: The address is not valid. The message names the setting or option.
     """
     stripped = url.strip()
     if stripped and not stripped.startswith(("http://", "https://")):
@@ -219,8 +217,8 @@ def read_url(setting: str, url: str) -> str:
     except ValueError:
         is_usable = False
     if not is_usable:
-        raise ConfigurationError(setting, "it is no usable address", "Use such as http://host:1")
+        raise ConfigurationError(setting, "it is not a valid address", "Example: http://host:1")
     if parts.query or parts.fragment:
-        problem = "it holds more than an address (? or #)"
+        problem = "it contains more than an address (? or #)"
         raise ConfigurationError(setting, problem, "Leave that out; a key has its own setting")
     return stripped

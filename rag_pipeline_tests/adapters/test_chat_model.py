@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.chat_model import (
-    DEFAULT_BASE_URL,
-    DEFAULT_MODEL,
-    OpenAIChatModel,
-    name_limit,
-)
+from rag_pipeline.adapters.chat_model import DEFAULT_MODEL, OpenAIChatModel, name_limit
 from rag_pipeline.adapters.connect import connect_chat_model
+from rag_pipeline.adapters.openai_api import DEFAULT_BASE_URL
 from rag_pipeline.core.errors import (
     AnswerError,
     AnswerServiceError,
@@ -26,6 +22,8 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.protocols.chat import ChatMessage
 from rag_pipeline.core.settings import Settings
 from rag_pipeline_tests.loopback import (
+    ENDLESS,
+    FLOOD,
     HANG,
     RESET,
     LoopbackServer,
@@ -193,6 +191,13 @@ def test_each_failure_has_its_error_and_none_shows_the_key(
     assert "\n" not in str(caught.value)
 
 
+def test_a_flood_of_headers_is_cut_off() -> None:
+    with serve([FLOOD]) as server:
+        with pytest.raises(AnswerServiceError, match="OPENAI_BASE_URL"):
+            read(make_model(server))
+        assert server.flooded_bytes < 30_000_000
+
+
 def test_an_unreachable_service_names_host_and_setting() -> None:
     port = find_closed_port()
     with pytest.raises(AnswerServiceError, match=rf"127\.0\.0\.1:{port}.*OPENAI_BASE_URL"):
@@ -230,13 +235,11 @@ def test_halves_of_surrogate_pairs_are_sent_as_question_marks() -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        HANG,
+        *ENDLESS,
         stream_reply("Wait ", finish=None, fault="stall"),
         stream_reply("Wait ", finish=None, fault="murmur"),
         Reply(body=b"", headers=CLOSING, fault="stall"),
         Reply(body=b"", headers=CLOSING, fault="murmur"),
-        Reply(fault="drip"),
-        Reply(fault="hints"),
         Reply(401, fault="stall"),
         Reply(500, fault="murmur"),
     ],

@@ -93,7 +93,7 @@ def build_as_another_release(
     del fields["window_words"]
     text = json.dumps(fields)
     for name in ("edge_catalog", "qdrant_catalog"):
-        monkeypatch.setattr(f"rag_pipeline.adapters.{name}.write_space", lambda _: text)
+        monkeypatch.setattr(f"rag_pipeline.adapters.stores.{name}.write_space", lambda _: text)
     store = catalog.create(read_space(text))
     store.close()
     catalog.switch_to(store.collection_id)

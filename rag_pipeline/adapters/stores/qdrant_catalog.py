@@ -70,7 +70,7 @@ class QdrantCatalog:
         collection_id = self.current_id()
         if collection_id is None:
             self._refuse_foreign_collection()
-            raise CollectionMissingError(self._collection, f"Qdrant at {self._connection.place}")
+            raise CollectionMissingError(self._collection, self._connection.place)
         return self.open(collection_id, space)
 
     def open(self, collection_id: str, space: EmbeddingSpace | None = None) -> QdrantStore:
@@ -90,8 +90,7 @@ class QdrantCatalog:
         if self._read_space(collection_id) != space:
             self.discard(collection_id)
             raise StoreError(
-                f"Qdrant at {self._connection.place} keeps no collection metadata. Update it to "
-                "1.16 or later"
+                f"{self._connection.place} keeps no collection metadata. Update it to 1.16 or later"
             )
         if self._connection.is_server:
             self._connection.call(lambda client: _create_indexes(client, collection_id))
@@ -101,7 +100,7 @@ class QdrantCatalog:
         """Put a collection in use and delete all but it and the one before."""
         existing = self._read_collections()
         if collection_id not in existing:
-            raise CollectionMissingError(collection_id, f"Qdrant at {self._connection.place}")
+            raise CollectionMissingError(collection_id, self._connection.place)
         before = self.current_id()
         if before == collection_id:
             return
@@ -141,7 +140,7 @@ class QdrantCatalog:
         aliases = self._read_aliases()
         previous = aliases.get(self._previous)
         if previous is None:
-            place = f"Qdrant at {self._connection.place}"
+            place = self._connection.place
             raise EarlierCollectionMissingError(self._collection, place)
         self._write_aliases(previous, aliases.get(self._collection))
         return previous
@@ -205,7 +204,7 @@ class QdrantCatalog:
 
     def _describe_foreign(self) -> ConfigurationError:
         place = self._connection.place
-        problem = f"Qdrant at {place} has a {self._collection} that rag-pipeline did not make"
+        problem = f"{place} has a {self._collection} that rag-pipeline did not make"
         return ConfigurationError(
             "QDRANT_COLLECTION", problem, "Choose another name, or delete or rename that one"
         )

@@ -1,7 +1,4 @@
-"""One Qdrant server, reached by REST: every call with timeout, three tries, and our errors.
-
-Belongs here: what can go wrong between us and a server. Does not belong here: what is asked of it.
-"""
+"""The connection to a Qdrant server by REST: time limit, three tries, and our errors."""
 
 from __future__ import annotations
 
@@ -13,9 +10,8 @@ from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from rag_pipeline.adapters.retrying import call_with_retries, read_retry_after
-from rag_pipeline.adapters.slow_answers import limit_answers
-from rag_pipeline.adapters.vendor_text import name_host, quote_vendor, separate_login
+from rag_pipeline.adapters.connections import limit_answers
+from rag_pipeline.adapters.http import Service, call_with_retries, name_host, separate_login
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     ConfigurationError,
@@ -26,6 +22,8 @@ from rag_pipeline.core.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rag_pipeline.core.errors import RagPipelineError
 
 _Result = TypeVar("_Result")
 
@@ -39,17 +37,17 @@ class QdrantConnection:
 
     Args:
         client: The vendor's.
-        place: Host and port for messages.
-        timeout_s: For messages; the client keeps it.
-        api_key: To be kept out of messages.
+        host: Host and port for messages.
+        timeout_s: For messages; the client keeps to it.
+        api_key: Kept out of messages.
         sleep: Waits between tries.
-        is_server: False for the client's own engine, which knows no payload index.
+        is_server: False for the client's own engine, which has no payload indexes.
     """
 
     def __init__(
         self,
         client: QdrantClient,
-        place: str,
+        host: str,
         *,
         timeout_s: float = 0.0,
         api_key: str = "",
@@ -58,17 +56,33 @@ class QdrantConnection:
     ) -> None:
         self._client = client
         self._timeout_s = timeout_s
-        self._api_key = api_key
         self._sleep = sleep
-        self.place = place
         self.is_server = is_server
+        self.service = Service(
+            "Qdrant",
+            "Qdrant",
+            host,
+            api_key,
+            refused_error=StoreError,
+            failed_error=StoreUnavailableError,
+            late_error=StoreTimeoutError,
+            key_setting="QDRANT_API_KEY",
+            url_setting="QDRANT_URL",
+            hint="Check its version (1.16 or later) and the collection",
+            late_hint="Try again later or raise QDRANT_TIMEOUT_S",
+        )
+
+    @property
+    def place(self) -> str:
+        """The server, for messages."""
+        return self.service.place
 
     def call(self, action: Callable[[QdrantClient], _Result], collection: str = "") -> _Result:
         """Run an action that may be repeated.
 
         Args:
             action: Asks the client once; doing it twice must do no harm.
-            collection: Named in the message where the server does not know it.
+            collection: Named in the message if the server does not know it.
 
         Raises:
             StoreTimeoutError: No answer in time, three times.
@@ -94,61 +108,28 @@ class QdrantConnection:
         result, _ = call_with_retries(try_once, longest_wait_s=_LONGEST_WAIT_S, sleep=self._sleep)
         return result
 
-    def describe_stranger(self, detail: str) -> StoreError:
-        """What to raise for an answer that Qdrant would not give."""
-        return StoreError(
-            f"{self.place} did not answer as Qdrant does ({detail}). Check QDRANT_URL"
-        )
-
-    def _translate_transport(self, source: Exception) -> StoreError | ConfigurationError:
+    def _translate_transport(self, source: Exception) -> RagPipelineError:
         if isinstance(source, httpx.TimeoutException):
-            return StoreTimeoutError(
-                f"Qdrant at {self.place} did not answer within {self._timeout_s:g} s, three times. "
-                "Try again later or raise QDRANT_TIMEOUT_S"
-            )
+            return self.service.describe_late(self._timeout_s)
         if isinstance(source, httpx.TransportError):
-            return StoreUnavailableError(
-                f"Qdrant at {self.place} cannot be reached ({type(source).__name__}). Start it, or "
-                "check QDRANT_URL and the network"
-            )
-        return self.describe_stranger(type(source).__name__)
+            return self.service.describe_unreachable(source)
+        return self.service.describe_unreadable(type(source).__name__)
 
-    def _translate_status(
-        self, error: UnexpectedResponse, collection: str
-    ) -> StoreError | ConfigurationError:
-        status = error.status_code or 0
-        said = quote_vendor(error.content.decode("utf-8", "replace"), self._api_key)
-        if status in {401, 403}:
-            problem = f"Qdrant at {self.place} refused it (HTTP {status})"
-            return ConfigurationError("QDRANT_API_KEY", problem, "Set a key that may use it")
-        if status in {408, 429} or status >= 500:
-            failure = StoreUnavailableError(
-                f"Qdrant at {self.place} failed three times (HTTP {status}: {said}). Try again "
-                "later or look into its log"
-            )
-            failure.retry_after_s = read_retry_after(error.headers.get("retry-after"))
-            return failure
-        if status == 404 and collection:
-            return CollectionMissingError(collection, f"Qdrant at {self.place}")
-        if status == 404:
-            return self.describe_stranger("HTTP 404")
-        return StoreError(
-            f"Qdrant at {self.place} refused a request (HTTP {status}: {said}). Check its version "
-            "(1.16 or later) and the collection"
-        )
-
-    def _translate_limit(self, error: QdrantException) -> StoreUnavailableError:
-        failure = StoreUnavailableError(
-            f"Qdrant at {self.place} is overloaded (HTTP 429), three times. Try again later"
-        )
-        if isinstance(error, ResourceExhaustedResponse):
-            failure.retry_after_s = read_retry_after(str(error.retry_after_s))
-        return failure
-
-    def _translate_value(self, error: Exception, collection: str) -> StoreError:
-        if "not found" in str(error) and collection:  # how the client's own memory says 404
+    def _translate_status(self, error: UnexpectedResponse, collection: str) -> RagPipelineError:
+        if error.status_code == 404 and collection:
             return CollectionMissingError(collection, self.place)
-        return self.describe_stranger(type(error).__name__)
+        said = error.content.decode("utf-8", "replace")
+        retry_after = error.headers.get("retry-after")
+        return self.service.translate_status(error.status_code or 0, said, retry_after)
+
+    def _translate_limit(self, error: QdrantException) -> RagPipelineError:
+        seconds = error.retry_after_s if isinstance(error, ResourceExhaustedResponse) else ""
+        return self.service.translate_status(429, "overloaded", str(seconds))
+
+    def _translate_value(self, error: Exception, collection: str) -> RagPipelineError:
+        if "not found" in str(error) and collection:  # the client's own engine says 404 so
+            return CollectionMissingError(collection, self.place)
+        return self.service.describe_unreadable(type(error).__name__)
 
 
 def connect_server(
@@ -157,13 +138,13 @@ def connect_server(
     """Prepare to call a server or Qdrant Cloud; nothing is sent yet.
 
     Args:
-        url: With scheme; port 6333 where it names none.
+        url: With scheme; port 6333 if it names none.
         api_key: Empty for none.
-        timeout_s: For one try, rounded up to whole seconds by the client.
+        timeout_s: For one request, from its start to the last byte of its answer.
         sleep: Waits between tries.
 
     Raises:
-        ConfigurationError: The address cannot be used.
+        ConfigurationError: The address is not valid.
     """
     limits = httpx.Limits(
         max_keepalive_connections=_KEPT_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S
@@ -182,13 +163,13 @@ def connect_server(
             event_hooks=limit_answers(httpx, timeout_s),
         )
     except (ValueError, TypeError) as error:
-        problem = f"{name_host(url)} is no usable address"
-        raise ConfigurationError("QDRANT_URL", problem, "Use such as http://host:6333") from error
+        problem = f"{name_host(url)} is not a valid address"
+        raise ConfigurationError("QDRANT_URL", problem, "Example: http://host:6333") from error
     return QdrantConnection(
         client, name_host(url), timeout_s=timeout_s, api_key=api_key, sleep=sleep
     )
 
 
 def connect_memory() -> QdrantConnection:
-    """The client's own engine in this process's memory: for trials and for tests."""
+    """Connect to the client's own engine in this process's memory, for trials and tests."""
     return QdrantConnection(QdrantClient(":memory:"), "memory", is_server=False)

@@ -183,7 +183,7 @@ class QdrantStore:
         )
         if len(answers) != len(requests):
             detail = f"{len(answers)} answers to {len(requests)} searches"
-            raise self._connection.describe_stranger(detail)
+            raise self._connection.service.describe_unreadable(detail)
         return [[(read_id(hit), float(hit.score)) for hit in hits.points] for hits in answers]
 
     def _retrieve(

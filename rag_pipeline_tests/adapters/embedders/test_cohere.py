@@ -15,7 +15,8 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline_tests.adapters.embedders.test_openai import check_message, vector_of
 from rag_pipeline_tests.loopback import (
-    HANG,
+    ENDLESS,
+    FLOOD,
     MALFORMED,
     NESTED,
     RESET,
@@ -130,10 +131,17 @@ def test_retry_after_is_honoured() -> None:
     assert waits == [7.0]
 
 
-@pytest.mark.parametrize("fault", [HANG, Reply(fault="murmur")], ids=["hang", "trickle"])
-def test_a_hang_is_reported(fault: Reply) -> None:
-    with serve([fault]) as server, pytest.raises(EmbeddingServiceError, match=r"within 0\.05 s"):
-        connect(server, timeout_s=0.05).embed_passages(["a"])
+@pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
+def test_an_answer_without_an_end_is_given_up_in_time(fault: Reply) -> None:
+    with serve([fault]) as server, pytest.raises(EmbeddingServiceError, match=r"within 0\.1 s"):
+        connect(server, timeout_s=0.1).embed_passages(["a"])
+
+
+def test_a_flood_of_headers_is_cut_off() -> None:
+    with serve([FLOOD]) as server:
+        with pytest.raises(EmbeddingServiceError, match="COHERE_BASE_URL"):
+            connect(server).embed_passages(["a"])
+        assert server.flooded_bytes < 30_000_000
 
 
 def test_a_refused_connection_is_reported() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from rag_pipeline.adapters.embedders.openai import OpenAIEmbedder, choose_dim
+from rag_pipeline.adapters.embedders.openai import OPENAI, OpenAIEmbedder
 from rag_pipeline.core.errors import (
     ConfigurationError,
     EmbeddingDimensionError,
@@ -18,7 +19,8 @@ from rag_pipeline.core.errors import (
     RagPipelineError,
 )
 from rag_pipeline_tests.loopback import (
-    HANG,
+    ENDLESS,
+    FLOOD,
     MALFORMED,
     NESTED,
     RESET,
@@ -245,12 +247,23 @@ def test_a_question_waits_less_than_a_document() -> None:
     assert waits == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("fault", [HANG, Reply(fault="murmur")], ids=["hang", "trickle"])
-def test_a_hang_ends_after_three_times_the_timeout(fault: Reply) -> None:
+@pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
+def test_an_answer_without_an_end_is_given_up_after_three_times_the_timeout(fault: Reply) -> None:
+    start = time.monotonic()
     with serve([fault]) as server:
         with pytest.raises(EmbeddingServiceError, match="EMBEDDING_TIMEOUT_S") as caught:
-            connect(server, timeout_s=0.05).embed_passages(["a"])
+            connect(server, timeout_s=0.1).embed_passages(["a"])
         assert len(server.received) == 3
+    assert time.monotonic() - start < 5
+    check_message(caught.value)
+
+
+def test_a_flood_of_headers_is_cut_off() -> None:
+    with serve([FLOOD]) as server:
+        with pytest.raises(EmbeddingServiceError, match="OPENAI_BASE_URL") as caught:
+            connect(server).embed_passages(["a"])
+        assert len(server.received) == 3
+        assert server.flooded_bytes < 30_000_000
     check_message(caught.value)
 
 
@@ -419,7 +432,7 @@ def test_one_failing_batch_fails_the_call() -> None:
     ],
 )
 def test_dimensions_of_models(model: str, dim: int, chosen: int) -> None:
-    assert choose_dim(model, dim) == chosen
+    assert OPENAI.choose_dim(model, dim) == chosen
 
 
 @pytest.mark.parametrize(
@@ -428,7 +441,7 @@ def test_dimensions_of_models(model: str, dim: int, chosen: int) -> None:
 )
 def test_impossible_dimensions_name_the_setting(model: str, dim: int) -> None:
     with pytest.raises(ConfigurationError, match="EMBEDDING_DIM"):
-        choose_dim(model, dim)
+        OPENAI.choose_dim(model, dim)
 
 
 def check_message(error: RagPipelineError) -> None:

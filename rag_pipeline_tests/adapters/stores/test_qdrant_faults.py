@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,8 @@ from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
 from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
 from rag_pipeline_tests.loopback import (
-    HANG,
+    ENDLESS,
+    FLOOD,
     MALFORMED,
     RESET,
     LoopbackServer,
@@ -148,12 +150,38 @@ def test_a_refused_connection_is_reported() -> None:
     check_message(caught.value)
 
 
-@pytest.mark.parametrize("fault", [HANG, Reply(fault="murmur")], ids=["hang", "trickle"])
-def test_a_hang_ends_in_time(fault: Reply) -> None:
+@pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
+def test_an_answer_without_an_end_is_given_up_in_time(fault: Reply) -> None:
+    start = time.monotonic()
     with serve([fault]) as server:
         with pytest.raises(StoreTimeoutError, match="QDRANT_TIMEOUT_S") as caught:
             open_store(connect(server, timeout_s=0.1)).count()
         assert len(server.received) == 3
+    assert time.monotonic() - start < 3
+    check_message(caught.value)
+
+
+def test_a_kept_connection_has_the_same_time_limit() -> None:
+    replies = iter([answer_count, answer_count])
+
+    def answer(request: Received) -> Reply:
+        reply = next(replies, None)
+        return reply(request) if reply else Reply(fault="drip")
+
+    with serve(answer) as server:
+        store = open_store(connect(server, timeout_s=0.3))
+        assert (store.count(), store.count()) == (3, 3)
+        with pytest.raises(StoreTimeoutError):
+            store.count()
+        assert server.received[2].client_port == server.received[0].client_port
+
+
+def test_a_flood_of_headers_is_cut_off() -> None:
+    with serve([FLOOD]) as server:
+        with pytest.raises(StoreUnavailableError, match="QDRANT_URL") as caught:
+            open_store(connect(server)).count()
+        assert len(server.received) == 3
+        assert server.flooded_bytes < 30_000_000
     check_message(caught.value)
 
 

@@ -7,8 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from rag_pipeline.adapters.retrying import call_with_retries, read_retry_after
-from rag_pipeline.adapters.vendor_text import name_host, quote_vendor
+from rag_pipeline.adapters.http import call_with_retries, name_host, quote_vendor, read_retry_after
 from rag_pipeline.core.errors import StoreError, StoreUnavailableError
 
 
