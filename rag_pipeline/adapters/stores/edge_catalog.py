@@ -200,7 +200,8 @@ class EdgeCatalog:
     def _load(self, collection_id: str) -> tuple[object, FileLock]:
         lock = self._acquire(collection_id)
         try:
-            return load_shard(self._root / collection_id / "shard"), lock
+            with self._file_errors():
+                return load_shard(self._root / collection_id / "shard"), lock
         except BaseException:
             lock.release()
             raise

@@ -1,36 +1,43 @@
 """A collection in Qdrant Edge: Qdrant's engine in this process, one folder on disk, no server.
 
-It translates between core.protocols and the engine. edge_catalog knows which folder is in use.
+edge_catalog knows which folder is in use.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import qdrant_edge as edge
 
-from rag_pipeline.adapters.stores.point_batches import split_points
-from rag_pipeline.adapters.stores.stored_points import read_dense, read_id, to_stored_point
-from rag_pipeline.adapters.stores.tie_order import search_in_tie_order
+from rag_pipeline.adapters.stores.engine_store import (
+    EngineStore,
+    to_engine_vector,
+    to_named_vectors,
+)
 from rag_pipeline.core.errors import StoreError, StoreLockedError
 from rag_pipeline.core.payload import INDEXED_FIELDS
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter, StoredPoint
-from rag_pipeline.core.vectors import SparseVector
+from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
+    from rag_pipeline.adapters.stores.engine_store import Hits
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
-    from rag_pipeline.core.vectors import EmbeddingSpace, FloatVector, Point
+    from rag_pipeline.core.vectors import EmbeddingSpace, Point
 
-_SCROLL_PAGE = 1_000  # points per page; bounds memory of one answer
-_RESERVE_BYTES = 16_000_000  # several times what one write takes
+_SCROLL_PAGE: Final = 1_000  # points per page; bounds memory of one answer
+_RESERVE_BYTES: Final = 16_000_000  # several times what one write takes, or what a new shard takes
+
+# Loading a shard reads these of its files whole. Each is made with a hole for what is to come.
+_READ_WHOLE: Final = ("payload_index", "vector_storage-dense")
+_HOLES_OF_A_NEW_SHARD: Final = (32 + 5 * len(INDEXED_FIELDS)) * 2**20
 
 
-class EdgeStore:
+class EdgeStore(EngineStore):
     """A `PointStore` over one shard folder, open until `close`.
 
     Args:
@@ -47,96 +54,15 @@ class EdgeStore:
         folder: Path,
         release: Callable[[], None],
     ) -> None:
+        super().__init__(space, folder.name)
         self._shard = shard
         self._release = release
-        self._space = space
         self._folder = folder
 
-    @property
-    def space(self) -> EmbeddingSpace:
-        """What the collection was built with."""
-        return self._space
-
-    @property
-    def collection_id(self) -> str:
-        """Name of the build folder."""
-        return self._folder.name
-
-    def search_many(self, queries: Sequence[ChannelQuery]) -> list[list[tuple[PointId, float]]]:
-        """Run searches as one planned batch; see `VectorIndex.search_many`."""
-        return search_in_tie_order(queries, self._search)
-
-    def fetch(
-        self, point_ids: Sequence[PointId], *, with_vectors: bool = False
-    ) -> list[StoredPoint]:
-        """Points by id, in the order asked for."""
-        if not point_ids:
-            return []
-        records = _call(self._shard.retrieve, list(point_ids), True, with_vectors)  # noqa: FBT003  # the engine takes it by place
-        points = [to_stored_point(record, with_vectors=with_vectors) for record in records]
-        by_id = {point.point_id: point for point in points}
-        return [by_id[point_id] for point_id in point_ids if point_id in by_id]
-
-    def fetch_fields(
-        self, point_ids: Sequence[PointId], fields: Sequence[str]
-    ) -> dict[PointId, Payload]:
-        """Some fields of points' payloads."""
-        if not point_ids:
-            return {}
-        records = _call(self._shard.retrieve, list(point_ids), list(fields), False)  # noqa: FBT003  # the engine takes it by place
-        return {read_id(record): dict(record.payload or {}) for record in records}
-
-    def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
-        """Dense vectors alone."""
-        if not point_ids:
-            return {}
-        name = Channel.DENSE.value
-        records = _call(self._shard.retrieve, list(point_ids), False, [name])  # noqa: FBT003  # the engine takes it by place
-        return read_dense(records)
-
     def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
-        """How many points match."""
+        """Return how many points match."""
         request = edge.CountRequest(exact=True, filter=build_filter(where))
         return int(_call(self._shard.count, request))
-
-    def scroll(
-        self,
-        where: PointFilter = PointFilter(),  # noqa: B008  # frozen and empty
-        *,
-        with_vectors: bool = False,
-    ) -> list[StoredPoint]:
-        """All matching points by ascending id."""
-        found: list[StoredPoint] = []
-        offset = None
-        while True:
-            request = edge.ScrollRequest(
-                offset=offset,
-                limit=_SCROLL_PAGE,
-                filter=build_filter(where),
-                with_payload=True,
-                with_vector=with_vectors,
-            )
-            records, offset = _call(self._shard.scroll, request)
-            found.extend(to_stored_point(record, with_vectors=with_vectors) for record in records)
-            if offset is None:
-                return found
-
-    def upsert(self, points: Sequence[Point]) -> None:
-        """Write points whole."""
-        for batch in split_points(points):
-            records = [
-                edge.Point(
-                    int(point.point_id),
-                    {
-                        Channel.DENSE.value: point.vectors.dense.tolist(),
-                        Channel.WINDOWS.value: point.vectors.windows.tolist(),
-                        Channel.BM25.value: _sparse(point.sparse),
-                    },
-                    point.payload,
-                )
-                for point in batch
-            ]
-            self._apply(edge.UpdateOperation.upsert_points(records))
 
     def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
         """Replace payloads, vectors untouched."""
@@ -150,10 +76,6 @@ class EdgeStore:
                 edge.UpdateOperation.delete_points([int(point_id) for point_id in point_ids])
             )
 
-    def optimize(self) -> None:
-        """Merge segments and drop deleted points; worth its time after a bulk load."""
-        _call(self._shard.optimize)
-
     def close(self) -> None:
         """Flush and let go of the folder."""
         try:
@@ -161,14 +83,14 @@ class EdgeStore:
         finally:
             self._release()
 
-    def _search(
-        self, queries: Sequence[tuple[ChannelQuery, int]]
-    ) -> list[list[tuple[PointId, float]]]:
+    def _search(self, queries: Sequence[tuple[ChannelQuery, int]]) -> list[Hits]:
         filters = {where: build_filter(where) for where in {query.where for query, _ in queries}}
         requests = [
             edge.QueryRequest(
                 limit=limit,
-                query=edge.Query.Nearest(_query_vector(query), using=query.channel.value),
+                query=edge.Query.Nearest(
+                    to_engine_vector(query.vector, edge.SparseVector), using=query.channel.value
+                ),
                 filter=filters[query.where],
                 with_payload=False,
             )
@@ -177,8 +99,48 @@ class EdgeStore:
         answers = _call(self._shard.query_batch, edge.QueryBatchRequest(requests))
         return [[(hit.id, hit.score) for hit in hits] for hits in answers]
 
+    def _retrieve(
+        self,
+        point_ids: Sequence[PointId],
+        *,
+        with_payload: bool | list[str],
+        with_vectors: bool | list[str],
+    ) -> Sequence[Any]:
+        if not point_ids:
+            return []
+        records: Sequence[Any] = _call(
+            self._shard.retrieve, list(point_ids), with_payload, with_vectors
+        )
+        return records
+
+    def _scroll_page(
+        self,
+        where: PointFilter,
+        offset: Any,  # noqa: ANN401  # the engine's own
+        *,
+        with_vectors: bool,
+    ) -> tuple[list[Any], Any]:
+        request = edge.ScrollRequest(
+            offset=offset,
+            limit=_SCROLL_PAGE,
+            filter=build_filter(where),
+            with_payload=True,
+            with_vector=with_vectors,
+        )
+        records, next_offset = _call(self._shard.scroll, request)
+        return records, next_offset
+
+    def _write(self, batch: Sequence[Point]) -> None:
+        records = [
+            edge.Point(
+                int(point.point_id), to_named_vectors(point, edge.SparseVector), point.payload
+            )
+            for point in batch
+        ]
+        self._apply(edge.UpdateOperation.upsert_points(records))
+
     def _apply(self, operation: Any) -> None:  # noqa: ANN401  # the engine's class carries no usable type
-        _check_space(self._folder)
+        _check_space(self._folder, _RESERVE_BYTES)
         _call(self._shard.update, operation)
 
 
@@ -201,7 +163,7 @@ def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's c
         },
     )
     path.mkdir(parents=True)
-    _check_space(path)
+    _check_space(path, _RESERVE_BYTES + _HOLES_OF_A_NEW_SHARD * _is_in_memory(path))
     shard = _call(edge.EdgeShard.create, str(path), config)
     for field in INDEXED_FIELDS:
         operation = edge.UpdateOperation.create_field_index(field, edge.PayloadSchemaType.Keyword)
@@ -215,22 +177,37 @@ def load_shard(path: Path) -> Any:  # noqa: ANN401  # the engine's class carries
     The engine's own lock does not see to that: loading changes files before it looks at the lock,
     and leaves a shard that another process is writing damaged for good.
     """
+    if _is_in_memory(path):
+        files = [file for part in _READ_WHOLE for file in path.glob(f"segments/*/{part}/**/*")]
+        states = [file.stat() for file in files]
+        _check_space(path, sum(max(0, stat.st_size - stat.st_blocks * 512) for stat in states))
     return _call(edge.EdgeShard.load, str(path))
 
 
-def _check_space(folder: Path) -> None:
-    """Refuse to write on a disk that is all but full.
+def _check_space(folder: Path, needed_bytes: int) -> None:
+    """Refuse to use a file system that is too full for the engine.
 
-    The engine writes by memory maps over files with holes: where no block is left for one, the
-    system ends the process on the spot.
+    The engine maps files with holes into memory. If no block is left for a hole that is written,
+    the system ends the process on the spot.
     """
     free = shutil.disk_usage(folder).free
-    if free < _RESERVE_BYTES:
-        message = (
-            f"only {free // 1_000_000} MB are free where the embedded store writes ({folder}), "
-            f"which takes {_RESERVE_BYTES // 1_000_000}. Free disk space"
+    if free < needed_bytes:
+        raise StoreError(
+            f"only {free // 1_000_000} MB are free in {folder}, and the embedded store needs "
+            f"{-(-needed_bytes // 1_000_000)} MB there. Free disk space, or set DATA_DIR to a "
+            "folder with more"
         )
-        raise StoreError(message)
+
+
+def _is_in_memory(folder: Path) -> bool:
+    """Return True for a folder on tmpfs, where reading a hole takes space as writing does."""
+    device = folder.stat().st_dev
+    mounts = Path("/proc/self/mountinfo")  # Linux only: other systems have no tmpfs
+    for line in mounts.read_text("utf-8").splitlines() if mounts.exists() else ():
+        fields = line.split()  # see proc(5): the third names the device, the type follows a dash
+        if fields[2] == f"{os.major(device)}:{os.minor(device)}":
+            return fields[fields.index("-") + 1] == "tmpfs"
+    return False
 
 
 def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
@@ -250,16 +227,6 @@ def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's cla
     if where.point_ids is not None:
         must.append(edge.HasIdCondition({int(point_id) for point_id in where.point_ids}))
     return edge.Filter(must=must) if must else None
-
-
-def _query_vector(query: ChannelQuery) -> Any:  # noqa: ANN401  # list, matrix or sparse vector by channel
-    if isinstance(query.vector, SparseVector):
-        return _sparse(query.vector)
-    return query.vector.tolist()
-
-
-def _sparse(vector: SparseVector) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
-    return edge.SparseVector(indices=list(vector.indices), values=list(vector.values))
 
 
 def _call(action: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401  # the engine's own

@@ -1,7 +1,6 @@
 """A collection on a Qdrant server.
 
-It translates between core.protocols and the client's models. qdrant_catalog knows which collection
-is in use; qdrant_connection turns failures into errors.
+qdrant_catalog knows which collection is in use; qdrant_connection turns failures into errors.
 """
 
 from __future__ import annotations
@@ -11,21 +10,24 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from qdrant_client import models
 
-from rag_pipeline.adapters.stores.point_batches import split_points
-from rag_pipeline.adapters.stores.stored_points import read_dense, read_id, to_stored_point
-from rag_pipeline.adapters.stores.tie_order import search_in_tie_order
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter, StoredPoint
-from rag_pipeline.core.vectors import SparseVector
+from rag_pipeline.adapters.stores.engine_store import (
+    EngineStore,
+    read_id,
+    to_engine_vector,
+    to_named_vectors,
+)
+from rag_pipeline.core.protocols.stores import ChannelQuery, PointFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from qdrant_client import QdrantClient
 
+    from rag_pipeline.adapters.stores.engine_store import Hits
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
-    from rag_pipeline.core.vectors import EmbeddingSpace, FloatVector, Point
+    from rag_pipeline.core.vectors import EmbeddingSpace, Point
 
 _Entry = TypeVar("_Entry")
 
@@ -33,110 +35,27 @@ _PAGE: Final = 1_000  # points a request without vectors; bounds the size of one
 _PAGE_WITH_VECTORS: Final = 100
 
 
-class QdrantStore:
+class QdrantStore(EngineStore):
     """A `PointStore` over one collection of a server.
 
     Args:
         connection: Shared with the catalog, which outlives the store.
         space: What the collection was built with.
-        collection_id: Its own name, not the alias: a switch does not move an open store.
+        collection_id: Its own name, not the alias.
     """
 
     def __init__(
         self, connection: QdrantConnection, space: EmbeddingSpace, collection_id: str
     ) -> None:
+        super().__init__(space, collection_id)
         self._connection = connection
-        self._space = space
-        self._collection_id = collection_id
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        """What the collection was built with."""
-        return self._space
-
-    @property
-    def collection_id(self) -> str:
-        """The collection's own name on the server."""
-        return self._collection_id
-
-    def search_many(self, queries: Sequence[ChannelQuery]) -> list[list[tuple[PointId, float]]]:
-        """Run searches in one request; see `VectorIndex.search_many`."""
-        return search_in_tie_order(queries, self._search)
-
-    def fetch(
-        self, point_ids: Sequence[PointId], *, with_vectors: bool = False
-    ) -> list[StoredPoint]:
-        """Points by id, in the order asked for."""
-        records = self._retrieve(
-            point_ids,
-            with_payload=True,
-            with_vectors=with_vectors,
-        )
-        points = [to_stored_point(record, with_vectors=with_vectors) for record in records]
-        by_id = {point.point_id: point for point in points}
-        return [by_id[point_id] for point_id in point_ids if point_id in by_id]
-
-    def fetch_fields(
-        self, point_ids: Sequence[PointId], fields: Sequence[str]
-    ) -> dict[PointId, Payload]:
-        """Some fields of points' payloads."""
-        records = self._retrieve(point_ids, with_payload=list(fields), with_vectors=False)
-        return {read_id(record): dict(record.payload or {}) for record in records}
-
-    def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
-        """Dense vectors alone."""
-        name = Channel.DENSE.value
-        records = self._retrieve(point_ids, with_payload=False, with_vectors=[name])
-        return read_dense(records)
 
     def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
-        """How many points match."""
+        """Return how many points match."""
         answer = self._call(
             methodcaller("count", self._collection_id, count_filter=build_filter(where), exact=True)
         )
         return int(answer.count)
-
-    def scroll(
-        self,
-        where: PointFilter = PointFilter(),  # noqa: B008  # frozen and empty
-        *,
-        with_vectors: bool = False,
-    ) -> list[StoredPoint]:
-        """All matching points by ascending id."""
-        found: list[StoredPoint] = []
-        offset = None
-        while True:
-            records, offset = self._call(
-                methodcaller(
-                    "scroll",
-                    self._collection_id,
-                    scroll_filter=build_filter(where),
-                    limit=_PAGE_WITH_VECTORS if with_vectors else _PAGE,
-                    offset=offset,
-                    with_payload=True,
-                    with_vectors=with_vectors,
-                )
-            )
-            found.extend(to_stored_point(record, with_vectors=with_vectors) for record in records)
-            if offset is None:
-                return sorted(found, key=lambda point: point.point_id)
-
-    def upsert(self, points: Sequence[Point]) -> None:
-        """Write points whole, each request applied before the next is sent."""
-        for batch in split_points(points):
-            records = [
-                models.PointStruct(
-                    id=int(point.point_id),
-                    vector={
-                        Channel.DENSE.value: point.vectors.dense.tolist(),
-                        Channel.WINDOWS.value: point.vectors.windows.tolist(),
-                        Channel.BM25.value: _sparse(point.sparse),
-                    },
-                    payload=point.payload,
-                )
-                for point in batch
-            ]
-            self._call(methodcaller("upsert", self._collection_id, points=records, wait=True))
 
     def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
         """Replace payloads, vectors untouched."""
@@ -162,14 +81,12 @@ class QdrantStore:
             )
 
     def close(self) -> None:
-        """Nothing to let go of: connections are the catalog's and close with it."""
+        """Do nothing: connections are the catalog's and close with it."""
 
-    def _search(
-        self, queries: Sequence[tuple[ChannelQuery, int]]
-    ) -> list[list[tuple[PointId, float]]]:
+    def _search(self, queries: Sequence[tuple[ChannelQuery, int]]) -> list[Hits]:
         requests = [
             models.QueryRequest(
-                query=_query_vector(query),
+                query=to_engine_vector(query.vector, models.SparseVector),
                 using=query.channel.value,
                 filter=build_filter(query.where),
                 limit=limit,
@@ -191,7 +108,7 @@ class QdrantStore:
         point_ids: Sequence[PointId],
         *,
         with_payload: bool | list[str],
-        with_vectors: Any,  # noqa: ANN401  # a list of names or a truth value
+        with_vectors: bool | list[str],
     ) -> Iterator[Any]:
         for page in _pages(point_ids, _PAGE_WITH_VECTORS if with_vectors else _PAGE):
             yield from self._call(
@@ -203,6 +120,37 @@ class QdrantStore:
                     with_vectors=with_vectors,
                 )
             )
+
+    def _scroll_page(
+        self,
+        where: PointFilter,
+        offset: Any,  # noqa: ANN401  # the client's own
+        *,
+        with_vectors: bool,
+    ) -> tuple[list[Any], Any]:
+        records, next_offset = self._call(
+            methodcaller(
+                "scroll",
+                self._collection_id,
+                scroll_filter=build_filter(where),
+                limit=_PAGE_WITH_VECTORS if with_vectors else _PAGE,
+                offset=offset,
+                with_payload=True,
+                with_vectors=with_vectors,
+            )
+        )
+        return records, next_offset
+
+    def _write(self, batch: Sequence[Point]) -> None:
+        records = [
+            models.PointStruct(
+                id=int(point.point_id),
+                vector=to_named_vectors(point, models.SparseVector),
+                payload=point.payload,
+            )
+            for point in batch
+        ]
+        self._call(methodcaller("upsert", self._collection_id, points=records, wait=True))
 
     def _call(self, action: Callable[[QdrantClient], Any]) -> Any:  # noqa: ANN401  # the client's own
         return self._connection.call(action, self._collection_id)
@@ -230,13 +178,3 @@ def build_filter(where: PointFilter) -> models.Filter | None:
 def _pages(entries: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:
     for start in range(0, len(entries), size):
         yield entries[start : start + size]
-
-
-def _query_vector(query: ChannelQuery) -> Any:  # noqa: ANN401  # list, matrix or sparse vector by channel
-    if isinstance(query.vector, SparseVector):
-        return _sparse(query.vector)
-    return query.vector.tolist()
-
-
-def _sparse(vector: SparseVector) -> models.SparseVector:
-    return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
