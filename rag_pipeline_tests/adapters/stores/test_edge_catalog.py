@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -21,6 +23,7 @@ from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
 from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 PROLOGUE = """
@@ -157,6 +160,67 @@ def test_a_disk_that_is_all_but_full_is_an_error_before_a_write(
     with pytest.raises(StoreError, match="MB are free"):
         catalog.create(SPACE)
     assert read_ids(catalog) == [1]
+
+
+@pytest.fixture
+def memory_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 100 MiB in memory."""
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("only root may mount a file system, and not in every container")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)  # noqa: S607  # where it lies differs
+
+
+def leave_free(folder: Path, size_bytes: int) -> None:
+    with (folder / "filling").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(folder).free - size_bytes)
+
+
+REFUSAL = """
+    from rag_pipeline.core.errors import StoreError
+    try:
+        {action}
+    except StoreError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("action", ["catalog.create(SPACE)", "catalog.open_current()"])
+def test_a_store_without_room_in_memory_is_refused_instead_of_killed(
+    memory_disk: Path, action: str
+) -> None:
+    """Loading reads holes of the engine's files, for which tmpfs needs room; SIGBUS if it has none.
+
+    In a process of its own, which the signal would end.
+    """
+    root = memory_disk / "store"
+    build(EdgeCatalog(root, "book", 1.0), 1)
+    leave_free(memory_disk, 33_000_000)
+    with start_process(root, REFUSAL.format(action=action)) as process:
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert re.search(rf"only 3\d MB are free in {root}.*needs [5-7]\d MB there", output)
+    (memory_disk / "filling").unlink()
+    assert read_ids(EdgeCatalog(root, "book", 1.0)) == [1]
+
+
+def test_a_store_on_a_disk_is_read_however_full_the_disk_is(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = shutil.disk_usage(root)._replace(free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    monkeypatch.setattr("rag_pipeline.adapters.stores.edge_store._is_in_memory", lambda _: False)
+    catalog = EdgeCatalog(root, "book", 1.0)
+    assert read_ids(catalog) == [1]
+    with pytest.raises(StoreError, match="DATA_DIR") as caught:
+        catalog.create(SPACE)
+    assert caught.value.exit_code == 1
+    monkeypatch.setattr("rag_pipeline.adapters.stores.edge_store._is_in_memory", lambda _: True)
+    with pytest.raises(StoreError, match="only 0 MB are free in"):
+        catalog.open_current()
 
 
 def test_a_kill_between_build_and_switch_leaves_the_old_one_in_use(root: Path) -> None:
