@@ -1,4 +1,4 @@
-"""The same catalog over every store there is on this machine."""
+"""The same catalog over every store; tests on a server carry the mark `qdrant`."""
 
 from __future__ import annotations
 
@@ -16,28 +16,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
     from rag_pipeline.core.protocols.stores import CollectionCatalog
 
 
-SERVER_URL = os.environ.get("QDRANT_URL", "")
+@pytest.fixture(scope="session")
+def server() -> QdrantConnection:
+    """The server at QDRANT_URL, after it has answered. No test that asks for it passes without."""
+    url = os.environ.get("QDRANT_URL", "")
+    if not url:
+        pytest.fail("QDRANT_URL is not set, for example http://127.0.0.1:6333")
+    key = os.environ.get("QDRANT_API_KEY", "")
+    connection = connect_server(url, api_key=key, timeout_s=30)
+    connection.call(lambda client: client.get_collections())
+    return connection
 
-STORES = ["edge", "memory", *(["server"] if SERVER_URL else [])]
 
-
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=["edge", "memory", pytest.param("server", marks=pytest.mark.qdrant)])
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CollectionCatalog]:
-    """An empty catalog; everything made on a server is deleted behind the test."""
+    """An empty catalog; everything made on a server is deleted after the test."""
     if request.param == "edge":
         yield EdgeCatalog(tmp_path / "store", "book", 0.2)
     elif request.param == "memory":
         yield QdrantCatalog(connect_memory(), "book")
     else:
-        yield from _serve_catalog()
+        yield from _serve_catalog(request.getfixturevalue("server"))
 
 
-def _serve_catalog() -> Iterator[CollectionCatalog]:
-    key = os.environ.get("QDRANT_API_KEY", "")
-    connection = connect_server(SERVER_URL, api_key=key, timeout_s=30)
+def _serve_catalog(connection: QdrantConnection) -> Iterator[CollectionCatalog]:
     name = f"test-{secrets.token_hex(4)}"
     try:
         yield QdrantCatalog(connection, name)

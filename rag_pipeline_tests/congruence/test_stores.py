@@ -12,7 +12,6 @@ import pytest
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter, PointStore
 from rag_pipeline.core.vectors import ChunkVectors, SparseVector
-from rag_pipeline_tests.congruence.conftest import SERVER_URL, STORES
 from rag_pipeline_tests.congruence.points import (
     ABOVE_SIGNED,
     DIM,
@@ -31,13 +30,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import Point
 
 POINTS = make_points()
-
-
-@pytest.mark.qdrant
-def test_a_server_is_among_the_stores() -> None:
-    if not SERVER_URL:
-        pytest.skip("QDRANT_URL is not set: Edge and memory are compared, a server is not")
-    assert "server" in STORES
 
 
 @pytest.fixture
