@@ -37,7 +37,9 @@ def limit_answers(http: ModuleType, seconds: float) -> dict[str, list[Callable[[
 
     def follow(event: str, details: dict[str, Any]) -> None:
         if event.endswith(_CONNECTED):
-            stream = details["return_value"]  # kept with the connection, for later requests too
+            # Kept with the connection, for later requests too. A transport of our own could do the
+            # same, but clients ignore the environment's proxies if they are given one.
+            stream = details["return_value"]
             stream.read = partial(read, stream.read)
 
     def read(

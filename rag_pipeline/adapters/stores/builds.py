@@ -1,7 +1,4 @@
-"""Names of a collection's builds, and the space that is written down with each.
-
-Belongs here: what every catalog must agree on. Does not belong here: where a build lies.
-"""
+"""Names of a collection's builds, and the space that is stored with each."""
 
 from __future__ import annotations
 
