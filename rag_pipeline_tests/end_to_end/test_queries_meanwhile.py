@@ -27,10 +27,10 @@ PAGES = 30
 WAIT_S = 30.0
 WRITER = """
 import sys, pathlib
-from rag_pipeline.ingestion import pipeline
+from rag_pipeline.ingestion import run
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline_tests.book import Book
-pipeline._GROUP_CHUNKS = 20  # the store is held for a group: queries come between
+run._GROUP_CHUNKS = 20  # the store is held for a group: queries come between
 report = Book(pathlib.Path(sys.argv[1])).ingest(IngestionRequest(rebuild="rebuild" in sys.argv))
 print(report.docs_processed, report.failures)
 """
