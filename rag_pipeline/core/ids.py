@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import unicodedata
-from typing import TYPE_CHECKING, NewType
+from typing import TYPE_CHECKING, Final, NewType
 
 from rag_pipeline.core.errors import DocumentIdError
 
@@ -26,6 +27,7 @@ PointId = NewType("PointId", int)
 """Unsigned 64-bit integer: a chunk id read as a number."""
 
 _MAX_DOC_ID_LENGTH = 1024
+_CHUNK_ID: Final = re.compile(r"[0-9a-f]{16}")
 
 
 def parse_doc_id(text: str) -> DocId:
@@ -63,6 +65,11 @@ def make_chunk_id(doc_id: DocId, chunk_index: int) -> ChunkId:
     """
     digest = hashlib.sha256(f"{doc_id}::{chunk_index}".encode()).hexdigest()
     return ChunkId(digest[:16])
+
+
+def is_chunk_id(value: object) -> bool:
+    """Tell if a value has the form of a chunk id."""
+    return isinstance(value, str) and _CHUNK_ID.fullmatch(value) is not None
 
 
 def to_point_id(chunk_id: ChunkId) -> PointId:

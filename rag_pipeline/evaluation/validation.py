@@ -14,8 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag_pipeline.core.errors import PayloadError, QueryError
-from rag_pipeline.core.ids import hash_text
-from rag_pipeline.core.payload import read_metadata
+from rag_pipeline.core.rules import COLLECTION_RULES, check_results, read_collection
 from rag_pipeline.core.terms import extract_terms, extract_words
 from rag_pipeline.evaluation.validation_records import (
     CheckOutcome,
@@ -23,7 +22,6 @@ from rag_pipeline.evaluation.validation_records import (
     ValidationSuiteReport,
 )
 from rag_pipeline.retrieval.models import MAX_QUESTION_CHARS, MAX_TOP_K, Query
-from rag_pipeline.retrieval.result_checks import check_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -104,32 +102,18 @@ def run_validation(
 def check_collection(
     points: Sequence[StoredPoint],
 ) -> tuple[list[tuple[ChunkMetadata, str]], list[CheckOutcome]]:
-    """Check every point's payload.
+    """Check a collection's points against `COLLECTION_RULES`.
 
     Returns:
         Metadata and text of the points that keep the contract, and the outcome of each check.
     """
-    readable: list[tuple[ChunkMetadata, str]] = []
-    problems: dict[str, list[str]] = {name: [] for name in _COLLECTION_CHECKS}
-    for point in points:
-        try:
-            metadata = read_metadata(point.payload)
-        except PayloadError as error:
-            problems["fields"].append(f"{error.chunk_id}: {error.field}")
-            continue
-        text = point.payload.get("text")
-        if not isinstance(text, str) or not text.strip():
-            problems["text"].append(metadata.chunk_id)
-            continue
-        readable.append((metadata, text))
-        if int(metadata.chunk_id, 16) != point.point_id:
-            problems["ids"].append(metadata.chunk_id)
-        if hash_text(text) != metadata.content_hash:
-            problems["content_hash"].append(metadata.chunk_id)
-        if not metadata.url.strip() or not metadata.title.strip() or metadata.word_count < 0:
-            problems["citation"].append(metadata.chunk_id)
-    problems["positions"] = _find_gaps(points)
-    return readable, [_summarize(name, found, len(points)) for name, found in problems.items()]
+    collection = read_collection(points)
+    checks = []
+    for rule in COLLECTION_RULES:
+        faults = list(rule.find(collection))
+        problem = f"{len(faults)} of {len(points)}: {', '.join(faults[:_EXAMPLES])}"
+        checks.append(CheckOutcome(rule.ensures, not faults, problem if faults else ""))
+    return [(point.metadata, point.text) for point in collection.readable], checks
 
 
 def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
@@ -242,22 +226,6 @@ def _code_of(query: Query) -> str:
     return ""
 
 
-def _find_gaps(points: Iterable[StoredPoint]) -> list[str]:
-    """Documents whose chunk indexes are not 0, 1, 2, ...; damaged points count where they stand."""
-    indexes: dict[str, list[int]] = defaultdict(list)
-    for point in points:
-        path, index = point.payload.get("doc_path"), point.payload.get("chunk_index")
-        if isinstance(path, str) and isinstance(index, int):
-            indexes[path].append(index)
-    return [path for path, found in indexes.items() if sorted(found) != list(range(len(found)))]
-
-
-def _summarize(name: str, found: Sequence[str], total: int) -> CheckOutcome:
-    examples = ", ".join(found[:_EXAMPLES])
-    problem = f"{len(found)} of {total}: {examples}" if found else ""
-    return CheckOutcome(_COLLECTION_CHECKS[name], not found, problem)
-
-
 def _unique_headings(entries: Sequence[ChunkMetadata]) -> list[ChunkMetadata]:
     """Entries whose heading stands in one document alone: any other could be meant as well."""
     places: dict[str, set[str]] = defaultdict(set)
@@ -272,13 +240,3 @@ def _spread(entries: Sequence[_Entry]) -> list[_Entry]:
     """At most PER_CLASS entries, evenly over all."""
     count = min(PER_CLASS, len(entries))
     return [entries[at * len(entries) // count] for at in range(count)]
-
-
-_COLLECTION_CHECKS: Final = {
-    "fields": "every point carries every payload field",
-    "text": "every point has a text",
-    "ids": "point ids are the chunk ids",
-    "content_hash": "content hashes are those of the texts",
-    "citation": "every point can be cited: url and title",
-    "positions": "chunk indexes of each document have no gap",
-}

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk, DiscoveredDoc, Stage
+    from rag_pipeline.core.rules import Fault
     from rag_pipeline.ingestion.planning import Scan
-    from rag_pipeline.ingestion.soundness import Fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from rag_pipeline.ingestion.planning import (
     plan_ingestion,
     scan_docs,
 )
-from rag_pipeline.ingestion.soundness import read_faults
 from rag_pipeline.ingestion.stages import (
     DocInProgress,
     IngestionRun,
@@ -32,7 +31,7 @@ from rag_pipeline.ingestion.stages import (
     load_embeddings,
     prepare_doc,
 )
-from rag_pipeline.ingestion.writing import delete_doc, read_times_of, write_points
+from rag_pipeline.ingestion.writing import check_points, delete_doc, read_times_of, write_points
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -206,16 +205,7 @@ def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
         for work in group:
             with _keep_failure(work, Stage.POINTS):
                 write_points(run, work, store)
-        written = _without_failures(group)
-        faults = read_faults(
-            {work.doc.doc_id: work.chunks for work in written},
-            store,
-            run.context.settings.chunk_limits,
-            run.context.space.model.dim,
-        )
-    for work in written:
-        done = work.results[Stage.POINTS]
-        work.results[Stage.POINTS] = replace(done, faults=faults.get(work.doc.doc_id, ()))
+        check_points(run, _without_failures(group), store)
 
 
 def _delete_docs(run: IngestionRun, doc_ids: Sequence[DocId]) -> Iterator[DocDeleted | DocFailure]:

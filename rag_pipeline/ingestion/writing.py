@@ -9,12 +9,15 @@ that the document is being changed.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.errors import ArtifactMissingError, RagPipelineError
+from rag_pipeline.core.errors import ArtifactMissingError, RagPipelineError, StoreError
 from rag_pipeline.core.ids import to_point_id
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.rules import DOCUMENT_RULES, IndexedDocument, find_faults
 from rag_pipeline.core.vectors import Point
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.events import DocDeleted
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Payload
-    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.protocols.stores import PointStore, StoredPoint
+    from rag_pipeline.core.rules import Fault
     from rag_pipeline.ingestion.stages import DocInProgress, IngestionRun
 
 
@@ -72,6 +76,28 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> N
         "duration_s": time.perf_counter() - start,
     }
     work.keep_result(Stage.POINTS, version, counts)
+
+
+def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: PointStore) -> None:
+    """Read back documents that were just written, and add their faults to their results.
+
+    The store is still open from the writing, so nobody else has changed the points.
+    """
+    if not group:
+        return
+    limits, dim = run.context.settings.chunk_limits, run.context.space.model.dim
+    points: defaultdict[str, list[StoredPoint]] = defaultdict(list)
+    unreadable: tuple[Fault, ...] = ()
+    try:
+        where = PointFilter(doc_paths=tuple(work.doc.doc_id for work in group))
+        for point in store.scroll(where, with_vectors=True):
+            points[str(point.payload["doc_path"])].append(point)
+    except StoreError as error:
+        unreadable = (("points_equal_chunks", f"cannot be read back: {error}"),)
+    for work in group:
+        document = IndexedDocument(work.chunks, points[work.doc.doc_id], limits, dim)
+        faults = unreadable or tuple(find_faults(DOCUMENT_RULES, document))
+        work.results[Stage.POINTS] = replace(work.results[Stage.POINTS], faults=faults)
 
 
 def delete_doc(run: IngestionRun, doc_id: DocId, store: PointStore) -> DocDeleted | DocFailure:

@@ -11,12 +11,12 @@ import dagster as dg
 
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Stage
-from rag_pipeline.ingestion.soundness import CHECKS, Fault
+from rag_pipeline.core.rules import DOCUMENT_RULES, Fault
 from rag_pipeline.orchestration.partitions import to_partition_key
 
 CHECK_SPECS = [
-    dg.AssetCheckSpec(name, asset=Stage.POINTS.value, description=text)
-    for name, text in CHECKS.items()
+    dg.AssetCheckSpec(rule.name, asset=Stage.POINTS.value, description=rule.ensures)
+    for rule in DOCUMENT_RULES
 ]
 
 _NAMED_FAULTS = 20
@@ -29,7 +29,7 @@ def log_checks(context: dg.AssetExecutionContext, faults: Mapping[DocId, Sequenc
         context: The context of the run.
         faults: The faults of each document that was written and read back; empty for sound ones.
     """
-    for name in CHECKS:
+    for name in (rule.name for rule in DOCUMENT_RULES):
         by_doc = {
             doc_id: "; ".join(detail for check, detail in doc_faults if check == name)
             for doc_id, doc_faults in faults.items()

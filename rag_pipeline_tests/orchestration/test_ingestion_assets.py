@@ -11,10 +11,10 @@ import pytest
 from rag_pipeline.core.errors import SpaceMismatchError
 from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import ChunkLimits, Stage
+from rag_pipeline.core.rules import DOCUMENT_RULES
 from rag_pipeline.core.vectors import ChunkVectors
 from rag_pipeline.ingestion.repair import audit_index
 from rag_pipeline.ingestion.serialization import dump_vectors, load_chunks
-from rag_pipeline.ingestion.soundness import CHECKS
 from rag_pipeline.orchestration.assets.ingestion import preview_chunks
 from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline_tests.book import PAGES, assert_same_state
@@ -323,7 +323,7 @@ def read_verdicts(result: dg.ExecuteInProcessResult) -> dict[tuple[str, str | No
 
 def test_every_rule_has_a_verdict_of_all_that_a_run_wrote(dagster_book: DagsterBook) -> None:
     result = dagster_book.run()
-    assert read_verdicts(result) == {(name, None): True for name in CHECKS}
+    assert read_verdicts(result) == {(rule.name, None): True for rule in DOCUMENT_RULES}
     for verdict in result.get_asset_check_evaluations():
         assert verdict.metadata["doc_count"].value == 3
     assert read_verdicts(dagster_book.run()) == {}

@@ -25,6 +25,7 @@ from rag_pipeline.core.errors import (
     StoreUnavailableError,
 )
 from rag_pipeline.core.format_version import FORMAT_VERSION
+from rag_pipeline.core.rules import check_results
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingSpace
 from rag_pipeline.retrieval import (
     CollectionMissingError,
@@ -40,7 +41,6 @@ from rag_pipeline.retrieval import (
 from rag_pipeline.retrieval import service as service_module
 from rag_pipeline.retrieval.breaker import CircuitBreaker
 from rag_pipeline.retrieval.logs import LOGGER_NAME, configure_logging
-from rag_pipeline.retrieval.result_checks import check_results
 from rag_pipeline.retrieval.store_session import StoreSession
 from rag_pipeline_tests.adapters.embedders.test_openai import KEY, answer_well
 from rag_pipeline_tests.loopback import HANG, MALFORMED, RESET, Reply, find_closed_port, serve

@@ -13,6 +13,7 @@ import pydantic
 
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
+from rag_pipeline.core.rules import Fault
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import (
     DocDeleted,
@@ -21,7 +22,6 @@ from rag_pipeline.ingestion.events import (
     StageDone,
 )
 from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.ingestion.soundness import Fault
 from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks
 from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline.orchestration.event_log import store_together

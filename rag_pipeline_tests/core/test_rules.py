@@ -1,4 +1,7 @@
-"""The rules behind the asset checks, each with what breaks it."""
+"""Every rule of a document that was just written, each with something that breaks it.
+
+The rules of collections are tested with `validate`, the rules of results with the service.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,15 @@ import pytest
 from rag_pipeline.core.ids import to_point_id
 from rag_pipeline.core.models import Chunk, ChunkLimits
 from rag_pipeline.core.protocols.stores import StoredPoint
+from rag_pipeline.core.rules import (
+    COLLECTION_RULES,
+    DOCUMENT_RULES,
+    RESULT_RULES,
+    IndexedDocument,
+    find_faults,
+    has_balanced_fences,
+)
 from rag_pipeline.core.vectors import ChunkVectors
-from rag_pipeline.ingestion.soundness import CHECKS, find_faults, has_balanced_fences
 from rag_pipeline_tests.ingestion.records import make_chunk
 
 LIMITS = ChunkLimits(1, 5, 10, 0)
@@ -25,9 +35,26 @@ def make_stored(chunk: Chunk, vectors: ChunkVectors = SOUND) -> StoredPoint:
 
 def find(chunks: list[Chunk], points: list[StoredPoint] | None = None) -> set[str]:
     stored = [make_stored(chunk) for chunk in chunks] if points is None else points
-    names = {name for name, _ in find_faults(chunks, stored, LIMITS, 2)}
-    assert names <= set(CHECKS)
-    return names
+    document = IndexedDocument(chunks, stored, LIMITS, 2)
+    return {name for name, _ in find_faults(DOCUMENT_RULES, document)}
+
+
+def test_the_names_of_the_rules_are_public() -> None:
+    assert [rule.name for rule in DOCUMENT_RULES] == [
+        "chunk_bounds", "balanced_fences", "sound_vectors", "points_equal_chunks",
+        "unique_chunk_ids",
+    ]  # fmt: skip
+    assert [rule.name for rule in RESULT_RULES] == [
+        "rank_order", "score_bounds", "unique_ids", "required_fields", "urls",
+    ]  # fmt: skip
+    assert [rule.ensures for rule in COLLECTION_RULES] == [
+        "every point carries every payload field",
+        "every point has a text",
+        "point ids are the chunk ids",
+        "content hashes are those of the texts",
+        "every point can be cited: url and title",
+        "chunk indexes of each document have no gap",
+    ]
 
 
 def test_a_sound_document_and_an_empty_one_have_no_fault() -> None:

@@ -1,0 +1,378 @@
+"""The rules that indexed documents, collections and results must keep, each declared once.
+
+Ingestion checks what it has just written, `rag-pipeline validate` a whole collection, and the
+retrieval service every result.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from rag_pipeline.core.errors import PayloadError
+from rag_pipeline.core.ids import hash_text, is_chunk_id, to_point_id
+from rag_pipeline.core.payload import read_metadata, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rag_pipeline.core.ids import PointId
+    from rag_pipeline.core.models import Chunk, ChunkLimits
+    from rag_pipeline.core.payload import ChunkMetadata
+    from rag_pipeline.core.protocols.stores import StoredPoint
+
+_Subject = TypeVar("_Subject")
+
+Fault: TypeAlias = "tuple[str, str]"
+"""The name of a rule, and a description of what breaks it."""
+
+_FENCE: Final = re.compile(r"^ {0,3}(?:> ?|[-*+] |\d+[.)] )*\s*(`{3,}|~{3,})([^`]*)$")
+_UNIT_TOLERANCE: Final = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[_Subject]):
+    """A rule about one kind of subject.
+
+    Attributes:
+        name: The rule's name in events, reports and JSON.
+        ensures: The sentence that is true when nothing breaks the rule.
+        find: Yields a description of each thing that breaks the rule.
+    """
+
+    name: str
+    ensures: str
+    find: Callable[[_Subject], Iterator[str]]
+
+
+def _ensures(
+    sentence: str,
+) -> Callable[[Callable[[_Subject], Iterator[str]]], Rule[_Subject]]:
+    """Declare a rule that has the name of its function."""
+
+    def declare(find: Callable[[_Subject], Iterator[str]]) -> Rule[_Subject]:
+        return Rule(find.__name__.removeprefix("_"), sentence, find)
+
+    return declare
+
+
+def find_faults(rules: Iterable[Rule[_Subject]], subject: _Subject) -> Iterator[Fault]:
+    """Yield what breaks each rule, in the order of the rules."""
+    for rule in rules:
+        for detail in rule.find(subject):
+            yield rule.name, detail
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    """A document as it was chunked and as the store returned it.
+
+    Attributes:
+        chunks: All chunks of the document, in order.
+        points: All points of the document, with vectors.
+        limits: The sizes that the chunks were made with.
+        dim: The dimension of the collection's vectors.
+    """
+
+    chunks: Sequence[Chunk]
+    points: Sequence[StoredPoint]
+    limits: ChunkLimits
+    dim: int
+
+
+@_ensures("No chunk is empty. Only a chunk with a code block or a table is over the maximum size.")
+def _chunk_bounds(document: IndexedDocument) -> Iterator[str]:
+    limit = document.limits.max_tokens
+    for chunk in document.chunks:
+        if not chunk.text.strip():
+            yield f"chunk {chunk.chunk_index} is empty"
+        if chunk.token_count > limit and not _has_atomic_block(chunk):
+            yield f"chunk {chunk.chunk_index} has {chunk.token_count} tokens of at most {limit}"
+
+
+@_ensures("Every chunk closes the code fences that it opens, except the last chunk of a page.")
+def _balanced_fences(document: IndexedDocument) -> Iterator[str]:
+    # A page may leave its last fence open. A fence that was cut continues in another chunk.
+    for chunk in document.chunks[:-1]:
+        if not has_balanced_fences(chunk.text):
+            yield f"chunk {chunk.chunk_index} opens a fence and leaves it open"
+
+
+@_ensures("Every point has finite unit vectors of the model's dimension.")
+def _sound_vectors(document: IndexedDocument) -> Iterator[str]:
+    for point in document.points:
+        if not _has_sound_vectors(point, document.dim):
+            yield f"point {point.payload.get('chunk_id', point.point_id)}"
+
+
+@_ensures("The store has one point for each chunk of the document and no other points of it.")
+def _points_equal_chunks(document: IndexedDocument) -> Iterator[str]:
+    wanted = {to_point_id(chunk.chunk_id) for chunk in document.chunks}
+    stored = {point.point_id for point in document.points}
+    if wanted != stored:
+        yield f"{len(wanted - stored)} points missing, {len(stored - wanted)} stray"
+
+
+@_ensures("No two chunks of the document have the same id.")
+def _unique_chunk_ids(document: IndexedDocument) -> Iterator[str]:
+    return _find_repeated(chunk.chunk_id for chunk in document.chunks)
+
+
+DOCUMENT_RULES: Final[tuple[Rule[IndexedDocument], ...]] = (
+    _chunk_bounds,
+    _balanced_fences,
+    _sound_vectors,
+    _points_equal_chunks,
+    _unique_chunk_ids,
+)
+"""The asset checks of a document that was just written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadablePoint:
+    """A point whose payload keeps the contract and has a text."""
+
+    point_id: PointId
+    metadata: ChunkMetadata
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCollection:
+    """All points of a collection, read once.
+
+    Attributes:
+        points: As stored.
+        readable: The points that can be read.
+        errors: Why each of the other points cannot be read.
+    """
+
+    points: Sequence[StoredPoint]
+    readable: tuple[ReadablePoint, ...]
+    errors: tuple[PayloadError, ...]
+
+
+def read_collection(points: Sequence[StoredPoint]) -> StoredCollection:
+    """Read every point's payload."""
+    readable: list[ReadablePoint] = []
+    errors: list[PayloadError] = []
+    for point in points:
+        try:
+            metadata, text = read_metadata(point.payload), read_text(point.payload)
+        except PayloadError as error:
+            errors.append(error)
+            continue
+        if text.strip():
+            readable.append(ReadablePoint(point.point_id, metadata, text))
+        else:
+            errors.append(PayloadError(metadata.chunk_id, "text", text))
+    return StoredCollection(points, tuple(readable), tuple(errors))
+
+
+@_ensures("every point carries every payload field")
+def _fields(collection: StoredCollection) -> Iterator[str]:
+    for error in collection.errors:
+        if error.field != "text":
+            yield f"{error.chunk_id}: {error.field}"
+
+
+@_ensures("every point has a text")
+def _text(collection: StoredCollection) -> Iterator[str]:
+    for error in collection.errors:
+        if error.field == "text":
+            yield error.chunk_id
+
+
+@_ensures("point ids are the chunk ids")
+def _ids(collection: StoredCollection) -> Iterator[str]:
+    for point in collection.readable:
+        if int(point.metadata.chunk_id, 16) != point.point_id:
+            yield point.metadata.chunk_id
+
+
+@_ensures("content hashes are those of the texts")
+def _content_hash(collection: StoredCollection) -> Iterator[str]:
+    for point in collection.readable:
+        if hash_text(point.text) != point.metadata.content_hash:
+            yield point.metadata.chunk_id
+
+
+@_ensures("every point can be cited: url and title")
+def _citation(collection: StoredCollection) -> Iterator[str]:
+    for point in collection.readable:
+        metadata = point.metadata
+        if not metadata.url.strip() or not metadata.title.strip() or metadata.word_count < 0:
+            yield metadata.chunk_id
+
+
+@_ensures("chunk indexes of each document have no gap")
+def _positions(collection: StoredCollection) -> Iterator[str]:
+    indexes: dict[str, list[int]] = defaultdict(list)
+    for point in collection.points:  # unreadable points have a position too
+        path, index = point.payload.get("doc_path"), point.payload.get("chunk_index")
+        if isinstance(path, str) and isinstance(index, int):
+            indexes[path].append(index)
+    for path, found in indexes.items():
+        if sorted(found) != list(range(len(found))):
+            yield path
+
+
+COLLECTION_RULES: Final[tuple[Rule[StoredCollection], ...]] = (
+    _fields,
+    _text,
+    _ids,
+    _content_hash,
+    _citation,
+    _positions,
+)
+"""The checks of `rag-pipeline validate` over a whole collection; reports show the sentences."""
+
+
+class Linked(Protocol):
+    """The part of a citation that rules read."""
+
+    @property
+    def url(self) -> str:
+        """The address of the passage."""
+
+
+class Hit(Protocol):
+    """The part of a search result that rules read; `retrieval.ScoredChunk` is one."""
+
+    @property
+    def chunk_id(self) -> str:
+        """The id of the chunk."""
+
+    @property
+    def text(self) -> str:
+        """The text of the chunk."""
+
+    @property
+    def score(self) -> float:
+        """The result's score, 0 to 1."""
+
+    @property
+    def metadata(self) -> ChunkMetadata:
+        """The payload."""
+
+    @property
+    def citation(self) -> Linked:
+        """Where the passage is."""
+
+
+def check_results(hits: Sequence[Hit]) -> dict[str, str]:
+    """Check results, best first, against each rule.
+
+    Returns:
+        For each rule, in a fixed order, the first thing that breaks it; empty if nothing does.
+    """
+    return {rule.name: next(rule.find(hits), "") for rule in RESULT_RULES}
+
+
+@_ensures("No result scores higher than the result before it.")
+def _rank_order(hits: Sequence[Hit]) -> Iterator[str]:
+    for at in range(1, len(hits)):
+        if hits[at].score > hits[at - 1].score:
+            yield f"result {at + 1} scores higher than result {at}"
+
+
+@_ensures("Every score is a number from 0 to 1.")
+def _score_bounds(hits: Sequence[Hit]) -> Iterator[str]:
+    for hit in hits:
+        if not (math.isfinite(hit.score) and 0.0 <= hit.score <= 1.0):
+            yield f"chunk {hit.chunk_id} scores {hit.score}"
+
+
+@_ensures("No chunk occurs twice.")
+def _unique_ids(hits: Sequence[Hit]) -> Iterator[str]:
+    return _find_repeated(hit.chunk_id for hit in hits)
+
+
+@_ensures("Every result has a text, an id and a source.")
+def _required_fields(hits: Sequence[Hit]) -> Iterator[str]:
+    for hit in hits:
+        metadata = hit.metadata
+        required = {
+            "text": hit.text,
+            "url": metadata.url,
+            "title": metadata.title,
+            "doc_path": metadata.doc_path,
+            "content_type": metadata.content_type,
+            "content_hash": metadata.content_hash,
+        }
+        for name, value in required.items():
+            if not value.strip():
+                yield f"chunk {hit.chunk_id} has no {name}"
+        if not is_chunk_id(hit.chunk_id) or hit.chunk_id != metadata.chunk_id:
+            yield f"{hit.chunk_id!r:.40} is not the id of a chunk"
+        if metadata.chunk_index < 0:
+            yield f"chunk {hit.chunk_id} has index {metadata.chunk_index}"
+
+
+@_ensures("Every result can be linked to.")
+def _urls(hits: Sequence[Hit]) -> Iterator[str]:
+    for hit in hits:
+        if not _is_address(hit.citation.url):
+            yield f"chunk {hit.chunk_id} has the address {hit.citation.url!r:.80}"
+
+
+RESULT_RULES: Final[tuple[Rule[Sequence[Hit]], ...]] = (
+    _rank_order,
+    _score_bounds,
+    _unique_ids,
+    _required_fields,
+    _urls,
+)
+"""The checks of every result, whatever the question was."""
+
+
+def has_balanced_fences(text: str) -> bool:
+    """Tell if a text closes every code fence that it opens."""
+    fence = ""
+    for line in text.splitlines():
+        match = _FENCE.match(line)
+        if match is None:
+            continue
+        marks, info = match.groups()
+        if not fence:
+            fence = marks
+        elif marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip():
+            fence = ""
+    return not fence
+
+
+def _has_atomic_block(chunk: Chunk) -> bool:
+    """Tell if a chunk contains a code block or a table, which are never cut."""
+    return any(_FENCE.match(line) or "|" in line for line in chunk.text.splitlines())
+
+
+def _has_sound_vectors(point: StoredPoint, dim: int) -> bool:
+    if point.vectors is None or point.vectors.dense.shape != (dim,):
+        return False
+    windows = point.vectors.windows
+    if windows.ndim != 2 or windows.shape[0] < 1 or windows.shape[1] != dim:
+        return False
+    rows = np.vstack([point.vectors.dense[np.newaxis, :], windows])
+    norms = np.linalg.norm(rows, axis=1)
+    return bool(np.isfinite(rows).all() and (np.abs(norms - 1.0) <= _UNIT_TOLERANCE).all())
+
+
+def _find_repeated(chunk_ids: Iterable[str]) -> Iterator[str]:
+    for chunk_id, count in Counter(chunk_ids).items():
+        if count > 1:
+            yield f"chunk {chunk_id} occurs {count} times"
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    has_path = parts.path.startswith("/") and parts.scheme in {"", "http", "https"}
+    return has_path and not any(char.isspace() for char in url)
