@@ -16,6 +16,7 @@ from rag_pipeline.answering.models import GroundedResponse, Reason, Source
 from rag_pipeline.answering.prompts import build_instruction, format_context, key_sources
 from rag_pipeline.core.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
+from rag_pipeline.retrieval.filters import build_point_filter
 from rag_pipeline.retrieval.models import Mode
 
 if TYPE_CHECKING:
@@ -268,10 +269,7 @@ def _collect_notices(result: RetrievalResult, question: str, *, refused: bool) -
     missing = find_missing_names(result.evidence, question)
     if missing:
         notices.append(f"The book does not mention {', '.join(missing)}.")
-    filters = result.query.filters
-    limited = filters is not None and any(
-        (filters.modules, filters.chapters, filters.content_types, filters.tags)
-    )
+    limited = bool(build_point_filter(result.query.filters).fields)
     if refused and limited and result.mode == Mode.NORMAL:
         notices.append(_FILTERED)
     return tuple(notices)

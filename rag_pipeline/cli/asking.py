@@ -9,26 +9,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pipeline.cli.options import AsJson, Chapters, DocsDir, Modules, Tags, TopK, Types
+from rag_pipeline.cli.options import AsJson, AskedMode, DocsDir, FilterValues, TopK, with_filters
 from rag_pipeline.cli.output import print_result, write_text
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.models import Query
+    from rag_pipeline.retrieval.models import Mode, Query
 
 commands = typer.Typer()
 
 
 @commands.command()
+@with_filters
 def search(
     question: Annotated[str, typer.Argument(help="What to look for.")],
+    filters: FilterValues,
     top_k: TopK = 5,
-    module: Modules = None,
-    chapter: Chapters = None,
-    content_type: Types = None,
-    tag: Tags = None,
+    mode: AskedMode = None,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -36,9 +35,13 @@ def search(
     from rag_pipeline.cli.terminal import show_hits
     from rag_pipeline.retrieval import Query, QueryFilters, open_retriever
 
-    query = Query(question, filters=QueryFilters(module, chapter, content_type, tag, top_k))
+    asked = Query(
+        question,
+        mode=_choose_mode(mode, None, "Use `rag-pipeline query --selected-text`"),
+        filters=QueryFilters(**filters, top_k=top_k),
+    )
     with open_retriever(load_settings(docs_dir=docs_dir)) as retriever:
-        result = retriever.retrieve(query)
+        result = retriever.retrieve(asked)
     record = {
         "question": question,
         "mode": result.mode.value,
@@ -49,13 +52,12 @@ def search(
 
 
 @commands.command()
+@with_filters
 def query(
     question: Annotated[str, typer.Argument(help="What to ask the book.")],
+    filters: FilterValues,
     top_k: TopK = 5,
-    module: Modules = None,
-    chapter: Chapters = None,
-    content_type: Types = None,
-    tag: Tags = None,
+    mode: AskedMode = None,
     selected_text: Annotated[
         str | None, typer.Option("--selected-text", help="Answer from this text alone.")
     ] = None,
@@ -79,21 +81,38 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Answer a question from the book alone, with links to the exact sections."""
-    from rag_pipeline.retrieval import Mode, Query, QueryFilters
+    from rag_pipeline.retrieval import Query, QueryFilters
 
     if even_if_unrelated and selected_text is None:
         problem = "it is about a selected text, and none is given"
         raise ConfigurationError("--even-if-unrelated", problem, "Add --selected-text")
     asked = Query(
         question,
-        mode=Mode.NORMAL if selected_text is None else Mode.SELECTED_TEXT_ONLY,
+        mode=_choose_mode(mode, selected_text, "Add --selected-text"),
         selected_text=selected_text,
         source_doc_path=source_doc,
         source_section=source_section,
         source_url=source_url,
-        filters=QueryFilters(module, chapter, content_type, tag, top_k),
+        filters=QueryFilters(**filters, top_k=top_k),
     )
     _answer(asked, load_settings(docs_dir=docs_dir), as_json, even_if_unrelated=even_if_unrelated)
+
+
+def _choose_mode(asked: AskedMode, selected_text: str | None, remedy: str) -> Mode:
+    """Return the mode that was asked for, or the one that follows from the other options.
+
+    Raises:
+        ConfigurationError: The mode and the selected text contradict each other.
+    """
+    from rag_pipeline.retrieval import Mode
+
+    mode = Mode.NORMAL if selected_text is None else Mode.SELECTED_TEXT_ONLY
+    if asked is None or asked == mode:
+        return mode
+    if selected_text is None:
+        raise ConfigurationError(f"--mode {asked}", "it needs a selected text", remedy)
+    problem = "--selected-text was given, which this mode does not read"
+    raise ConfigurationError(f"--mode {asked}", problem, "Remove one of the two options")
 
 
 def _answer(asked: Query, settings: Settings, as_json: bool, *, even_if_unrelated: bool) -> None:

@@ -1,57 +1,255 @@
-"""The payload contract (FR-015): which fields a point carries, their types, and how they are read
-back.
+"""The payload of a point (FR-015). Each field is declared once, as an attribute of a class here.
 
-Belongs here: the one place that names payload fields. Does not belong here: how a store keeps them
-(adapters).
+Writing and reading payloads, the stores' indexes, the filters of queries and commands, and
+docs/reference/payload.md follow from the declarations.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 from rag_pipeline.core.errors import PayloadError
-from rag_pipeline.core.ids import hash_text
+from rag_pipeline.core.ids import hash_text, is_chunk_id
+from rag_pipeline.core.models import ContentType, TextBlock, TextBlockKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rag_pipeline.core.models import Chunk, Document, Payload
 
-INDEXED_FIELDS: Final = ("module", "chapter", "content_type", "tags", "doc_path")
-"""Keyword indexes of FR-016, and doc_path for reading one document's points."""
+
+class Source(StrEnum):
+    """The place that a field's value comes from."""
+
+    CHUNK = "chunk"
+    DOCUMENT = "document"
+    WRITING = "writing"
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkMetadata:
-    """A point's payload, typed; field names are those in the store. `text` and `embedding_hash`
-    are not shown to users.
+class Filter:
+    """A filter of queries: only points that have one of the given values in a field.
+
+    Attributes:
+        name: The field of `QueryFilters`.
+        flags: The options of `rag-pipeline search` and `rag-pipeline query`.
+        help: The help text of the options.
+        values: The only values that exist; empty if any value is possible.
     """
 
-    chunk_id: str
-    doc_path: str
-    module: str
-    chapter: str
-    title: str
+    name: str
+    flags: tuple[str, ...]
+    help: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A type of payload values.
+
+    Attributes:
+        label: The type's name in docs/reference/payload.md.
+        accepts: Tells if a stored value has the type.
+        write: Turns the value of a chunk or document into JSON.
+        read: Turns an accepted value into the value of the attribute.
+    """
+
+    label: str
+    accepts: Callable[[object], bool]
+    write: Callable[[Any], Any] = lambda value: value
+    read: Callable[[Any], object] = lambda value: value
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The declaration of a payload field, in the annotation of the attribute.
+
+    Attributes:
+        description: The field's description in docs/reference/payload.md.
+        source: Chunks and documents have an attribute of the field's name. `build_payload` makes
+            the values of `WRITING`.
+        filter: How queries are filtered by the field.
+        indexed: The stores keep a keyword index, although no filter needs it.
+        check: Tells if a value of the right type is valid.
+    """
+
     description: str
-    section_heading: str
-    heading_breadcrumb: tuple[str, ...]
-    heading_level: int
-    anchor: str | None
-    url: str
-    chunk_index: int
-    content_type: str
-    tags: tuple[str, ...]
-    learning_objectives: tuple[str, ...]
-    sidebar_label: str
-    sidebar_position: float | None
-    content_hash: str
-    word_count: int
-    token_count: int
-    start_line: int
-    end_line: int
-    start_byte: int
-    end_byte: int
-    ingested_at: str
+    source: Source = Source.CHUNK
+    filter: Filter | None = None
+    indexed: bool = False
+    check: Callable[[object], bool] = lambda _: True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkMetadata:
+    """The fields of a point's payload that are shown to users, read back and typed.
+
+    A new field has a default: a selected text, which comes from no store, then needs no value.
+    """
+
+    chunk_id: Annotated[
+        str,
+        Declared(
+            "16 hexadecimal digits; read as a number, the point's id.",
+            check=is_chunk_id,
+        ),
+    ]
+    doc_path: Annotated[str, Declared("Path below the docs folder.", indexed=True)]
+    module: Annotated[
+        str,
+        Declared(
+            "Module from the front matter or the path, such as `module-1`; may be empty.",
+            filter=Filter("modules", ("--module",), "Only this module."),
+        ),
+    ]
+    chapter: Annotated[
+        str,
+        Declared(
+            "Chapter from the front matter or the path, such as `1.1-introduction`; may be empty.",
+            filter=Filter("chapters", ("--chapter",), "Only this chapter."),
+        ),
+    ]
+    title: Annotated[str, Declared("Title of the document.")]
+    description: Annotated[str, Declared("Description from the front matter.", Source.DOCUMENT)]
+    section_heading: Annotated[str, Declared("Heading of the section.")]
+    heading_breadcrumb: Annotated[
+        tuple[str, ...], Declared("Title of the document, then the headings down to the section.")
+    ]
+    heading_level: Annotated[int, Declared("Level of the heading; 0 before the first one.")]
+    anchor: Annotated[
+        str | None,
+        Declared("Id of the heading on the page; null before the first heading with an id."),
+    ]
+    url: Annotated[str, Declared("Path of the page on the site, with the anchor.")]
+    chunk_index: Annotated[int, Declared("Position in the document, from 0.")]
+    content_type: Annotated[
+        str,
+        Declared(
+            "One of prose, code, table, lab, quiz and assessment.",
+            filter=Filter(
+                "content_types",
+                ("--type", "--content-type"),
+                "Only prose, code, table, lab, quiz or assessment.",
+                tuple(ContentType),
+            ),
+        ),
+    ]
+    tags: Annotated[
+        tuple[str, ...],
+        Declared(
+            "Tags from the front matter.",
+            filter=Filter("tags", ("--tag",), "Only documents with this tag."),
+        ),
+    ]
+    learning_objectives: Annotated[
+        tuple[str, ...],
+        Declared("Learning objectives from the front matter.", Source.DOCUMENT),
+    ]
+    sidebar_label: Annotated[str, Declared("Name in the site's sidebar.", Source.DOCUMENT)]
+    sidebar_position: Annotated[
+        float | None, Declared("Position in the site's sidebar.", Source.DOCUMENT)
+    ]
+    content_hash: Annotated[str, Declared("SHA-256 of `text`.")]
+    word_count: Annotated[int, Declared("Words of `text`.")]
+    token_count: Annotated[int, Declared("cl100k_base tokens of `text`.")]
+    start_line: Annotated[int, Declared("First line in the source, from 1.")]
+    end_line: Annotated[int, Declared("Last line in the source, inclusive.")]
+    start_byte: Annotated[int, Declared("First byte in the normalized source.")]
+    end_byte: Annotated[int, Declared("Byte after the last one in the normalized source.")]
+    ingested_at: Annotated[
+        str, Declared("Time of the content's first ingestion (ISO 8601, UTC).", Source.WRITING)
+    ]
+    blocks: Annotated[
+        tuple[TextBlock, ...],
+        Declared("Blocks of `text`: their kind, first character and end (exclusive)."),
+    ] = ()
+
+
+class _HiddenFields(ChunkMetadata):
+    """The declarations of the fields that are stored, but are not part of the metadata."""
+
+    text: Annotated[str, Declared("The passage as it is shown and cited.")]
+    embedding_hash: Annotated[
+        str, Declared("SHA-256 of the text that was embedded.", Source.WRITING)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadField:
+    """A declared field with the name and the type of its attribute.
+
+    Attributes:
+        shown: The field is part of `ChunkMetadata`.
+    """
+
+    name: str
+    kind: Kind
+    declared: Declared
+    shown: bool
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_block(value: object) -> bool:
+    if not isinstance(value, dict) or value.keys() != {"kind", "start", "end"}:
+        return False
+    kind, start, end = value["kind"], value["start"], value["end"]
+    return kind in tuple(TextBlockKind) and _is_int(start) and _is_int(end) and 0 <= start <= end
+
+
+_KINDS: Final[dict[object, Kind]] = {
+    str: Kind("text", lambda value: isinstance(value, str), write=str),
+    str | None: Kind("text or null", lambda value: value is None or isinstance(value, str)),
+    int: Kind("integer", _is_int),
+    float | None: Kind(
+        "number or null",
+        lambda value: value is None or isinstance(value, float) or _is_int(value),
+    ),
+    tuple[str, ...]: Kind(
+        "list of texts",
+        lambda value: isinstance(value, list) and all(isinstance(entry, str) for entry in value),
+        write=list,
+        read=tuple,
+    ),
+    tuple[TextBlock, ...]: Kind(
+        "list of `{kind, start, end}`",
+        lambda value: isinstance(value, list) and all(map(_is_block, value)),
+        write=lambda blocks: [
+            {"kind": block.kind.value, "start": block.start, "end": block.end} for block in blocks
+        ],
+        read=lambda blocks: tuple(
+            TextBlock(TextBlockKind(block["kind"]), block["start"], block["end"])
+            for block in blocks
+        ),
+    ),
+}
+
+
+def _resolve_fields() -> tuple[PayloadField, ...]:
+    shown = ChunkMetadata.__dataclass_fields__
+    hints = get_type_hints(_HiddenFields, include_extras=True)
+    return tuple(
+        PayloadField(name, _KINDS[hint.__origin__], hint.__metadata__[0], name in shown)
+        for name, hint in hints.items()
+    )
+
+
+PAYLOAD_FIELDS: Final = _resolve_fields()
+"""All fields, in the order of their declarations."""
+
+FILTERS: Final = {
+    field.name: field.declared.filter for field in PAYLOAD_FIELDS if field.declared.filter
+}
+"""The filters of queries by the name of the payload field."""
+
+INDEXED_FIELDS: Final = tuple(
+    field.name for field in PAYLOAD_FIELDS if field.declared.indexed or field.name in FILTERS
+)
+"""The fields with a keyword index (FR-016)."""
 
 
 def build_payload(chunk: Chunk, document: Document, ingested_at: str) -> Payload:
@@ -59,118 +257,54 @@ def build_payload(chunk: Chunk, document: Document, ingested_at: str) -> Payload
 
     Args:
         chunk: The chunk.
-        document: The document it comes from.
-        ingested_at: ISO 8601 in UTC; moves only when the chunk's content does.
+        document: The document that the chunk is from.
+        ingested_at: ISO 8601 in UTC. Moves only if the chunk's content does.
     """
-    return {
-        "chunk_id": chunk.chunk_id,
-        "doc_path": chunk.doc_path,
-        "module": chunk.module,
-        "chapter": chunk.chapter,
-        "title": chunk.title,
-        "description": document.description,
-        "section_heading": chunk.section_heading,
-        "heading_breadcrumb": list(chunk.heading_breadcrumb),
-        "heading_level": chunk.heading_level,
-        "anchor": chunk.anchor,
-        "url": chunk.url,
-        "chunk_index": chunk.chunk_index,
-        "content_type": chunk.content_type.value,
-        "tags": list(chunk.tags),
-        "learning_objectives": list(document.learning_objectives),
-        "sidebar_label": document.sidebar_label,
-        "sidebar_position": document.sidebar_position,
-        "content_hash": chunk.content_hash,
-        "word_count": chunk.word_count,
-        "token_count": chunk.token_count,
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "start_byte": chunk.start_byte,
-        "end_byte": chunk.end_byte,
-        "text": chunk.text,
+    payload: Payload = {
         "embedding_hash": hash_text(chunk.embedding_text),
         "ingested_at": ingested_at,
     }
+    origins = {Source.CHUNK: chunk, Source.DOCUMENT: document}
+    for field in PAYLOAD_FIELDS:
+        if field.declared.source is not Source.WRITING:
+            value = getattr(origins[field.declared.source], field.name)
+            payload[field.name] = field.kind.write(value)
+    return payload
 
 
 def read_metadata(payload: Payload) -> ChunkMetadata:
-    """Read a payload back.
+    """Read the fields that are shown to users.
 
     Raises:
-        PayloadError: A field is missing or of another type; the message names point, field and
-            mend.
+        PayloadError: A field is missing or has another type. The message names the point, the
+            field and the remedy.
     """
-    values: dict[str, object] = {}
-    for name, kind in _FIELD_KINDS.items():
-        value = payload.get(name, _MISSING)
-        if not _is_kind(value, kind):
-            raise PayloadError(str(payload.get("chunk_id", "?")), name, value)
-        values[name] = tuple(cast("list[str]", value)) if kind == "texts" else value
-    return ChunkMetadata(**values)  # type: ignore[arg-type]  # each field was checked against _FIELD_KINDS
+    values = {field.name: _read_field(payload, field) for field in PAYLOAD_FIELDS if field.shown}
+    return ChunkMetadata(**values)  # type: ignore[arg-type]  # the types were checked
 
 
 def read_text(payload: Payload) -> str:
-    """Read the passage itself.
+    """Read the passage.
 
     Raises:
-        PayloadError: It is missing.
+        PayloadError: The text is missing.
     """
-    text = payload.get("text")
-    if not isinstance(text, str):
-        raise PayloadError(str(payload.get("chunk_id", "?")), "text", text)
-    return text
+    return str(_read_field(payload, _TEXT))
+
+
+def _read_field(payload: Payload, field: PayloadField) -> object:
+    value = payload.get(field.name, _MISSING)
+    if not field.kind.accepts(value) or not field.declared.check(value):
+        raise PayloadError(str(payload.get("chunk_id", "?")), field.name, value)
+    return field.kind.read(value)
 
 
 class _Missing:
-    """Stands for a field that is not there, under a name that an error can show."""
+    """Stands for a missing field in error messages."""
 
     def __repr__(self) -> str:
         return "nothing"
 
 
 _MISSING: Final = _Missing()
-_CHUNK_ID: Final = re.compile(r"[0-9a-f]{16}")
-
-_FIELD_KINDS: Final = {
-    "chunk_id": "id",
-    "doc_path": "text",
-    "module": "text",
-    "chapter": "text",
-    "title": "text",
-    "description": "text",
-    "section_heading": "text",
-    "heading_breadcrumb": "texts",
-    "heading_level": "int",
-    "anchor": "text?",
-    "url": "text",
-    "chunk_index": "int",
-    "content_type": "text",
-    "tags": "texts",
-    "learning_objectives": "texts",
-    "sidebar_label": "text",
-    "sidebar_position": "number?",
-    "content_hash": "text",
-    "word_count": "int",
-    "token_count": "int",
-    "start_line": "int",
-    "end_line": "int",
-    "start_byte": "int",
-    "end_byte": "int",
-    "ingested_at": "text",
-}
-
-
-def _is_kind(value: object, kind: str) -> bool:
-    if value is None:
-        return kind.endswith("?")
-    match kind.rstrip("?"):
-        case "text":
-            return isinstance(value, str)
-        case "id":
-            return isinstance(value, str) and _CHUNK_ID.fullmatch(value) is not None
-        case "texts":
-            return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-        case "int":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case _:
-            return isinstance(value, (int, float)) and not isinstance(value, bool)
+_TEXT: Final = next(field for field in PAYLOAD_FIELDS if field.name == "text")

@@ -18,7 +18,7 @@ from rag_pipeline.evaluation.records import (
     SelectedTextRun,
 )
 from rag_pipeline.retrieval import Mode, Query
-from rag_pipeline.retrieval.models import DEFAULT_TOP_K
+from rag_pipeline.retrieval.filters import DEFAULT_TOP_K
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

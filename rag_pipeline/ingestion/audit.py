@@ -143,7 +143,7 @@ def confirm_findings(
 
 
 def _read_points(store: VectorIndex, page: Sequence[DocId]) -> list[StoredPoint]:
-    where = PointFilter(doc_paths=tuple(page))  # an empty filter would match all
+    where = PointFilter.any_of(doc_path=tuple(page))  # an empty filter would match all
     return store.scroll(where, with_vectors=True) if page else []
 
 

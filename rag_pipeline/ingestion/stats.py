@@ -26,7 +26,7 @@ def read_stats(context: IngestionContext) -> dict[str, JsonValue]:
     with closing(context.services.catalog.open_current()) as store:
         count = store.count()
         by_type: dict[str, JsonValue] = {
-            kind.value: store.count(PointFilter(content_types=(kind.value,)))
+            kind.value: store.count(PointFilter.any_of(content_type=(kind.value,)))
             for kind in ContentType
         }
         space, collection_id = store.space, store.collection_id

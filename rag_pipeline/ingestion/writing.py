@@ -47,7 +47,7 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> N
     mark_begun(run, work)
     existing = {
         point.point_id: point.payload
-        for point in store.scroll(PointFilter(doc_paths=(work.doc.doc_id,)))
+        for point in store.scroll(PointFilter.any_of(doc_path=(work.doc.doc_id,)))
     }
     known_since = {**run.times_by_content, **read_ingestion_times(existing.values())}
     payloads = build_payloads(work.document, work.chunks, known_since, now_utc())
@@ -89,7 +89,7 @@ def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: Point
     points: defaultdict[str, list[StoredPoint]] = defaultdict(list)
     unreadable: tuple[Fault, ...] = ()
     try:
-        where = PointFilter(doc_paths=tuple(work.doc.doc_id for work in group))
+        where = PointFilter.any_of(doc_path=[work.doc.doc_id for work in group])
         for point in store.scroll(where, with_vectors=True):
             points[str(point.payload["doc_path"])].append(point)
     except StoreError as error:
@@ -109,7 +109,7 @@ def delete_doc(run: IngestionRun, doc_id: DocId, store: PointStore) -> DocDelete
         entry = run.scan.entries.get(doc_id)
         if entry is not None:
             run.record_begun(entry)
-        points = store.scroll(PointFilter(doc_paths=(doc_id,)))
+        points = store.scroll(PointFilter.any_of(doc_path=(doc_id,)))
         store.delete([point.point_id for point in points])
         run.artifacts.remove(doc_id)
         run.ledger.forget(doc_id)
@@ -129,6 +129,6 @@ def read_times_of(doc_ids: Sequence[DocId], store: PointStore) -> dict[str, str]
     """Return the times of ingestion by content hash of documents that are about to be removed."""
     times: dict[str, str] = {}
     for doc_id in doc_ids:
-        points = store.scroll(PointFilter(doc_paths=(doc_id,)))
+        points = store.scroll(PointFilter.any_of(doc_path=(doc_id,)))
         times |= read_ingestion_times(point.payload for point in points)
     return times

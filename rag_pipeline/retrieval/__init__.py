@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     )
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.protocols.embedding import Reranker
+    from rag_pipeline.retrieval.filters import QueryFilters
     from rag_pipeline.retrieval.models import (
         ChannelScores,
         Citation,
         Evidence,
         Mode,
         Query,
-        QueryFilters,
         RetrievalResult,
         ScoredChunk,
         TermWeight,
@@ -94,7 +94,7 @@ _MODULES: Final = {
     "Evidence": "rag_pipeline.retrieval.models",
     "Mode": "rag_pipeline.retrieval.models",
     "Query": "rag_pipeline.retrieval.models",
-    "QueryFilters": "rag_pipeline.retrieval.models",
+    "QueryFilters": "rag_pipeline.retrieval.filters",
     "RetrievalResult": "rag_pipeline.retrieval.models",
     "ScoredChunk": "rag_pipeline.retrieval.models",
     "TermWeight": "rag_pipeline.retrieval.models",

@@ -23,7 +23,7 @@ def read_sections(index: VectorIndex, doc_paths: Sequence[str]) -> dict[str, lis
     sections: dict[str, list[Piece]] = {}
     if not doc_paths:
         return sections
-    for point in index.scroll(PointFilter(doc_paths=tuple(sorted(set(doc_paths))))):
+    for point in index.scroll(PointFilter.any_of(doc_path=tuple(sorted(set(doc_paths))))):
         metadata = read_metadata(point.payload)
         sections.setdefault(_name_section(metadata), []).append(
             (metadata, read_text(point.payload))

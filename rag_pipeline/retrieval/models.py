@@ -6,8 +6,7 @@ Belongs here: plain data and whether a query is usable. Does not belong here: ho
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -18,16 +17,16 @@ from rag_pipeline.core.errors import (
     QueryTooLongError,
     SelectionMissingError,
 )
-from rag_pipeline.core.models import ContentType
+from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, check_filters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.payload import ChunkMetadata
+    from rag_pipeline.retrieval.filters import QueryFilters
 
 MAX_QUESTION_CHARS: Final = 5_000
 MAX_TOP_K: Final = 100
-DEFAULT_TOP_K: Final = 5
 _SELECTION_FIELDS: Final = ("selected_text", "source_doc_path", "source_section")
 
 
@@ -36,25 +35,6 @@ class Mode(StrEnum):
 
     NORMAL = "normal"
     SELECTED_TEXT_ONLY = "selected_text_only"
-
-
-@dataclass(frozen=True, slots=True)
-class QueryFilters:
-    """Any of the values of each field, all fields together; None or empty does not restrict.
-
-    Attributes:
-        modules: Such as `module-1`.
-        chapters: Such as `1.1-introduction-to-physical-ai`.
-        content_types: Of prose, code, table, lab, quiz, assessment.
-        tags: Of the document's front matter.
-        top_k: Number of results, 1 to 100.
-    """
-
-    modules: Sequence[str] | None = None
-    chapters: Sequence[str] | None = None
-    content_types: Sequence[str] | None = None
-    tags: Sequence[str] | None = None
-    top_k: int = DEFAULT_TOP_K
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +106,7 @@ class Query:
 
     def _check_search(self) -> None:
         if self.filters is not None:
-            _check_filters(self.filters)
+            check_filters(self.filters)
         count = self.result_count
         if not _is_count(count, 1, MAX_TOP_K):
             raise InvalidKError(count, 1, MAX_TOP_K)
@@ -305,19 +285,3 @@ def _is_count(value: object, lowest: int, highest: int | None) -> bool:
 
 def _is_address(url: object) -> bool:
     return isinstance(url, str) and url.startswith(("https://", "http://", "/"))
-
-
-def _check_filters(filters: object) -> None:
-    if not isinstance(filters, QueryFilters):
-        raise QueryError(f"filters must be QueryFilters, not {filters!r:.40}")
-    for field in fields(filters):
-        values = getattr(filters, field.name)
-        if field.name == "top_k" or values is None:
-            continue
-        is_list = isinstance(values, Collection) and not isinstance(values, str)
-        if not is_list or not all(isinstance(value, str) for value in values):
-            raise QueryError(f"filter {field.name} must be a list of texts, not {values!r:.40}")
-    unknown = [kind for kind in filters.content_types or () if kind not in set(ContentType)]
-    if unknown:
-        allowed = ", ".join(ContentType)
-        raise QueryError(f"content type {unknown[0]!r:.40} is unknown. Use one of {allowed}")

@@ -27,8 +27,9 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.rules import check_results
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.retrieval.breaker import CircuitBreaker
+from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, QueryFilters
 from rag_pipeline.retrieval.logs import RetrievalLog, configure_logging
-from rag_pipeline.retrieval.models import DEFAULT_TOP_K, Query, QueryFilters, check_queries
+from rag_pipeline.retrieval.models import Query, check_queries
 from rag_pipeline.retrieval.opening import open_retriever
 from rag_pipeline.retrieval.time_limit import run_within
 

@@ -224,8 +224,8 @@ def test_set_payloads_replaces_payloads_and_keeps_vectors(full: PointStore) -> N
     assert isinstance(one.vectors, ChunkVectors)
     np.testing.assert_array_equal(one.vectors.dense, before.dense)
     np.testing.assert_array_equal(one.vectors.windows, before.windows)
-    assert full.count(PointFilter(modules=("new",))) == 1
-    assert full.count(PointFilter(tags=("x",))) == 1
+    assert full.count(PointFilter.any_of(module=("new",))) == 1
+    assert full.count(PointFilter.any_of(tags=("x",))) == 1
 
 
 def test_deleted_points_are_nowhere_and_deleting_again_is_fine(full: PointStore) -> None:
@@ -256,34 +256,36 @@ def has_any(field: str, values: tuple[str, ...]) -> Callable[[Point], bool]:
 
 FILTERS: list[tuple[PointFilter, list[Callable[[Point], bool]]]] = [
     (PointFilter(), []),
-    (PointFilter(modules=("module-1",)), [has_any("module", ("module-1",))]),
+    (PointFilter.any_of(module=("module-1",)), [has_any("module", ("module-1",))]),
     (
-        PointFilter(modules=("module-1", "module-9")),
+        PointFilter.any_of(module=("module-1", "module-9")),
         [has_any("module", ("module-1", "module-9"))],
     ),
-    (PointFilter(chapters=("chapter-2",)), [has_any("chapter", ("chapter-2",))]),
+    (PointFilter.any_of(chapter=("chapter-2",)), [has_any("chapter", ("chapter-2",))]),
     (
-        PointFilter(content_types=("code", "lab")),
+        PointFilter.any_of(content_type=("code", "lab")),
         [has_any("content_type", ("code", "lab"))],
     ),
-    (PointFilter(tags=("tag-0", "tag-3")), [has_any("tags", ("tag-0", "tag-3"))]),
-    (PointFilter(doc_paths=("a b/ü.md",)), [has_any("doc_path", ("a b/ü.md",))]),
+    (PointFilter.any_of(tags=("tag-0", "tag-3")), [has_any("tags", ("tag-0", "tag-3"))]),
+    (PointFilter.any_of(doc_path=("a b/ü.md",)), [has_any("doc_path", ("a b/ü.md",))]),
     (
-        PointFilter(modules=("module-0", "module-1"), chapters=("chapter-1",), tags=("tag-1",)),
+        PointFilter.any_of(
+            module=("module-0", "module-1"), chapter=("chapter-1",), tags=("tag-1",)
+        ),
         [
             has_any("module", ("module-0", "module-1")),
             has_any("chapter", ("chapter-1",)),
             has_any("tags", ("tag-1",)),
         ],
     ),
-    (PointFilter(modules=("Module-1",)), [has_any("module", ("Module-1",))]),
+    (PointFilter.any_of(module=("Module-1",)), [has_any("module", ("Module-1",))]),
     (PointFilter(point_ids=()), [lambda _: False]),
     (
         PointFilter(point_ids=(PointId(3), PointId(4), HIGHEST_ID, PointId(99_999))),
         [lambda point: point.point_id in {3, 4, HIGHEST_ID}],
     ),
     (
-        PointFilter(point_ids=(PointId(3), PointId(4)), modules=("module-0",)),
+        PointFilter((("module", ("module-0",)),), point_ids=(PointId(3), PointId(4))),
         [lambda point: point.point_id in {3, 4}, has_any("module", ("module-0",))],
     ),
 ]

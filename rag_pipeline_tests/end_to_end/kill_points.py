@@ -77,7 +77,9 @@ def edit_and_break_pages(book: Book) -> None:
 def damage(book: Book) -> None:
     """Alter what lies in the store by hand, and lose a ledger entry."""
     store = book.build_context().services.catalog.open_current()
-    first, second, third, *_ = store.scroll(PointFilter(doc_paths=(EDITED,)), with_vectors=True)
+    first, second, third, *_ = store.scroll(
+        PointFilter.any_of(doc_path=(EDITED,)), with_vectors=True
+    )
     assert third.vectors is not None
     wrong = ChunkVectors(third.vectors.windows[0], -third.vectors.windows)
     terms = SparseVector((1,), (1.0,))

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.answering.prompts import DECLINED
+from rag_pipeline.core.payload import FILTERS
 from rag_pipeline_tests.adapters.test_chat_model import stream_reply
-from rag_pipeline_tests.end_to_end.command import Outcome, assert_one_line, embed
+from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line, embed
 from rag_pipeline_tests.loopback import HANG, Received, Reply, serve
 
 if TYPE_CHECKING:
@@ -60,6 +61,49 @@ def test_a_question_beside_the_selection_is_answered_on_demand(
 def test_that_needs_a_selection(call: Callable[..., Outcome]) -> None:
     told = call("query", "What holds a servo?", "--even-if-unrelated")
     assert_one_line(told, 2, "--even-if-unrelated", "--selected-text")
+
+
+def test_the_mode_follows_from_the_selection_or_is_named(call: Callable[..., Outcome]) -> None:
+    with serve([stream_reply("An angle [1].")]) as server:
+        given = call(*ASKED, "--mode", "selected_text_only", "--json", **model_at(server.url))
+    assert (given.code, given.json["mode"]) == (0, "selected_text_only")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("query", "Why?", "--mode", "selected_text_only"), ("--mode", "Add --selected-text")),
+        ((*ASKED, "--mode", "normal"), ("--mode normal", "Remove one")),
+        (("search", "Why?", "--mode", "selected_text_only"), ("query --selected-text",)),
+        (("query", "Why?", "--mode", "all"), ("--mode", "normal", "selected_text_only")),
+        (("search", "Why?", "--content-type", "essay"), ("content type 'essay'", "quiz")),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    call: Callable[..., Outcome], arguments: tuple[str, ...], told: tuple[str, ...]
+) -> None:
+    assert_one_line(call(*arguments), 2, *told)
+
+
+def test_every_filter_has_options_of_the_command(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    page = "---\ntitle: Walking\ntags: [ros]\n---\n\n# Walking\n\nThe robot moves by rule 9.\n"
+    path = "module-2/2.1-walking/lab.md"
+    command.book.write(path, page)
+    values = {
+        "--module": "module-2", "--chapter": "2.1-walking", "--type": "lab",
+        "--content-type": "lab", "--tag": "ros",
+    }  # fmt: skip
+    assert set(values) == {flag for declared in FILTERS.values() for flag in declared.flags}
+    assert call("ingest").code == 0
+    asked = ("search", "robot moves by rule", "--mode", "normal", "--json")
+    for flag, value in values.items():
+        hits = call(*asked, flag, value).json["chunks"]
+        assert [hit["metadata"]["doc_path"] for hit in hits] == [path], flag
+        assert isinstance(hits[0]["metadata"]["blocks"], list)
+    several = call(*asked, "--module", "module-1", "--module", "module-2").json["chunks"]
+    assert {hit["metadata"]["module"] for hit in several} == {"module-1", "module-2"}
 
 
 def test_a_refusal_by_the_model_names_sections_to_try(call: Callable[..., Outcome]) -> None:

@@ -81,7 +81,9 @@ def count(evaluation: dg.AssetCheckEvaluation, name: str) -> object:
 def damage(book: Book) -> None:
     """Delete a point, alter a payload and add a point that stands for nothing."""
     with closing(book.build_context().services.catalog.open_current()) as store:
-        first, second, third, *_ = store.scroll(PointFilter(doc_paths=(LARGE,)), with_vectors=True)
+        first, second, third, *_ = store.scroll(
+            PointFilter.any_of(doc_path=(LARGE,)), with_vectors=True
+        )
         assert third.vectors is not None
         store.delete([first.point_id])
         store.set_payloads({second.point_id: second.payload | {"module": "altered"}})
@@ -125,7 +127,7 @@ def test_few_of_many_findings_are_listed(dagster_book: DagsterBook) -> None:
     dagster_book.book.write("many.md", "\n\n".join(f"## {n}\n\nText {n}." for n in range(40)))
     dagster_book.run()
     with closing(dagster_book.book.build_context().services.catalog.open_current()) as store:
-        doomed = store.scroll(PointFilter(doc_paths=("many.md",)))
+        doomed = store.scroll(PointFilter.any_of(doc_path=("many.md",)))
         store.delete([point.point_id for point in doomed])
     evaluation = evaluate(dagster_book)
     assert count(evaluation, "missing") == len(doomed) == 40

@@ -212,17 +212,9 @@ def _is_in_memory(folder: Path) -> bool:
 
 def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
     """Translate a filter; None for one that does not restrict."""
-    fields = {
-        "module": where.modules,
-        "chapter": where.chapters,
-        "content_type": where.content_types,
-        "tags": where.tags,
-        "doc_path": where.doc_paths,
-    }
     must: list[Any] = [
         edge.FieldCondition(key=key, match=edge.MatchAny(any=list(values)))
-        for key, values in fields.items()
-        if values
+        for key, values in where.fields
     ]
     if where.point_ids is not None:
         must.append(edge.HasIdCondition({int(point_id) for point_id in where.point_ids}))

@@ -158,17 +158,9 @@ class QdrantStore(EngineStore):
 
 def build_filter(where: PointFilter) -> models.Filter | None:
     """Translate a filter; None for one that does not restrict."""
-    fields = {
-        "module": where.modules,
-        "chapter": where.chapters,
-        "content_type": where.content_types,
-        "tags": where.tags,
-        "doc_path": where.doc_paths,
-    }
     must: list[models.Condition] = [
         models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))
-        for key, values in fields.items()
-        if values
+        for key, values in where.fields
     ]
     if where.point_ids is not None:
         must.append(models.HasIdCondition(has_id=[int(point_id) for point_id in where.point_ids]))

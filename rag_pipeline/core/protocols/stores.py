@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from rag_pipeline.core.payload import INDEXED_FIELDS
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
@@ -31,18 +33,28 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PointFilter:
-    """Any of the values of each field, all fields together; an empty field does not restrict.
+    """Points that have one of the given values in each of the fields; see `any_of`.
 
     Attributes:
-        point_ids: None for no restriction; an empty tuple matches nothing.
+        fields: Names of payload fields that have a keyword index, each with its values.
+        point_ids: None for no restriction. An empty tuple matches nothing.
     """
 
-    modules: tuple[str, ...] = ()
-    chapters: tuple[str, ...] = ()
-    content_types: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    doc_paths: tuple[str, ...] = ()
+    fields: tuple[tuple[str, tuple[str, ...]], ...] = ()
     point_ids: tuple[PointId, ...] | None = None
+
+    @classmethod
+    def any_of(cls, **values: Iterable[str]) -> PointFilter:
+        """Restrict payload fields to the given values; a field without values is not restricted.
+
+        Raises:
+            ValueError: A field has no keyword index.
+        """
+        unindexed = values.keys() - set(INDEXED_FIELDS)
+        if unindexed:
+            raise ValueError(f"the stores do not index {', '.join(sorted(unindexed))}")
+        fields = ((name, tuple(allowed)) for name, allowed in values.items())
+        return cls(tuple(field for field in fields if field[1]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,153 @@
+"""Payload fields: written, read back, checked, and derived from their declarations."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from rag_pipeline.core.errors import PayloadError
+from rag_pipeline.core.models import Chunk, Document, TextBlock, TextBlockKind
+from rag_pipeline.core.payload import (
+    FILTERS,
+    INDEXED_FIELDS,
+    PAYLOAD_FIELDS,
+    ChunkMetadata,
+    Source,
+    build_payload,
+    read_metadata,
+    read_text,
+)
+from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.retrieval import QueryFilters
+from rag_pipeline_tests.ingestion.records import TIME, make_chunk, make_document
+
+BLOCKS = (TextBlock(TextBlockKind.LIST, 0, 10), TextBlock(TextBlockKind.LIST_ITEM, 0, 4))
+CHUNK = replace(make_chunk(), blocks=BLOCKS)
+SCRIPT = Path(__file__).parents[2] / "scripts" / "write_payload_reference.py"
+
+
+def test_a_payload_has_these_fields_in_json_types() -> None:
+    assert build_payload(CHUNK, make_document(), TIME) == {
+        "chunk_id": CHUNK.chunk_id,
+        "doc_path": "module-1/page.md",
+        "module": "module-1",
+        "chapter": "chapter-1",
+        "title": "Title",
+        "description": "What it is about",
+        "section_heading": "Section",
+        "heading_breadcrumb": ["Title", "Section"],
+        "heading_level": 2,
+        "anchor": "section",
+        "url": "/docs/module-1/page",
+        "chunk_index": 0,
+        "content_type": "prose",
+        "tags": ["ros"],
+        "learning_objectives": ["Know it"],
+        "sidebar_label": "Label",
+        "sidebar_position": 1.5,
+        "content_hash": CHUNK.content_hash,
+        "word_count": 2,
+        "token_count": 2,
+        "start_line": 1,
+        "end_line": 1,
+        "start_byte": 0,
+        "end_byte": 10,
+        "blocks": [
+            {"kind": "list", "start": 0, "end": 10},
+            {"kind": "list_item", "start": 0, "end": 4},
+        ],
+        "text": "Some text.",
+        "embedding_hash": "a7cb570d51156553d1f800f5777eebff3076577697768cca0d3b678896e02c78",
+        "ingested_at": TIME,
+    }
+
+
+def test_a_payload_is_read_back_as_it_was_written() -> None:
+    document = make_document()
+    payload = build_payload(CHUNK, document, TIME)
+    metadata = read_metadata(payload)
+    for field in PAYLOAD_FIELDS:
+        if field.shown and field.declared.source is not Source.WRITING:
+            origin = CHUNK if field.declared.source is Source.CHUNK else document
+            assert getattr(metadata, field.name) == getattr(origin, field.name), field.name
+    assert metadata.ingested_at == TIME
+    assert metadata.blocks == BLOCKS
+    assert read_text(payload) == CHUNK.text
+
+
+@pytest.mark.parametrize("name", [field.name for field in PAYLOAD_FIELDS if field.shown])
+def test_a_missing_or_mistyped_field_is_named(name: str) -> None:
+    payload = build_payload(CHUNK, make_document(), TIME)
+    damaged = [{key: value for key, value in payload.items() if key != name}]
+    damaged += [{**payload, name: value} for value in (True, {"a": 1}, [7])]
+    for one in damaged:
+        with pytest.raises(PayloadError) as caught:
+            read_metadata(one)
+        assert caught.value.field == name
+    with pytest.raises(PayloadError, match="field anchor is missing"):
+        read_metadata({**payload, "anchor": 5})
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"kind": "poem", "start": 0, "end": 4},
+        {"kind": ["list"], "start": 0, "end": 4},
+        {"kind": "code", "start": 5, "end": 4},
+        {"kind": "code", "start": -1, "end": 4},
+        {"kind": "code", "start": 0, "end": True},
+        {"kind": "code", "start": 0.5, "end": 4},
+        {"kind": "code", "start": 0},
+        {"kind": "code", "start": 0, "end": 4, "line": 1},
+        "code",
+    ],
+)
+def test_a_wrong_block_is_a_wrong_payload(block: object) -> None:
+    payload = build_payload(CHUNK, make_document(), TIME)
+    payload["blocks"] = [{"kind": "code", "start": 0, "end": 4}, block]  # type: ignore[list-item]  # damaged on purpose
+    with pytest.raises(PayloadError, match="payload field blocks"):
+        read_metadata(payload)
+
+
+def test_a_missing_text_is_named() -> None:
+    with pytest.raises(PayloadError, match="payload field text is missing"):
+        read_text({"chunk_id": "x"})
+
+
+def test_every_field_has_a_source() -> None:
+    attributes = {
+        Source.CHUNK: {field.name for field in fields(Chunk)},
+        Source.DOCUMENT: {field.name for field in fields(Document)},
+        Source.WRITING: {"embedding_hash", "ingested_at"},
+    }
+    for field in PAYLOAD_FIELDS:
+        assert field.name in attributes[field.declared.source], field.name
+    shown = [field.name for field in PAYLOAD_FIELDS if field.shown]
+    assert shown == [field.name for field in dataclasses.fields(ChunkMetadata)]
+
+
+def test_the_stores_index_what_queries_filter_by_and_the_document() -> None:
+    assert set(INDEXED_FIELDS) == {"module", "chapter", "content_type", "tags", "doc_path"}
+
+
+def test_every_declared_filter_is_a_field_of_query_filters() -> None:
+    names = [field.name for field in fields(QueryFilters)]
+    assert names == [*(declared.name for declared in FILTERS.values()), "top_k"]
+
+
+def test_a_point_filter_has_indexed_fields_only() -> None:
+    where = PointFilter.any_of(module=["module-1"], tags=[])
+    assert where == PointFilter((("module", ("module-1",)),))
+    assert PointFilter.any_of(module=[]) == PointFilter()
+    with pytest.raises(ValueError, match="title"):
+        PointFilter.any_of(title=["Title"])
+
+
+def test_the_reference_page_is_up_to_date() -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT), "--check"], check=False)
+    assert done.returncode == 0, "run `python scripts/write_payload_reference.py`"
