@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.stores import StoredPoint
 
 _Subject = TypeVar("_Subject")
+_Find: TypeAlias = "Callable[[_Subject], Iterator[str]]"
 
 Fault: TypeAlias = "tuple[str, str]"
 """The name of a rule, and a description of what breaks it."""
 
 _FENCE: Final = re.compile(r"^ {0,3}(?:> ?|[-*+] |\d+[.)] )*\s*(`{3,}|~{3,})([^`]*)$")
 _UNIT_TOLERANCE: Final = 1e-3
+_REQUIRED_FIELDS: Final = ("url", "title", "doc_path", "content_type", "content_hash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +50,22 @@ class Rule(Generic[_Subject]):
 
     name: str
     ensures: str
-    find: Callable[[_Subject], Iterator[str]]
+    find: _Find[_Subject]
 
 
-def _ensures(
-    sentence: str,
-) -> Callable[[Callable[[_Subject], Iterator[str]]], Rule[_Subject]]:
-    """Declare a rule that has the name of its function."""
+DOCUMENT_RULES: Final[list[Rule[IndexedDocument]]] = []
+"""The asset checks of a document that was just written."""
 
-    def declare(find: Callable[[_Subject], Iterator[str]]) -> Rule[_Subject]:
-        return Rule(find.__name__.removeprefix("_"), sentence, find)
+COLLECTION_RULES: Final[list[Rule[StoredCollection]]] = []
+"""The checks of `rag-pipeline validate` over a whole collection; reports show the sentences."""
 
-    return declare
+RESULT_RULES: Final[list[Rule[Sequence[Hit]]]] = []
+"""The checks of every result, whatever the question was."""
+
+
+def _rule(rules: list[Rule[_Subject]], ensures: str) -> Callable[[_Find[_Subject]], object]:
+    """Register a function as a rule that has the function's name."""
+    return lambda find: rules.append(Rule(find.__name__.removeprefix("_"), ensures, find))
 
 
 def find_faults(rules: Iterable[Rule[_Subject]], subject: _Subject) -> Iterator[Fault]:
@@ -86,7 +92,7 @@ class IndexedDocument:
     dim: int
 
 
-@_ensures("No chunk is empty. Only a chunk with a code block or a table is over the maximum size.")
+@_rule(DOCUMENT_RULES, "No chunk is empty; only code and tables are over the maximum size.")
 def _chunk_bounds(document: IndexedDocument) -> Iterator[str]:
     limit = document.limits.max_tokens
     for chunk in document.chunks:
@@ -96,7 +102,7 @@ def _chunk_bounds(document: IndexedDocument) -> Iterator[str]:
             yield f"chunk {chunk.chunk_index} has {chunk.token_count} tokens of at most {limit}"
 
 
-@_ensures("Every chunk closes the code fences that it opens, except the last chunk of a page.")
+@_rule(DOCUMENT_RULES, "Every chunk closes its code fences, except the last chunk of a page.")
 def _balanced_fences(document: IndexedDocument) -> Iterator[str]:
     # A page may leave its last fence open. A fence that was cut continues in another chunk.
     for chunk in document.chunks[:-1]:
@@ -104,14 +110,14 @@ def _balanced_fences(document: IndexedDocument) -> Iterator[str]:
             yield f"chunk {chunk.chunk_index} opens a fence and leaves it open"
 
 
-@_ensures("Every point has finite unit vectors of the model's dimension.")
+@_rule(DOCUMENT_RULES, "Every point has finite unit vectors of the model's dimension.")
 def _sound_vectors(document: IndexedDocument) -> Iterator[str]:
     for point in document.points:
         if not _has_sound_vectors(point, document.dim):
             yield f"point {point.payload.get('chunk_id', point.point_id)}"
 
 
-@_ensures("The store has one point for each chunk of the document and no other points of it.")
+@_rule(DOCUMENT_RULES, "The document has one point for each chunk, and no other points.")
 def _points_equal_chunks(document: IndexedDocument) -> Iterator[str]:
     wanted = {to_point_id(chunk.chunk_id) for chunk in document.chunks}
     stored = {point.point_id for point in document.points}
@@ -119,19 +125,9 @@ def _points_equal_chunks(document: IndexedDocument) -> Iterator[str]:
         yield f"{len(wanted - stored)} points missing, {len(stored - wanted)} stray"
 
 
-@_ensures("No two chunks of the document have the same id.")
+@_rule(DOCUMENT_RULES, "No two chunks of the document have the same id.")
 def _unique_chunk_ids(document: IndexedDocument) -> Iterator[str]:
     return _find_repeated(chunk.chunk_id for chunk in document.chunks)
-
-
-DOCUMENT_RULES: Final[tuple[Rule[IndexedDocument], ...]] = (
-    _chunk_bounds,
-    _balanced_fences,
-    _sound_vectors,
-    _points_equal_chunks,
-    _unique_chunk_ids,
-)
-"""The asset checks of a document that was just written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,35 +171,35 @@ def read_collection(points: Sequence[StoredPoint]) -> StoredCollection:
     return StoredCollection(points, tuple(readable), tuple(errors))
 
 
-@_ensures("every point carries every payload field")
+@_rule(COLLECTION_RULES, "every point carries every payload field")
 def _fields(collection: StoredCollection) -> Iterator[str]:
     for error in collection.errors:
         if error.field != "text":
             yield f"{error.chunk_id}: {error.field}"
 
 
-@_ensures("every point has a text")
+@_rule(COLLECTION_RULES, "every point has a text")
 def _text(collection: StoredCollection) -> Iterator[str]:
     for error in collection.errors:
         if error.field == "text":
             yield error.chunk_id
 
 
-@_ensures("point ids are the chunk ids")
+@_rule(COLLECTION_RULES, "point ids are the chunk ids")
 def _ids(collection: StoredCollection) -> Iterator[str]:
     for point in collection.readable:
         if int(point.metadata.chunk_id, 16) != point.point_id:
             yield point.metadata.chunk_id
 
 
-@_ensures("content hashes are those of the texts")
+@_rule(COLLECTION_RULES, "content hashes are those of the texts")
 def _content_hash(collection: StoredCollection) -> Iterator[str]:
     for point in collection.readable:
         if hash_text(point.text) != point.metadata.content_hash:
             yield point.metadata.chunk_id
 
 
-@_ensures("every point can be cited: url and title")
+@_rule(COLLECTION_RULES, "every point can be cited: url and title")
 def _citation(collection: StoredCollection) -> Iterator[str]:
     for point in collection.readable:
         metadata = point.metadata
@@ -211,7 +207,7 @@ def _citation(collection: StoredCollection) -> Iterator[str]:
             yield metadata.chunk_id
 
 
-@_ensures("chunk indexes of each document have no gap")
+@_rule(COLLECTION_RULES, "chunk indexes of each document have no gap")
 def _positions(collection: StoredCollection) -> Iterator[str]:
     indexes: dict[str, list[int]] = defaultdict(list)
     for point in collection.points:  # unreadable points have a position too
@@ -221,17 +217,6 @@ def _positions(collection: StoredCollection) -> Iterator[str]:
     for path, found in indexes.items():
         if sorted(found) != list(range(len(found))):
             yield path
-
-
-COLLECTION_RULES: Final[tuple[Rule[StoredCollection], ...]] = (
-    _fields,
-    _text,
-    _ids,
-    _content_hash,
-    _citation,
-    _positions,
-)
-"""The checks of `rag-pipeline validate` over a whole collection; reports show the sentences."""
 
 
 class Linked(Protocol):
@@ -275,38 +260,31 @@ def check_results(hits: Sequence[Hit]) -> dict[str, str]:
     return {rule.name: next(rule.find(hits), "") for rule in RESULT_RULES}
 
 
-@_ensures("No result scores higher than the result before it.")
+@_rule(RESULT_RULES, "No result scores higher than the result before it.")
 def _rank_order(hits: Sequence[Hit]) -> Iterator[str]:
     for at in range(1, len(hits)):
         if hits[at].score > hits[at - 1].score:
             yield f"result {at + 1} scores higher than result {at}"
 
 
-@_ensures("Every score is a number from 0 to 1.")
+@_rule(RESULT_RULES, "Every score is a number from 0 to 1.")
 def _score_bounds(hits: Sequence[Hit]) -> Iterator[str]:
     for hit in hits:
         if not (math.isfinite(hit.score) and 0.0 <= hit.score <= 1.0):
             yield f"chunk {hit.chunk_id} scores {hit.score}"
 
 
-@_ensures("No chunk occurs twice.")
+@_rule(RESULT_RULES, "No chunk occurs twice.")
 def _unique_ids(hits: Sequence[Hit]) -> Iterator[str]:
     return _find_repeated(hit.chunk_id for hit in hits)
 
 
-@_ensures("Every result has a text, an id and a source.")
+@_rule(RESULT_RULES, "Every result has a text, an id and a source.")
 def _required_fields(hits: Sequence[Hit]) -> Iterator[str]:
     for hit in hits:
         metadata = hit.metadata
-        required = {
-            "text": hit.text,
-            "url": metadata.url,
-            "title": metadata.title,
-            "doc_path": metadata.doc_path,
-            "content_type": metadata.content_type,
-            "content_hash": metadata.content_hash,
-        }
-        for name, value in required.items():
+        required = {name: getattr(metadata, name) for name in _REQUIRED_FIELDS}
+        for name, value in {"text": hit.text, **required}.items():
             if not value.strip():
                 yield f"chunk {hit.chunk_id} has no {name}"
         if not is_chunk_id(hit.chunk_id) or hit.chunk_id != metadata.chunk_id:
@@ -315,21 +293,14 @@ def _required_fields(hits: Sequence[Hit]) -> Iterator[str]:
             yield f"chunk {hit.chunk_id} has index {metadata.chunk_index}"
 
 
-@_ensures("Every result can be linked to.")
+@_rule(RESULT_RULES, "Every result can be linked to.")
 def _urls(hits: Sequence[Hit]) -> Iterator[str]:
     for hit in hits:
         if not _is_address(hit.citation.url):
             yield f"chunk {hit.chunk_id} has the address {hit.citation.url!r:.80}"
 
 
-RESULT_RULES: Final[tuple[Rule[Sequence[Hit]], ...]] = (
-    _rank_order,
-    _score_bounds,
-    _unique_ids,
-    _required_fields,
-    _urls,
-)
-"""The checks of every result, whatever the question was."""
+# The two functions below read Markdown by themselves. `Chunk.blocks` will say what they look for.
 
 
 def has_balanced_fences(text: str) -> bool:

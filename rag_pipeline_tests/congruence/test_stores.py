@@ -25,7 +25,7 @@ from rag_pipeline_tests.congruence.points import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rag_pipeline.core.models import Payload
+    from rag_pipeline.core.models import JsonValue, Payload
     from rag_pipeline.core.protocols.stores import CollectionCatalog
     from rag_pipeline.core.vectors import Point
 
@@ -226,6 +226,16 @@ def test_set_payloads_replaces_payloads_and_keeps_vectors(full: PointStore) -> N
     np.testing.assert_array_equal(one.vectors.windows, before.windows)
     assert full.count(PointFilter.any_of(module=("new",))) == 1
     assert full.count(PointFilter.any_of(tags=("x",))) == 1
+
+
+def test_a_nested_payload_is_read_back_as_it_was_written(full: PointStore) -> None:
+    blocks: JsonValue = [
+        {"kind": "list", "start": 0, "end": 9},
+        {"kind": "code", "start": 10, "end": 2**31},
+    ]
+    full.set_payloads({PointId(7): {"module": "nested", "blocks": blocks, "anchor": None}})
+    (one,) = full.scroll(PointFilter.any_of(module=["nested"]))
+    assert one.payload == {"module": "nested", "blocks": blocks, "anchor": None}
 
 
 def test_deleted_points_are_nowhere_and_deleting_again_is_fine(full: PointStore) -> None:
