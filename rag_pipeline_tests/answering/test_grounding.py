@@ -18,10 +18,10 @@ from rag_pipeline.answering.grounding import (
 )
 from rag_pipeline.answering.models import Reason
 from rag_pipeline.core.models import SiteSettings
+from rag_pipeline.retrieval import QueryFilters
 from rag_pipeline.retrieval.models import (
     Mode,
     Query,
-    QueryFilters,
     RetrievalResult,
     WordNearness,
 )
