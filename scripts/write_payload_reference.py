@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rag_pipeline.core.payload import FILTERS, INDEXED_FIELDS, PAYLOAD_FIELDS, Source
+from rag_pipeline.core.payload import FILTERS, INDEXED_FIELDS, PAYLOAD_FIELDS
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "payload.md"
 
@@ -27,9 +27,9 @@ of `rag-pipeline search` and `rag-pipeline query`. The stores index "indexed" fi
 """
 
 ORIGINS = {
-    Source.CHUNK: "the chunk",
-    Source.DOCUMENT: "the document",
-    Source.WRITING: "the writing of the point",
+    "chunk": "the chunk",
+    "document": "the document",
+    "writing": "the writing of the point",
 }
 
 

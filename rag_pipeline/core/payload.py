@@ -7,8 +7,7 @@ docs/reference/payload.md follow from the declarations.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
 
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.ids import hash_text, is_chunk_id
@@ -18,14 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rag_pipeline.core.models import Chunk, Document, Payload
-
-
-class Source(StrEnum):
-    """The place that a field's value comes from."""
-
-    CHUNK = "chunk"
-    DOCUMENT = "document"
-    WRITING = "writing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +59,15 @@ class Declared:
 
     Attributes:
         description: The field's description in docs/reference/payload.md.
-        source: Chunks and documents have an attribute of the field's name. `build_payload` makes
-            the values of `WRITING`.
+        source: Chunks and documents have an attribute of the field's name; `build_payload` makes
+            the values of "writing".
         filter: How queries are filtered by the field.
         indexed: The stores keep a keyword index, although no filter needs it.
         check: Tells if a value of the right type is valid.
     """
 
     description: str
-    source: Source = Source.CHUNK
+    source: Literal["chunk", "document", "writing"] = "chunk"
     filter: Filter | None = None
     indexed: bool = False
     check: Callable[[object], bool] = lambda _: True
@@ -112,7 +103,7 @@ class ChunkMetadata:
         ),
     ]
     title: Annotated[str, Declared("Title of the document.")]
-    description: Annotated[str, Declared("Description from the front matter.", Source.DOCUMENT)]
+    description: Annotated[str, Declared("Description from the front matter.", "document")]
     section_heading: Annotated[str, Declared("Heading of the section.")]
     heading_breadcrumb: Annotated[
         tuple[str, ...], Declared("Title of the document, then the headings down to the section.")
@@ -145,11 +136,11 @@ class ChunkMetadata:
     ]
     learning_objectives: Annotated[
         tuple[str, ...],
-        Declared("Learning objectives from the front matter.", Source.DOCUMENT),
+        Declared("Learning objectives from the front matter.", "document"),
     ]
-    sidebar_label: Annotated[str, Declared("Name in the site's sidebar.", Source.DOCUMENT)]
+    sidebar_label: Annotated[str, Declared("Name in the site's sidebar.", "document")]
     sidebar_position: Annotated[
-        float | None, Declared("Position in the site's sidebar.", Source.DOCUMENT)
+        float | None, Declared("Position in the site's sidebar.", "document")
     ]
     content_hash: Annotated[str, Declared("SHA-256 of `text`.")]
     word_count: Annotated[int, Declared("Words of `text`.")]
@@ -159,7 +150,7 @@ class ChunkMetadata:
     start_byte: Annotated[int, Declared("First byte in the normalized source.")]
     end_byte: Annotated[int, Declared("Byte after the last one in the normalized source.")]
     ingested_at: Annotated[
-        str, Declared("Time of the content's first ingestion (ISO 8601, UTC).", Source.WRITING)
+        str, Declared("Time of the content's first ingestion (ISO 8601, UTC).", "writing")
     ]
     blocks: Annotated[
         tuple[TextBlock, ...],
@@ -171,9 +162,7 @@ class _HiddenFields(ChunkMetadata):
     """The declarations of the fields that are stored, but are not part of the metadata."""
 
     text: Annotated[str, Declared("The passage as it is shown and cited.")]
-    embedding_hash: Annotated[
-        str, Declared("SHA-256 of the text that was embedded.", Source.WRITING)
-    ]
+    embedding_hash: Annotated[str, Declared("SHA-256 of the text that was embedded.", "writing")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +253,9 @@ def build_payload(chunk: Chunk, document: Document, ingested_at: str) -> Payload
         "embedding_hash": hash_text(chunk.embedding_text),
         "ingested_at": ingested_at,
     }
-    origins = {Source.CHUNK: chunk, Source.DOCUMENT: document}
+    origins = {"chunk": chunk, "document": document}
     for field in PAYLOAD_FIELDS:
-        if field.declared.source is not Source.WRITING:
+        if field.declared.source != "writing":
             value = getattr(origins[field.declared.source], field.name)
             payload[field.name] = field.kind.write(value)
     return payload
