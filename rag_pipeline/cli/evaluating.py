@@ -45,7 +45,7 @@ def evaluate(
     """Measure retrieval by a golden set; exit 1 when a gate fails. Ingests first what changed."""
     from rag_pipeline.cli.terminal import show_ingestion
     from rag_pipeline.evaluation.book import evaluate_book
-    from rag_pipeline.evaluation.report_text import render_text
+    from rag_pipeline.evaluation.rendering import render_text
 
     settings = load_settings(docs_dir=docs_dir)
     if html is not None:

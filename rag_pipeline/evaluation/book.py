@@ -15,7 +15,6 @@ from rag_pipeline.adapters.connect import connect_embedder
 from rag_pipeline.answering import apply_grounding_policy
 from rag_pipeline.core.errors import ConfigurationError, DocumentError
 from rag_pipeline.core.ids import hash_place
-from rag_pipeline.evaluation.baseline import accept, load_baseline
 from rag_pipeline.evaluation.fingerprint import build_fingerprint
 from rag_pipeline.evaluation.gates import GateBounds, GateResult, check_gates
 from rag_pipeline.evaluation.golden_set import (
@@ -26,7 +25,7 @@ from rag_pipeline.evaluation.golden_set import (
     validate_against_corpus,
 )
 from rag_pipeline.evaluation.report import evaluate
-from rag_pipeline.evaluation.report_files import ReportFiles, write_report
+from rag_pipeline.evaluation.report_files import ReportFiles, accept, load_baseline, write_report
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.retrieval import open_retriever

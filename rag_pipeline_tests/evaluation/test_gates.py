@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import BaselineRefusedError
-from rag_pipeline.evaluation.baseline import accept, load_baseline
 from rag_pipeline.evaluation.gates import GATES, GateBounds, check_gates
-from rag_pipeline.evaluation.report_text import render_text
+from rag_pipeline.evaluation.rendering import render_text
+from rag_pipeline.evaluation.report_files import accept, load_baseline
 from rag_pipeline_tests.evaluation.world import (
     GOLDEN,
     ConstantRetriever,
@@ -26,8 +26,8 @@ from rag_pipeline_tests.evaluation.world import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.evaluation.baseline import Baseline
     from rag_pipeline.evaluation.records import EvaluationReport
+    from rag_pipeline.evaluation.report_files import Baseline
     from rag_pipeline.evaluation.runner import Retriever
     from rag_pipeline.retrieval import Query, RetrievalResult, ScoredChunk
 

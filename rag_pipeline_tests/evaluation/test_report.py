@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import EvaluationFileError
-from rag_pipeline.evaluation.baseline import load_baseline
 from rag_pipeline.evaluation.gates import GateBounds, check_gates
 from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
 from rag_pipeline.evaluation.plots import draw_history, draw_ranks, draw_scores, to_png
+from rag_pipeline.evaluation.rendering import render_html, render_markdown, render_text
 from rag_pipeline.evaluation.report_files import (
     dump_report,
+    load_baseline,
     load_history,
     load_report,
     write_report,
 )
-from rag_pipeline.evaluation.report_html import render_html
-from rag_pipeline.evaluation.report_text import render_markdown, render_text
 from rag_pipeline_tests.evaluation.world import (
     DOCUMENTS,
     GOLDEN,

@@ -15,7 +15,7 @@ from rag_pipeline.evaluation.gates import GATES, REPORT_HALF, GateResult
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.plots import draw_scores, to_png
 from rag_pipeline.evaluation.records import EvaluationReport
-from rag_pipeline.evaluation.report_text import render_markdown
+from rag_pipeline.evaluation.rendering import render_markdown
 
 ASSET_NAME = "retrieval_evaluation"
 
