@@ -1,7 +1,4 @@
-"""Evaluation questions and what answers them: loaded, checked in form and against the pages.
-
-Belongs here: the files of golden/ and foreign test sets of the same form. Does not belong here:
-asking the retriever (runner), help with writing new entries (golden_entry).
+"""Evaluation questions and the sections that answer them, checked in form and against the pages.
 
 A test set that cannot be read whole is an error: a silently shorter set would flatter the figures.
 """
@@ -13,7 +10,7 @@ import difflib
 import json
 import logging
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
 
@@ -30,7 +27,7 @@ from rag_pipeline.core.errors import DocumentIdError, GoldenSetError
 from rag_pipeline.core.ids import parse_doc_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pydantic_core import ErrorDetails
 
@@ -40,17 +37,10 @@ _FOLDER: Final = Path(__file__).parent / "golden"
 QUESTIONS_PATH: Final = _FOLDER / "questions.json"
 SELECTED_TEXT_PATH: Final = _FOLDER / "selected_text.json"
 _LOG: Final = logging.getLogger(__name__)
-_FIELDS: Final = frozenset(
-    {
-        *("id", "question", "category", "all_of", "split", "paraphrase", "expected"),
-        *("doc_path", "section_heading", "group"),
-    }
-)
-SECTION_LEVEL: Final = 3  # chunks are divided at h1, h2 and h3; a deeper heading is within them
+SECTION_LEVEL: Final = 3  # FR-002: h1, h2 and h3 divide chunks; deeper headings are within them
 
 
 def _check_doc_path(text: str) -> str:
-    """Reject a path that no document can have."""
     try:
         return parse_doc_id(text)
     except DocumentIdError as error:
@@ -58,7 +48,7 @@ def _check_doc_path(text: str) -> str:
 
 
 def _name_group(group: object) -> object:
-    """Take a numbered group as a named one."""
+    """Accept a number as the name of a group."""
     return str(group) if type(group) is int else group
 
 
@@ -73,8 +63,7 @@ class ExpectedSection:
     """A section that answers a query.
 
     Attributes:
-        section_heading: Text of its h1, h2 or h3; the page's title for what stands before the
-            first.
+        section_heading: Text of its h1, h2 or h3; the page's title for the text before the first.
         group: Part of an `all_of` query that the section answers.
     """
 
@@ -88,9 +77,9 @@ class GoldenQuery:
     """A question and the sections that answer it.
 
     Attributes:
-        expected: Sections that answer it, each of them enough; empty where the book does not.
+        expected: Sections that answer it, each of them enough; empty if the book has no answer.
         category: Kind of question, for figures by category.
-        all_of: True where one section of each group is needed; without a group each is needed.
+        all_of: One section of each group is needed; a section without a group is always needed.
         paraphrase: The question without the ordinary names of things: harder than students ask.
         half: `tune` for choosing parameters, `report` for the figures shown; `split` in the file.
     """
@@ -109,9 +98,9 @@ class SelectedTextCase:
     """A passage a reader selected, and a question asked about it.
 
     Attributes:
-        relation: Whether the passage answers the question, does not, or the question orders the
-            answerer to look elsewhere.
-        must_not_contain: Terms of other sections; one of them in the answer is a leak.
+        relation: `related`: the passage answers the question; `unrelated`: it does not;
+            `injected`: the question orders the answerer to look elsewhere.
+        must_not_contain: Terms of other sections. A term in the answer is a leak.
     """
 
     id: _Text
@@ -124,7 +113,7 @@ class SelectedTextCase:
 
     @property
     def answerable(self) -> bool:
-        """Whether the passage alone answers the question."""
+        """True if the passage answers the question."""
         return self.relation == "related"
 
 
@@ -133,7 +122,7 @@ class GoldenSet:
     """Queries and cases in the order of their files.
 
     Attributes:
-        path: File of the queries, for messages; no part of the set's identity.
+        path: File of the queries, for messages; not part of the set's identity.
     """
 
     path: Path = field(repr=False, compare=False)
@@ -141,7 +130,7 @@ class GoldenSet:
     selected_text: tuple[SelectedTextCase, ...] = ()
 
     def select_half(self, half: Half) -> GoldenSet:
-        """Queries of one half; the cases stay."""
+        """Return the set with the queries of one half and all cases."""
         return replace(self, queries=tuple(one for one in self.queries if one.half == half))
 
 
@@ -156,136 +145,99 @@ class _SelectedTextFile:
 
 
 _File = TypeVar("_File", _QuestionFile, _SelectedTextFile)
+_Place = TypeVar("_Place", ExpectedSection, SelectedTextCase)
+_FIELDS: Final = {"split"}.union(
+    own.name for record in (GoldenQuery, ExpectedSection) for own in fields(record)
+) - {"half"}
 _QUESTIONS: Final = TypeAdapter(_QuestionFile)
 _SELECTED_TEXT: Final = TypeAdapter(_SelectedTextFile)
 
 
-def load_golden_set(
-    path: Path = QUESTIONS_PATH, selected_text_path: Path | None = None
-) -> GoldenSet:
-    """Load a test set; a query without `split` is reported.
+def load_golden_set(path: Path = QUESTIONS_PATH, cases_path: Path | None = None) -> GoldenSet:
+    """Load a test set. A query without `split` belongs to the report half.
 
     Args:
         path: JSON: `{"queries": [{"id", "question", "category", "all_of", "expected": [{"doc_path",
-            "section_heading", "group"?}], "split"?}]}`; unknown fields are passed over.
-        selected_text_path: JSON: `{"cases": [...]}` with the fields of SelectedTextCase; None for
-            a set without cases.
+            "section_heading", "group"?}], "split"?}]}`. Unknown fields are ignored.
+        cases_path: JSON: `{"cases": [...]}` with the fields of SelectedTextCase, or None.
 
     Raises:
-        GoldenSetError: A file cannot be read, a field is missing or wrong, an id stands twice, an
-            `all_of` query expects nothing, or a passage holds a term that must not be in answers.
+        GoldenSetError: A file cannot be read, a field is missing or wrong, an id occurs twice, an
+            `all_of` query expects nothing, or a passage contains a term that no answer may
+            contain.
     """
     queries = _read(path, _QUESTIONS).queries
-    problems = _find_repeated([query.id for query in queries])
+    problems = [] if queries else ["queries is empty"]
     problems += [
         f"query {query.id!r}: all_of is true, but expected is empty"
         for query in queries
         if query.all_of and not query.expected
     ]
-    if not queries:
-        problems.append("queries is empty")
-    if problems:
-        raise GoldenSetError(path, problems)
-    cases = _load_cases(selected_text_path) if selected_text_path else ()
-    return GoldenSet(path, queries, cases)
-
-
-def _load_cases(path: Path) -> tuple[SelectedTextCase, ...]:
-    cases = _read(path, _SELECTED_TEXT).cases
-    problems = _find_repeated([case.id for case in cases])
-    problems += [
+    _refuse(path, queries, problems)
+    if cases_path is None:
+        return GoldenSet(path, queries)
+    cases = _read(cases_path, _SELECTED_TEXT).cases
+    problems = [
         f"query {case.id!r}: must_not_contain: {term!r} stands in selected_text"
         for case in cases
         for term in case.must_not_contain
         if term.casefold() in case.selected_text.casefold()
     ]
-    if problems:
-        raise GoldenSetError(path, problems)
-    return cases
+    _refuse(cases_path, cases, problems)
+    return GoldenSet(path, queries, cases)
 
 
 def validate_against_corpus(
     golden: GoldenSet, documents: Sequence[Document], unreadable: Mapping[str, str] | None = None
 ) -> GoldenSet:
-    """Check that every page and heading named is there, and return the set in their spelling.
+    """Check that every page and heading named exists, and return the set in their spelling.
 
-    Letter case, markup and white space of a heading may differ; a heading below h3 becomes the
-    section that holds it, as its text is cited under that one.
+    Letter case, markup and white space of a heading may differ. A heading below h3 becomes the
+    section that contains it, because its text is cited under that section.
 
     Args:
         golden: A set as it was loaded.
-        documents: Of the corpus.
-        unreadable: Why other documents of the corpus are not in `documents`, by path.
+        documents: The documents of the corpus.
+        unreadable: Errors of the corpus's other documents, by path.
 
     Raises:
-        GoldenSetError: A page or heading is missing; names the query and the nearest there is.
+        GoldenSetError: A page or heading is missing. The message names the nearest one.
     """
     pages = {str(one.doc_path): _read_sections(one) for one in documents}
-    lookup = _Lookup(pages, unreadable or {})
-    queries = [
-        replace(
-            query,
-            expected=tuple(
-                replace(
-                    section,
-                    section_heading=lookup.find(
-                        f"query {query.id!r}: expected[{number}].",
-                        section.doc_path,
-                        section.section_heading,
-                    ),
-                )
-                for number, section in enumerate(query.expected)
-            ),
-        )
-        for query in golden.queries
-    ]
-    cases = [
-        replace(
-            case,
-            section_heading=lookup.find(
-                f"query {case.id!r}: ", case.doc_path, case.section_heading
-            ),
-        )
-        for case in golden.selected_text
-    ]
-    if lookup.problems:
-        raise GoldenSetError(golden.path, lookup.problems)
+    problems: list[str] = []
+
+    def correct(where: str, place: _Place) -> _Place:
+        path, heading = place.doc_path, place.section_heading
+        sections = pages.get(path)
+        if sections is None and unreadable and path in unreadable:
+            problems.append(f"{where}doc_path: {unreadable[path]}")
+        elif sections is None:
+            problems.append(f"{where}doc_path {path!r} is no page{_name_nearest(path, pages)}")
+        elif (found := sections.get(_normalize(heading))) is not None:
+            return replace(place, section_heading=found)
+        else:
+            nearest = _name_nearest(heading, sections.values())
+            problems.append(f"{where}section_heading {heading!r} is no heading of {path}{nearest}")
+        return place
+
+    queries = []
+    for query in golden.queries:
+        where = f"query {query.id!r}: expected"
+        expected = [correct(f"{where}[{at}].", place) for at, place in enumerate(query.expected)]
+        queries.append(replace(query, expected=tuple(expected)))
+    cases = [correct(f"query {case.id!r}: ", case) for case in golden.selected_text]
+    if problems:
+        raise GoldenSetError(golden.path, problems)
     return replace(golden, queries=tuple(queries), selected_text=tuple(cases))
 
 
-@dataclass(slots=True)
-class _Lookup:
-    """Section headings by page and by the heading's normal form; notes what it does not find."""
-
-    pages: Mapping[str, Mapping[str, str]]
-    unreadable: Mapping[str, str]
-    problems: list[str] = field(default_factory=list)
-
-    def find(self, where: str, doc_path: str, heading: str) -> str:
-        sections = self.pages.get(doc_path)
-        if sections is None and doc_path in self.unreadable:
-            self.problems.append(f"{where}doc_path: {self.unreadable[doc_path]}")
-            return heading
-        if sections is None:
-            nearest = _name_nearest(doc_path, list(self.pages))
-            self.problems.append(f"{where}doc_path {doc_path!r} is no page{nearest}")
-            return heading
-        found = sections.get(_normalize(heading))
-        if found is None:
-            nearest = _name_nearest(heading, list(sections.values()))
-            self.problems.append(
-                f"{where}section_heading {heading!r} is no heading of {doc_path}{nearest}"
-            )
-        return found or heading
-
-
-def _name_nearest(text: str, known: Sequence[str]) -> str:
-    nearest = difflib.get_close_matches(text, known, n=1, cutoff=0.4)
-    return f"; the nearest is {nearest[0]!r}" if nearest else ""
+def _name_nearest(text: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(text, list(known), n=1, cutoff=0.4)
+    return f"; the nearest is {found[0]!r}" if found else ""
 
 
 def _read_sections(document: Document) -> dict[str, str]:
-    """Section of each heading, by the heading's normal form; sections win over what they hold."""
+    """Map each heading, in normal form, to its section; sections win over deeper headings."""
     sections = {_normalize(document.title): document.title}
     deeper: dict[str, str] = {}
     current = document.title
@@ -312,22 +264,18 @@ def _read(path: Path, adapter: TypeAdapter[_File]) -> _File:
     except ValidationError as error:
         problems = [_describe(detail, content) for detail in error.errors()]
         raise GoldenSetError(path, problems) from error
-    _warn_of_misspelled(path, content)
-    return read
-
-
-def _warn_of_misspelled(path: Path, content: bytes) -> None:
-    """Fields of a set's own are passed over in silence, but not those that look like ours."""
-    records = json.loads(content).get("queries", [])
-    names = {name for one in records for place in (one, *one["expected"]) for name in place}
+    names: set[str] = set()
+    for record in json.loads(content).get("queries", []):
+        names.update(record, *record["expected"])
     for name in sorted(names - _FIELDS):
         nearest = difflib.get_close_matches(name, sorted(_FIELDS), n=1, cutoff=0.75)
         if nearest:
             _LOG.warning("%s: field %r is passed over; is it %r?", path, name, nearest[0])
+    return read
 
 
 def _describe(detail: ErrorDetails, content: bytes) -> str:
-    """One problem of form: the query by its id, the field by its path."""
+    """Describe one problem of form: the query by its id, the field by its path."""
     place, message = list(detail["loc"]), detail["msg"].removeprefix("Value error, ")
     if len(place) < 2:
         return f"{place[0] if place else 'the file'}: {message}"
@@ -339,5 +287,11 @@ def _describe(detail: ErrorDetails, content: bytes) -> str:
     return ": ".join(part for part in (f"query {query}", parts.removeprefix("."), message) if part)
 
 
-def _find_repeated(ids: Sequence[str]) -> list[str]:
-    return [f"query {name!r}: id stands {n} times" for name, n in Counter(ids).items() if n > 1]
+def _refuse(
+    path: Path, entries: Sequence[GoldenQuery | SelectedTextCase], problems: Sequence[str]
+) -> None:
+    """Raise GoldenSetError if an id occurs twice or there are other problems."""
+    counts = Counter(entry.id for entry in entries)
+    repeated = [f"query {name!r}: id stands {n} times" for name, n in counts.items() if n > 1]
+    if repeated or problems:
+        raise GoldenSetError(path, [*repeated, *problems])

@@ -1,8 +1,4 @@
-"""Ranking measures per question and per group of questions.
-
-Belongs here: what rankings are worth. Does not belong here: what counts as a hit (matching), spans
-of text (spans), tests of chance (significance).
-"""
+"""Measures of what was retrieved: of ranks, of spans of text, and means over questions."""
 
 from __future__ import annotations
 
@@ -11,13 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rag_pipeline.core.errors import MissingDependencyError
+from rag_pipeline.core.models import BlockKind
+from rag_pipeline.core.tokens import find_token_ends
+from rag_pipeline.evaluation.golden_set import SECTION_LEVEL
 from rag_pipeline.evaluation.significance import find_intervals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import ModuleType
 
+    from numpy.typing import NDArray
+
+    from rag_pipeline.core.models import Heading, ParsedDoc
+    from rag_pipeline.evaluation.golden_set import ExpectedSection
     from rag_pipeline.evaluation.matching import Ranking
     from rag_pipeline.evaluation.records import (
         Interval,
@@ -33,15 +34,25 @@ NDCG: Final = "nDCG@10"
 _MEASURES: Final = (SUCCESS, RECALL, "R@5", "P@5", "RR@10", NDCG)
 CONTEXT_BUDGETS_TOKENS: Final = (1000, 2000)
 _FLAG_BELOW: Final = 0.5  # recall@5; tasks.md T050
+_DEPTH: Final = 5  # chunks that most measures look at
+_NO_TEXT_KINDS: Final = frozenset(
+    {
+        BlockKind.HEADING,
+        BlockKind.FRONT_MATTER,
+        BlockKind.ESM,
+        BlockKind.COMMENT,
+        BlockKind.THEMATIC_BREAK,
+    }
+)
 
 
 def score_rankings(rankings: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
-    """Success@5 (under its second name recall@5 too), R@5, P@5, RR@10 and nDCG@10 per question.
+    """Return Success@5 (also as recall@5), R@5, P@5, RR@10 and nDCG@10 of each question.
 
-    Success, P and RR look at chunks: a chunk is relevant where it hits anything expected; with
-    `all_of` Success needs a hit of each group. R and nDCG look at what is expected: a unit counts
-    at the first chunk that hits it, a chunk counts for one unit, and its rank stays that of the
-    chunk, so more chunks of a section found already earn nothing.
+    Success, P and RR look at chunks: a chunk is relevant if it hits anything expected. With
+    `all_of`, Success needs a hit of each group. R and nDCG look at what is expected: a unit counts
+    at the first chunk that hits it, a chunk counts for one unit, and keeps its rank. More chunks
+    of a section that was already found earn nothing.
 
     Args:
         rankings: By question id, of answerable questions.
@@ -49,28 +60,44 @@ def score_rankings(rankings: Mapping[str, Ranking]) -> dict[str, dict[str, float
     Source:
         Measures: ir-measures. SC-001 calls Success@5 recall@5 (decision 8).
     """
-    ir = _load_ir_measures()
-    chunk_hits = {query_id: _list_chunk_hits(one) for query_id, one in rankings.items()}
-    unit_hits = {query_id: _list_unit_hits(one) for query_id, one in rankings.items()}
-    success = _score_success(rankings)
+    import ir_measures as ir  # noqa: PLC0415  # an extra that retrieval does not need
+
     scores = {
-        query_id: dict.fromkeys(_MEASURES, 0.0) | {SUCCESS: value, RECALL: value}
-        for query_id, value in success.items()
+        query_id: dict.fromkeys(_MEASURES, 0.0)
+        | dict.fromkeys((SUCCESS, RECALL), float(ranking.succeeds(_DEPTH)))
+        for query_id, ranking in rankings.items()
     }
-    for measures, hits in (
-        ((ir.P @ 5, ir.RR @ 10), chunk_hits),
-        ((ir.R @ 5, ir.nDCG @ 10), unit_hits),
+    for list_hits, measures in (
+        (_list_chunk_hits, (ir.P @ 5, ir.RR @ 10)),
+        (_list_unit_hits, (ir.R @ 5, ir.nDCG @ 10)),
     ):
-        for query_id, measure, value in _calculate(measures, rankings, hits):
-            scores[query_id][measure] = value
+        qrels, run = [], []
+        for query_id, ranking in rankings.items():
+            names = list_hits(ranking)
+            relevant = {*ranking.units, *(name for name in names if name.startswith("hit "))}
+            qrels += [ir.Qrel(query_id, name, 1) for name in relevant]
+            run += [ir.ScoredDoc(query_id, name, -rank) for rank, name in enumerate(names)]
+        for query_id, measure, value in ir.iter_calc(measures, qrels, run) if qrels else ():
+            scores[query_id][str(measure)] = float(value)
     return scores
 
 
-def score_budgets(ranking: Ranking, retrieved: Sequence[RetrievedChunk]) -> dict[str, float]:
-    """Success within a context of 1,000 and of 2,000 tokens: as many whole chunks, best first, as
-    fit.
+def _list_chunk_hits(ranking: Ranking) -> list[str]:
+    return [f"hit {rank}" if hit else f"miss {rank}" for rank, hit in enumerate(ranking.hits)]
 
-    Small chunks and large ones compare fairly at an equal budget, not at an equal number.
+
+def _list_unit_hits(ranking: Ranking) -> list[str]:
+    found: list[str] = []
+    for rank, hit in enumerate(ranking.hits):
+        found.append(next((unit for unit in hit if unit not in found), f"miss {rank}"))
+    return found
+
+
+def score_budgets(ranking: Ranking, retrieved: Sequence[RetrievedChunk]) -> dict[str, float]:
+    """Return success within a context of 1,000 and of 2,000 tokens.
+
+    A context takes whole chunks, best first, as long as they fit. Small and large chunks compare
+    fairly at an equal budget, not at an equal number.
     """
     sizes = np.cumsum([chunk.token_count for chunk in retrieved])
     return {
@@ -80,17 +107,110 @@ def score_budgets(ranking: Ranking, retrieved: Sequence[RetrievedChunk]) -> dict
 
 
 def name_budget(tokens: int) -> str:
-    """Name of the measure of success within a context of that many tokens."""
+    """Name the measure of success within a context of that many tokens."""
     return f"Success@{tokens}tok"
 
 
+class TokenMap:
+    """A document's tokens by their place in the source.
+
+    Tokens of headings and of syntax without text do not count, so that a chunker is not judged by
+    whether it repeats headings.
+    """
+
+    def __init__(self, parsed: ParsedDoc) -> None:
+        self._parsed = parsed
+        self._ends = np.array(find_token_ends(parsed.source), dtype=np.int64)
+        self._counts = np.zeros(len(self._ends), dtype=np.bool_)
+        for block in parsed.blocks:
+            if block.kind not in _NO_TEXT_KINDS:
+                self._counts |= self._within(block.start_byte, block.end_byte)
+
+    def find_span(self, start_byte: int, end_byte: int) -> NDArray[np.bool_]:
+        """Flag each token that counts and ends within a span of bytes."""
+        return self._counts & self._within(start_byte, end_byte)
+
+    def find_section(self, heading: str) -> NDArray[np.bool_]:
+        """Flag each token under every heading with that text, including the sections below it.
+
+        The document's title stands for the text before the first other heading, as in
+        `matching.hits_section`.
+        """
+        document, blocks = self._parsed.document, self._parsed.blocks
+        starts = [
+            (block.start_byte, block.heading) for block in blocks if block.heading is not None
+        ]
+        places = [(at, document.headings[index]) for at, index in starts]
+        flags = np.zeros(len(self._ends), dtype=np.bool_)
+        for position, (start, own) in enumerate(places):
+            if own.text == heading:
+                is_title = own.level == 1 and own.text == document.title
+                lowest = SECTION_LEVEL if is_title else own.level
+                flags |= self.find_span(start, self._end_of(places[position + 1 :], lowest))
+        if heading == document.title:
+            flags |= self.find_span(0, self._end_of(places, SECTION_LEVEL))
+        return flags
+
+    def _within(self, start_byte: int, end_byte: int) -> NDArray[np.bool_]:
+        return (self._ends > start_byte) & (self._ends <= end_byte)
+
+    def _end_of(self, following: Iterable[tuple[int, Heading]], lowest: int) -> int:
+        last = int(self._ends[-1]) if len(self._ends) else 0
+        return next((start for start, heading in following if heading.level <= lowest), last)
+
+
+def score_spans(
+    expected: Sequence[ExpectedSection],
+    retrieved: Sequence[RetrievedChunk],
+    maps: Mapping[str, TokenMap],
+) -> dict[str, float]:
+    """Return recall, precision and intersection over union of the first five chunks, in tokens.
+
+    A token that is returned twice counts once as found and twice as returned, so overlap has a
+    price. A chunk of a document outside the corpus counts as returned and never as right.
+
+    Returns:
+        `recall@5`, `precision@5`, `IoU@5`, each 0 to 1.
+
+    Source:
+        Token-wise measures: Smith, Troynikov: Evaluating Chunking Strategies for Retrieval, Chroma
+        technical report, 2024.
+    """
+    wanted: dict[str, NDArray[np.bool_]] = {}
+    for section in expected:
+        flags = maps[section.doc_path].find_section(section.section_heading)
+        wanted[section.doc_path] = wanted.get(section.doc_path, np.zeros_like(flags)) | flags
+    found = {path: np.zeros_like(flags) for path, flags in wanted.items()}
+    returned_count = 0
+    for chunk in retrieved[:_DEPTH]:
+        token_map = maps.get(chunk.doc_path)
+        if token_map is None:
+            returned_count += chunk.token_count
+            continue
+        flags = token_map.find_span(chunk.start_byte, chunk.end_byte)
+        returned_count += int(flags.sum())
+        if chunk.doc_path in wanted:
+            found[chunk.doc_path] |= flags & wanted[chunk.doc_path]
+    wanted_count = sum(int(flags.sum()) for flags in wanted.values())
+    found_count = sum(int(flags.sum()) for flags in found.values())
+    return {
+        "recall@5": _divide(found_count, wanted_count),
+        "precision@5": _divide(found_count, returned_count),
+        "IoU@5": _divide(found_count, wanted_count + returned_count - found_count),
+    }
+
+
+def _divide(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
 def is_flagged(scores: Scores) -> bool:
-    """Whether recall@5 at document level is below 0.5 (FR of User Story 4)."""
+    """Return True if recall@5 at document level is below 0.5 (User Story 4)."""
     return scores.get("document", {}).get(RECALL, 1.0) < _FLAG_BELOW
 
 
 def summarize(questions: Sequence[QuestionResult]) -> Summary:
-    """Mean and interval of every measure over the answerable questions; empty for none."""
+    """Return mean and interval of every measure over the answerable questions, if any."""
     scored = [question.scores for question in questions if question.scores]
     if not scored:
         return {}
@@ -105,69 +225,10 @@ def summarize(questions: Sequence[QuestionResult]) -> Summary:
 def summarize_by(
     questions: Sequence[QuestionResult], names_of: Callable[[QuestionResult], Iterable[str]]
 ) -> dict[str, Summary]:
-    """Summaries of groups in name order; a question may be in several groups."""
+    """Summarize groups of questions, in name order; a question may be in several groups."""
     groups: dict[str, list[QuestionResult]] = defaultdict(list)
     for question in questions:
         for name in names_of(question):
             groups[name].append(question)
     summaries = {name: summarize(groups[name]) for name in sorted(groups)}
     return {name: summary for name, summary in summaries.items() if summary}
-
-
-def _list_chunk_hits(ranking: Ranking) -> list[str]:
-    return [f"hit {rank}" if hit else f"miss {rank}" for rank, hit in enumerate(ranking.hits)]
-
-
-def _list_unit_hits(ranking: Ranking) -> list[str]:
-    found: list[str] = []
-    for rank, hit in enumerate(ranking.hits):
-        found.append(next((unit for unit in hit if unit not in found), f"miss {rank}"))
-    return found
-
-
-def _calculate(
-    measures: Sequence[object],
-    rankings: Mapping[str, Ranking],
-    lists: Mapping[str, Sequence[str]],
-) -> Iterable[tuple[str, str, float]]:
-    ir = _load_ir_measures()
-    relevant = {
-        query_id: {*ranking.units, *(name for name in lists[query_id] if name.startswith("hit "))}
-        for query_id, ranking in rankings.items()
-    }
-    qrels = [ir.Qrel(query, name, 1) for query, names in relevant.items() for name in names]
-    run = [
-        ir.ScoredDoc(query, name, -rank)
-        for query, names in lists.items()
-        for rank, name in enumerate(names)
-    ]
-    if not qrels:
-        return
-    for query_id, measure, value in ir.iter_calc(measures, qrels, run):
-        yield query_id, str(measure), float(value)
-
-
-def _score_success(rankings: Mapping[str, Ranking]) -> dict[str, float]:
-    ir = _load_ir_measures()
-    qrels, run = [], []
-    owners: dict[str, str] = {}
-    for query_id, ranking in rankings.items():
-        for position, group in enumerate(ranking.groups):
-            key = f"{position} {query_id}"
-            owners[key] = query_id
-            qrels.append(ir.Qrel(key, "never returned", 1))
-            for rank, hit in enumerate(ranking.hits):
-                qrels.append(ir.Qrel(key, str(rank), int(bool(group & set(hit)))))
-                run.append(ir.ScoredDoc(key, str(rank), -rank))
-    values = dict.fromkeys(rankings, 1.0)
-    for key, _, value in ir.iter_calc([ir.Success @ 5], qrels, run) if qrels else ():
-        values[owners[key]] = min(values[owners[key]], float(value))
-    return values
-
-
-def _load_ir_measures() -> ModuleType:
-    try:
-        import ir_measures  # noqa: PLC0415  # an extra that retrieval alone does not need
-    except ImportError as error:
-        raise MissingDependencyError("ir-measures", "pipeline") from error
-    return ir_measures

@@ -15,9 +15,11 @@ import numpy as np
 from rag_pipeline.evaluation.fingerprint import hash_parts
 from rag_pipeline.evaluation.matching import DOCUMENT, SECTION, Ranking, name_unit, rank_hits
 from rag_pipeline.evaluation.metrics import (
+    TokenMap,
     is_flagged,
     score_budgets,
     score_rankings,
+    score_spans,
     summarize,
     summarize_by,
 )
@@ -32,7 +34,6 @@ from rag_pipeline.evaluation.records import (
 )
 from rag_pipeline.evaluation.runner import run_golden_set
 from rag_pipeline.evaluation.significance import find_interval
-from rag_pipeline.evaluation.spans import TokenMap, score_spans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,8 +6,8 @@ import pytest
 
 from rag_pipeline.core.tokens import count_tokens, find_token_ends
 from rag_pipeline.evaluation.golden_set import ExpectedSection
+from rag_pipeline.evaluation.metrics import TokenMap, score_spans
 from rag_pipeline.evaluation.records import RetrievedChunk
-from rag_pipeline.evaluation.spans import TokenMap, score_spans
 from rag_pipeline_tests.evaluation.world import CHUNKS, DOCUMENTS, parse_page
 
 SOURCE = """---
