@@ -138,13 +138,17 @@ def validate(
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that what lies in the collection comes back as it must; exit 1 where it does not."""
+    """Check that the collection is whole and gives back what it contains; exit 1 if it does not."""
     from functools import partial
 
     from rag_pipeline.adapters.connect import read_url
-    from rag_pipeline.evaluation.addresses import check_built_site, check_served_site
-    from rag_pipeline.evaluation.validation import run_validation
-    from rag_pipeline.evaluation.validation_records import report_to_json, report_to_text
+    from rag_pipeline.evaluation.validation.addresses import check_built_site, check_served_site
+    from rag_pipeline.evaluation.validation.report import (
+        report_to_record,
+        report_to_text,
+        write_results,
+    )
+    from rag_pipeline.evaluation.validation.suite import run_validation
     from rag_pipeline.retrieval import open_retriever
 
     settings = load_settings(docs_dir=docs_dir)
@@ -157,8 +161,13 @@ def validate(
             raise ConfigurationError("--site", problem, "Build it with `make site`")
         check = partial(check_built_site, site_dir=Path(site), base_url=settings.site_base_url)
     with open_retriever(settings) as retriever:
-        report = run_validation(retriever, check_addresses=check)
-    print_result(json.loads(report_to_json(report)), report_to_text(report), as_json=as_json)
+        _prepare_file("DATA_DIR", settings.data_dir / "VALIDATION_RESULTS.md")
+        report = run_validation(
+            retriever, collection_name=settings.qdrant_collection, check_addresses=check
+        )
+    files = [str(path) for path in write_results(report, settings.data_dir)]
+    text = "\n".join([report_to_text(report), *(f"Written: {path}" for path in files)])
+    print_result(report_to_record(report) | {"files": files}, text, as_json=as_json)
     if not report.passed:
         raise typer.Exit(1)
 
@@ -179,7 +188,7 @@ def _read_axes(values: list[str], settings: Settings) -> dict[str, list[str]]:
 
 
 def _prepare_file(option: str, path: Path) -> None:
-    """Find out that a file cannot be written before the work that it is to hold."""
+    """Raise ConfigurationError if a file cannot be written, before the work that it is for."""
     is_new = not path.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

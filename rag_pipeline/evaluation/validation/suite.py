@@ -1,41 +1,44 @@
-"""The suite behind `rag-pipeline validate`: does what lies in the store come back as it must?
-
-Belongs here: probes made of the collection itself, so that they fit any book, and the rules that
-their results keep. Does not belong here: relevance against a golden set (report), addresses against
-the built site (addresses).
-"""
+"""Checks a collection, and asks it questions made of its own content, so that they fit any book."""
 
 from __future__ import annotations
 
+import resource
+import sys
 import time
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag_pipeline.core.errors import PayloadError, QueryError
 from rag_pipeline.core.rules import COLLECTION_RULES, check_results, read_collection
 from rag_pipeline.core.terms import extract_terms, extract_words
-from rag_pipeline.evaluation.validation_records import (
+from rag_pipeline.evaluation.validation.report import (
     CheckOutcome,
     ProbeOutcome,
+    Timings,
     ValidationSuiteReport,
 )
 from rag_pipeline.retrieval.models import MAX_QUESTION_CHARS, MAX_TOP_K, Query
+from rag_pipeline.retrieval.service import CollectionStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.protocols.stores import StoredPoint
-    from rag_pipeline.evaluation.validation_records import AddressReport
+    from rag_pipeline.evaluation.validation.report import AddressReport
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.retriever import Retriever
 
 _Entry = TypeVar("_Entry")
 
 PER_CLASS: Final = 8
-"""Probes of each class but the edge cases; the plan asks for 8 to 10 queries in all."""
+"""Most probes of each class except the edge cases. The plan asks for 8 to 10 queries in all."""
+
+_BATCH_SIZE: Final = 10  # of the validation plan
 
 _MIN_LONG_CHARS: Final = 500  # "very long query" of the validation plan
 _EXAMPLES: Final = 3  # culprits named by a check over the whole collection
@@ -55,8 +58,8 @@ class Probe:
     """A query and what must be among its results.
 
     Attributes:
-        expected_term: Some result holds this word, or a form of it, in text, headings or tags.
-        expected_doc: Some result is of this document.
+        expected_term: Some result contains this word, or a form of it, in text, headings or tags.
+        expected_doc: Some result belongs to this document.
     """
 
     kind: ProbeClass
@@ -68,16 +71,16 @@ class Probe:
 def run_validation(
     retriever: Retriever,
     *,
+    collection_name: str = "",
     check_addresses: Callable[[Iterable[str]], AddressReport] | None = None,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> ValidationSuiteReport:
-    """Read the whole collection, ask it for what it holds, and check what comes back.
+    """Read the whole collection, ask it for what it contains, and check what comes back.
 
     Args:
-        retriever: Over the collection.
-        check_addresses: Takes every cited address once, such as `addresses.check_built_site` with
-            its folder filled in; None leaves addresses unchecked.
-        clock: Seconds, for latencies.
+        retriever: A retriever over the collection.
+        collection_name: The collection's name, for the report.
+        check_addresses: Takes every cited address once, for example `addresses.check_built_site`
+            with its folder filled in. None leaves addresses unchecked.
 
     Raises:
         StoreError: The collection is missing, empty, of another model, or not reached.
@@ -85,10 +88,30 @@ def run_validation(
     """
     with retriever.session.use() as index:
         points = index.scroll()
+        started = time.perf_counter()
+        vector_count = index.count()
+        stats_ms = _since(started)
+        dimension = index.space.model.dim
     readable, checks = check_collection(points)
     probes = derive_probes(readable)
-    outcomes = tuple(_run_probe(retriever, probe, clock) for probe in probes)
+    batch = [Query(probe.question) for probe in probes[:_BATCH_SIZE]]
+    timings = Timings(
+        first_query_ms=_time(lambda: retriever.retrieve(batch[0])) or 0.0,
+        batch_size=len(batch),
+        batch_ms=_time(lambda: retriever.retrieve_many(batch)),
+        stats_ms=stats_ms,
+    )
+    outcomes = tuple(_run_probe(retriever, probe) for probe in probes)
     return ValidationSuiteReport(
+        validated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        stats=CollectionStats(
+            total_vectors=vector_count,
+            vector_dimension=dimension,
+            collection_name=collection_name,
+            vector_count=vector_count,
+            memory_usage=_read_peak_memory(),
+        ),
+        timings=timings,
         chunk_count=len(points),
         document_count=len({metadata.doc_path for metadata, _ in readable}),
         checks=(*checks, *_check_refusals()),
@@ -117,10 +140,10 @@ def check_collection(
 
 
 def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
-    """Make probes of what the collection holds, the same for the same collection.
+    """Make probes of what the collection contains, always the same for the same collection.
 
-    Keywords are tags and words of titles, phrases are section headings, complex questions join a
-    heading and its page; all are taken evenly over the book.
+    Keywords are tags and words of titles, phrases are section headings, and complex questions join
+    a heading and its page. All are taken evenly over the book.
     """
     ordered = sorted(chunks, key=lambda chunk: (chunk[0].doc_path, chunk[0].chunk_index))
     metadata = [entry for entry, _ in ordered]
@@ -159,15 +182,33 @@ def _edge_probes(ordered: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
     return probes
 
 
-def _run_probe(retriever: Retriever, probe: Probe, clock: Callable[[], float]) -> ProbeOutcome:
+def _time(action: Callable[[], object]) -> float | None:
+    """Return the milliseconds that an action takes; None if a damaged point ends it."""
+    started = time.perf_counter()
+    with suppress(PayloadError):  # the probes report it
+        action()
+        return _since(started)
+    return None
+
+
+def _since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000
+
+
+def _read_peak_memory() -> str:
+    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss: bytes there, KiB elsewhere
+    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6:.1f} MB"
+
+
+def _run_probe(retriever: Retriever, probe: Probe) -> ProbeOutcome:
     query = Query(probe.question)
-    start = clock()
+    started = time.perf_counter()
     try:
         first = retriever.retrieve(query).chunks
-        latency_ms = (clock() - start) * 1000
+        latency_ms = _since(started)
         second = retriever.retrieve(query).chunks
     except PayloadError as error:  # one damaged point must not hide what else is wrong
-        first, second, latency_ms = (), (), (clock() - start) * 1000
+        first, second, latency_ms = (), (), _since(started)
         broken = {"readable": str(error)}
     else:
         broken = {name: problem for name, problem in check_results(first).items() if problem}
@@ -188,7 +229,7 @@ def _run_probe(retriever: Retriever, probe: Probe, clock: Callable[[], float]) -
 
 
 def _is_relevant(probe: Probe, hits: Sequence[ScoredChunk]) -> bool | None:
-    """Whether what was expected is there; None where nothing is."""
+    """Return True if the expected document or term is there; None without an expectation."""
     if probe.expected_doc:
         return any(hit.metadata.doc_path == probe.expected_doc for hit in hits)
     if not probe.expected_term:
@@ -206,7 +247,7 @@ def _is_relevant(probe: Probe, hits: Sequence[ScoredChunk]) -> bool | None:
 
 
 def _check_refusals() -> list[CheckOutcome]:
-    """Queries that must be refused, each with its code, before anything is searched."""
+    """Check that bad queries are refused, each with its code, before anything is searched."""
     cases = {
         "QUERY_EMPTY": Query("   "),
         "QUERY_TOO_LONG": Query("x" * (MAX_QUESTION_CHARS + 1)),
@@ -227,7 +268,7 @@ def _code_of(query: Query) -> str:
 
 
 def _unique_headings(entries: Sequence[ChunkMetadata]) -> list[ChunkMetadata]:
-    """Entries whose heading stands in one document alone: any other could be meant as well."""
+    """Select entries whose heading occurs in only one document: otherwise any could be meant."""
     places: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
         places[entry.section_heading].add(entry.doc_path)
@@ -237,6 +278,6 @@ def _unique_headings(entries: Sequence[ChunkMetadata]) -> list[ChunkMetadata]:
 
 
 def _spread(entries: Sequence[_Entry]) -> list[_Entry]:
-    """At most PER_CLASS entries, evenly over all."""
+    """Select at most PER_CLASS entries, evenly over all."""
     count = min(PER_CLASS, len(entries))
     return [entries[at * len(entries) // count] for at in range(count)]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
@@ -13,8 +12,10 @@ from rag_pipeline.core.ids import DocId, PointId, make_chunk_id, to_point_id
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols.stores import StoredPoint
 from rag_pipeline.core.terms import extract_terms
-from rag_pipeline.evaluation.addresses import check_built_site, check_served_site
-from rag_pipeline.evaluation.validation import (
+from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
+from rag_pipeline.evaluation.validation.addresses import check_built_site
+from rag_pipeline.evaluation.validation.report import ValidationSuiteReport, report_to_text
+from rag_pipeline.evaluation.validation.suite import (
     PER_CLASS,
     Probe,
     ProbeClass,
@@ -22,10 +23,8 @@ from rag_pipeline.evaluation.validation import (
     derive_probes,
     run_validation,
 )
-from rag_pipeline.evaluation.validation_records import report_to_json, report_to_text
 from rag_pipeline.retrieval.models import Mode, RetrievalResult
 from rag_pipeline_tests.answering.factories import make_chunk
-from rag_pipeline_tests.loopback import HANG, RESET, Reply, find_closed_port, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -73,9 +72,13 @@ class ListIndex:
     """A collection that is a list."""
 
     points: list[StoredPoint]
+    space: ClassVar = EmbeddingSpace(EmbeddingModel("test", "words", 8, 400), 1)
 
     def scroll(self) -> list[StoredPoint]:
         return self.points
+
+    def count(self) -> int:
+        return len(self.points)
 
 
 @dataclass
@@ -105,8 +108,11 @@ class WordRetriever:
         hits = self.spoil([replace(chunk, score=score(chunk)) for chunk in ranked])
         return RetrievalResult(tuple(hits), query, Mode.NORMAL, len(self.chunks))
 
+    def retrieve_many(self, queries: Sequence[Query]) -> list[RetrievalResult]:
+        return [self.retrieve(query) for query in queries]
 
-def run(retriever: WordRetriever):  # noqa: ANN201  # a report
+
+def run(retriever: WordRetriever) -> ValidationSuiteReport:
     return run_validation(retriever)  # type: ignore[arg-type]  # a retriever by its shape
 
 
@@ -208,92 +214,6 @@ def test_a_point_under_another_id_is_found() -> None:
     points[3] = replace(points[3], point_id=PointId(5))
     _, checks = check_collection(points)
     assert [entry.name for entry in checks if not entry.passed] == ["point ids are the chunk ids"]
-
-
-def test_the_report_is_for_people_and_for_machines() -> None:
-    report = run(WordRetriever(build_chunks(), lambda hits: hits[::-1]))
-    record = json.loads(report_to_json(report))
-    assert record["passed"] is False
-    assert record["failures"] == list(report.failures)
-    assert record["probes"][0].keys() >= {"kind", "question", "relevant", "latency_ms", "broken"}
-    text = report_to_text(report)
-    assert "Failed" in text
-    assert "FAIL phrase" in text
-
-
-PAGE = '<html><h2 class="x" id="swing-phase">S</h2><h3 id=\'caf\u00e9\'>C</h3></html>'
-
-
-def test_addresses_are_looked_up_in_the_built_site(tmp_path: Path) -> None:
-    (tmp_path / "docs" / "gait").mkdir(parents=True)
-    (tmp_path / "docs" / "gait" / "index.html").write_text(PAGE, "utf-8")
-    (tmp_path / "docs" / "plain.html").write_text(PAGE, "utf-8")
-    (tmp_path / "index.html").write_text(PAGE, "utf-8")
-    urls = [
-        "/book/",
-        "/book/docs/gait#swing-phase",
-        "/book/docs/gait/#caf%C3%A9",
-        "https://host/book/docs/plain",
-        "/book/docs/gait#nowhere",
-        "/book/docs/missing",
-        "/other/docs/gait",
-        "/book/../../etc/passwd",
-    ]
-    report = check_built_site(urls, tmp_path, "https://host/book/")
-    assert report.address_count == len(urls)
-    assert sorted(report.problems) == sorted(urls[4:])
-    assert "nowhere" in report.problems["/book/docs/gait#nowhere"]
-
-
-def test_addresses_are_asked_for_over_http_each_page_once() -> None:
-    def reply(request: object) -> Reply:
-        path = request.path  # type: ignore[attr-defined]  # a Received
-        if path == "/book/docs/gait":
-            return Reply(body=PAGE.encode(), headers={"Content-Type": "text/html"})
-        return RESET if path.endswith("reset") else Reply(404)
-
-    urls = [
-        "/book/docs/gait#swing-phase",
-        "/book/docs/gait#nowhere",
-        "/book/docs/missing",
-        "/book/docs/reset",
-    ]
-    with serve(reply) as server:
-        report = check_served_site(urls, server.url)
-        assert [request.path for request in server.received].count("/book/docs/gait") == 1
-    assert sorted(report.problems) == sorted(urls[1:])
-    assert "404" in report.problems["/book/docs/missing"]
-
-
-def test_a_site_that_is_down_or_silent_is_a_problem_and_no_crash(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("rag_pipeline.evaluation.addresses.PAGE_TIMEOUT_S", 0.2)
-    closed = f"http://127.0.0.1:{find_closed_port()}"
-    assert check_served_site(["/book/x"], closed).problems
-    assert check_served_site(["file:///etc/passwd"], closed).problems
-    with serve([HANG]) as server:
-        assert check_served_site(["/book/x"], server.url).problems
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        Reply(body=b"no chunk\r\n", headers={"Transfer-Encoding": "chunked"}),
-        Reply(headers={"X-Long": "y" * 70_000}),
-    ],
-    ids=["broken chunks", "long header"],
-)
-def test_a_broken_answer_is_a_problem_of_its_page(reply: Reply) -> None:
-    with serve([reply]) as server:
-        problems = check_served_site(["/book/x"], server.url).problems
-    assert "cannot be read" in problems["/book/x"]
-
-
-def test_an_address_that_cannot_be_parsed_is_a_problem(tmp_path: Path) -> None:
-    broken = "http://[::1"
-    assert "no address" in check_built_site([broken], tmp_path, "/book/").problems[broken]
-    assert "no address" in check_served_site([broken], "http://127.0.0.1").problems[broken]
 
 
 def test_broken_addresses_of_the_whole_collection_fail_the_suite(tmp_path: Path) -> None:

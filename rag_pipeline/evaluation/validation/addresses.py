@@ -13,7 +13,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import Request, urlopen
 
-from rag_pipeline.evaluation.validation_records import AddressReport
+from rag_pipeline.evaluation.validation.report import AddressReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,0 +1,1 @@
+"""The suite of `rag-pipeline validate`: a collection is asked for what it contains."""

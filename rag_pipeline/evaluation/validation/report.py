@@ -1,0 +1,308 @@
+"""Results of a validation, and how they are written: for people, as JSON, and to files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rag_pipeline.adapters.state.files import write_text_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rag_pipeline.retrieval.service import CollectionStats
+
+RELEVANT_SHARE: Final = 0.8
+"""Lowest share of the probes with an expectation that must meet it; from the validation plan."""
+
+TARGETS: Final = {
+    "latency_ms_p95": 500.0,
+    "latency_ms_p99": 1000.0,
+    "batch_latency_ms": 5000.0,
+    "stats_latency_ms": 100.0,
+}
+"""Highest values of the validation plan's budgets. They are shown and fail nothing: a busy machine
+must not look like a damaged collection."""
+
+_SHOWN_CHARS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """One rule over the whole collection; `problem` is empty if the rule is kept."""
+
+    name: str
+    passed: bool
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOutcome:
+    """One query and what came back.
+
+    Attributes:
+        kind: Class of the query: keyword, phrase, complex or edge.
+        relevant: True if the expected document or term is among the results; None without an
+            expectation.
+        broken: Rules that the results break, each with a description of what breaks it.
+    """
+
+    kind: str
+    question: str
+    result_count: int
+    best_score: float
+    best_url: str
+    relevant: bool | None
+    latency_ms: float
+    broken: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """True if no rule is broken and an expectation, if any, is met."""
+        return not self.broken and self.relevant is not False
+
+
+@dataclass(frozen=True, slots=True)
+class AddressReport:
+    """Cited addresses looked up in the site; `problems` maps an address to what is wrong."""
+
+    where: str
+    page_count: int
+    address_count: int
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Times that belong to no single probe, in milliseconds.
+
+    Attributes:
+        first_query_ms: The first query, which loads the model; not among the latencies.
+        batch_ms: One batch of `batch_size` queries; None without a working batch.
+        stats_ms: Counting the collection's vectors.
+    """
+
+    first_query_ms: float
+    batch_size: int
+    batch_ms: float | None
+    stats_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationSuiteReport:
+    """Everything that one validation found.
+
+    Attributes:
+        validated_at: ISO 8601 in UTC.
+        stats: Size of the collection; peak memory of this process, libraries and model included.
+    """
+
+    validated_at: str
+    stats: CollectionStats
+    timings: Timings
+    chunk_count: int
+    document_count: int
+    checks: tuple[CheckOutcome, ...]
+    probes: tuple[ProbeOutcome, ...]
+    addresses: AddressReport | None = None
+
+    @property
+    def relevant_share(self) -> float:
+        """Share of the probes with an expectation that met it; 1 without any."""
+        met = [probe.relevant for probe in self.probes if probe.relevant is not None]
+        return sum(met) / len(met) if met else 1.0
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """A line for each thing that fell short; empty for a collection that passed."""
+        lines = [f"{entry.name}: {entry.problem}" for entry in self.checks if not entry.passed]
+        lines += [
+            f"{_shorten(probe.question)!r} breaks {name}: {problem}"
+            for probe in self.probes
+            for name, problem in probe.broken
+        ]
+        if self.relevant_share < RELEVANT_SHARE:
+            lines.append(f"only {self.relevant_share:.0%} of the probes found what they ask for")
+        if self.addresses is not None:
+            lines += [f"{url}: {problem}" for url, problem in self.addresses.problems.items()]
+        return tuple(lines)
+
+    @property
+    def passed(self) -> bool:
+        """True if nothing fell short."""
+        return not self.failures
+
+
+def measure_performance(report: ValidationSuiteReport) -> dict[str, object]:
+    """Return the content of `PERFORMANCE_METRICS.json`.
+
+    A percentile is a time that was measured: the lowest one that this share of the queries did not
+    exceed. Latencies are of single queries, one after the other, embedding included.
+    """
+    spent = [probe.latency_ms for probe in report.probes] or [0.0]
+    p50, p95, p99 = np.percentile(spent, [50, 95, 99], method="inverted_cdf").tolist()
+    total_s, timings = sum(spent) / 1000, report.timings
+    measured = {
+        "latency_ms_average": sum(spent) / len(spent),
+        "latency_ms_p50": p50,
+        "latency_ms_p95": p95,
+        "latency_ms_p99": p99,
+        "latency_ms_max": max(spent),
+        "first_query_ms": timings.first_query_ms,
+        "batch_latency_ms": timings.batch_ms,
+        "stats_latency_ms": timings.stats_ms,
+        "throughput_queries_per_s": len(report.probes) / total_s if total_s else 0.0,
+    }
+    return {
+        "measured_at": report.validated_at,
+        **report.stats,
+        "query_count": len(report.probes),
+        "batch_size": timings.batch_size,
+        **measured,
+        "targets": {
+            name: {"highest": highest, "met": value is not None and value <= highest}
+            for name, highest in TARGETS.items()
+            for value in [measured[name]]
+        },
+    }
+
+
+def report_to_record(report: ValidationSuiteReport) -> dict[str, object]:
+    """Return the report as one JSON document: all fields, and what follows from them."""
+    performance = measure_performance(report)
+    record = asdict(report)
+    del record["stats"], record["timings"]  # in the performance, under the plan's names
+    return {
+        "passed": report.passed,
+        "failures": list(report.failures),
+        "relevant_share": report.relevant_share,
+        "success_rate": sum(not probe.broken for probe in report.probes) / len(report.probes),
+        "latency_ms_median": performance["latency_ms_p50"],
+        **record,
+        "performance": performance,
+    }
+
+
+def write_results(report: ValidationSuiteReport, folder: Path) -> tuple[Path, ...]:
+    """Write the plan's three files over those of the last validation, and return their paths."""
+    contents = {
+        "VALIDATION_RESULTS.md": report_to_markdown(report),
+        "VALIDATION_RESULTS.json": _to_json(report_to_record(report)),
+        "PERFORMANCE_METRICS.json": _to_json(measure_performance(report)),
+    }
+    for name, text in contents.items():
+        write_text_atomically(folder / name, text)
+    return tuple(folder / name for name in contents)
+
+
+def report_to_text(report: ValidationSuiteReport) -> str:
+    """Describe the report for a terminal: checks, probes, times, addresses, and the verdict."""
+    lines = [
+        f"Collection: {report.chunk_count} chunks of {report.document_count} documents",
+        "",
+        "Checks",
+    ]
+    lines += [
+        f"  {_mark(entry.passed)} {entry.name}" + ("" if entry.passed else f" ({entry.problem})")
+        for entry in report.checks
+    ]
+    lines += ["", "Queries (class, results, best score, ms, question)"]
+    lines += [
+        f"  {_mark(probe.passed)} {probe.kind:8} {probe.result_count:3} {probe.best_score:5.2f} "
+        f"{probe.latency_ms:7.1f}  {_shorten(probe.question)}"
+        for probe in report.probes
+    ]
+    lines.append(f"  {report.relevant_share:.0%} of the queries found what they ask for")
+    lines += ["", "Performance (highest value of the validation plan)"]
+    lines += [
+        f"  {name:26}{value:>10}  {target}".rstrip() for name, value, target in _list_times(report)
+    ]
+    if report.addresses is not None:
+        lines += ["", _describe_addresses(report.addresses)]
+    lines += ["", "Passed" if report.passed else "Failed", *(f"  {f}" for f in report.failures)]
+    return "\n".join(lines)
+
+
+def report_to_markdown(report: ValidationSuiteReport) -> str:
+    """Return the content of `VALIDATION_RESULTS.md`."""
+    stats = report.stats
+    checks = [
+        (_mark(entry.passed).strip(), entry.name, entry.problem if not entry.passed else "")
+        for entry in report.checks
+    ]
+    probes = [
+        (
+            _mark(probe.passed).strip(),
+            probe.kind,
+            _shorten(probe.question),
+            probe.result_count,
+            f"{probe.best_score:.2f}",
+            probe.best_url,
+            f"{probe.latency_ms:.1f}",
+        )
+        for probe in report.probes
+    ]
+    verdict = (
+        f"**{'Passed' if report.passed else 'Failed'}** at {report.validated_at}: collection "
+        f"`{stats['collection_name']}`, {report.chunk_count} chunks of {report.document_count} "
+        f"documents, vectors of dimension {stats['vector_dimension']}. {report.relevant_share:.0%} "
+        f"of the queries found what they ask for; at least {RELEVANT_SHARE:.0%} is needed."
+    )
+    lines = ["# Validation results", "", verdict]
+    if report.failures:
+        lines += ["", "## Failures", "", *(f"- {_escape(line)}" for line in report.failures)]
+    lines += ["", "## Checks", "", *_tabulate(("", "check", "problem"), checks)]
+    asked = ("", "class", "question", "results", "best score", "best result", "ms")
+    lines += ["", "## Queries", "", *_tabulate(asked, probes)]
+    measured = ("measure", "value", "highest value of the plan")
+    lines += ["", "## Performance", "", *_tabulate(measured, _list_times(report))]
+    if report.addresses is not None:
+        lines += ["", "## Addresses", "", _describe_addresses(report.addresses)]
+    return "\n".join(lines) + "\n"
+
+
+def _list_times(report: ValidationSuiteReport) -> list[tuple[str, str, str]]:
+    """List the name, value and target of each measured time, throughput and memory."""
+    performance = measure_performance(report)
+    rows = []
+    for name, value in performance.items():
+        if isinstance(value, float):
+            highest = TARGETS.get(name)
+            missed = "" if highest is None or value <= highest else ", missed"
+            rows.append((name, f"{value:.1f}", "" if highest is None else f"{highest:g}{missed}"))
+    return [*rows, ("memory_usage", report.stats["memory_usage"], "")]
+
+
+def _describe_addresses(found: AddressReport) -> str:
+    counted = f"{found.address_count} on {found.page_count} pages"
+    return f"Addresses in {found.where}: {counted}, {len(found.problems)} broken"
+
+
+def _tabulate(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    cells = [heads, ["---"] * len(heads), *rows]
+    return ["| " + " | ".join(_escape(str(cell)) for cell in row) + " |" for row in cells]
+
+
+def _escape(text: str) -> str:
+    """Show text as it is in Markdown, in one line."""
+    plain = " ".join(text.split())
+    for mark in "\\`*_|<>[]":
+        plain = plain.replace(mark, f"\\{mark}")
+    return plain
+
+
+def _to_json(record: object) -> str:
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+
+def _mark(good: object) -> str:
+    return "ok  " if good else "FAIL"
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 3]}..."

@@ -1,0 +1,87 @@
+"""Cited addresses are looked up in the built site, or asked for over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.evaluation.validation.addresses import check_built_site, check_served_site
+from rag_pipeline_tests.loopback import HANG, RESET, Reply, find_closed_port, serve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = '<html><h2 class="x" id="swing-phase">S</h2><h3 id=\'caf\u00e9\'>C</h3></html>'
+
+
+def test_addresses_are_looked_up_in_the_built_site(tmp_path: Path) -> None:
+    (tmp_path / "docs" / "gait").mkdir(parents=True)
+    (tmp_path / "docs" / "gait" / "index.html").write_text(PAGE, "utf-8")
+    (tmp_path / "docs" / "plain.html").write_text(PAGE, "utf-8")
+    (tmp_path / "index.html").write_text(PAGE, "utf-8")
+    urls = [
+        "/book/",
+        "/book/docs/gait#swing-phase",
+        "/book/docs/gait/#caf%C3%A9",
+        "https://host/book/docs/plain",
+        "/book/docs/gait#nowhere",
+        "/book/docs/missing",
+        "/other/docs/gait",
+        "/book/../../etc/passwd",
+    ]
+    report = check_built_site(urls, tmp_path, "https://host/book/")
+    assert report.address_count == len(urls)
+    assert sorted(report.problems) == sorted(urls[4:])
+    assert "nowhere" in report.problems["/book/docs/gait#nowhere"]
+
+
+def test_addresses_are_asked_for_over_http_each_page_once() -> None:
+    def reply(request: object) -> Reply:
+        path = request.path  # type: ignore[attr-defined]  # a Received
+        if path == "/book/docs/gait":
+            return Reply(body=PAGE.encode(), headers={"Content-Type": "text/html"})
+        return RESET if path.endswith("reset") else Reply(404)
+
+    urls = [
+        "/book/docs/gait#swing-phase",
+        "/book/docs/gait#nowhere",
+        "/book/docs/missing",
+        "/book/docs/reset",
+    ]
+    with serve(reply) as server:
+        report = check_served_site(urls, server.url)
+        assert [request.path for request in server.received].count("/book/docs/gait") == 1
+    assert sorted(report.problems) == sorted(urls[1:])
+    assert "404" in report.problems["/book/docs/missing"]
+
+
+def test_a_site_that_is_down_or_silent_is_a_problem_and_no_crash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rag_pipeline.evaluation.validation.addresses.PAGE_TIMEOUT_S", 0.2)
+    closed = f"http://127.0.0.1:{find_closed_port()}"
+    assert check_served_site(["/book/x"], closed).problems
+    assert check_served_site(["file:///etc/passwd"], closed).problems
+    with serve([HANG]) as server:
+        assert check_served_site(["/book/x"], server.url).problems
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(body=b"no chunk\r\n", headers={"Transfer-Encoding": "chunked"}),
+        Reply(headers={"X-Long": "y" * 70_000}),
+    ],
+    ids=["broken chunks", "long header"],
+)
+def test_a_broken_answer_is_a_problem_of_its_page(reply: Reply) -> None:
+    with serve([reply]) as server:
+        problems = check_served_site(["/book/x"], server.url).problems
+    assert "cannot be read" in problems["/book/x"]
+
+
+def test_an_address_that_cannot_be_parsed_is_a_problem(tmp_path: Path) -> None:
+    broken = "http://[::1"
+    assert "no address" in check_built_site([broken], tmp_path, "/book/").problems[broken]
+    assert "no address" in check_served_site([broken], "http://127.0.0.1").problems[broken]

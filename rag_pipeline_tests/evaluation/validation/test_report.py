@@ -1,0 +1,114 @@
+"""A validation's report: for people, for machines, and as the files of the validation plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.payload import read_metadata
+from rag_pipeline.evaluation.validation.report import (
+    ProbeOutcome,
+    ValidationSuiteReport,
+    measure_performance,
+    report_to_markdown,
+    report_to_record,
+    report_to_text,
+    write_results,
+)
+from rag_pipeline_tests.evaluation.validation.test_suite import WordRetriever, build_chunks, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.retrieval.models import ScoredChunk
+
+
+@pytest.fixture(scope="module")
+def report() -> ValidationSuiteReport:
+    return run(WordRetriever(build_chunks()))
+
+
+def answer_in(latencies_ms: list[float]) -> tuple[ProbeOutcome, ...]:
+    return tuple(ProbeOutcome("edge", "a", 1, 0.5, "/a", None, one) for one in latencies_ms)
+
+
+def test_the_report_is_for_people_and_for_machines() -> None:
+    report = run(WordRetriever(build_chunks(), lambda hits: hits[::-1]))
+    record = json.loads(json.dumps(report_to_record(report)))
+    assert record["passed"] is False
+    assert record["failures"] == list(report.failures)
+    assert record["probes"][0].keys() >= {"kind", "question", "relevant", "latency_ms", "broken"}
+    assert record["success_rate"] < 1
+    text = report_to_text(report)
+    assert "Failed" in text
+    assert "FAIL phrase" in text
+    assert "## Failures" in report_to_markdown(report)
+
+
+def test_percentiles_are_times_that_were_measured(report: ValidationSuiteReport) -> None:
+    latencies = [float(number) for number in range(100, 0, -1)]
+    found = measure_performance(replace(report, probes=answer_in(latencies)))
+    assert (found["latency_ms_p50"], found["latency_ms_p95"], found["latency_ms_p99"]) == (
+        50.0,
+        95.0,
+        99.0,
+    )
+    assert (found["latency_ms_average"], found["latency_ms_max"]) == (50.5, 100.0)
+    assert found["throughput_queries_per_s"] == pytest.approx(1000 / 50.5)
+    assert found["query_count"] == 100
+
+
+def test_a_missed_target_is_shown_and_fails_nothing(report: ValidationSuiteReport) -> None:
+    slow = replace(report, probes=answer_in([501.0] * 40))
+    targets = measure_performance(slow)["targets"]
+    assert isinstance(targets, dict)
+    assert targets["latency_ms_p95"] == {"highest": 500.0, "met": False}
+    assert targets["latency_ms_p99"] == {"highest": 1000.0, "met": True}
+    assert "501.0  500, missed" in report_to_text(slow)
+    assert slow.passed
+
+
+def test_the_files_of_the_plan_are_written_whole(
+    tmp_path: Path, report: ValidationSuiteReport
+) -> None:
+    paths = write_results(report, tmp_path / "data")
+    assert [path.name for path in paths] == [
+        "VALIDATION_RESULTS.md",
+        "VALIDATION_RESULTS.json",
+        "PERFORMANCE_METRICS.json",
+    ]
+    markdown, results, metrics = (path.read_text("utf-8") for path in paths)
+    assert "**Passed**" in markdown
+    assert json.loads(results) == json.loads(json.dumps(report_to_record(report)))
+    assert json.loads(results)["performance"] == json.loads(metrics)
+    assert json.loads(metrics).keys() >= {
+        *("total_vectors", "vector_count", "vector_dimension", "collection_name", "memory_usage"),
+        *("latency_ms_p50", "latency_ms_p95", "latency_ms_p99", "throughput_queries_per_s"),
+    }
+    assert json.loads(metrics)["total_vectors"] == 36
+    later = write_results(replace(report, chunk_count=7), tmp_path / "data")
+    assert "7 chunks" in later[0].read_text("utf-8")
+    assert len(list((tmp_path / "data").iterdir())) == 3
+
+
+def test_a_question_cannot_break_out_of_its_table_cell(report: ValidationSuiteReport) -> None:
+    probe = replace(report.probes[0], question="a | b\n<img src=x> `c` [d](e)")
+    row = next(
+        line
+        for line in report_to_markdown(replace(report, probes=(probe,))).splitlines()
+        if "img" in line
+    )
+    assert r"a \| b \<img src=x\> \`c\` \[d\](e)" in row
+
+
+def test_a_damaged_point_leaves_the_batch_unmeasured() -> None:
+    def read(_: list[ScoredChunk]) -> list[ScoredChunk]:
+        return [replace(hit, metadata=read_metadata({})) for hit in build_chunks()]
+
+    found = measure_performance(run(WordRetriever(build_chunks(), read)))
+    assert found["batch_latency_ms"] is None
+    assert isinstance(found["targets"], dict)
+    assert found["targets"]["batch_latency_ms"]["met"] is False
