@@ -1,19 +1,15 @@
-"""The evaluation of a book as its maintainer asks for it: golden set, corpus and collection of some
-settings.
-
-Belongs here: bringing the parts together through the public retrieval API. Does not belong here:
-measuring (report).
-"""
+"""The evaluation of a book: golden set, corpus and collection of some settings brought together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.connect import connect_embedder
 from rag_pipeline.answering import apply_grounding_policy
-from rag_pipeline.core.errors import ConfigurationError, DocumentError
+from rag_pipeline.core.errors import ConfigurationError, DocumentError, MissingDependencyError
 from rag_pipeline.core.ids import hash_place
 from rag_pipeline.evaluation.fingerprint import build_fingerprint
 from rag_pipeline.evaluation.gates import GateBounds, GateResult, check_gates
@@ -40,6 +36,14 @@ if TYPE_CHECKING:
 BASELINE_PATH: Final = QUESTIONS_PATH.with_name("baseline.json")
 """Accepted results of the golden set that comes with this package."""
 
+_LIBRARIES: Final = {
+    "ir_measures": "ir-measures",
+    "jinja2": "jinja2",
+    "matplotlib": "matplotlib",
+    "scipy": "scipy",
+}
+"""Modules of the `pipeline` extra that an evaluation imports on the way, and their packages."""
+
 
 @dataclass(frozen=True, slots=True)
 class BookEvaluation:
@@ -51,7 +55,7 @@ class BookEvaluation:
 
     @property
     def passed(self) -> bool:
-        """Whether every gate passed."""
+        """True if every gate passed."""
         return all(gate.passed for gate in self.gates)
 
 
@@ -64,23 +68,27 @@ def evaluate_book(
     report_dir: Path | None = None,
     ingest: Callable[[], None] = lambda: None,
 ) -> BookEvaluation:
-    """Put a golden set to the collection of the settings, judge it, and write the report.
+    """Ask a golden set's questions, judge the results, and write the report.
 
     Args:
-        settings: Name the docs folder and the collection, which must have been ingested.
-        test_set: Questions in the form of the golden set; None takes those that the settings name,
-            else those of the textbook.
+        settings: The docs folder and the collection, which must have been ingested.
+        test_set: Questions in the form of the golden set. None takes the file that the settings
+            name, or else the questions of the textbook.
         accept_baseline: Make this result the one that later ones are compared with.
-        paraphrased: Ask in the harder wording, where there is one; nothing is gated.
-        report_dir: Where the report is written; None for `evaluation/` in the state folder.
-        ingest: Called once the test set is found sound, before the collection is opened.
+        paraphrased: Ask in the harder wording of the questions that have one; nothing is gated.
+        report_dir: Folder of the report; None for `evaluation/` in the state folder.
+        ingest: Called after the test set was checked and before the collection is opened.
 
     Raises:
+        MissingDependencyError: A library of the `pipeline` extra is not installed.
         ConfigurationError: The book has no test set, or options contradict each other.
-        GoldenSetError: The test set is malformed, or expects a page or heading that is not there.
+        GoldenSetError: The test set is malformed, or expects a page or heading that is missing.
         StoreError: The collection is missing, of another model, or not reached.
-        BaselineRefusedError: Something failed, so that the result is no baseline; it is written.
+        BaselineRefusedError: A question failed, so the result cannot be accepted. It is written.
     """
+    for module, package in _LIBRARIES.items():
+        if find_spec(module) is None:
+            raise MissingDependencyError(package, "pipeline")
     if accept_baseline and paraphrased:
         problem = "the harder wording has no baseline, since nothing is gated by it"
         raise ConfigurationError("--accept", problem, "Leave out --accept or --paraphrased")
@@ -107,16 +115,14 @@ def evaluate_book(
 
 
 def choose_test_set(settings: Settings, test_set: Path | None) -> Path | None:
-    """The test set that was named, else that of the settings; None for the textbook's own."""
+    """Return the test set that was named, or that of the settings; None for the textbook's own."""
     if test_set is None and settings.evaluation_test_set:
         return Path(settings.evaluation_test_set)
     return test_set
 
 
 def name_baseline(settings: Settings, test_set: Path) -> str:
-    """Name of the file of a test set's baseline; two of one name in different folders have one
-    each.
-    """
+    """Name the baseline file of a test set; test sets of one name in two folders have one each."""
     place = hash_place(test_set.resolve(), settings.docs_dir.resolve())
     return f"baseline-{test_set.stem}-{place}.json"
 
@@ -126,24 +132,24 @@ def load_for(test_set: Path | None, corpus: Corpus) -> GoldenSet:
     corpus.
 
     Raises:
-        ConfigurationError: None was named, and the corpus is not the textbook.
-        GoldenSetError: The test set is malformed, or expects a page or heading that is not there.
+        ConfigurationError: No test set was named, and the corpus is not the textbook.
+        GoldenSetError: The test set is malformed, or expects a page or heading that is missing.
     """
     documents = [parsed.document for parsed in corpus.documents]
     if test_set is not None:
         return validate_against_corpus(load_golden_set(test_set), documents, corpus.problems)
     golden = load_golden_set(QUESTIONS_PATH, SELECTED_TEXT_PATH)
     expected = {section.doc_path for query in golden.queries for section in query.expected}
-    there = {str(document.doc_path) for document in documents} | corpus.problems.keys()
-    if len(expected & there) * 2 < len(expected):
+    known = {str(document.doc_path) for document in documents} | corpus.problems.keys()
+    if len(expected & known) * 2 < len(expected):
         problem = "the questions that come with this package are those of another book"
-        mend = "Name a file of your own there or with --test-set"
-        raise ConfigurationError("EVALUATION_TEST_SET", problem, mend)
+        fix = "Name a file of your own there or with --test-set"
+        raise ConfigurationError("EVALUATION_TEST_SET", problem, fix)
     return validate_against_corpus(golden, documents, corpus.problems)
 
 
 def ask_paraphrased(golden: GoldenSet) -> GoldenSet:
-    """The same set with each question in its harder wording, where it has one."""
+    """Return the set with each question in its harder wording, if it has one."""
     queries = tuple(
         replace(query, question=query.paraphrase or query.question) for query in golden.queries
     )
@@ -152,9 +158,7 @@ def ask_paraphrased(golden: GoldenSet) -> GoldenSet:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The documents of a folder; those in `problems`, by path, cannot be read, and are not in the
-    index either.
-    """
+    """The documents of a folder. Those in `problems`, by path, cannot be read or indexed."""
 
     documents: tuple[ParsedDoc, ...]
     problems: dict[str, str]

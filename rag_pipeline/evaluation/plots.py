@@ -1,7 +1,4 @@
-"""The plots of a report, as inline SVG for the page and as PNG for Dagster.
-
-Belongs here: drawing. Does not belong here: what is measured (metrics), the page (report_html).
-"""
+"""The plots of a report, as inline SVG for the page and as PNG for Dagster."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import io
 import re
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import MissingDependencyError
 from rag_pipeline.evaluation.matching import DOCUMENT, SECTION
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 
@@ -34,7 +30,7 @@ _HISTORY_RUNS: Final = 30
 
 
 def draw_history(history: Sequence[EvaluationReport]) -> Figure:
-    """Success@5 and nDCG@10 over the last 30 runs, with their 95% intervals."""
+    """Draw Success@5 and nDCG@10 over the last 30 runs, with their 95% intervals."""
     figure, axes = _new_figure("Measures over runs", "run, oldest first", "mean and 95% interval")
     runs = history[-_HISTORY_RUNS:]
     for beside, (level, measure, colour) in zip((-0.08, 0.0, 0.08), _SERIES, strict=True):
@@ -62,7 +58,7 @@ def draw_history(history: Sequence[EvaluationReport]) -> Figure:
 
 
 def draw_scores(report: EvaluationReport) -> Figure:
-    """Best score of each question: what the book answers, what it does not."""
+    """Draw the best score of questions that the book answers, and of those that it does not."""
     figure, axes = _new_figure("Score of the best passage", "score", "questions")
     answerable = [
         one.retrieved[0].score for one in report.questions if one.answerable and one.retrieved
@@ -78,7 +74,7 @@ def draw_scores(report: EvaluationReport) -> Figure:
 
 
 def draw_ranks(report: EvaluationReport) -> Figure:
-    """Rank of the first hit of each answerable question, by document and by section."""
+    """Draw the rank of the first hit of answerable questions, by document and by section."""
     figure, axes = _new_figure("Rank of the first hit", "rank", "questions")
     for level, colour, shift in ((DOCUMENT, _BLUE, -0.2), (SECTION, _AMBER, 0.2)):
         counts = dict.fromkeys(_RANK_LABELS, 0)
@@ -106,8 +102,8 @@ def to_png(figure: Figure) -> bytes:
 def to_inline_svg(figure: Figure, name: str) -> str:
     """Draw a figure as an SVG element for an HTML page.
 
-    Ids carry `name`, text takes the page's colour, and nothing in it is an address: name spaces
-    and metadata, which HTML does without, are left out.
+    Ids begin with `name`, text takes the page's color, and nothing in it is an address: name
+    spaces and metadata, which HTML does not need, are left out.
     """
     import matplotlib as mpl  # noqa: PLC0415  # slow to import; most commands draw nothing
 
@@ -124,10 +120,8 @@ def to_inline_svg(figure: Figure, name: str) -> str:
 
 
 def _new_figure(title: str, x_label: str, y_label: str) -> tuple[Figure, Axes]:
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import, and an extra
-    except ImportError as error:
-        raise MissingDependencyError("matplotlib", "pipeline") from error
+    from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import, and an extra
+
     figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
     axes = figure.add_subplot()
     axes.set_title(title, color=_INK, fontsize=13)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -174,6 +175,21 @@ def test_bad_usage_is_one_line_before_anything_is_embedded(
 ) -> None:
     assert test_set.is_file()
     assert_one_line(call("evaluate", *arguments), 2, *texts)
+    assert server.received == []
+
+
+@pytest.mark.parametrize("module", ["ir_measures", "jinja2", "matplotlib", "scipy"])
+def test_a_library_that_is_not_installed_is_named_before_anything_is_embedded(
+    call: Callable[..., Outcome],
+    test_set: Path,
+    server: LoopbackServer,
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    outcome = call("evaluate", "--test-set", str(test_set))
+    package = module.replace("_", "-")
+    assert_one_line(outcome, 2, package, "pip install 'rag-pipeline[pipeline]'")
     assert server.received == []
 
 
