@@ -53,6 +53,7 @@ def render_html(
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
+        keep_trailing_newline=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

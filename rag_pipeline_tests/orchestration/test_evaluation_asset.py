@@ -1,8 +1,10 @@
-"""The evaluation asset: what Dagster shows of an evaluation, and that its checks hold a run up."""
+"""The evaluation asset: what Dagster shows of an evaluation, and how its checks fail a run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import pytest
@@ -11,17 +13,22 @@ from rag_pipeline.definitions import build_defs
 from rag_pipeline.evaluation.book import BookEvaluation
 from rag_pipeline.evaluation.gates import GATES, GateBounds, check_gates
 from rag_pipeline.evaluation.report_files import write_report
+from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.jobs import EVALUATE_JOB
+from rag_pipeline_tests.end_to_end.command import embed, make_command
 from rag_pipeline_tests.evaluation.world import (
     KnowingRetriever,
     LeakingRetriever,
     RaisingRetriever,
     evaluate_world,
 )
+from rag_pipeline_tests.loopback import serve
 from rag_pipeline_tests.orchestration.dagster_book import QUIET
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
+
+    from rag_pipeline_tests.end_to_end.command import Command
 
 ASSET = dg.AssetKey("retrieval_evaluation")
 
@@ -76,4 +83,88 @@ def test_a_bad_evaluation_fails_the_run_and_is_shown_all_the_same(
     checks = read_checks(result)
     assert set(checks) == set(GATES)
     assert failed <= {name for name, passed in checks.items() if not passed}
+    assert len(result.get_asset_materialization_events()) == 1
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
+    """A small book that the command ingested, with the hashing embedder behind a service."""
+    with serve(embed) as server:
+        command = make_command(tmp_path_factory.mktemp("book"), server.url)
+        outcome = command.run("ingest")
+        assert outcome.code == 0, outcome
+        yield command
+
+
+def ask_about_each_section() -> list[dict[str, Any]]:
+    sections = {
+        "Start": ("intro.md", 10),
+        "Why": ("intro.md", 21),
+        "Two": ("module-1/large.md", 42),
+        "Three": ("module-1/large.md", 53),
+        "Alone": ("module-1/small page.md", 61),
+    }
+    return [
+        {
+            "id": f"{heading}-{number}",
+            "question": f"{words} robot {robot} {words}",
+            "expected": [{"doc_path": doc_path, "section_heading": heading}],
+        }
+        for heading, (doc_path, robot) in sections.items()
+        for number, words in enumerate(("by rule moves", "rule of"))
+    ]
+
+
+def evaluate_for_real(
+    book: Command, queries: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> dg.ExecuteInProcessResult:
+    """Materialize the asset over the ingested book, with the evaluator of the code location."""
+    test_set = book.root / "questions.json"
+    test_set.write_text(json.dumps({"queries": queries}), "utf-8")
+    monkeypatch.chdir(book.root)
+    for name, value in (book.environment | {"EVALUATION_TEST_SET": str(test_set)}).items():
+        monkeypatch.setenv(name, value)
+    evaluator = (build_defs().resources or {})["evaluate_collection"]
+    with dg.DagsterInstance.ephemeral() as instance:
+        return dg.materialize(
+            [retrieval_evaluation],
+            resources={"evaluate_collection": evaluator},
+            instance=instance,
+            run_config=QUIET,
+            raise_on_error=False,
+        )
+
+
+def test_the_real_evaluator_passes_the_gates_of_a_small_book(
+    ingested: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = evaluate_for_real(ingested, ask_about_each_section(), monkeypatch)
+    assert result.success
+    checks = {one.check_name: one for one in result.get_asset_check_evaluations()}
+    assert set(checks) == set(GATES)
+    assert all(check.passed for check in checks.values())
+    assert checks["success_at_5"].metadata["value"].value == 1.0
+    assert str(checks["refusal_recall"].metadata["verdict"].value).startswith("not measured: ")
+    (event,) = result.get_asset_materialization_events()
+    metadata = event.materialization.metadata
+    assert metadata["document_Success_5"].value == 1.0
+    assert metadata["failure_count"].value == 0
+    assert metadata["latency_p95_ms"].value > 0  # type: ignore[operator]  # a number
+    report = json.loads(Path(str(metadata["report"].value)).read_text("utf-8"))
+    assert [one["query_id"] for one in report["questions"]][:2] == ["Start-0", "Start-1"]
+    assert Path(str(metadata["page"].value)).read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_the_real_evaluator_fails_the_run_when_a_gate_fails(
+    ingested: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries = [one | {"expected": []} for one in ask_about_each_section()]  # the book answers them
+    result = evaluate_for_real(ingested, queries, monkeypatch)
+    assert not result.success
+    checks = {one.check_name: one for one in result.get_asset_check_evaluations()}
+    assert set(checks) == set(GATES)
+    failed = {name for name, check in checks.items() if not check.passed}
+    assert {"success_at_5", "refusal_recall"} <= failed
+    verdict = str(checks["refusal_recall"].metadata["verdict"].value)
+    assert verdict.startswith("failed: 0.")
     assert len(result.get_asset_materialization_events()) == 1
