@@ -1,4 +1,4 @@
-"""What an evaluation's result depends on, so that two results are compared knowingly."""
+"""Describes what the result of an evaluation depends on, so that results can be compared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import EmbeddingModel
     from rag_pipeline.evaluation.golden_set import GoldenSet
 
-# What moves no result:
+# Settings that change no result:
 _UNRELATED_ENDINGS: Final = ("_dir", "_url", "_timeout_s", "_idle_s")
 _UNRELATED: Final = (
     "answer_",
@@ -38,12 +38,12 @@ _GIT_TIMEOUT_S: Final = 10
 def build_fingerprint(
     documents: Iterable[ParsedDoc], golden: GoldenSet, settings: Settings, model: EmbeddingModel
 ) -> Fingerprint:
-    """Describe what is about to be evaluated; a secret is never part of it.
+    """Describe what is evaluated, without any secret.
 
     Args:
         documents: The corpus.
         golden: The questions and selected-text cases.
-        settings: Those the collection and the retriever were made with.
+        settings: The settings of the collection and the retriever.
         model: The embedding model.
     """
     sources = sorted(f"{parsed.document.doc_path}\0{parsed.source}" for parsed in documents)
@@ -58,7 +58,7 @@ def build_fingerprint(
 
 
 def hash_parts(parts: Iterable[str]) -> str:
-    """First 16 hexadecimal digits of a SHA-256 over texts, their borders included."""
+    """Return the first 16 hexadecimal digits of a SHA-256 over texts and their lengths."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -67,8 +67,9 @@ def hash_parts(parts: Iterable[str]) -> str:
 
 
 def find_commit(folder: Path) -> str | None:
-    """Commit of the repository around a folder, with `-dirty` where its files differ from it; None
-    outside git or without git.
+    """Return the commit of the repository around a folder, with `-dirty` if files differ from it.
+
+    Returns None outside a repository, or if git is not installed.
     """
     git = shutil.which("git")
     if git is None:
@@ -84,7 +85,7 @@ def find_commit(folder: Path) -> str | None:
 
 
 def select_settings(settings: Settings) -> dict[str, str]:
-    """Settings that a result may depend on, as text: no secret, folder, address or time limit."""
+    """Select settings that may change a result, as text; no secret, folder, address or timeout."""
     return {
         name: str(value)
         for name, value in sorted(settings)

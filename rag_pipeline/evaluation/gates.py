@@ -1,8 +1,4 @@
-"""Whether an evaluation is good enough to release, and no worse than the last accepted one.
-
-Belongs here: bounds and verdicts. Does not belong here: measuring (metrics), the accepted results
-(baseline).
-"""
+"""Judges an evaluation: good enough to release, and no worse than the accepted baseline."""
 
 from __future__ import annotations
 
@@ -39,19 +35,19 @@ GATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class GateBounds:
-    """What an evaluation must reach.
+    """Bounds that an evaluation must reach.
 
     Attributes:
         success_at_5: Lowest Success@5 at document level.
         refusal_recall: Lowest share of unanswerable questions refused.
-        refusal_precision: Lowest share of refusals that are right; it falls with the share of
-            unanswerable questions in the set, which `answered` does not.
+        refusal_precision: Lowest share of refusals that are right. Unlike `answered`, it falls
+            with the share of unanswerable questions in the set.
         answered: Lowest share of answerable questions that are not refused.
         leak_count: Highest number of selected-text cases that leak or fail.
-        selected_text_judged: Lowest share of selected-text cases rightly answered or refused: a
-            mode that returns nothing leaks nothing.
+        selected_text_judged: Lowest share of selected-text cases rightly answered or refused. It
+            is needed because a mode that returns nothing leaks nothing.
         latency_p95_ms: Highest 95th percentile of retrieval time.
-        significance: A loss with a p-value below it is no chance.
+        significance: A loss with a p-value below it is not taken for chance.
 
     Source:
         success_at_5: SC-001; leak_count: SC-002; latency_p95_ms: SC-006.
@@ -72,8 +68,8 @@ class GateResult:
     """Verdict of one gate.
 
     Attributes:
-        value: What was found; None where the golden set holds nothing to measure it by.
-        bound: What `value` is held against, from below or above as the sentence says.
+        value: The measured value; None if the golden set contains nothing to measure it by.
+        bound: Lowest or highest allowed value, as the sentence says.
         sentence: The verdict for people.
     """
 
@@ -85,7 +81,7 @@ class GateResult:
 
     @property
     def verdict(self) -> str:
-        """`passed`, `failed` or, where it passes because nothing was there, `not measured`."""
+        """`passed`, `failed`, or `not measured` if the gate passed without a value."""
         if not self.passed:
             return "failed"
         return "passed" if self.value is not None else "not measured"
@@ -94,11 +90,11 @@ class GateResult:
 def check_gates(
     report: EvaluationReport, baseline: Baseline | None, bounds: GateBounds
 ) -> tuple[GateResult, ...]:
-    """Judge a report, one result a gate, always the same gates in the same order.
+    """Judge a report: one result per gate, always the same gates in the same order.
 
-    What the golden set has no case of passes and says so, but for Success@5: a set without an
-    answerable question passes nothing. Success@5 is judged over all questions and over the half
-    that nothing was tuned on; a loss by Success@5 of documents and nDCG@10 of sections.
+    A gate that has no cases passes and is reported as "not measured"; `success_at_5` fails instead.
+    Success@5 is judged over all questions and over the half that was not used for tuning. A loss is
+    judged by Success@5 of documents and by nDCG@10 of sections.
     """
     refusal = report.refusal["all"]
     return (

@@ -1,7 +1,7 @@
-"""Help with writing a golden-set entry: the sections that may answer it, and a fair wording.
+"""Helps to write a golden-set entry: the sections that may answer it, and a fair wording.
 
-Belongs here: lexical look-ups and the overlap of a question with what answers it. Retrieval must
-not be asked: a set written from what a retriever finds judges it too kindly.
+It looks up words and never asks retrieval: a set written from what a retriever finds would judge
+that retriever too kindly.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _MAX_ID_WORDS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What a question takes over from a section.
+    """Overlap of a question's wording with a section.
 
     Attributes:
-        shared_words: Words in the longest run that stands in both, in order.
-        term_share: Share of the question's distinct terms that stand in the section, 0 to 1.
+        shared_words: Words in the longest run that occurs in both, in order.
+        term_share: Share of the question's distinct terms that occur in the section, 0 to 1.
     """
 
     shared_words: int
@@ -44,7 +44,7 @@ class Overlap:
 
     @property
     def is_fair(self) -> bool:
-        """Whether the question is worded as a student would, not copied."""
+        """True if the question is in a student's words and not copied."""
         return self.shared_words <= MAX_SHARED_WORDS and self.term_share <= MAX_TERM_SHARE
 
 
@@ -53,8 +53,8 @@ class SectionMatch:
     """A section that may answer a question.
 
     Attributes:
-        share: Share of the searched terms that stand in the section, 0 to 1; 0 where none were.
-        overlap: With the question; None where none was given.
+        share: Share of the searched terms that occur in the section, 0 to 1; 0 without any term.
+        overlap: Overlap with the question; None without a question.
     """
 
     doc_path: str
@@ -65,13 +65,13 @@ class SectionMatch:
 
 @dataclass(frozen=True, slots=True)
 class EntrySuggestion:
-    """What a maintainer needs for a new entry.
+    """A proposal for a new entry.
 
     Attributes:
-        sections: Of the page in its order, or of all pages with the best match first.
-        entry: An entry for `queries`; its `expected` holds every section that matches nearly as
+        sections: Sections of the page in its order, or of all pages with the best match first.
+        entry: An entry for `queries`. Its `expected` lists every section that matches nearly as
             well as the best, for the author to read and strike out.
-        warnings: What keeps the entry from being used as it is.
+        warnings: Reasons not to use the entry as it is.
     """
 
     sections: tuple[SectionMatch, ...]
@@ -80,8 +80,9 @@ class EntrySuggestion:
 
 
 def read_section_texts(parsed: ParsedDoc) -> dict[str, str]:
-    """Source of each h1, h2 and h3 section by its heading, subsections left out; sections of one
-    name are joined.
+    """Return the source of each h1, h2 and h3 section by its heading, without its subsections.
+
+    Sections with the same heading are joined.
     """
     document = parsed.document
     name, texts = document.title, dict[str, str]()
@@ -97,7 +98,7 @@ def read_section_texts(parsed: ParsedDoc) -> dict[str, str]:
 
 
 def measure_overlap(question: str, text: str) -> Overlap:
-    """Compare a question with a section's text, letter case aside."""
+    """Compare a question with a section's text, ignoring letter case."""
     asked = [word.casefold() for word in extract_words(question)]
     there = [word.casefold() for word in extract_words(text)]
     run = difflib.SequenceMatcher(None, asked, there, autojunk=False).find_longest_match()
@@ -105,7 +106,7 @@ def measure_overlap(question: str, text: str) -> Overlap:
 
 
 def choose_half(query_id: str) -> Half:
-    """Half of the set that an id belongs to: fixed before anything is measured."""
+    """Return the half of the set that an id belongs to; fixed before anything is measured."""
     return "report" if hashlib.sha256(query_id.encode()).digest()[0] % 2 else "tune"
 
 
@@ -116,13 +117,13 @@ def suggest_entry(
 
     Args:
         pages: The whole corpus.
-        text: Path of a page, which lists its sections; else words, which list the sections of all
-            pages that hold them.
-        question: The question as it is to be asked; ranks the sections of a page.
+        text: Path of a page, to list its sections; or words, to list the sections of all pages
+            that contain them.
+        question: The question as it will be asked; ranks the sections of a page.
         limit: Longest list of sections found by words.
 
     Raises:
-        QueryError: No page has that path, or no section holds any of the words.
+        QueryError: No page has that path, or no section contains any of the words.
     """
     chosen = [page for page in pages if page.document.doc_path == text]
     if not chosen and text.endswith(MARKDOWN_SUFFIXES):

@@ -1,7 +1,4 @@
-"""Whether a retrieved chunk is what a question expects: one rule at document and section level.
-
-Belongs here: what counts as a hit. Does not belong here: what hits are worth (metrics).
-"""
+"""Decides whether a retrieved chunk is what a question expects, at document and section level."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ SECTION: Final = "section"
 
 
 class Place(Protocol):
-    """Where in the book a chunk stands."""
+    """The place of a chunk in the book."""
 
     @property
     def doc_path(self) -> str:
@@ -46,9 +43,9 @@ class Section(Protocol):
 
 
 def hits_section(place: Place, expected: Section) -> bool:
-    """Whether a chunk lies in an expected section or in one below it.
+    """Return True if a chunk belongs to an expected section or to one below it.
 
-    The title, first in every breadcrumb, stands for the text before the first heading alone, not
+    The title, which begins every breadcrumb, stands only for the text before the first heading, not
     for the whole page.
     """
     if place.doc_path != expected.doc_path:
@@ -59,12 +56,12 @@ def hits_section(place: Place, expected: Section) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What each retrieved chunk hits, best chunk first.
+    """The expected units that each retrieved chunk hits, best chunk first.
 
     Attributes:
-        units: What is expected, each once: documents or sections.
-        hits: For each chunk the units it hits; the one it hits most exactly first.
-        groups: Sets of units of which each must be hit for success.
+        units: Expected documents or sections, each once.
+        hits: For each chunk the units it hits, the most exact one first.
+        groups: Sets of units. Success needs a hit in each set.
     """
 
     units: tuple[str, ...]
@@ -72,12 +69,12 @@ class Ranking:
     groups: tuple[frozenset[str], ...]
 
     def succeeds(self, depth: int) -> bool:
-        """Whether the first `depth` chunks hit each group."""
+        """Return True if the first `depth` chunks hit each group."""
         found = {unit for hit in self.hits[:depth] for unit in hit}
         return all(group & found for group in self.groups)
 
     def first_rank(self, unit: str) -> int | None:
-        """Rank, from 1, of the first chunk that hits a unit."""
+        """Return the rank, from 1, of the first chunk that hits a unit."""
         return next((rank for rank, hit in enumerate(self.hits, 1) if unit in hit), None)
 
 
@@ -106,7 +103,7 @@ def rank_hits(query: GoldenQuery, places: Sequence[Place], level: str) -> Rankin
 
 
 def name_unit(section: ExpectedSection, level: str) -> str:
-    """Key of what an expected section asks for at a level."""
+    """Return the key of an expected section at a level: its document's path or its own."""
     return f"{section.doc_path}#{section.section_heading}" if level == SECTION else section.doc_path
 
 
@@ -117,7 +114,7 @@ def _same_doc(place: Place, section: ExpectedSection) -> bool:
 def _group_units(
     query: GoldenQuery, keys: Mapping[ExpectedSection, str]
 ) -> tuple[frozenset[str], ...]:
-    """One group of all units, or with `all_of` one of each name and one of each unit without."""
+    """Return one group of all units, or with `all_of` a group for each name and nameless unit."""
     groups: dict[tuple[str | None, str], set[str]] = {}
     for section, key in keys.items():
         name = (section.group, "" if section.group else key) if query.all_of else (None, "")

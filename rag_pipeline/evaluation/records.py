@@ -1,8 +1,4 @@
-"""What an evaluation found, as plain data that is written to JSON and read back unchanged.
-
-Belongs here: records of one evaluation. Does not belong here: how they are measured (metrics,
-spans), judged (gates) or shown (report, report_html).
-"""
+"""Records of one evaluation: plain data that is written to JSON and read back unchanged."""
 
 from __future__ import annotations
 
@@ -31,15 +27,15 @@ Summary: TypeAlias = dict[str, dict[str, Interval]]
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a result depends on; two results compare well where only what was meant to differ does.
+    """What a result depends on. Two results are comparable if only the intended parts differ.
 
     Attributes:
         corpus_version: Hash over the documents' ids and sources.
         golden_version: Hash over the golden set's questions.
         format_version: Of parsing, chunking and embedding text.
         model: Fingerprint of the embedding model.
-        settings: Every setting but secrets, folders, addresses and time limits, as text.
-        commit: Of the code, with `-dirty` where files differ from it; None outside git.
+        settings: Every setting except secrets, folders, addresses and timeouts, as text.
+        commit: Commit of the code, with `-dirty` if files differ from it; None outside git.
     """
 
     corpus_version: str
@@ -52,7 +48,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedChunk:
-    """A passage a retriever returned, as far as measuring needs it.
+    """The part of a returned passage that measuring needs.
 
     Attributes:
         start_byte: With `end_byte` its span in the normalized source.
@@ -73,11 +69,11 @@ class RetrievedChunk:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRun:
-    """What the system did with a question.
+    """Outcome of one question.
 
     Attributes:
-        retrieved: Best first; empty where the system failed.
-        refused: The grounding policy found the context insufficient; None where it was not asked.
+        retrieved: Best first; empty if the system failed.
+        refused: The grounding policy found the context insufficient; None if it was not asked.
         error: Class and message of the failure, which counts as a miss.
     """
 
@@ -90,12 +86,12 @@ class QuestionRun:
 
 @dataclass(frozen=True, slots=True)
 class SelectedTextRun:
-    """What the system did with a selection.
+    """Outcome of one selected-text case.
 
     Attributes:
         leaks: Beginnings of returned texts that are not in the selection, and terms of other
             sections in the context.
-        refused: None where the grounding policy was not asked.
+        refused: None if the grounding policy was not asked.
     """
 
     case_id: str
@@ -107,11 +103,11 @@ class SelectedTextRun:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRun:
-    """What a retriever brought back for a golden set, before it is measured.
+    """Outcomes of a whole golden set, before they are measured.
 
     Attributes:
-        questions: In the golden set's order, none left out.
-        cold_ms: Time of the very first retrieval, which loads the model; not in the latencies.
+        questions: One outcome per question, in the golden set's order.
+        cold_ms: Time of the first retrieval, which loads the model; not among the latencies.
     """
 
     questions: tuple[QuestionRun, ...]
@@ -121,7 +117,7 @@ class EvaluationRun:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPlace:
-    """An expected section and the rank, from 1, at which it was found; None for not found."""
+    """An expected section and the ranks, from 1, at which it was found; None if not found."""
 
     doc_path: str
     section_heading: str
@@ -132,13 +128,13 @@ class ExpectedPlace:
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """A question with what was expected, what came back, and its values.
+    """A question with its expected sections, retrieved chunks and values.
 
     Attributes:
-        question_hash: Of question and expected sections: a baseline compares equal ones only.
+        question_hash: Hash of question and expected sections. A baseline compares only equal ones.
         half: `tune` or `report`.
-        expected: Empty where the book does not answer the question.
-        scores: Empty where `expected` is.
+        expected: Empty if the book does not answer the question.
+        scores: Empty if `expected` is.
         flagged: Recall@5 at document level below 0.5 (User Story 4).
     """
 
@@ -159,13 +155,13 @@ class QuestionResult:
 
     @property
     def answerable(self) -> bool:
-        """Whether the book answers the question."""
+        """True if the book answers the question."""
         return bool(self.expected)
 
 
 @dataclass(frozen=True, slots=True)
 class RefusalScores:
-    """How well the grounding policy tells apart what the book answers; None: nothing to measure.
+    """Quality of the grounding policy's refusals; None if there was nothing to measure.
 
     Attributes:
         precision: Share of refusals that were right.
@@ -184,9 +180,9 @@ class SelectedTextScores:
 
     Attributes:
         leak_count: Cases with text from outside the selection.
-        failure_count: Cases in which the system failed, of which nothing is known.
-        judged_right: Share of related and unrelated questions whose context was judged so; None
-            where nothing was judged.
+        failure_count: Cases in which the system failed, so that leaks are unknown.
+        judged_right: Share of related and unrelated questions that were judged as such; None if
+            nothing was judged.
     """
 
     case_count: int
@@ -197,8 +193,9 @@ class SelectedTextScores:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Times of retrieval in milliseconds over all questions, a failure slower than any answer; None
-    where so many failed that the percentile is one of them.
+    """Times of retrieval in milliseconds over all questions.
+
+    A failure counts as slower than any answer. A percentile is None if it falls on a failure.
     """
 
     p50_ms: float | None

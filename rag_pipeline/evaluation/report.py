@@ -1,8 +1,4 @@
-"""From a golden set and a retriever to a report: asked, measured, put together.
-
-Belongs here: which measure is taken of what. Does not belong here: the measures (metrics, spans),
-verdicts (gates), what a report looks like (report_text, report_html, report_files).
-"""
+"""Makes a report of a golden set and a retriever: asks, measures, and puts the parts together."""
 
 from __future__ import annotations
 
@@ -48,7 +44,7 @@ if TYPE_CHECKING:
     )
     from rag_pipeline.evaluation.runner import Grounder, Retriever
 
-TOKEN: Final = "token"  # noqa: S105  # a level of measuring, no secret
+TOKEN: Final = "token"  # noqa: S105  # a level of measuring, not a secret
 _SHOWN: Final = 10  # ranks kept in the report
 
 
@@ -59,14 +55,14 @@ def evaluate(
     documents: Sequence[ParsedDoc],
     fingerprint: Fingerprint,
 ) -> EvaluationReport:
-    """Put a golden set to a retriever and measure what comes back.
+    """Ask a retriever the questions of a golden set, and measure what comes back.
 
     Args:
         golden: Checked against `documents` by `validate_against_corpus`.
-        retriever: Over a collection of `documents`.
+        retriever: A retriever over a collection of `documents`.
         grounder: The grounding policy; None leaves refusals unmeasured.
         documents: The corpus, for modules and expected spans.
-        fingerprint: What the result depends on.
+        fingerprint: The description of what the result depends on.
     """
     run = run_golden_set(golden, retriever, grounder)
     scores, rankings = _score_questions(golden, run.questions, documents)
@@ -174,7 +170,7 @@ def _score_refusals(
 
 
 def _score_refusal_group(questions: Sequence[QuestionResult]) -> RefusalScores:
-    """A failure is neither an answer nor a refusal, so it is wrong on either side."""
+    """Score refusals. A failure is neither an answer nor a refusal, so it is wrong in both."""
     unanswerable = [one.refused is True for one in questions if not one.answerable]
     answered = [one.refused is False for one in questions if one.answerable]
     refused_count = sum(one.refused is True for one in questions)
@@ -201,7 +197,7 @@ def _score_selections(
 
 
 def _measure_latency(runs: Sequence[QuestionRun], cold_ms: float) -> Latency:
-    """A failure is slower than any answer: left out, timeouts would make the system look fast."""
+    """Measure latency. Failures count as slowest: without them timeouts would look fast."""
     times = [run.latency_ms if run.error is None else np.inf for run in runs]
     if not times:
         return Latency(None, None, cold_ms)

@@ -1,8 +1,4 @@
-"""Puts a golden set to a retriever as a user would, and keeps whatever comes back.
-
-Belongs here: asking, timing, noting failures and leaks. Does not belong here: what the answers are
-worth (metrics), what a page shows (report).
-"""
+"""Asks a retriever the questions of a golden set as a user would, and keeps what comes back."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval import RetrievalResult, ScoredChunk
 
 DEPTH: Final = 20
-"""Passages asked for: enough for ten ranks and, of most books, for 2,000 tokens of context."""
+"""Passages asked for: enough for ten ranks and, in most books, for 2,000 tokens of context."""
 
 _EXCERPT_CHARS: Final = 240
 _LEAK_CHARS: Final = 120
@@ -41,15 +37,15 @@ class Retriever(Protocol):
 
 
 class Grounded(Protocol):
-    """A grounding policy's judgement."""
+    """A grounding policy's verdict."""
 
     @property
     def sufficient_context(self) -> bool:
-        """Whether the passages suffice for an answer."""
+        """True if the passages suffice for an answer."""
 
     @property
     def context(self) -> str:
-        """What a model would be given to answer from."""
+        """The text that a model would be given to answer from."""
 
 
 if TYPE_CHECKING:
@@ -61,9 +57,8 @@ def run_golden_set(
 ) -> EvaluationRun:
     """Ask every question and every selected-text case, in order.
 
-    A failure of the system, of whatever kind, is kept with its message in place of a result, so
-    that it counts as a miss. The first question is asked once beforehand: its time holds the
-    loading of the model.
+    Any failure of the system is kept with its message in place of a result, and counts as a miss.
+    The first question is asked once before all others, so that loading the model is timed apart.
 
     Args:
         golden: Questions and selected-text cases.
@@ -120,7 +115,7 @@ def _ask_selection(
 
 
 def _find_leaks(result: RetrievalResult, selection: str) -> tuple[str, ...]:
-    """Returned texts that are not, white space aside, part of the selection."""
+    """Find returned texts that are not part of the selection, ignoring white space."""
     allowed = " ".join(selection.split())
     texts = [text for chunk in result.chunks for text in (chunk.text, chunk.context_text)]
     found = dict.fromkeys(text for text in (" ".join(text.split()) for text in texts))

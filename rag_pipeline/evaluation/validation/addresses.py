@@ -1,6 +1,6 @@
-"""Cited addresses held against the site that readers open: a folder of it as built, or over HTTP.
+"""Checks cited addresses against the site: its built folder, or the site over HTTP.
 
-Belongs here: does the page exist, and does it show the section's id? Each page is read once.
+A page must exist and contain the cited section's id. Each page is read once.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def check_built_site(urls: Iterable[str], site_dir: Path, base_url: str) -> Addr
 
     Args:
         urls: Cited addresses, with or without scheme and host.
-        site_dir: Holds what is served at the base URL.
-        base_url: Of the site, such as `/my-book/`.
+        site_dir: The folder that is served at the base URL.
+        base_url: The site's base URL, for example `/my-book/`.
     """
     base_path = urlsplit(base_url).path.rstrip("/") + "/"
 
@@ -56,8 +56,8 @@ def check_served_site(urls: Iterable[str], origin: str) -> AddressReport:
     """Ask for addresses over HTTP.
 
     Args:
-        urls: Cited addresses; those without a host are taken from `origin`.
-        origin: Such as `http://127.0.0.1:3000`.
+        urls: Cited addresses. Those without a host are read from `origin`.
+        origin: For example `http://127.0.0.1:3000`.
     """
 
     def read(page: str) -> str:

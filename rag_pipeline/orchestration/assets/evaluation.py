@@ -1,7 +1,4 @@
-"""The evaluation asset and its checks: what stands between a change and a release.
-
-Belongs here: showing a report in Dagster. Does not belong here: measuring and judging (evaluation).
-"""
+"""The evaluation asset and its checks, which gate a release."""
 
 import base64
 from collections.abc import Callable, Iterator
@@ -77,8 +74,10 @@ def _metadata(evaluation: BookEvaluation) -> dict[str, Any]:
 
 
 def _numbers(report: EvaluationReport) -> dict[str, float]:
-    """Means by level and measure, as Dagster charts them: `section_Success_5` and the like over all
-    questions, `report_half_section_Success_5` over those kept from tuning; then the rest.
+    """Return means by level and measure, as Dagster charts them, and then the other numbers.
+
+    Names are like `section_Success_5` over all questions, and `report_half_section_Success_5` over
+    the half that was not used for tuning.
     """
     halves = {"": report.overall, "report_half_": report.halves.get(REPORT_HALF, {})}
     numbers: dict[str, float] = {
