@@ -1,10 +1,10 @@
-"""How often each confidence refuses what it must, and what it must not: the grounding trade-off.
+"""Shows the trade-off of grounding: how often each confidence refuses rightly and wrongly.
 
-Question: where should the rule of answering.grounding say no? Run over the ingested book:
+It helps to choose where the rule of answering.grounding refuses. Run it over the ingested book:
 
     .venv/bin/python -m benchmarks.grounding_curve
 
-or over another one with its own questions, see calibration_questions:
+or over another book with its own questions, see calibration_questions:
 
     .venv/bin/python -m benchmarks.grounding_curve --docs-dir D --data-dir X --questions rust-book
 
@@ -14,8 +14,7 @@ Recorded in docs/adr/0016-refusing-by-the-weakest-words.md.
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
+from collections import defaultdict
 from typing import Final
 
 from rag_pipeline.answering.grounding import (
@@ -25,10 +24,10 @@ from rag_pipeline.answering.grounding import (
     measure_signals,
 )
 from rag_pipeline.core.settings import load_settings
+from rag_pipeline.evaluation.golden_set import load_golden_set
 from rag_pipeline.retrieval import Query, Retriever, open_retriever
 from rag_pipeline_tests.answering import calibration_questions as extra
 
-GOLDEN: Final = Path("rag_pipeline/evaluation/golden/questions.json")
 LEVELS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 FOREIGN: Final = {
     "rust-book": (extra.RUST_BOOK, extra.RUST_BOOK_NEAR),
@@ -38,21 +37,19 @@ FOREIGN: Final = {
 
 
 def read_questions(name: str) -> dict[str, list[str]]:
-    """Questions by group: `answerable`, `near` and `far`, those of the golden set by split."""
+    """Return questions by group: `answerable`, `near` and `far`; the golden set's by split too."""
     if name in FOREIGN:
         answerable, near = FOREIGN[name]
         return {"answerable": list(answerable), "near": list(near), "far": list(extra.FAR)}
-    groups: dict[str, list[str]] = {}
-    for entry in json.loads(GOLDEN.read_text("utf-8"))["queries"]:
-        kind = (
-            "answerable" if entry["expected"] else entry["category"].removeprefix("unanswerable-")
-        )
-        groups.setdefault(f"{kind} {entry['split']}", []).append(entry["question"])
+    groups: dict[str, list[str]] = defaultdict(list)
+    for query in load_golden_set().queries:
+        kind = "answerable" if query.expected else query.category.removeprefix("unanswerable-")
+        groups[f"{kind} {query.half}"].append(query.question)
     return {**groups, "near extra": list(extra.NEAR), "far extra": list(extra.FAR)}
 
 
 def measure(retriever: Retriever, questions: list[str], rule: GroundingRule | None) -> list[float]:
-    """Confidence for each question, by the embedding model's own rule where none is given."""
+    """Return the confidence for each question, by the embedding model's own rule by default."""
     results = [retriever.retrieve(Query(question)) for question in questions]
     return [
         (rule or choose_rule(result.evidence.model if result.evidence else "")).confidence(
@@ -65,13 +62,13 @@ def measure(retriever: Retriever, questions: list[str], rule: GroundingRule | No
 
 
 def rank_apart(answerable: list[float], other: list[float]) -> float:
-    """Chance that an answerable question has more confidence than another (AUROC)."""
+    """Return the chance that an answerable question has more confidence than another (AUROC)."""
     wins = sum((a > b) + (a == b) / 2 for a in answerable for b in other)
     return wins / (len(answerable) * len(other))
 
 
 def main() -> None:
-    """Print refused shares by confidence, and how well the groups are told apart."""
+    """Print the refused shares by confidence, and how well the groups are told apart."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs-dir")
     parser.add_argument("--data-dir")
