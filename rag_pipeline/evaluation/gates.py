@@ -96,15 +96,12 @@ def check_gates(
     Success@5 is judged over all questions and over the half that was not used for tuning. A loss is
     judged by Success@5 of documents and by nDCG@10 of sections.
     """
-    refusal = report.refusal["all"]
+    refusal, judged = report.refusal["all"], report.selected_text.judged_right
+    half = report.halves.get(REPORT_HALF, {})
     return (
-        _check_success("success_at_5", "all questions", report.overall, bounds, lowest_count=1),
+        _check_success("success_at_5", report.overall, bounds, "all questions", 1),
         _check_success(
-            "success_at_5_report_half",
-            "the questions kept from tuning",
-            report.halves.get(REPORT_HALF, {}),
-            bounds,
-            lowest_count=_HALF_FROM,
+            "success_at_5_report_half", half, bounds, "the questions kept from tuning", _HALF_FROM
         ),
         *(_check_loss(report, baseline, level, measure, bounds) for level, measure in _COMPARED),
         _check_share(
@@ -113,14 +110,20 @@ def check_gates(
             bounds.refusal_recall,
             "unanswerable questions that were refused",
         ),
-        _check_refusal_precision(report, bounds),
+        _at_least(
+            "refusal_precision",
+            refusal.precision,
+            bounds.refusal_precision,
+            f"{refusal.precision or 0:.3f} of the refusals were right",
+            "nothing was refused and nothing had to be",
+        ),
         _check_share(
             "answered", refusal.answered, bounds.answered, "answerable questions not refused"
         ),
         _check_leaks(report, bounds),
         _check_share(
             "selected_text_judged",
-            report.selected_text.judged_right,
+            judged,
             bounds.selected_text_judged,
             "selections rightly taken for an answer or for none",
         ),
@@ -128,23 +131,33 @@ def check_gates(
     )
 
 
+def _at_least(
+    name: str, value: float | None, bound: float, sentence: str, unmeasured: str
+) -> GateResult:
+    """Judge a value by its lowest allowed one, in a sentence that says what was found."""
+    if value is None:
+        return GateResult(name, None, bound, passed=True, sentence=unmeasured)
+    verdict = f"{sentence}, at least {bound:.2f} is asked for"
+    return GateResult(name, value, bound, value >= bound, verdict)
+
+
 def _check_success(
-    name: str, scope: str, summary: Summary, bounds: GateBounds, *, lowest_count: int
+    name: str, summary: Summary, bounds: GateBounds, scope: str, lowest_count: int
 ) -> GateResult:
     interval = summary.get(DOCUMENT, {}).get(SUCCESS)
     count = interval.count if interval else 0
     if interval is None or count < lowest_count:
-        passed = lowest_count > 1
-        why = f"{count} answerable questions in {scope}, too few to judge"
-        return GateResult(name, None, bounds.success_at_5, passed, f"Success@5: {why}")
-    return GateResult(
-        name,
-        interval.mean,
-        bounds.success_at_5,
-        interval.mean >= bounds.success_at_5,
-        f"Success@5 (recall@5 of SC-001) at document level over {scope} is "
-        f"{describe_interval(interval)}, at least {bounds.success_at_5:.2f} is asked for",
-    )
+        why = f"Success@5: {count} answerable questions in {scope}, too few to judge"
+        return GateResult(name, None, bounds.success_at_5, lowest_count > 1, why)
+    found = describe_interval(interval)
+    sentence = f"Success@5 (recall@5 of SC-001) at document level over {scope} is {found}"
+    return _at_least(name, interval.mean, bounds.success_at_5, sentence, "")
+
+
+def _check_share(name: str, share: Interval | None, bound: float, what: str) -> GateResult:
+    found = "" if share is None else f"{describe_interval(share)} is the share of {what}"
+    value = None if share is None else share.mean
+    return _at_least(name, value, bound, found, f"no case to measure by: {what}")
 
 
 def _check_loss(
@@ -177,34 +190,6 @@ def _check_loss(
         f"{measure} at {level} level changed by {test.difference:+.3f} against the accepted "
         f"baseline ({test.changed_count} of {test.pair_count} questions differ, "
         f"p = {test.p_value:.3f}); a loss with p < {bounds.significance:g} fails{notes}",
-    )
-
-
-def _check_share(name: str, share: Interval | None, bound: float, what: str) -> GateResult:
-    if share is None:
-        why = f"no case to measure by: {what}"
-        return GateResult(name, None, bound, passed=True, sentence=why)
-    return GateResult(
-        name,
-        share.mean,
-        bound,
-        share.mean >= bound,
-        f"{describe_interval(share)} is the share of {what}, at least {bound:.2f} is asked for",
-    )
-
-
-def _check_refusal_precision(report: EvaluationReport, bounds: GateBounds) -> GateResult:
-    name, precision = "refusal_precision", report.refusal["all"].precision
-    if precision is None:
-        why = "nothing was refused and nothing had to be"
-        return GateResult(name, None, bounds.refusal_precision, passed=True, sentence=why)
-    return GateResult(
-        name,
-        precision,
-        bounds.refusal_precision,
-        precision >= bounds.refusal_precision,
-        f"{precision:.3f} of the refusals were right, at least {bounds.refusal_precision:.2f} is "
-        "asked for",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -82,14 +83,14 @@ class Timings:
 
     Attributes:
         first_query_ms: The first query, which loads the model; not among the latencies.
-        batch_ms: One batch of `batch_size` queries; None without a working batch.
-        stats_ms: Counting the collection's vectors.
+        batch_latency_ms: One batch of `batch_size` queries; None if a damaged point ended it.
+        stats_latency_ms: Counting the collection's vectors.
     """
 
     first_query_ms: float
     batch_size: int
-    batch_ms: float | None
-    stats_ms: float
+    batch_latency_ms: float | None
+    stats_latency_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,28 +146,25 @@ def measure_performance(report: ValidationSuiteReport) -> dict[str, object]:
     """
     spent = [probe.latency_ms for probe in report.probes] or [0.0]
     p50, p95, p99 = np.percentile(spent, [50, 95, 99], method="inverted_cdf").tolist()
-    total_s, timings = sum(spent) / 1000, report.timings
-    measured = {
+    total_s = sum(spent) / 1000
+    measured: dict[str, float | None] = {
         "latency_ms_average": sum(spent) / len(spent),
         "latency_ms_p50": p50,
         "latency_ms_p95": p95,
         "latency_ms_p99": p99,
         "latency_ms_max": max(spent),
-        "first_query_ms": timings.first_query_ms,
-        "batch_latency_ms": timings.batch_ms,
-        "stats_latency_ms": timings.stats_ms,
+        **asdict(report.timings),
         "throughput_queries_per_s": len(report.probes) / total_s if total_s else 0.0,
     }
+    reached = {name: math.inf if value is None else value for name, value in measured.items()}
     return {
         "measured_at": report.validated_at,
         **report.stats,
         "query_count": len(report.probes),
-        "batch_size": timings.batch_size,
         **measured,
         "targets": {
-            name: {"highest": highest, "met": value is not None and value <= highest}
+            name: {"highest": highest, "met": reached[name] <= highest}
             for name, highest in TARGETS.items()
-            for value in [measured[name]]
         },
     }
 
@@ -201,18 +199,14 @@ def write_results(report: ValidationSuiteReport, folder: Path) -> tuple[Path, ..
 
 def report_to_text(report: ValidationSuiteReport) -> str:
     """Describe the report for a terminal: checks, probes, times, addresses, and the verdict."""
-    lines = [
-        f"Collection: {report.chunk_count} chunks of {report.document_count} documents",
-        "",
-        "Checks",
-    ]
-    lines += [
-        f"  {_mark(entry.passed)} {entry.name}" + ("" if entry.passed else f" ({entry.problem})")
-        for entry in report.checks
-    ]
+    lines = [f"Collection: {report.chunk_count} chunks of {report.document_count} documents", ""]
+    lines.append("Checks")
+    for entry in report.checks:
+        problem = f" ({entry.problem})" if entry.problem else ""
+        lines.append(f"  {_mark(entry.passed):4} {entry.name}{problem}")
     lines += ["", "Queries (class, results, best score, ms, question)"]
     lines += [
-        f"  {_mark(probe.passed)} {probe.kind:8} {probe.result_count:3} {probe.best_score:5.2f} "
+        f"  {_mark(probe.passed):4} {probe.kind:8} {probe.result_count:3} {probe.best_score:5.2f} "
         f"{probe.latency_ms:7.1f}  {_shorten(probe.question)}"
         for probe in report.probes
     ]
@@ -230,13 +224,10 @@ def report_to_text(report: ValidationSuiteReport) -> str:
 def report_to_markdown(report: ValidationSuiteReport) -> str:
     """Return the content of `VALIDATION_RESULTS.md`."""
     stats = report.stats
-    checks = [
-        (_mark(entry.passed).strip(), entry.name, entry.problem if not entry.passed else "")
-        for entry in report.checks
-    ]
+    checks = [(_mark(entry.passed), entry.name, entry.problem) for entry in report.checks]
     probes = [
         (
-            _mark(probe.passed).strip(),
+            _mark(probe.passed),
             probe.kind,
             _shorten(probe.question),
             probe.result_count,
@@ -300,7 +291,7 @@ def _to_json(record: object) -> str:
 
 
 def _mark(good: object) -> str:
-    return "ok  " if good else "FAIL"
+    return "ok" if good else "FAIL"
 
 
 def _shorten(text: str) -> str:
