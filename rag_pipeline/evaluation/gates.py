@@ -10,8 +10,7 @@ from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.significance import compare_pairs
 
 if TYPE_CHECKING:
-    from rag_pipeline.evaluation.records import EvaluationReport, Interval, Summary
-    from rag_pipeline.evaluation.report_files import Baseline
+    from rag_pipeline.evaluation.records import Baseline, EvaluationReport, Interval, Summary
 
 REPORT_HALF: Final = "report"
 _HALF_FROM: Final = 30  # questions; one miss in a smaller half moves it by over 3 points

@@ -228,3 +228,39 @@ class EvaluationReport:
     failure_count: int
     questions: tuple[QuestionResult, ...]
     selected_text_runs: tuple[SelectedTextRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineQuestion:
+    """Accepted values of one question; the hash is of its wording and what it expects."""
+
+    question_hash: str
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The last accepted evaluation: values of every answerable question, and their fingerprint."""
+
+    report_version: int
+    accepted_at: str
+    fingerprint: Fingerprint
+    questions: dict[str, BaselineQuestion]
+
+    def pair_with(
+        self, report: EvaluationReport, level: str, measure: str
+    ) -> list[tuple[float, float]]:
+        """Pair the accepted with the new value of each question, in report order.
+
+        A question that was reworded, or that now expects something else, has no pair.
+        """
+        pairs = []
+        for result in report.questions:
+            accepted = self.questions.get(result.query_id)
+            if accepted is None or accepted.question_hash != result.question_hash:
+                continue
+            old = accepted.scores.get(level, {}).get(measure)
+            new = result.scores.get(level, {}).get(measure)
+            if old is not None and new is not None:
+                pairs.append((old, new))
+        return pairs

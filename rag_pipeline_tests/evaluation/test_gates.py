@@ -26,8 +26,7 @@ from rag_pipeline_tests.evaluation.world import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.evaluation.records import EvaluationReport
-    from rag_pipeline.evaluation.report_files import Baseline
+    from rag_pipeline.evaluation.records import Baseline, EvaluationReport
     from rag_pipeline.evaluation.runner import Retriever
     from rag_pipeline.retrieval import Query, RetrievalResult, ScoredChunk
 
