@@ -57,7 +57,7 @@ def parse_doc(doc: DiscoveredDoc, site: SiteSettings, source: bytes | None = Non
     body_line = text.count("\n", 0, front_matter.end)
     if front_matter.end and not text.endswith("\n", 0, front_matter.end):
         body_line = len(lines)
-    leaves, env = read_leaves(lines, body_line, mdx=mdx)
+    leaves, _containers, env = read_leaves(lines, body_line, mdx=mdx)
     if body_line:
         leaves.insert(0, Leaf(BlockKind.FRONT_MATTER, 0, body_line))
     headings = _read_headings(leaves, env, mdx=mdx)

@@ -34,9 +34,9 @@ class CaseFile:
     expected: str
 
 
-def read_cases() -> Iterator[CaseFile]:
-    """All cases of the folder, in order of file and place."""
-    for path in sorted(CASES_DIR.glob("*.md")):
+def read_cases(folder: Path = CASES_DIR) -> Iterator[CaseFile]:
+    """Read all cases of a folder, in order of file and place."""
+    for path in sorted(folder.glob("*.md")):
         parts = path.read_text(encoding="utf-8").split("\n.\n")
         for at in range(0, len(parts) - 2, 3):
             title, _, options = parts[at].strip("\n").partition(" | ")

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 
 from rag_pipeline.core.models import BlockKind
 from rag_pipeline.ingestion.markdown import mdx_rules
+from rag_pipeline.ingestion.markdown.containers import read_containers
 from rag_pipeline.ingestion.markdown.headings import FOOTNOTES
 from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from markdown_it.token import Token
+
+    from rag_pipeline.ingestion.markdown.containers import Container
 
 _KIND_OF_TOKEN: Final = {
     "heading_open": BlockKind.HEADING,
@@ -72,8 +75,8 @@ class Leaf:
 
 def read_leaves(
     lines: Sequence[str], body_line: int, *, mdx: bool
-) -> tuple[list[Leaf], dict[str, Any]]:
-    """Read the leaf blocks of the lines from `body_line` on.
+) -> tuple[list[Leaf], list[Container], dict[str, Any]]:
+    """Read the leaf blocks of the lines from `body_line` on, and the containers around them.
 
     Args:
         lines: All lines of the source without line ends.
@@ -81,8 +84,8 @@ def read_leaves(
         mdx: Whether the file is MDX, else CommonMark with HTML.
 
     Returns:
-        Leaves in order, every line that is not blank in exactly one, and the parser's environment
-        with the link references.
+        Leaves in order, every line that is not blank in exactly one; the containers; and the
+        parser's environment with the link references.
     """
     masked, fence_lines = _mask_mdx_fences(lines, body_line)
     body = "\n".join(masked[body_line:])
@@ -98,7 +101,8 @@ def read_leaves(
     ]
     leaves += _read_tokens(tokens, body_line)
     leaves.sort(key=lambda leaf: (leaf.start, leaf.end))
-    return list(_fill_gaps(_split_raw_headings(leaves, lines), lines, body_line)), env
+    filled = list(_fill_gaps(_split_raw_headings(leaves, lines), lines, body_line))
+    return filled, read_containers(tokens, body_line, len(lines)), env
 
 
 @lru_cache(maxsize=2)

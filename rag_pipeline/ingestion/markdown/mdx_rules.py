@@ -94,9 +94,13 @@ def _directive(state: StateBlock, start_line: int, _end_line: int, silent: bool)
         return False
     if silent:
         return True
+    _accept(state, BlockKind.DIRECTIVE, start_line, start_line + 1)
     if match is not None:
-        _track_directive(state, start_line, len(match.group(1)), is_closing=not text.strip(": \t"))
-    return _accept(state, BlockKind.DIRECTIVE, start_line, start_line + 1)
+        is_closing = not text.strip(": \t")
+        state.tokens[-1].markup = match.group(1)
+        state.tokens[-1].nesting = -1 if is_closing else 1
+        _track_directive(state, start_line, len(match.group(1)), is_closing=is_closing)
+    return True
 
 
 def _track_directive(state: StateBlock, line: int, colons: int, *, is_closing: bool) -> None:

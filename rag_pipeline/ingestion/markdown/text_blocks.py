@@ -1,0 +1,98 @@
+"""The blocks of a text that a reader sees: paragraphs, lists with their items, tables, formulas."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.models import BlockKind, TextBlock, TextBlockKind
+from rag_pipeline.ingestion.markdown.blocks import read_leaves
+from rag_pipeline.ingestion.markdown.containers import find_chains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rag_pipeline.ingestion.markdown.containers import Container
+
+_KIND_OF_BLOCK: Final = {
+    BlockKind.HEADING: TextBlockKind.HEADING,
+    BlockKind.PARAGRAPH: TextBlockKind.PARAGRAPH,
+    BlockKind.CODE: TextBlockKind.CODE,
+    BlockKind.TABLE: TextBlockKind.TABLE,
+    BlockKind.MATH: TextBlockKind.FORMULA,
+    BlockKind.HTML: TextBlockKind.HTML,
+    BlockKind.JSX: TextBlockKind.HTML,
+    BlockKind.COMMENT: TextBlockKind.HTML,
+}
+_MARKS_OF_CONTAINER: Final = frozenset({BlockKind.MARKER, BlockKind.DIRECTIVE})
+_LINE_END: Final = re.compile(r"\r\n?|\n")
+_UNREADABLE: Final = re.compile("[\0\ud800-\udfff]")
+_FORMULA: Final = re.compile(r"\s*(\${2,})[^$]+\1\s*")
+
+
+def find_text_blocks(text: str) -> tuple[TextBlock, ...]:
+    r"""Find the blocks of any Markdown text, such as a reader's selection or a model's answer.
+
+    The text is read as CommonMark with tables, admonitions and math; no text makes it raise.
+    Blocks are runs of whole lines: a block starts at the first character of its first line,
+    indentation and list marks included, and ends before the line end of its last line.
+
+    A list is followed by its items. Items, quotes and admonitions are followed by the blocks in
+    them, except that the paragraphs of an item are not listed on their own. A displayed formula
+    is `$$` to `$$` on lines of their own, which also ends the paragraph before it, or a
+    paragraph that is nothing but `$$...$$`. A `$$...$$` beside other text of a paragraph
+    belongs to the paragraph.
+
+    Returns:
+        Blocks by ascending start, each before those within it. Blocks that do not lie within
+        one another do not overlap. Every character that is not blank lies in a block.
+    """
+    readable = _UNREADABLE.sub("\ufffd", text)
+    starts, ends = [0], []
+    for match in _LINE_END.finditer(readable):
+        ends.append(match.start())
+        starts.append(match.end())
+    ends.append(len(readable))
+    lines = [readable[start:end] for start, end in zip(starts, ends, strict=True)]
+    leaves, containers, _ = read_leaves(lines, 0, mdx=False)
+    chains = find_chains(containers, [leaf.start for leaf in leaves])
+    pieces = []
+    for leaf, chain in zip(leaves, chains, strict=True):
+        start, end = starts[leaf.start], ends[leaf.end - 1]
+        pieces.append((choose_kind(leaf.kind, readable[start:end], chain), chain, start, end))
+    return nest_blocks(pieces)
+
+
+def choose_kind(kind: BlockKind, text: str, chain: tuple[Container, ...]) -> TextBlockKind | None:
+    """Return the kind that a block of a text has, None if only the container around it counts."""
+    if kind in _MARKS_OF_CONTAINER and chain:
+        return None
+    if kind is BlockKind.PARAGRAPH:
+        if _FORMULA.fullmatch(text) is not None:
+            return TextBlockKind.FORMULA
+        if chain and chain[-1].kind is TextBlockKind.LIST_ITEM:
+            return None
+    return _KIND_OF_BLOCK.get(kind, TextBlockKind.OTHER)
+
+
+def nest_blocks(
+    pieces: Iterable[tuple[TextBlockKind | None, tuple[Container, ...], int, int]],
+) -> tuple[TextBlock, ...]:
+    """Put containers before what they contain, each as long as the pieces in it.
+
+    Args:
+        pieces: Kind, containers, start and end of each block without blocks in it, in order. A
+            kind of None only lengthens the containers.
+    """
+    found: list[tuple[TextBlockKind, int, int]] = []
+    place_of: dict[Container, int] = {}
+    for kind, chain, start, end in pieces:
+        for container in chain:
+            at = place_of.setdefault(container, len(found))
+            if at == len(found):
+                found.append((container.kind, start, end))
+            else:
+                found[at] = (container.kind, found[at][1], end)
+        if kind is not None:
+            found.append((kind, start, end))
+    return tuple(TextBlock(*block) for block in found)
