@@ -10,4 +10,4 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3

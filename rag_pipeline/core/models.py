@@ -59,27 +59,6 @@ class EmbeddingText(StrEnum):
     HEADING_PATH = "heading-path"
 
 
-class BlockKind(StrEnum):
-    """What a run of source lines is; those from FRONT_MATTER on are syntax without text."""
-
-    HEADING = "heading"
-    PARAGRAPH = "paragraph"
-    CODE = "code"
-    TABLE = "table"
-    MATH = "math"
-    HTML = "html"
-    JSX = "jsx"
-    DIRECTIVE = "directive"
-    FRONT_MATTER = "front_matter"
-    ESM = "esm"
-    COMMENT = "comment"
-    EXPRESSION = "expression"
-    LINK_REFERENCE = "link_reference"
-    MDX_CODE_FENCE = "mdx_code_fence"
-    THEMATIC_BREAK = "thematic_break"
-    MARKER = "marker"
-
-
 @dataclass(frozen=True, slots=True)
 class SiteSettings:
     """How the built site forms its paths.
@@ -155,8 +134,42 @@ class Heading:
     line: int
 
 
-Edit: TypeAlias = "tuple[int, int, str]"
-"""Start, end (exclusive) and replacement of what cleaning changes, in characters of the source."""
+class TextBlockKind(StrEnum):
+    """The kinds of blocks that a chunk's text consists of."""
+
+    PARAGRAPH = "paragraph"
+    HEADING = "heading"
+    LIST = "list"
+    LIST_ITEM = "list_item"
+    TABLE = "table"
+    CODE = "code"
+    FORMULA = "formula"
+    QUOTE = "quote"
+    ADMONITION = "admonition"
+    HTML = "html"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """A block of a chunk's text, such as a paragraph or a table.
+
+    Attributes:
+        kind: A list is followed by its items, which lie within it.
+        start: Offset of the first character in the text.
+        end: Offset after the last character.
+    """
+
+    kind: TextBlockKind
+    start: int
+    end: int
+
+
+Container: TypeAlias = "tuple[int, TextBlockKind]"
+"""Number in its text, and kind, of a list, list item, quote or admonition."""
+
+Run: TypeAlias = "tuple[int, int, int]"
+"""Characters that cleaning keeps: start and end (exclusive) in the source, start in the text."""
 
 Hold: TypeAlias = "tuple[int, int]"
 """Start and end (exclusive) of characters that no cut may come between: a code span, a link."""
@@ -167,27 +180,40 @@ class Block:
     """A run of whole source lines with one meaning; blocks never share a line and stand in order.
 
     Attributes:
+        kind: Name of the Markdown construct.
         start_line: First line, 1-based.
         end_line: Last line, inclusive.
         start: First character in the source.
-        end: Behind the last character, its line end left out.
+        end: Position after the last character, its line end left out.
         start_byte: First byte in the UTF-8 bytes of the source.
-        end_byte: Behind the last byte.
-        heading: Position in `Document.headings` of the heading this block is.
-        edits: What cleaning changes, in order, none overlapping.
+        end_byte: Position after the last byte.
+        text: The block cleaned for reading and embedding; empty for mere syntax.
+        runs: The parts of the source that `text` keeps, in order; between them cleaning removed
+            or replaced something.
         holds: Where the block must not be cut, in order.
+        text_kind: How a text's blocks list it; None for mere marks of the container around it.
+        containers: Number and kind of the lists, items, quotes and admonitions around it, the
+            outermost first.
+        is_atomic: Whether the block is never cut.
+        leads: Whether the block after it belongs to it, as to a heading.
+        heading: Position in `Document.headings` of the heading that this block is.
     """
 
-    kind: BlockKind
+    kind: str
     start_line: int
     end_line: int
     start: int
     end: int
     start_byte: int
     end_byte: int
-    heading: int | None = None
-    edits: tuple[Edit, ...] = ()
-    holds: tuple[Hold, ...] = ()
+    text: str
+    runs: tuple[Run, ...]
+    holds: tuple[Hold, ...]
+    text_kind: TextBlockKind | None
+    containers: tuple[Container, ...]
+    is_atomic: bool
+    leads: bool
+    heading: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,37 +258,6 @@ class KnownFile:
     mtime_ns: int
     sha256: str
     draft: bool = False
-
-
-class TextBlockKind(StrEnum):
-    """The kinds of blocks that a chunk's text consists of."""
-
-    PARAGRAPH = "paragraph"
-    HEADING = "heading"
-    LIST = "list"
-    LIST_ITEM = "list_item"
-    TABLE = "table"
-    CODE = "code"
-    FORMULA = "formula"
-    QUOTE = "quote"
-    ADMONITION = "admonition"
-    HTML = "html"
-    OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class TextBlock:
-    """A block of a chunk's text, such as a paragraph or a table.
-
-    Attributes:
-        kind: A list is followed by its items, which lie within it.
-        start: Offset of the first character in the text.
-        end: Offset after the last character.
-    """
-
-    kind: TextBlockKind
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.errors import QueryError
-from rag_pipeline.core.models import BlockKind
 from rag_pipeline.core.terms import extract_terms, extract_words
 from rag_pipeline.evaluation.golden_set import SECTION_LEVEL
+from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ def read_section_texts(parsed: ParsedDoc) -> dict[str, str]:
     document = parsed.document
     name, texts = document.title, dict[str, str]()
     for block in parsed.blocks:
-        if block.kind is BlockKind.FRONT_MATTER:
+        if block.kind == FRONT_MATTER.name:
             continue
         if block.heading is not None:
             heading = document.headings[block.heading]

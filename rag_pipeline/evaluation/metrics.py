@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rag_pipeline.core.models import BlockKind
 from rag_pipeline.core.tokens import find_token_ends
 from rag_pipeline.evaluation.golden_set import SECTION_LEVEL
 from rag_pipeline.evaluation.significance import find_intervals
+from rag_pipeline.ingestion.markdown.constructs.esm import ESM
+from rag_pipeline.ingestion.markdown.constructs.heading import HEADING
+from rag_pipeline.ingestion.markdown.constructs.html import COMMENT
+from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER, THEMATIC_BREAK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,13 +39,7 @@ CONTEXT_BUDGETS_TOKENS: Final = (1000, 2000)
 _FLAG_BELOW: Final = 0.5  # recall@5; tasks.md T050
 _DEPTH: Final = 5  # chunks that most measures look at
 _NO_TEXT_KINDS: Final = frozenset(
-    {
-        BlockKind.HEADING,
-        BlockKind.FRONT_MATTER,
-        BlockKind.ESM,
-        BlockKind.COMMENT,
-        BlockKind.THEMATIC_BREAK,
-    }
+    construct.name for construct in (HEADING, FRONT_MATTER, ESM, COMMENT, THEMATIC_BREAK)
 )
 
 

@@ -7,34 +7,30 @@ cleaning. Any change of a rule raises FORMAT_VERSION.
 from __future__ import annotations
 
 import bisect
-import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.docusaurus import link_to_anchor
 from rag_pipeline.core.ids import hash_text, make_chunk_id
-from rag_pipeline.core.models import BlockKind, Chunk, ContentType, EmbeddingText
+from rag_pipeline.core.models import Chunk, ContentType, EmbeddingText, TextBlockKind
 from rag_pipeline.core.tokens import count_tokens
-from rag_pipeline.ingestion.markdown.cleaning import clean_block, clean_span
 from rag_pipeline.ingestion.markdown.source import count_bytes
-from rag_pipeline.ingestion.units import (
-    Unit,
-    as_unit,
-    begins_sentence,
-    cut_sentences,
-    has_text,
-    measure,
-    read_units,
-)
+from rag_pipeline.ingestion.markdown.spans import find_span_blocks, read_span
+from rag_pipeline.ingestion.packing import cut_parts
+from rag_pipeline.ingestion.units import begins_sentence, cut_sentences, measure, read_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rag_pipeline.core.models import Block, ChunkLimits, Heading, ParsedDoc
+    from rag_pipeline.ingestion.units import Unit
 
 _SECTION_LEVEL: Final = 3  # FR-002: h1, h2 and h3 divide chunks
-_TYPE_OF_KIND: Final = {BlockKind.CODE: ContentType.CODE, BlockKind.TABLE: ContentType.TABLE}
+_TYPE_OF_KIND: Final = {
+    TextBlockKind.CODE: ContentType.CODE,
+    TextBlockKind.TABLE: ContentType.TABLE,
+}
 _NEWLINE: Final = re.compile("\n")
 
 
@@ -115,106 +111,22 @@ def _read_sections(parsed: ParsedDoc) -> Iterator[_Section]:
 
 
 def _cut_section(parsed: ParsedDoc, section: _Section, limits: ChunkLimits) -> Iterator[_Draft]:
-    whole = [unit for unit in map(as_unit, section.blocks) if has_text(parsed.source, unit)]
+    whole = read_units(section.blocks)
     if not whole:
         return
-    text = clean_span(parsed, whole[0].start, whole[-1].end)
+    text = read_span(parsed, whole[0].start, whole[-1].end)
     tokens = count_tokens(text)
     if tokens <= limits.max_tokens:
         yield _Draft(section, whole, whole[0].start, "", text, tokens)
         return
     before: Sequence[Unit] = ()
-    for part in _cut_parts(parsed, section, limits):
+    for part in cut_parts(parsed, whole, limits):
         start = _begin_overlap(parsed, before, part, limits)
-        has_lead_in = bool(before) and start == part[0].start and part[0].is_atomic
+        has_lead_in = bool(before) and start == part[0].start and part[0].block.is_atomic
         lead_in = _last_sentence(parsed, before[-1]) if has_lead_in else ""
-        text = clean_span(parsed, start, part[-1].end)
+        text = read_span(parsed, start, part[-1].end)
         yield _Draft(section, part, start, lead_in, text, count_tokens(text))
         before = part
-
-
-def _cut_parts(
-    parsed: ParsedDoc, section: _Section, limits: ChunkLimits
-) -> Iterator[Sequence[Unit]]:
-    """The pieces of a section that is too long for one chunk, in parts that are not."""
-    cap = max(limits.max_tokens - 2 * limits.overlap_tokens, limits.max_tokens // 2, 1)
-    units = read_units(parsed.source, section.blocks, min(limits.min_tokens, cap), cap)
-    parts = [
-        part
-        for run in _split_at_oversized(units, limits.max_tokens)
-        for part in _cut_evenly(_group(parsed.source, run, limits.max_tokens), limits, cap)
-    ]
-    yield from _keep_bound(parsed, parts, limits.max_tokens)
-
-
-def _split_at_oversized(units: Sequence[Unit], max_tokens: int) -> Iterator[list[Unit]]:
-    """Runs of units with each block that is too long for a chunk in a run of its own."""
-    run: list[Unit] = []
-    for unit in units:
-        if unit.is_atomic and unit.tokens > max_tokens:
-            yield from ([run] if run else [])
-            yield [unit]
-            run = []
-        else:
-            run.append(unit)
-    yield from ([run] if run else [])
-
-
-def _group(source: str, units: Sequence[Unit], max_tokens: int) -> list[list[Unit]]:
-    """Groups that stay together: a heading, title or lead-in with what it leads to."""
-    groups: list[list[Unit]] = []
-    size, is_led = 0, False
-    for unit in units:
-        if is_led and size + unit.tokens <= max_tokens:
-            groups[-1].append(unit)
-            size += unit.tokens
-        else:
-            groups.append([unit])
-            size = unit.tokens
-        is_led = unit.leads(source)
-    return groups
-
-
-def _cut_evenly(groups: Sequence[list[Unit]], limits: ChunkLimits, cap: int) -> list[list[Unit]]:
-    """Put groups together into parts of about equal size, at most `cap` tokens or one group."""
-    sizes = [sum(unit.tokens for unit in group) for group in groups]
-    remaining = sum(sizes)
-    if remaining <= limits.max_tokens:
-        return [[unit for group in groups for unit in group]]
-    count = max(math.ceil(remaining / cap), round(remaining / limits.target_tokens), 2)
-    parts: list[list[Unit]] = [[]]
-    filled = 0
-    for group, size in zip(groups, sizes, strict=True):
-        is_full = filled + size > cap or (count > 1 and filled + size / 2 >= remaining / count)
-        if filled and is_full:
-            remaining, count, filled = remaining - filled, max(count - 1, 1), 0
-            parts.append([])
-        parts[-1].extend(group)
-        filled += size
-    if filled < limits.min_tokens and len(parts) > 1:
-        joined = parts[-2] + parts[-1]
-        if sum(unit.tokens for unit in joined) <= limits.max_tokens:
-            parts[-2:] = [joined]
-    return parts
-
-
-def _keep_bound(
-    parsed: ParsedDoc, parts: Sequence[Sequence[Unit]], max_tokens: int
-) -> Iterator[Sequence[Unit]]:
-    """Halve parts whose text counts more than its units did, which joining them may cause."""
-    pending = list(reversed(parts))
-    while pending:
-        part = pending.pop()
-        estimate = sum(unit.tokens for unit in part)
-        is_close = len(part) > 1 and estimate > max_tokens * 0.9
-        if is_close and count_tokens(_text_of(parsed, part)) > max_tokens:
-            pending += [part[len(part) // 2 :], part[: len(part) // 2]]
-        else:
-            yield part
-
-
-def _text_of(parsed: ParsedDoc, units: Sequence[Unit]) -> str:
-    return clean_span(parsed, units[0].start, units[-1].end)
 
 
 def _begin_overlap(
@@ -229,8 +141,8 @@ def _begin_overlap(
     most = min(2 * limits.overlap_tokens, room)
     starts = list(_overlap_starts(parsed.source, before, limits.overlap_tokens, most))
     for start in reversed(starts):
-        overlap = count_tokens(clean_span(parsed, start, own_start))
-        whole = count_tokens(clean_span(parsed, start, part[-1].end))
+        overlap = count_tokens(read_span(parsed, start, own_start))
+        whole = count_tokens(read_span(parsed, start, part[-1].end))
         if overlap <= 2 * limits.overlap_tokens and whole <= limits.max_tokens:
             return start
     return own_start
@@ -239,7 +151,7 @@ def _begin_overlap(
 def _overlap_starts(source: str, before: Sequence[Unit], least: int, most: int) -> Iterator[int]:
     taken = 0
     for unit in reversed(before):
-        if taken >= least or unit.block.kind is BlockKind.HEADING:
+        if taken >= least or unit.is_heading:
             return
         fits = taken + unit.tokens <= most
         for piece in [unit] if fits else reversed(cut_sentences(source, unit)):
@@ -254,10 +166,9 @@ def _overlap_starts(source: str, before: Sequence[Unit], least: int, most: int) 
 
 def _last_sentence(parsed: ParsedDoc, unit: Unit) -> str:
     """The sentence that leads to a code block or table, where prose stands before it."""
-    if unit.is_atomic or unit.block.kind is BlockKind.HEADING:
+    if unit.block.is_atomic or unit.is_heading:
         return ""
-    last = cut_sentences(parsed.source, unit)[-1]
-    return clean_block(parsed.source, last.block, last.start, last.end).strip()
+    return cut_sentences(parsed.source, unit)[-1].text.strip()
 
 
 def _build_chunk(
@@ -296,6 +207,7 @@ def _build_chunk(
         end_byte=byte_of[draft.end],
         text=draft.text,
         embedding_text="\n\n".join(part for part in parts if part),
+        blocks=find_span_blocks(parsed, draft.start, draft.end, draft.text),
     )
 
 
@@ -319,8 +231,8 @@ def _find_content_type(parsed: ParsedDoc, draft: _Draft) -> ContentType:
     if parsed.document.content_type is not ContentType.PROSE:
         return parsed.document.content_type
     for kind, content_type in _TYPE_OF_KIND.items():
-        own = (unit for unit in draft.units if unit.block.kind is kind)
-        tokens = sum(unit.tokens or measure(parsed.source, unit).tokens for unit in own)
+        own = (unit for unit in draft.units if unit.block.text_kind is kind)
+        tokens = sum(unit.tokens or measure(unit).tokens for unit in own)
         if 2 * tokens > draft.tokens:
             return content_type
     return ContentType.PROSE

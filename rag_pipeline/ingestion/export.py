@@ -95,6 +95,10 @@ def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
         "end_line": chunk.end_line,
         "text": chunk.text,
         "embedding_text": chunk.embedding_text,
+        "blocks": [
+            {"kind": block.kind.value, "start": block.start, "end": block.end}
+            for block in chunk.blocks
+        ],
     }
 
 

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rag_pipeline.core.docusaurus import HeadingIds, base_id, build_permalink
+from rag_pipeline.core.docusaurus import base_id, build_permalink
 from rag_pipeline.core.errors import DocumentReadError
-from rag_pipeline.core.models import (
-    Block,
-    BlockKind,
-    Document,
-    Heading,
-    MarkdownFormat,
-    ParsedDoc,
-)
+from rag_pipeline.core.models import Document, MarkdownFormat, ParsedDoc
 from rag_pipeline.ingestion.classify import find_content_type, find_place
-from rag_pipeline.ingestion.markdown.blocks import Leaf, read_leaves
-from rag_pipeline.ingestion.markdown.cleaning import find_edits
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
-from rag_pipeline.ingestion.markdown.headings import HeadingReader
-from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
-from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source
+from rag_pipeline.ingestion.markdown.page import read_page
+from rag_pipeline.ingestion.markdown.source import normalize_source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rag_pipeline.core.models import DiscoveredDoc, SiteSettings
+    from rag_pipeline.core.models import DiscoveredDoc, Heading, SiteSettings
     from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
 
 
@@ -53,16 +41,8 @@ def parse_doc(doc: DiscoveredDoc, site: SiteSettings, source: bytes | None = Non
     text = normalize_source(source)
     front_matter = read_front_matter(doc.doc_id, text)
     mdx = _is_mdx(doc.doc_id, front_matter, site)
-    lines = text.split("\n")
-    body_line = text.count("\n", 0, front_matter.end)
-    if front_matter.end and not text.endswith("\n", 0, front_matter.end):
-        body_line = len(lines)
-    leaves, _containers, env = read_leaves(lines, body_line, mdx=mdx)
-    if body_line:
-        leaves.insert(0, Leaf(BlockKind.FRONT_MATTER, 0, body_line))
-    headings = _read_headings(leaves, env, mdx=mdx)
-    document = _build_document(doc, site, front_matter, headings)
-    return ParsedDoc(document, text, _build_blocks(text, lines, leaves, env, mdx=mdx))
+    blocks, headings = read_page(text, front_matter.end, mdx=mdx)
+    return ParsedDoc(_build_document(doc, site, front_matter, headings), text, blocks)
 
 
 def _is_mdx(doc_id: str, front_matter: FrontMatter, site: SiteSettings) -> bool:
@@ -72,22 +52,6 @@ def _is_mdx(doc_id: str, front_matter: FrontMatter, site: SiteSettings) -> bool:
     if chosen == MarkdownFormat.DETECT:
         return posixpath.splitext(doc_id)[1] != ".md"
     return chosen == MarkdownFormat.MDX
-
-
-def _read_headings(
-    leaves: Sequence[Leaf], env: dict[str, Any], *, mdx: bool
-) -> tuple[Heading, ...]:
-    reader, ids = HeadingReader(mdx=mdx, env=env), HeadingIds()
-    headings: list[Heading] = []
-    for leaf in leaves:
-        if leaf.kind is not BlockKind.HEADING:
-            continue
-        text = reader.read(leaf.content)
-        anchor = leaf.raw_id
-        if not leaf.is_raw:
-            anchor = ids.next_id(leaf.level, text.slugged, text.custom_id)
-        headings.append(Heading(leaf.level, text.shown, anchor, leaf.start + 1))
-    return tuple(headings)
 
 
 def _build_document(
@@ -123,35 +87,3 @@ def _build_document(
         url=url,
         headings=headings,
     )
-
-
-def _build_blocks(
-    text: str, lines: Sequence[str], leaves: Sequence[Leaf], env: dict[str, Any], *, mdx: bool
-) -> tuple[Block, ...]:
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    spans = [(starts[leaf.start], starts[leaf.end] - 1) for leaf in leaves]
-    byte_of = count_bytes(text, (offset for span in spans for offset in span))
-    scanner = Scanner(text, mdx=mdx)
-    blocks: list[Block] = []
-    heading = 0
-    for leaf, span in zip(leaves, spans, strict=True):
-        edits, holds = find_edits(leaf.kind, scanner, span, env, mdx=mdx)
-        is_heading = leaf.kind is BlockKind.HEADING
-        blocks.append(
-            Block(
-                kind=leaf.kind,
-                start_line=leaf.start + 1,
-                end_line=leaf.end,
-                start=span[0],
-                end=span[1],
-                start_byte=byte_of[span[0]],
-                end_byte=byte_of[span[1]],
-                heading=heading if is_heading else None,
-                edits=edits,
-                holds=holds,
-            )
-        )
-        heading += is_heading
-    return tuple(blocks)

@@ -18,7 +18,14 @@ import numpy as np
 
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import ChunkId, DocId
-from rag_pipeline.core.models import Chunk, ContentType, Document, Heading
+from rag_pipeline.core.models import (
+    Chunk,
+    ContentType,
+    Document,
+    Heading,
+    TextBlock,
+    TextBlockKind,
+)
 from rag_pipeline.core.vectors import ChunkVectors
 
 if TYPE_CHECKING:
@@ -158,5 +165,9 @@ def _read_chunk(record: dict[str, Any]) -> Chunk:
             "heading_breadcrumb": tuple(record["heading_breadcrumb"]),
             "content_type": ContentType(record["content_type"]),
             "tags": tuple(record["tags"]),
+            "blocks": tuple(
+                TextBlock(TextBlockKind(block["kind"]), block["start"], block["end"])
+                for block in record["blocks"]
+            ),
         }
     )

@@ -1,7 +1,4 @@
-"""The smallest pieces a chunk is made of: whole blocks, and the sentences of long prose.
-
-Belongs here: where prose may be cut. How pieces are put together: chunking.
-"""
+"""The smallest pieces of a chunk: whole blocks, and the sentences of long prose."""
 
 from __future__ import annotations
 
@@ -11,20 +8,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.models import BlockKind
 from rag_pipeline.core.sentences import SENTENCE_MARKS, split_sentences
 from rag_pipeline.core.tokens import count_tokens
-from rag_pipeline.ingestion.markdown.cleaning import clean_block
+from rag_pipeline.ingestion.markdown.spans import cut_text, find_removed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rag_pipeline.core.models import Block, Edit, Hold
+    from rag_pipeline.core.models import Block, Hold
 
-ATOMIC_KINDS: Final = frozenset({BlockKind.CODE, BlockKind.TABLE, BlockKind.MATH})
-"""Blocks that are never cut."""
-
-_LEADING_KINDS: Final = frozenset({BlockKind.HEADING, BlockKind.DIRECTIVE, BlockKind.JSX})
 _SENTENCE_END: Final = re.compile(rf"[{SENTENCE_MARKS}:…][\"'”’」』）》)\]*_`]*\s*$")  # noqa: RUF001  # marks of other scripts
 _SEPARATORS: Final = (re.compile(r"\n\s*"), re.compile(r"[;:,.!?]\s+"), re.compile(r"\s+"))
 _LOOK_BACK: Final = 48  # characters before a boundary that tell whether a sentence ends there
@@ -32,45 +24,58 @@ _LOOK_BACK: Final = 48  # characters before a boundary that tell whether a sente
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Characters `start` to `end` (exclusive) of one block; `tokens` of 0 are not counted yet."""
+    """A block or a part of it.
+
+    Attributes:
+        start: First character in the source.
+        end: Position after the last character in the source.
+        text: Cleaned.
+        tokens: Of the text, and one for the line break that joins it to the next; 0 until counted.
+    """
 
     block: Block
     start: int
     end: int
+    text: str
     tokens: int = 0
 
     @property
-    def is_atomic(self) -> bool:
-        """Whether it may not be cut further."""
-        return self.block.kind in ATOMIC_KINDS
+    def is_heading(self) -> bool:
+        """Whether the unit belongs to a heading."""
+        return self.block.heading is not None
 
     def leads(self, source: str) -> bool:
         """Tell whether what follows belongs to it: a heading, a title, a sentence with a colon."""
-        if self.block.kind in _LEADING_KINDS:
-            return True
-        return not self.is_atomic and source[self.start : self.end].rstrip().endswith(":")
+        if self.block.leads or self.block.is_atomic:
+            return self.block.leads
+        return source[self.start : self.end].rstrip().endswith(":")
 
 
-def read_units(source: str, blocks: Sequence[Block], longest: int, cap: int) -> list[Unit]:
-    """Cut blocks into units, in order; blocks without text give none.
+def read_units(blocks: Sequence[Block]) -> list[Unit]:
+    """Make each block with text one unit, its tokens not counted yet."""
+    return [
+        Unit(block, block.start, block.end, block.text) for block in blocks if block.text.strip()
+    ]
+
+
+def cut_units(source: str, units: Sequence[Unit], longest: int, cap: int) -> list[Unit]:
+    """Cut units of whole blocks where they are too long, and count tokens.
 
     Args:
         source: The document's source.
-        blocks: Blocks of one section.
+        units: Of one section.
         longest: Tokens above which prose is cut at sentences.
         cap: Tokens above which a sentence is cut too.
     """
-    units: list[Unit] = []
-    for unit in map(as_unit, blocks):
-        if not has_text(source, unit):
-            continue
-        measured = measure(source, unit)
-        if unit.is_atomic or measured.tokens <= longest:
-            units.append(measured)
+    cut: list[Unit] = []
+    for unit in units:
+        measured = measure(unit)
+        if unit.block.is_atomic or measured.tokens <= longest:
+            cut.append(measured)
         else:
             pieces = cut_sentences(source, unit)
-            units.extend(part for piece in pieces for part in _cut_long(source, piece, cap))
-    return units
+            cut.extend(part for piece in pieces for part in _cut_long(source, piece, cap))
+    return cut
 
 
 def begins_sentence(source: str, unit: Unit) -> bool:
@@ -79,36 +84,29 @@ def begins_sentence(source: str, unit: Unit) -> bool:
     return not before.strip() or _SENTENCE_END.search(before) is not None
 
 
-def as_unit(block: Block) -> Unit:
-    """A whole block as one unit."""
-    return Unit(block, block.start, block.end)
-
-
-def has_text(source: str, unit: Unit) -> bool:
-    """Tell whether anything of a unit is left when it is cleaned."""
-    return bool(clean_block(source, unit.block, unit.start, unit.end).strip())
-
-
-def measure(source: str, unit: Unit) -> Unit:
-    """Count a unit's tokens, and one for the line break that joins it to the next."""
-    text = clean_block(source, unit.block, unit.start, unit.end).strip()
-    return replace(unit, tokens=count_tokens(text) + 1)
+def measure(unit: Unit) -> Unit:
+    """Count a unit's tokens."""
+    return replace(unit, tokens=count_tokens(unit.text.strip()) + 1)
 
 
 def cut_sentences(source: str, unit: Unit) -> list[Unit]:
     """Cut prose at sentence ends; a code block, table or formula stays whole."""
-    if unit.is_atomic:
+    if unit.block.is_atomic:
         return [unit]
     text = source[unit.start : unit.end]
     spans = [(unit.start + start, unit.start + end) for start, end in split_sentences(text)]
-    if spans:  # white space at the edges may be part of an edit
+    if spans:  # white space at the edges may be part of what cleaning removes
         spans[0] = (unit.start, spans[0][1])
         spans[-1] = (spans[-1][0], unit.end)
-    pieces = (
-        Unit(unit.block, start, end)
-        for start, end in _join_unfinished(source, spans, unit.block.holds)
-    )
-    return [measure(source, piece) for piece in pieces if has_text(source, piece)]
+    return list(_cut_at(unit, _join_unfinished(source, spans, unit.block.holds)))
+
+
+def _cut_at(unit: Unit, spans: Iterator[tuple[int, int]]) -> Iterator[Unit]:
+    """The parts of a unit that have text, their tokens counted."""
+    for start, end in spans:
+        text = cut_text(unit.block, start, end)
+        if text.strip():
+            yield measure(Unit(unit.block, start, end, text))
 
 
 def _join_unfinished(
@@ -121,18 +119,16 @@ def _join_unfinished(
         following = spans[at + 1][0] if at + 1 < len(spans) else None
         if following is not None:
             tail = source[max(begin, end - _LOOK_BACK) : end]
-            if _SENTENCE_END.search(tail) is None or _holding(holds, following) is not None:
+            if _SENTENCE_END.search(tail) is None or _is_held(holds, following):
                 continue
         yield begin, end
         begin = None
 
 
-def _holding(ranges: Sequence[Edit | Hold], position: int) -> tuple[int, int] | None:
-    """Find the range that has `position` inside it, its first character not counted."""
-    at = bisect.bisect_left(ranges, position, key=lambda item: item[0]) - 1
-    if at < 0 or ranges[at][1] <= position:
-        return None
-    return ranges[at][0], ranges[at][1]
+def _is_held(holds: Sequence[Hold], position: int) -> bool:
+    """Tell whether a hold has characters before and after a position."""
+    at = bisect.bisect_left(holds, position, key=lambda hold: hold[0]) - 1
+    return at >= 0 and holds[at][1] > position
 
 
 def _cut_long(source: str, unit: Unit, cap: int) -> Iterator[Unit]:
@@ -143,9 +139,8 @@ def _cut_long(source: str, unit: Unit, cap: int) -> Iterator[Unit]:
         cut = _find_cut(source, piece, cap) if piece.tokens > cap else None
         if cut is None:
             yield piece
-            continue
-        halves = (Unit(piece.block, cut, piece.end), Unit(piece.block, piece.start, cut))
-        pending.extend(measure(source, half) for half in halves if has_text(source, half))
+        else:
+            pending.extend(_cut_at(piece, iter([(cut, piece.end), (piece.start, cut)])))
 
 
 def _find_cut(source: str, unit: Unit, cap: int) -> int | None:
@@ -159,13 +154,10 @@ def _find_cut(source: str, unit: Unit, cap: int) -> int | None:
         places = [
             match.end()
             for match in separator.finditer(source, low, high)
-            if match.end() < unit.end
-            and _holding(unit.block.holds, match.end()) is None
-            and _holding(unit.block.edits, match.end()) is None
+            if match.end() < unit.end and not _is_held(unit.block.holds, match.end())
         ]
         if places:
             return min(places, key=lambda place: abs(place - goal))
-    edit = _holding(unit.block.edits, goal)
-    if edit is None:
-        return goal if unit.start < goal < unit.end else None
-    return next((end for end in (edit[1], edit[0]) if unit.start < end < unit.end), None)
+    removed = find_removed(unit.block, goal)
+    candidates = [goal] if removed is None else [removed[1], removed[0]]
+    return next((place for place in candidates if unit.start < place < unit.end), None)

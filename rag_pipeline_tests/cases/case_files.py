@@ -6,21 +6,34 @@ A case is a title line, the input and the expected output, each ended by a line 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.ids import parse_doc_id
-from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, MarkdownFormat, SiteSettings
+from rag_pipeline.core.models import (
+    ChunkLimits,
+    DiscoveredDoc,
+    MarkdownFormat,
+    SiteSettings,
+    TextBlockKind,
+)
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.parsing import parse_doc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from rag_pipeline.core.models import Block, Chunk
+    from rag_pipeline.core.models import Block, Chunk, ParsedDoc, TextBlock
 
 CASES_DIR = Path(__file__).parent
+CONTAINER_KINDS = {
+    TextBlockKind.LIST,
+    TextBlockKind.LIST_ITEM,
+    TextBlockKind.QUOTE,
+    TextBlockKind.ADMONITION,
+}
 
 
 @dataclass(frozen=True)
@@ -46,16 +59,35 @@ def read_cases(folder: Path = CASES_DIR) -> Iterator[CaseFile]:
 
 def describe(case: CaseFile) -> str:
     """Blocks with their lines, then chunks with type, lines, heading path, anchor and text."""
+    parsed, chunks = chunk_case(case)
+    lines = [*map(_describe_block, parsed.blocks)]
+    for chunk in chunks:
+        lines += _describe_chunk(chunk)
+    return "\n".join(lines)
+
+
+def chunk_case(case: CaseFile) -> tuple[ParsedDoc, tuple[Chunk, ...]]:
+    """Parse and chunk a case's input as its options say."""
     doc_id = parse_doc_id(case.options.get("path", "page.md"))
     doc = DiscoveredDoc(doc_id, Path(doc_id), "", 0, 0)
     site = SiteSettings(markdown_format=MarkdownFormat(case.options.get("format", "mdx")))
     sizes = case.options.get("limits", "200/500/800/50").split("/")
     parsed = parse_doc(doc, site, case.source.encode())
-    chunks = chunk_doc(parsed, ChunkLimits(*map(int, sizes)))
-    lines = [*map(_describe_block, parsed.blocks)]
-    for chunk in chunks:
-        lines += _describe_chunk(chunk)
-    return "\n".join(lines)
+    return parsed, chunk_doc(parsed, ChunkLimits(*map(int, sizes)))
+
+
+def describe_text_blocks(text: str, blocks: Sequence[TextBlock]) -> list[str]:
+    """Write the blocks of a text with kind, span and text; those within others are indented."""
+    lines: list[str] = []
+    around: list[TextBlock] = []
+    for block in blocks:
+        while around and around[-1].end <= block.start:
+            around.pop()
+        shown = json.dumps(text[block.start : block.end], ensure_ascii=False)
+        lines.append(f"{'  ' * len(around)}{block.kind} {block.start}-{block.end} {shown}")
+        if block.kind in CONTAINER_KINDS:
+            around.append(block)
+    return lines
 
 
 def _describe_block(block: Block) -> str:

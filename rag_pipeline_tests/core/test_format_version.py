@@ -20,7 +20,7 @@ from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.cases.case_files import read_cases
 
 _DOCS_DIR = Path(__file__).parent.parent / "fixtures" / "docusaurus-edge-docs"
-_RECORDED = {2: "6e571ea405b65e778017df207b309c91f319c69d00556d0751aee7bd652a6fd5"}
+_RECORDED = {3: "0b12c4b40b13e619b48f98a5b495909b4ec226805f7ae5c297b336807553e350"}
 
 
 def test_a_change_of_chunks_or_terms_raises_the_format_version() -> None:

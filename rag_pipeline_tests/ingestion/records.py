@@ -6,7 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from rag_pipeline.core.ids import DocId, hash_text, make_chunk_id
-from rag_pipeline.core.models import Chunk, ContentType, DiscoveredDoc, Document, Heading
+from rag_pipeline.core.models import (
+    Chunk,
+    ContentType,
+    DiscoveredDoc,
+    Document,
+    Heading,
+    TextBlock,
+    TextBlockKind,
+)
 from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 
 DOC_ID = DocId("module-1/page.md")
@@ -57,6 +65,7 @@ def make_chunk(index: int = 0, text: str = "Some text.", doc_id: str = DOC_ID) -
         end_byte=len(text.encode("utf-8", "surrogatepass")),
         text=text,
         embedding_text=f"Title > Section\n\n{text}",
+        blocks=(TextBlock(TextBlockKind.PARAGRAPH, 0, len(text)),),
     )
 
 

@@ -63,6 +63,10 @@ def test_documents_chunks_and_failures_have_the_named_fields(tmp_path: Path) -> 
         "end_line": 10,
         "text": "## Arms\n\nText.",
         "embedding_text": "Title > Arms\n\n## Arms\n\nText.",
+        "blocks": [
+            {"kind": "heading", "start": 0, "end": 7},
+            {"kind": "paragraph", "start": 9, "end": 14},
+        ],
     }
     (failure,) = record["failures"]
     assert isinstance(failure, dict)

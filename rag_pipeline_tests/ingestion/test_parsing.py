@@ -9,7 +9,6 @@ import pytest
 from rag_pipeline.core.errors import DocumentReadError, FrontMatterError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import (
-    BlockKind,
     ContentType,
     DiscoveredDoc,
     MarkdownFormat,
@@ -107,12 +106,12 @@ def test_the_format_is_the_pages_own_then_the_sites(
 ) -> None:
     head = f"---\nmdx:\n  format: {page_format}\n---\n" if page_format else ""
     blocks = parse(f"{head}Text\n\n    x = 1\n", doc_path, site_format).blocks
-    assert (blocks[-1].kind is BlockKind.CODE) is is_code
+    assert (blocks[-1].kind == "code") is is_code
 
 
 def test_a_format_at_the_top_of_the_front_matter_is_not_docusaurus_own() -> None:
     blocks = parse("---\nformat: md\n---\nText\n\n    x = 1\n").blocks
-    assert blocks[-1].kind is BlockKind.PARAGRAPH
+    assert blocks[-1].kind == "paragraph"
 
 
 @pytest.mark.parametrize(

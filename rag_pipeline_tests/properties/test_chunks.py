@@ -14,21 +14,22 @@ from rag_pipeline.core.errors import FrontMatterError
 from rag_pipeline.core.ids import DocId, make_chunk_id
 from rag_pipeline.core.models import (
     Block,
-    BlockKind,
     Chunk,
     ChunkLimits,
     DiscoveredDoc,
     MarkdownFormat,
     ParsedDoc,
     SiteSettings,
+    TextBlockKind,
 )
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.markdown.cleaning import clean_block, clean_span
+from rag_pipeline.ingestion.markdown.spans import cut_text, read_span
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.markdown_strategies import DOCUMENTS
+from rag_pipeline_tests.properties.text_blocks import check_text_blocks
 
-_ATOMIC = {BlockKind.CODE, BlockKind.TABLE, BlockKind.MATH}
+_ATOMIC = {"code", "table", "math"}
 _LIMITS = st.sampled_from([ChunkLimits(), ChunkLimits(20, 40, 60, 10), ChunkLimits(12, 24, 24, 0)])
 _FORMATS = st.sampled_from([MarkdownFormat.MDX, MarkdownFormat.MD])
 
@@ -45,10 +46,10 @@ class Case:
         return len(self.parsed.source.encode()[:offset].decode())
 
     def clean(self, block: Block) -> str:
-        return clean_block(self.parsed.source, block, block.start, block.end)
+        return cut_text(block, block.start, block.end)
 
     def clean_bytes(self, start: int, end: int) -> str:
-        return clean_span(self.parsed, self.at(start), self.at(end))
+        return read_span(self.parsed, self.at(start), self.at(end))
 
 
 def parse(source: str, markdown_format: MarkdownFormat = MarkdownFormat.MDX) -> ParsedDoc:
@@ -95,6 +96,7 @@ def check_all(source: str, limits: ChunkLimits, markdown_format: MarkdownFormat)
     every_bound_is_held_but_for_one_atomic_block(case)
     overlap_is_bounded_and_of_the_same_section(case)
     ids_follow_from_path_and_position(case)
+    blocks_cover_the_text_and_code_is_whole(case)
     assert chunk_doc(parse(source, markdown_format), limits) == case.chunks
 
 
@@ -149,7 +151,7 @@ def spans_cover_the_content_once_and_in_order(case: Case) -> None:
     spans = [(chunk.content_start_byte, chunk.end_byte) for chunk in case.chunks]
     assert all(start < end for start, end in spans)
     assert all(spans[i][1] <= spans[i + 1][0] for i in range(len(spans) - 1))
-    whole = clean_span(case.parsed, 0, len(case.parsed.source))
+    whole = read_span(case.parsed, 0, len(case.parsed.source))
     pieces = "".join(case.clean_bytes(start, end) for start, end in spans)
     assert re.sub(r"\s", "", pieces) == re.sub(r"\s", "", whole)
 
@@ -196,6 +198,28 @@ def ids_follow_from_path_and_position(case: Case) -> None:
     assert [chunk.chunk_id for chunk in case.chunks] == [
         make_chunk_id(chunk.doc_path, chunk.chunk_index) for chunk in case.chunks
     ]
+
+
+def blocks_cover_the_text_and_code_is_whole(case: Case) -> None:
+    for chunk in case.chunks:
+        check_text_blocks(chunk.text, chunk.blocks)
+        code = [
+            _without_blanks(block.text)
+            for block in case.parsed.blocks
+            if block.kind == "code"
+            and chunk.start_byte <= block.start_byte
+            and block.end_byte <= chunk.end_byte
+            and block.text.strip()
+        ]
+        assert code == [
+            _without_blanks(chunk.text[block.start : block.end])
+            for block in chunk.blocks
+            if block.kind is TextBlockKind.CODE
+        ]
+
+
+def _without_blanks(text: str) -> str:
+    return "".join(text.split())
 
 
 @given(st.text(), _FORMATS)

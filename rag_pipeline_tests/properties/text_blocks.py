@@ -5,18 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline_tests.cases.case_files import CONTAINER_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.models import TextBlock
-
-_CONTAINERS = {
-    TextBlockKind.LIST,
-    TextBlockKind.LIST_ITEM,
-    TextBlockKind.QUOTE,
-    TextBlockKind.ADMONITION,
-}
 
 
 def check_text_blocks(text: str, blocks: Sequence[TextBlock]) -> None:
@@ -30,7 +24,7 @@ def check_text_blocks(text: str, blocks: Sequence[TextBlock]) -> None:
         while around and around[-1].end <= block.start:
             around.pop()
         if around:
-            assert around[-1].kind in _CONTAINERS
+            assert around[-1].kind in CONTAINER_KINDS
             assert around[-1].start <= block.start
             assert block.end <= around[-1].end
         else:

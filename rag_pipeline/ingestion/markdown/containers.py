@@ -5,40 +5,50 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.models import BlockKind, TextBlockKind
+from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from markdown_it.token import Token
+
+    from rag_pipeline.core.models import Container
 
 _KIND_OF_TOKEN: Final = {
     "bullet_list_open": TextBlockKind.LIST,
     "ordered_list_open": TextBlockKind.LIST,
     "list_item_open": TextBlockKind.LIST_ITEM,
     "blockquote_open": TextBlockKind.QUOTE,
+    DIRECTIVE.name: TextBlockKind.ADMONITION,
 }
 _CLOSING: Final = frozenset(name.replace("_open", "_close") for name in _KIND_OF_TOKEN)
 _MOST_NESTED: Final = 80  # containers; an admonition that stands deeper is not listed
 
 
-@dataclass(slots=True, eq=False)
-class Container:
-    """A run of lines, 0-based, `end` exclusive.
+@dataclass(slots=True)
+class ContainerLines:
+    """The lines of a container, 0-based, `end` exclusive.
 
     Attributes:
-        around: The containers around it, the outermost first.
+        chain: The containers around it, the outermost first, then itself.
         colons: Length of the mark that opened an admonition.
     """
 
-    kind: TextBlockKind
     start: int
     end: int
-    around: tuple[Container, ...]
-    colons: int = 0
+    chain: tuple[Container, ...]
+    colons: int
+
+    @property
+    def is_admonition(self) -> bool:
+        """Whether marker lines open and close it."""
+        return self.chain[-1][1] is TextBlockKind.ADMONITION
 
 
-def read_containers(tokens: Sequence[Token], first_line: int, last_line: int) -> list[Container]:
+def read_containers(
+    tokens: Sequence[Token], first_line: int, last_line: int
+) -> list[ContainerLines]:
     """Find the containers in a parser's tokens.
 
     Args:
@@ -50,33 +60,32 @@ def read_containers(tokens: Sequence[Token], first_line: int, last_line: int) ->
         In the order of their first lines, each before those that it contains. An admonition
         ends with its closing line; one that is never closed ends with the container around it.
     """
-    found: list[Container] = []
-    opened: list[Container] = []
+    found: list[ContainerLines] = []
+    opened: list[ContainerLines] = []
     for token in tokens:
-        if token.type in _CLOSING:
-            while opened.pop().kind is TextBlockKind.ADMONITION:
-                pass
-            continue
         kind = _KIND_OF_TOKEN.get(token.type)
-        if token.map is None or (kind is None and token.type != BlockKind.DIRECTIVE):
+        if kind is None and token.type in _CLOSING:
+            while opened.pop().is_admonition:
+                pass
+        if kind is None or token.map is None:
             continue
-        line, end = token.map[0] + first_line, token.map[1] + first_line
-        if kind is None and token.nesting < 0:
-            _close_admonition(opened, line, len(token.markup))
-            continue
-        if kind is None:
-            if token.nesting == 0 or len(opened) >= _MOST_NESTED:
+        start, end = token.map[0] + first_line, token.map[1] + first_line
+        if kind is TextBlockKind.ADMONITION:
+            if token.nesting < 0:
+                _close_admonition(opened, start, len(token.markup))
+            if token.nesting <= 0 or len(opened) >= _MOST_NESTED:
                 continue
-            kind = TextBlockKind.ADMONITION
             end = opened[-1].end if opened else last_line
-        opened.append(Container(kind, line, end, tuple(opened), len(token.markup)))
+        around = opened[-1].chain if opened else ()
+        chain = (*around, (len(found), kind))
+        opened.append(ContainerLines(start, end, chain, len(token.markup)))
         found.append(opened[-1])
     return found
 
 
-def _close_admonition(opened: list[Container], line: int, colons: int) -> None:
+def _close_admonition(opened: list[ContainerLines], line: int, colons: int) -> None:
     """End the innermost admonition of at most as many colons, and those within it."""
-    while opened and opened[-1].kind is TextBlockKind.ADMONITION:
+    while opened and opened[-1].is_admonition:
         closed = opened.pop()
         closed.end = line
         if closed.colons <= colons:
@@ -85,7 +94,7 @@ def _close_admonition(opened: list[Container], line: int, colons: int) -> None:
 
 
 def find_chains(
-    containers: Sequence[Container], lines: Sequence[int]
+    containers: Sequence[ContainerLines], lines: Iterable[int]
 ) -> list[tuple[Container, ...]]:
     """Return the containers around each line, the outermost first; the lines ascend."""
     chains: list[tuple[Container, ...]] = []
@@ -93,9 +102,9 @@ def find_chains(
     following = 0
     for line in lines:
         while following < len(containers) and containers[following].start <= line:
-            chain = (*containers[following].around, containers[following])
+            chain = containers[following].chain
             following += 1
-        while chain and chain[-1].end <= line:
+        while chain and containers[chain[-1][0]].end <= line:
             chain = chain[:-1]
         chains.append(chain)
     return chains

@@ -24,15 +24,14 @@ _NAMED_ATTRIBUTE: Final = re.compile(
 )
 _TAG_NAME: Final = re.compile(r"</?([\w.:-]*)")
 _LITERAL: Final = re.compile(r"""\{\s*(["'`])((?:(?!\1|\\|\$\{).)*)\1\s*\}""", re.DOTALL)
-_ESM_START: Final = re.compile(
-    r"""(?:import\s*(?:["'{*]|[\w$]+\s*,|[\w$]+\s+from\b|type\b)"""
-    r"""|export\s*(?:[{*]|default\b|(?:const|let|var|function|class|async|type|interface)\s))"""
-)
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*(?=\n)")
-_ESM_JUMP: Final = re.compile(
+_STATEMENT_JUMP: Final = re.compile(
     rf"{_BLANK_LINE.pattern}|\n(?=#{{1,6}}[ \t])"
     rf"|[][(){{}}]|<(?=>|[A-Za-z][\w.]*[\s/>])|</|/>|{_QUOTED}"
 )
+SCANNER: Final = "scanner"
+"""Key of the parser's environment: the scanner of the text being parsed."""
+
 MAX_CONSTRUCT: Final = 10_000  # characters; a longer tag or expression is read as text
 _FREE_SCANS: Final = 2_000_000  # characters that scans of constructs never closed may cost
 _SCANS_PER_CHARACTER: Final = 20
@@ -90,14 +89,14 @@ class Scanner:
         self._budget -= limit - start
         return None
 
-    def find_esm_end(self, start: int, limit: int) -> int:
+    def find_statement_end(self, start: int, limit: int) -> int:
         """End of the last line of the `import` or `export` at `start`: a blank line follows.
 
         One that stays open was misread: it ends at its first blank line, so that the page stays.
         """
         depth, at = 0, start
         reach = min(limit, start + MAX_CONSTRUCT) if self._budget >= 0 else start
-        while (jump := _ESM_JUMP.search(self.text, at, reach)) is not None:
+        while (jump := _STATEMENT_JUMP.search(self.text, at, reach)) is not None:
             char, at = jump.group(), jump.end()
             if char.startswith("\n"):
                 if depth <= 0:
@@ -155,8 +154,3 @@ def find_tag_texts(text: str, start: int, end: int) -> list[tuple[int, int]]:
         if match["text"].strip():
             shown[match["name"] == "value"].append(match.span("text"))
     return shown[False] or (shown[True] if is_tab else [])
-
-
-def begins_esm(line: str) -> bool:
-    """Tell whether a line begins an `import` or `export` statement, not prose with that word."""
-    return _ESM_START.match(line) is not None

@@ -5,29 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.models import BlockKind, TextBlock, TextBlockKind
+from rag_pipeline.core.models import TextBlock, TextBlockKind
 from rag_pipeline.ingestion.markdown.blocks import read_leaves
+from rag_pipeline.ingestion.markdown.constructs.math import is_displayed_formula
 from rag_pipeline.ingestion.markdown.containers import find_chains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rag_pipeline.ingestion.markdown.containers import Container
+    from rag_pipeline.core.models import Container
 
-_KIND_OF_BLOCK: Final = {
-    BlockKind.HEADING: TextBlockKind.HEADING,
-    BlockKind.PARAGRAPH: TextBlockKind.PARAGRAPH,
-    BlockKind.CODE: TextBlockKind.CODE,
-    BlockKind.TABLE: TextBlockKind.TABLE,
-    BlockKind.MATH: TextBlockKind.FORMULA,
-    BlockKind.HTML: TextBlockKind.HTML,
-    BlockKind.JSX: TextBlockKind.HTML,
-    BlockKind.COMMENT: TextBlockKind.HTML,
-}
-_MARKS_OF_CONTAINER: Final = frozenset({BlockKind.MARKER, BlockKind.DIRECTIVE})
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _UNREADABLE: Final = re.compile("[\0\ud800-\udfff]")
-_FORMULA: Final = re.compile(r"\s*(\${2,})[^$]+\1\s*")
 
 
 def find_text_blocks(text: str) -> tuple[TextBlock, ...]:
@@ -59,20 +48,27 @@ def find_text_blocks(text: str) -> tuple[TextBlock, ...]:
     pieces = []
     for leaf, chain in zip(leaves, chains, strict=True):
         start, end = starts[leaf.start], ends[leaf.end - 1]
-        pieces.append((choose_kind(leaf.kind, readable[start:end], chain), chain, start, end))
+        kind = choose_kind(leaf.construct.text_kind, readable[start:end], chain)
+        pieces.append((kind, chain, start, end))
     return nest_blocks(pieces)
 
 
-def choose_kind(kind: BlockKind, text: str, chain: tuple[Container, ...]) -> TextBlockKind | None:
-    """Return the kind that a block of a text has, None if only the container around it counts."""
-    if kind in _MARKS_OF_CONTAINER and chain:
-        return None
-    if kind is BlockKind.PARAGRAPH:
-        if _FORMULA.fullmatch(text) is not None:
+def choose_kind(
+    kind: TextBlockKind | None, text: str, containers: tuple[Container, ...]
+) -> TextBlockKind | None:
+    """Return the kind as which a block is listed; None if the container around it stands for it.
+
+    Args:
+        kind: The kind of its construct.
+        text: The block.
+        containers: The containers around it, the outermost first.
+    """
+    if kind is TextBlockKind.PARAGRAPH:
+        if is_displayed_formula(text):
             return TextBlockKind.FORMULA
-        if chain and chain[-1].kind is TextBlockKind.LIST_ITEM:
-            return None
-    return _KIND_OF_BLOCK.get(kind, TextBlockKind.OTHER)
+        is_in_item = bool(containers) and containers[-1][1] is TextBlockKind.LIST_ITEM
+        return None if is_in_item else kind
+    return TextBlockKind.OTHER if kind is None and not containers else kind
 
 
 def nest_blocks(
@@ -86,13 +82,13 @@ def nest_blocks(
     """
     found: list[tuple[TextBlockKind, int, int]] = []
     place_of: dict[Container, int] = {}
-    for kind, chain, start, end in pieces:
-        for container in chain:
+    for kind, containers, start, end in pieces:
+        for container in containers:
             at = place_of.setdefault(container, len(found))
             if at == len(found):
-                found.append((container.kind, start, end))
+                found.append((container[1], start, end))
             else:
-                found[at] = (container.kind, found[at][1], end)
+                found[at] = (container[1], found[at][1], end)
         if kind is not None:
             found.append((kind, start, end))
     return tuple(TextBlock(*block) for block in found)

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from rag_pipeline.ingestion.markdown.constructs.esm import begins_statement
 from rag_pipeline.ingestion.markdown.mdx_syntax import (
     Scanner,
-    begins_esm,
     find_literal,
     find_tag_texts,
     is_comment_expression,
@@ -97,7 +97,7 @@ def test_constructs_never_closed_cost_linear_time() -> None:
     ],
 )
 def test_an_import_is_told_from_prose(*, line: str, is_esm: bool) -> None:
-    assert begins_esm(line) is is_esm
+    assert begins_statement(line) is is_esm
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_a_statement_ends_at_a_blank_line_and_goes_on_while_a_bracket_is_open(
     statement: str,
 ) -> None:
     text = f"{statement}\n \nIt's `code`.\n\n# Title\n\n) ]"
-    assert text[: Scanner(text, mdx=True).find_esm_end(0, len(text))] == statement
-    assert Scanner(statement, mdx=True).find_esm_end(0, len(statement)) == len(statement)
+    assert text[: Scanner(text, mdx=True).find_statement_end(0, len(text))] == statement
+    assert Scanner(statement, mdx=True).find_statement_end(0, len(statement)) == len(statement)
 
 
 def test_statements_never_closed_cost_linear_time() -> None:
@@ -134,7 +134,7 @@ def test_statements_never_closed_cost_linear_time() -> None:
     scanner = Scanner(text, mdx=True)
     start = time.process_time()
     for at in range(0, len(text), 20):
-        assert scanner.find_esm_end(at, len(text)) == at + 18
+        assert scanner.find_statement_end(at, len(text)) == at + 18
     assert time.process_time() - start < 10
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rag_pipeline.core.models import TextBlock, TextBlockKind
 from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks
-from rag_pipeline_tests.cases.case_files import CASES_DIR, CaseFile, read_cases
+from rag_pipeline_tests.cases.case_files import (
+    CASES_DIR,
+    CaseFile,
+    describe_text_blocks,
+    read_cases,
+)
 from rag_pipeline_tests.markdown_strategies import DOCUMENTS
 from rag_pipeline_tests.properties.text_blocks import check_text_blocks
 
@@ -21,21 +24,8 @@ _ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=[]))
 
 @pytest.mark.parametrize("case", _CASES, ids=lambda case: case.title)
 def test_a_case_gives_the_expected_text_blocks(case: CaseFile) -> None:
-    lines: list[str] = []
-    around: list[TextBlock] = []
-    for block in find_text_blocks(case.source):
-        while around and around[-1].end <= block.start:
-            around.pop()
-        text = json.dumps(case.source[block.start : block.end], ensure_ascii=False)
-        lines.append(f"{'  ' * len(around)}{block.kind} {block.start}-{block.end} {text}")
-        if block.kind in {
-            TextBlockKind.LIST,
-            TextBlockKind.LIST_ITEM,
-            TextBlockKind.QUOTE,
-            TextBlockKind.ADMONITION,
-        }:
-            around.append(block)
-    assert "\n".join(lines) == case.expected
+    found = describe_text_blocks(case.source, find_text_blocks(case.source))
+    assert "\n".join(found) == case.expected
 
 
 @given(st.one_of(DOCUMENTS, _ANY_TEXT))

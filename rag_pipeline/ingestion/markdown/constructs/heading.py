@@ -1,4 +1,4 @@
-"""A heading's inline Markdown as the text that is slugged and the text that is shown."""
+"""Headings, written with `#`, underlined or as `<h2>`, and the texts that are slugged and shown."""
 
 from __future__ import annotations
 
@@ -9,31 +9,108 @@ from typing import TYPE_CHECKING, Any, Final
 from markdown_it import MarkdownIt
 
 from rag_pipeline.core.docusaurus import split_custom_id
+from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.ingestion.markdown.construct import Construct, Leaf
+from rag_pipeline.ingestion.markdown.constructs.html import HTML
+from rag_pipeline.ingestion.markdown.constructs.jsx import JSX
+from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH, clean_text
+from rag_pipeline.ingestion.markdown.constructs.reference import FOOTNOTES
 from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner, is_comment_expression
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping, Sequence
+    from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
+    from rag_pipeline.ingestion.markdown.edits import BlockEdits
+
+_OWN_ID: Final = re.compile(r"\s*\{#[^{}]*\}(?=[ \t]*#*[ \t]*(?:\n|$))")
+_RAW_HEADING: Final = re.compile(
+    r"^[ \t>*+-]*(?:<[^<>]*>[ \t]*)*<h(?P<level>[1-6])(?P<attributes>\s[^<>]*)?>"
+    r"(?P<text>.{0,1000}?)</h(?P=level)>(?:[ \t]*<[^<>\n]*>)*[ \t]*$",
+    re.DOTALL | re.MULTILINE,
+)
+_RAW_OPENING: Final = re.compile(r"[ \t>*+-]*<h[1-6][\s>]")
+_RAW_ID: Final = re.compile(r"""\sid\s*=\s*["']([^"']+)["']""")
+_HIDDEN: Final = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_NOT_A_LINE_END: Final = re.compile(r"[^\n]")
 _TEXT_DIRECTIVE: Final = re.compile(
     r":(?P<name>[A-Za-z](?:[\w-]*[A-Za-z0-9])?)(?![\w-])(?::|(?P<label>\[[^\]]*\])?(?P<attributes>\{[^}]*\})?)",
     re.ASCII,
 )
 _FOOTNOTE: Final = re.compile(r"\[\^([^\]\s]+)\]")
-FOOTNOTES: Final = "footnote_names"
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+def _clean(edits: BlockEdits, start: int, end: int) -> None:
+    clean_text(edits, start, end)
+    for match in _OWN_ID.finditer(edits.source, start, end):
+        edits.replace(match.start(), match.end(), "")
+
+
+HEADING: Final = Construct(
+    "heading", _clean, TextBlockKind.HEADING, tokens=("heading_open",), leads=True
+)
+
+
+def split_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:
+    """Make `<h2 id="x">Text</h2>`, with only tags beside it, a heading between two blocks."""
+    for leaf in _join_raw_headings(leaves, lines):
+        at, position = leaf.start, 0
+        may_contain = leaf.construct is PARAGRAPH or leaf.construct is HTML
+        text = "\n".join(lines[leaf.start : leaf.end]) if may_contain else ""
+        if "<h" in text:
+            text = _HIDDEN.sub(lambda match: _NOT_A_LINE_END.sub(" ", match.group()), text)
+        for match in _RAW_HEADING.finditer(text):
+            start = at + text.count("\n", position, match.start())
+            if start > at:
+                yield Leaf(leaf.construct, at, start)
+            raw_id = _RAW_ID.search(match["attributes"] or "")
+            at, position = start + match.group().count("\n") + 1, match.end() + 1
+            yield Leaf(
+                HEADING,
+                start,
+                at,
+                int(match["level"]),
+                match["text"],
+                raw_id.group(1) if raw_id else None,
+                is_raw=True,
+            )
+        if at < leaf.end:
+            yield leaf if at == leaf.start else Leaf(leaf.construct, at, leaf.end)
+
+
+def _join_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:
+    """Join a heading's tags on lines of their own with the text between them: one paragraph."""
+    pending: list[Leaf] = []
+    for leaf in leaves:
+        begins = leaf.construct is JSX and _RAW_OPENING.match(lines[leaf.start]) is not None
+        if begins or (pending and leaf.start != pending[-1].end):
+            yield from pending
+            pending = []
+        if not begins and not pending:
+            yield leaf
+            continue
+        pending.append(leaf)
+        if len(pending) == len(("tag", "text", "tag")):
+            is_heading = pending[1].construct is PARAGRAPH and leaf.construct is JSX
+            joined = Leaf(PARAGRAPH, pending[0].start, leaf.end)
+            yield from [joined] if is_heading else pending
+            pending = []
+    yield from pending
 
 
 @dataclass(frozen=True, slots=True)
 class HeadingText:
-    """A heading read.
+    """The text of a heading.
 
     Attributes:
-        slugged: What its id is made of where it has none of its own.
-        shown: What a reader sees, white space collapsed.
-        custom_id: Its own id, None where the page makes one.
+        slugged: The text that its id is made of, if it has no id of its own.
+        shown: The text that a reader sees, white space collapsed.
+        custom_id: Its own id; None if the page makes one.
     """
 
     slugged: str

@@ -1,0 +1,108 @@
+"""Directives: the marker lines of admonitions, `:::note Title` to `:::`, and `::leaf[text]`.
+
+The content between marker lines stays Markdown, so that a heading in an admonition is a heading.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.ingestion.markdown.construct import (
+    ALL_TEXT,
+    BlockRule,
+    Construct,
+    accept,
+    begin_of,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from markdown_it.rules_block import StateBlock
+
+    from rag_pipeline.ingestion.markdown.edits import BlockEdits
+
+_MOST_DIRECTIVES: Final = 40  # open at a time and remembered
+_OPEN_DIRECTIVES: Final = "open_directives"
+_CONTAINER: Final = re.compile(r"(:{3,})(?:[A-Za-z][\w-]*(?:[\[{ \t].*)?)?[ \t]*")
+_LEAF: Final = re.compile(r"::[A-Za-z][\w-]*(?:\[[^\]]*\])?(?:\{[^}]*\})?[ \t]*")
+_DIRECTIVE: Final = re.compile(r":{2,}(?P<name>[\w-]*)[ \t]*(?P<rest>.*)", re.DOTALL)
+_LABEL: Final = re.compile(r"\[(?P<title>.*)\](?:\{[^}]*\})?[ \t]*(?:$|\n)")
+_TITLE: Final = re.compile(r"""\{[^}]*\btitle=(["'])(?P<title>[^"'}]*)\1[^}]*\}""")
+
+
+def _read(state: StateBlock, start_line: int, _end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
+    """Read a marker line; `nesting` and `markup` of its token tell what it opens or closes."""
+    text = text_of(state, start_line)
+    if not text.startswith("::") or state.is_code_block(start_line):
+        return False
+    match = _CONTAINER.fullmatch(text)
+    if match is None and _LEAF.fullmatch(text) is None:
+        return False
+    if silent:
+        return True
+    accept(state, DIRECTIVE.name, start_line, start_line + 1)
+    if match is not None:
+        is_closing = not text.strip(": \t")
+        state.tokens[-1].markup = match.group(1)
+        state.tokens[-1].nesting = -1 if is_closing else 1
+        _track(state, start_line, len(match.group(1)), is_closing=is_closing)
+    return True
+
+
+def _track(state: StateBlock, line: int, colons: int, *, is_closing: bool) -> None:
+    opened: list[tuple[int, int]] = state.env.setdefault(_OPEN_DIRECTIVES, [])
+    if not is_closing:
+        if len(opened) < _MOST_DIRECTIVES:
+            opened.append((_quote_depth(state, line), colons))
+        return
+    while opened and opened[-1][1] > colons:
+        opened.pop()
+    if opened:
+        opened.pop()
+
+
+def _quote_depth(state: StateBlock, line: int) -> int:
+    """Count the block quotes that a line stands in."""
+    start = state.bMarks[line]
+    return state.src.count(">", state.src.rfind("\n", 0, start) + 1, start)
+
+
+def find_closing_mark(state: StateBlock, line: int) -> re.Pattern[str] | None:
+    """Return what closes a directive around a line, whatever else is open; None outside of all."""
+    depth = _quote_depth(state, line)
+    opened = [colons for quotes, colons in state.env.get(_OPEN_DIRECTIVES, ()) if quotes == depth]
+    return re.compile(f":{{{min(opened)},}}[ \\t]*") if opened else None
+
+
+def is_closed_by(state: StateBlock, line: int, mark: re.Pattern[str]) -> bool:
+    """Tell whether a line is the mark that closes a directive."""
+    is_directive = state.src.startswith(":::", begin_of(state, line))
+    return is_directive and mark.fullmatch(text_of(state, line)) is not None
+
+
+def _clean(edits: BlockEdits, start: int, end: int) -> None:
+    titles = _find_title(edits.source, start, end)
+    edits.keep_only(titles, start, end)
+    for title in titles:
+        edits.clean_inline(*title)
+
+
+def _find_title(source: str, start: int, end: int) -> list[tuple[int, int]]:
+    match = _DIRECTIVE.match(source, source.index("::", start), end)
+    if match is None or match.start("rest") == end:
+        return []
+    rest = match.start("rest")
+    titled = _LABEL.match(source, rest, end) or _TITLE.match(source, rest, end)
+    if titled is not None:
+        return [titled.span("title")]
+    return [] if source[rest] == "{" else [(rest, end)]
+
+
+DIRECTIVE: Final = Construct(
+    "directive",
+    _clean,
+    text_kind=None,
+    rules=(BlockRule("directive", _read, before="fence", ends=ALL_TEXT),),
+    leads=True,
+)

@@ -1,0 +1,55 @@
+"""HTML blocks and comments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.ingestion.markdown.construct import (
+    ALL_TEXT,
+    BlockRule,
+    Construct,
+    accept,
+    begin_of,
+    find_line,
+)
+from rag_pipeline.ingestion.markdown.constructs.marks import clean_away
+from rag_pipeline.ingestion.markdown.constructs.paragraph import clean_text
+
+if TYPE_CHECKING:
+    from markdown_it.rules_block import StateBlock
+
+_OPEN_FROM: Final = "comment_open_from"
+
+
+def _read_comment(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
+    """Read `<!-- ... -->`, over blank lines too, with what follows it on its last line."""
+    start = begin_of(state, start_line)
+    if not state.src.startswith("<!--", start):
+        return False
+    never: int = state.env.get(_OPEN_FROM, len(state.src))
+    end = -1 if start >= never else state.src.find("-->", start + 4, state.eMarks[end_line - 1])
+    if end < 0:
+        if end_line == len(state.bMarks) - 1:
+            state.env[_OPEN_FROM] = min(start, never)
+        return False
+    if silent:
+        return True
+    line = find_line(state, start_line, end)
+    is_whole = not state.src[end + 3 : state.eMarks[line]].strip()
+    return accept(state, (COMMENT if is_whole else HTML).name, start_line, line + 1)
+
+
+HTML: Final = Construct(
+    "html",
+    clean_text,
+    TextBlockKind.HTML,
+    tokens=("html_block",),
+    off_in_mdx=("html_block",),
+)
+COMMENT: Final = Construct(
+    "comment",
+    clean_away,
+    TextBlockKind.HTML,
+    rules=(BlockRule("comment", _read_comment, before="fence", ends=ALL_TEXT, only_mdx=True),),
+)

@@ -1,0 +1,102 @@
+"""MDX's tags and `{...}` expressions that stand on lines of their own.
+
+The content between an opening and a closing tag stays Markdown, so that a heading in a tab is a
+heading.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.ingestion.markdown.construct import (
+    ALL_TEXT,
+    BlockRule,
+    Construct,
+    accept,
+    begin_of,
+    find_line,
+)
+from rag_pipeline.ingestion.markdown.constructs.html import COMMENT
+from rag_pipeline.ingestion.markdown.constructs.paragraph import is_hidden
+from rag_pipeline.ingestion.markdown.mdx_syntax import (
+    SCANNER,
+    find_literal,
+    find_tag_texts,
+    is_comment_expression,
+)
+
+if TYPE_CHECKING:
+    from markdown_it.rules_block import StateBlock
+
+    from rag_pipeline.ingestion.markdown.edits import BlockEdits
+    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+
+_HIDDEN_TAG: Final = re.compile(r"<(style|script)\b[^>]*(?<!/)>")
+
+
+def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
+    """Read tags and `{...}` with nothing else on their lines; text beside a tag is a paragraph."""
+    at = begin_of(state, start_line)
+    if state.src[at : at + 1] not in {"<", "{"}:
+        return False
+    scanner: Scanner = state.env[SCANNER]
+    limit = state.eMarks[end_line - 1]
+    construct = COMMENT
+    while state.src[at : at + 1] in {"<", "{"}:
+        if state.src[at] == "{":
+            end = scanner.find_brace_end(at, limit)
+            is_comment = end is not None and is_comment_expression(state.src[at:end])
+            construct = construct if is_comment or construct is JSX else EXPRESSION
+        else:
+            end = scanner.find_tag_end(at, limit)
+            construct = JSX
+            hidden = _HIDDEN_TAG.match(state.src, at, end) if end is not None else None
+            if hidden is not None:
+                close = state.src.find(f"</{hidden.group(1)}>", end, limit)
+                end = close if close >= 0 else end
+        if end is None:
+            return False
+        at = end
+        while state.src[at : at + 1] in {" ", "\t"}:
+            at += 1
+    line = find_line(state, start_line, at - 1)
+    if state.src[at : state.eMarks[line]].strip():
+        return False
+    return silent or accept(state, construct.name, start_line, line + 1)
+
+
+def _clean(edits: BlockEdits, start: int, end: int) -> None:
+    kept = [] if is_hidden(edits, start, end) else _find_texts(edits.scanner, start, end)
+    edits.keep_only(kept, start, end)
+
+
+def _find_texts(scanner: Scanner, start: int, end: int) -> list[tuple[int, int]]:
+    """Find the attributes of tags that readers see, and the literal texts in braces."""
+    kept: list[tuple[int, int]] = []
+    at = start
+    while at < end:
+        char = scanner.text[at]
+        find = {"<": scanner.find_tag_end, "{": scanner.find_brace_end}.get(char)
+        close = find(at, end) if find is not None else None
+        if close is None:
+            at += 1
+            continue
+        kept += (
+            find_tag_texts(scanner.text, at, close)
+            if char == "<"
+            else find_literal(scanner.text, at, close)
+        )
+        at = close
+    return kept
+
+
+JSX: Final = Construct(
+    "jsx",
+    _clean,
+    TextBlockKind.HTML,
+    rules=(BlockRule("jsx", _read, before="fence", ends=ALL_TEXT, only_mdx=True),),
+    leads=True,
+)
+EXPRESSION: Final = Construct("expression", _clean)

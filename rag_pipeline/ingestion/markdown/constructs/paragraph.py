@@ -1,0 +1,75 @@
+"""Paragraphs, and the cleaning of plain Markdown text that other constructs share."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from typing import TYPE_CHECKING, Final
+
+from markdown_it.rules_block import lheading as read_setext_heading
+from markdown_it.rules_block import paragraph as read_paragraph
+
+from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.ingestion.markdown.construct import BlockRule, Construct
+
+if TYPE_CHECKING:
+    from markdown_it.rules_block import StateBlock
+
+    from rag_pipeline.ingestion.markdown.construct import ReadBlock
+    from rag_pipeline.ingestion.markdown.edits import BlockEdits
+
+_MOST_INDENT: Final = 3  # columns; more make code in CommonMark
+_MOST_DEEP_LINES: Final = 50  # looked at for each paragraph, to stay linear
+_DEEP_LINES: Final = "deep_lines"
+_HIDDEN_TAG: Final = re.compile(r"[ \t>]*<(?:style|script)\b", re.IGNORECASE)
+
+
+def ignore_indent(rule: ReadBlock) -> ReadBlock:
+    """Let an indented line end a paragraph: in MDX a fence or list indented by four is one."""
+
+    def read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
+        deep: list[int] | None = state.env.get(_DEEP_LINES)
+        if deep is None:
+            lines = range(state.lineMax)
+            deep = [line for line in lines if state.sCount[line] > _MOST_INDENT]
+            state.env[_DEEP_LINES] = deep
+        kept: dict[int, int] = {}
+        first = bisect.bisect_right(deep, start_line)
+        for line in deep[first : first + _MOST_DEEP_LINES]:
+            if line >= end_line:
+                break
+            if state.sCount[line] - state.blkIndent > _MOST_INDENT:
+                kept[line] = state.sCount[line]
+                state.sCount[line] = state.blkIndent + _MOST_INDENT
+        try:
+            return rule(state, start_line, end_line, silent)
+        finally:
+            for line, indent in kept.items():
+                state.sCount[line] = indent
+
+    return read
+
+
+def is_hidden(edits: BlockEdits, start: int, end: int) -> bool:
+    """Tell whether a block begins with a `<style>` or `<script>` tag; its text is not shown."""
+    return _HIDDEN_TAG.match(edits.source, start, end) is not None
+
+
+def clean_text(edits: BlockEdits, start: int, end: int) -> None:
+    """Remove links' targets, tags, comments and escapes, and keep everything else."""
+    if is_hidden(edits, start, end):
+        edits.keep_only([], start, end)
+    else:
+        edits.clean_inline(start, end)
+
+
+PARAGRAPH: Final = Construct(
+    "paragraph",
+    clean_text,
+    TextBlockKind.PARAGRAPH,
+    tokens=("paragraph_open",),
+    rules=(
+        BlockRule("lheading", ignore_indent(read_setext_heading), only_mdx=True),
+        BlockRule("paragraph", ignore_indent(read_paragraph), only_mdx=True),
+    ),
+)

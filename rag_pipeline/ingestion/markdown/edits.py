@@ -1,0 +1,272 @@
+"""Cleaning one block of Markdown: the edits that make its source readable text.
+
+Kept as written: code, tables' bars, math, list and quote marks, emphasis.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from markdown_it.common.utils import normalizeReference
+
+from rag_pipeline.ingestion.markdown.mdx_syntax import (
+    find_literal,
+    find_tag_texts,
+    is_comment_expression,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rag_pipeline.core.models import Hold, Run
+    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+
+_Edit: TypeAlias = "tuple[int, int, str]"
+
+_CONSTRUCT: Final = re.compile(
+    r"\\(?P<escaped>[!-/:-@\[-`{-~])|(?P<ticks>`+)|(?P<comment><!--)|(?P<tag><(?=[A-Za-z/>]))"
+    r"|(?P<brace>\{)|(?P<math>\$+)|(?P<open>!?\[)|(?P<close>\])"
+    r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)"
+)
+_DESTINATION: Final = re.compile(
+    r"""\(\s*(?:<[^<>\n]*>|(?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*\))*)"""
+    r"""(?:\s+(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\([^()]*\)))?\s*\)"""
+)
+_REFERENCE: Final = re.compile(r"\[((?:[^\[\]\\]|\\.){0,999})\]")
+_AUTOLINK: Final = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*|[^\s<>@]+@[^\s<>@]+)>")
+_BLOCK_TAG: Final = re.compile(
+    r"<(?:br|(?P<opening>p|div|[uo]l|table|details)"
+    r"|/(?:p|div|li|[uod]l|d[dt]|t[dhr]|table|summary|details|section|pre|h[1-6]|TabItem))"
+    r"(?=[\s/>])",
+    re.IGNORECASE,
+)
+_BLANK_LINES: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+(?=\n)")
+
+
+class BlockEdits:
+    r"""Collects the edits that clean one block, and the places where it must not be cut.
+
+    Attributes:
+        scanner: Of the whole source.
+        keeps_blank_lines: Whether blank lines after one another stay, as in code.
+        keeps_escaped_bars: Whether `\|` stays, as in tables.
+    """
+
+    def __init__(self, scanner: Scanner, references: Mapping[str, object], *, mdx: bool) -> None:
+        self.scanner = scanner
+        self.source = scanner.text
+        self.keeps_blank_lines = False
+        self.keeps_escaped_bars = False
+        self._references = references
+        self._mdx = mdx
+        self._edits: list[_Edit] = []
+        self._holds: list[Hold] = []
+        self._open: list[tuple[int, int]] = []
+        self._unclosed_ticks: dict[int, int] = {}
+
+    def replace(self, start: int, end: int, replacement: str) -> None:
+        """Replace characters of the source, which are not cut apart either."""
+        self._edits.append((start, end, replacement))
+        self._holds.append((start, end))
+
+    def keep_only(self, kept: Sequence[tuple[int, int]], start: int, end: int) -> None:
+        """Remove all between `start` and `end` except some ranges, each put on its own line."""
+        at = start
+        for kept_start, kept_end in kept:
+            self.replace(at, kept_start, "\n" if at > start else "")
+            at = kept_end
+        self.replace(at, end, "")
+
+    def apply(self, start: int, end: int) -> tuple[str, tuple[Run, ...], tuple[Hold, ...]]:
+        """Return the cleaned text of the block from `start` to `end`, its runs and its holds.
+
+        An edit that overlaps one before it is left out.
+        """
+        if not self._edits:
+            text, runs = self.source[start:end], [(start, end, 0)]
+        else:
+            text, runs = self._replace_all(start, end)
+        if not self.keeps_blank_lines and "\n" in text:
+            text, runs = _join_blank_lines(text, runs)
+        return text, tuple(runs), self._merge_holds()
+
+    def _replace_all(self, start: int, end: int) -> tuple[str, list[Run]]:
+        parts: list[str] = []
+        runs: list[Run] = []
+        at, length = start, 0
+        for edit_start, edit_end, replacement in sorted(
+            self._edits, key=lambda edit: (edit[0], -edit[1])
+        ):
+            if edit_start < at:
+                continue
+            runs.append((at, edit_start, length))
+            parts += self.source[at:edit_start], replacement
+            length += edit_start - at + len(replacement)
+            at = edit_end
+        runs.append((at, end, length))
+        parts.append(self.source[at:end])
+        return "".join(parts), runs
+
+    def _merge_holds(self) -> tuple[Hold, ...]:
+        holds: list[Hold] = []
+        for start, end in sorted(self._holds):
+            if holds and start < holds[-1][1]:
+                holds[-1] = (holds[-1][0], max(end, holds[-1][1]))
+            else:
+                holds.append((start, end))
+        return tuple(holds)
+
+    def clean_inline(self, start: int, end: int) -> None:
+        """Record the edits of inline Markdown from `start` to `end`."""
+        at = start
+        handlers = {
+            "ticks": self._code,
+            "comment": self._comment,
+            "tag": self._tag,
+            "brace": self._brace,
+            "math": self._math,
+            "open": self._open_bracket,
+            "close": self._close_bracket,
+        }
+        while (match := _CONSTRUCT.search(self.source, at, end)) is not None:
+            name = str(match.lastgroup)
+            if name == "escaped":
+                at = match.end()
+                if not (self.keeps_escaped_bars and match["escaped"] == "|"):
+                    self.replace(match.start(), match.start() + 1, "")
+            elif name == "entity":
+                at = match.end()
+                self.replace(match.start(), at, html.unescape(match.group()))
+            else:
+                at = handlers[name](match.start(), match.end(), end)
+
+    def _code(self, start: int, after: int, end: int) -> int:
+        length = after - start
+        if start >= self._unclosed_ticks.get(length, end):
+            return after
+        closing = re.compile(f"(?<!`)`{{{length}}}(?!`)").search(self.source, after, end)
+        if closing is None:
+            self._unclosed_ticks[length] = start
+            return after
+        self._holds.append((start, closing.end()))
+        return closing.end()
+
+    def _comment(self, start: int, after: int, end: int) -> int:
+        close = self.source.find("-->", after, end)
+        if close < 0:
+            return after
+        self._remove(start, close + 3)
+        return close + 3
+
+    def _tag(self, start: int, after: int, end: int) -> int:
+        link = _AUTOLINK.match(self.source, start, end)
+        if link is not None:
+            self.replace(start, start + 1, "")
+            self.replace(link.end() - 1, link.end(), "")
+            self._holds.append((start, link.end()))
+            return link.end()
+        close = self.scanner.find_tag_end(start, end)
+        if close is None:
+            return after
+        at = start
+        for text_start, text_end in find_tag_texts(self.source, start, close):
+            self.replace(at, text_start, " " if at > start else "")
+            at = text_end
+        self.replace(at, close, " " if at > start or self._parts(start, close) else "")
+        return close
+
+    def _parts(self, start: int, close: int) -> bool:
+        """Tell whether a tag within a line begins or ends a block, such as a table cell."""
+        tag = _BLOCK_TAG.match(self.source, start, close)
+        before, behind = self.source[start - 1 : start], self.source[close : close + 2]
+        if tag is None or not before.strip() or not behind[:1].strip() or behind == "</":
+            return False
+        return tag["opening"] is None or before != ">"
+
+    def _brace(self, start: int, after: int, end: int) -> int:
+        close = self.scanner.find_brace_end(start, end) if self._mdx else None
+        if close is None:
+            return after
+        for text_start, text_end in find_literal(self.source, start, close):
+            self.replace(start, text_start, "")
+            self.replace(text_end, close, "")
+            return close
+        text = self.source[start:close]
+        if "*/" not in text or not is_comment_expression(text):
+            return after
+        self._remove(start, close)
+        return close
+
+    def _math(self, start: int, after: int, end: int) -> int:
+        marker = self.source[start:after]
+        close = self.source.find(marker, after, end)
+        inner = self.source[after:close]
+        is_math = close > after and (
+            len(marker) > 1 or not (inner[0].isspace() or inner[-1].isspace())
+        )
+        behind = self.source[close + len(marker) : close + len(marker) + 1]
+        if not is_math or "\n\n" in inner or (len(marker) == 1 and behind.isdigit()):
+            return after
+        self._holds.append((start, close + len(marker)))
+        return close + len(marker)
+
+    def _open_bracket(self, start: int, after: int, _end: int) -> int:
+        self._open.append((start, after))
+        return after
+
+    def _close_bracket(self, start: int, after: int, end: int) -> int:
+        if not self._open:
+            return after
+        opening, text_start = self._open.pop()
+        target = _DESTINATION.match(self.source, after, end)
+        close = target.end() if target else self._match_reference(text_start, start, end)
+        if close is None:
+            return after
+        self.replace(opening, text_start, "")
+        self.replace(start, close, "")
+        self._holds.append((opening, close))
+        return close
+
+    def _match_reference(self, text_start: int, text_end: int, end: int) -> int | None:
+        after = text_end + 1
+        reference = _REFERENCE.match(self.source, after, end)
+        label = reference.group(1) if reference else ""
+        label = label or self.source[text_start:text_end]
+        if len(label) > 999 or normalizeReference(label) not in self._references:
+            return None
+        return reference.end() if reference else after
+
+    def _remove(self, start: int, end: int) -> None:
+        while (
+            start > 0 and self.source[start - 1] in " \t" and self.source[end : end + 1].isspace()
+        ):
+            start -= 1
+        self.replace(start, end, "")
+
+
+def _join_blank_lines(text: str, runs: list[Run]) -> tuple[str, list[Run]]:
+    """Leave one blank line of several, and cut what is removed out of the runs."""
+    cuts = [(match.start() + 1, match.end()) for match in _BLANK_LINES.finditer(text)]
+    if not cuts:
+        return text, runs
+    kept: list[Run] = []
+    following = removed = 0
+    for source_start, source_end, text_start in runs:
+        shift, begin = source_start - text_start, text_start
+        text_end = source_end - shift
+        while following < len(cuts) and cuts[following][0] < text_end:
+            cut_start, cut_end = cuts[following]
+            if cut_start > begin:
+                kept.append((begin + shift, cut_start + shift, begin - removed))
+            begin = max(begin, min(cut_end, text_end))
+            if cut_end > text_end:
+                break
+            removed += cut_end - cut_start
+            following += 1
+        place = min(begin, cuts[following][0]) if following < len(cuts) else begin
+        kept.append((begin + shift, source_end, place - removed))
+    ends = [0, *(end for _, end in cuts)]
+    starts = [*(start for start, _ in cuts), len(text)]
+    return "".join(text[end:start] for end, start in zip(ends, starts, strict=True)), kept

@@ -1,0 +1,92 @@
+"""A page's source as cleaned blocks and headings: the entry to this folder."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from rag_pipeline.core.docusaurus import HeadingIds
+from rag_pipeline.core.models import Block, Heading
+from rag_pipeline.ingestion.markdown.blocks import read_leaves
+from rag_pipeline.ingestion.markdown.construct import Leaf
+from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, HeadingReader
+from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER
+from rag_pipeline.ingestion.markdown.containers import find_chains
+from rag_pipeline.ingestion.markdown.edits import BlockEdits
+from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+from rag_pipeline.ingestion.markdown.source import count_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def read_page(
+    source: str, body_start: int, *, mdx: bool
+) -> tuple[tuple[Block, ...], tuple[Heading, ...]]:
+    """Read the blocks and headings of a page.
+
+    Args:
+        source: The whole page, normalized.
+        body_start: First character after the front matter; 0 if there is none.
+        mdx: Whether the page is MDX, else CommonMark with HTML.
+
+    Returns:
+        Blocks in order, front matter included, and the headings in the order of their blocks.
+    """
+    lines = source.split("\n")
+    body_line = source.count("\n", 0, body_start)
+    if body_start and not source.endswith("\n", 0, body_start):
+        body_line = len(lines)
+    leaves, containers, env = read_leaves(lines, body_line, mdx=mdx)
+    if body_line:
+        leaves.insert(0, Leaf(FRONT_MATTER, 0, body_line))
+    chains = find_chains(containers, (leaf.start for leaf in leaves))
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    spans = [(starts[leaf.start], starts[leaf.end] - 1) for leaf in leaves]
+    byte_of = count_bytes(source, (offset for span in spans for offset in span))
+    scanner = Scanner(source, mdx=mdx)
+    references = env.get("references", {})
+    blocks: list[Block] = []
+    headings = 0
+    for leaf, chain, (start, end) in zip(leaves, chains, spans, strict=True):
+        construct = leaf.construct
+        edits = BlockEdits(scanner, references, mdx=mdx)
+        construct.clean(edits, start, end)
+        text, runs, holds = edits.apply(start, end)
+        blocks.append(
+            Block(
+                kind=construct.name,
+                start_line=leaf.start + 1,
+                end_line=leaf.end,
+                start=start,
+                end=end,
+                start_byte=byte_of[start],
+                end_byte=byte_of[end],
+                text=text,
+                runs=runs,
+                holds=holds,
+                text_kind=construct.text_kind,
+                containers=chain,
+                is_atomic=construct.is_atomic,
+                leads=construct.leads,
+                heading=headings if construct is HEADING else None,
+            )
+        )
+        headings += construct is HEADING
+    return tuple(blocks), _read_headings(leaves, env, mdx=mdx)
+
+
+def _read_headings(
+    leaves: Sequence[Leaf], env: dict[str, Any], *, mdx: bool
+) -> tuple[Heading, ...]:
+    reader, ids = HeadingReader(mdx=mdx, env=env), HeadingIds()
+    headings: list[Heading] = []
+    for leaf in leaves:
+        if leaf.construct is not HEADING:
+            continue
+        text = reader.read(leaf.content)
+        anchor = leaf.raw_id
+        if not leaf.is_raw:
+            anchor = ids.next_id(leaf.level, text.slugged, text.custom_id)
+        headings.append(Heading(leaf.level, text.shown, anchor, leaf.start + 1))
+    return tuple(headings)

@@ -1,0 +1,68 @@
+"""The Markdown constructs, one row each, and the parser that they make."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from markdown_it import MarkdownIt
+
+from rag_pipeline.ingestion.markdown.constructs.code import CODE, MDX_CODE_FENCE
+from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
+from rag_pipeline.ingestion.markdown.constructs.esm import ESM
+from rag_pipeline.ingestion.markdown.constructs.heading import HEADING
+from rag_pipeline.ingestion.markdown.constructs.html import COMMENT, HTML
+from rag_pipeline.ingestion.markdown.constructs.jsx import EXPRESSION, JSX
+from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER, MARKER, THEMATIC_BREAK
+from rag_pipeline.ingestion.markdown.constructs.math import MATH
+from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH
+from rag_pipeline.ingestion.markdown.constructs.reference import LINK_REFERENCE
+from rag_pipeline.ingestion.markdown.constructs.table import TABLE
+
+_MAX_NESTING: Final = 40  # levels; deeper content is kept as plain paragraphs
+
+CONSTRUCTS: Final = (
+    DIRECTIVE,
+    MATH,
+    ESM,
+    COMMENT,
+    JSX,
+    EXPRESSION,
+    CODE,
+    MDX_CODE_FENCE,
+    THEMATIC_BREAK,
+    LINK_REFERENCE,
+    HTML,
+    HEADING,
+    TABLE,
+    PARAGRAPH,
+    MARKER,
+    FRONT_MATTER,
+)
+"""In the order in which their rules are tried."""
+
+CONSTRUCT_OF_TOKEN: Final = {
+    token: construct for construct in CONSTRUCTS for token in (construct.name, *construct.tokens)
+}
+
+
+@lru_cache(maxsize=2)
+def build_parser(*, mdx: bool) -> MarkdownIt:
+    """Build the block parser; it reads no inline Markdown.
+
+    Args:
+        mdx: Whether pages are MDX, else CommonMark with HTML.
+    """
+    md = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
+    md.disable(["inline", "text_join"])
+    for construct in CONSTRUCTS:
+        for rule in construct.rules:
+            if rule.only_mdx and not mdx:
+                continue
+            if rule.before:
+                md.block.ruler.before(rule.before, rule.name, rule.read, {"alt": [*rule.ends]})
+            else:
+                md.block.ruler.at(rule.name, rule.read, {"alt": [*rule.ends]})
+        if mdx:
+            md.disable([*construct.off_in_mdx])
+    return md
