@@ -77,7 +77,8 @@ def _fill_gaps(leaves: Iterable[Leaf], lines: Sequence[str], body_line: int) -> 
         while start < end and not lines[start].strip():
             start += 1
         if start < end:
-            yield replace(leaf, start=start, end=end)
+            is_same = (start, end) == (leaf.start, leaf.end)
+            yield leaf if is_same else replace(leaf, start=start, end=end)
             at = end
 
 

@@ -1,6 +1,6 @@
 """Front matter: the YAML head of a Markdown file, read with the line of every field.
 
-Values are those of YAML 1.2 as Docusaurus' parser gives them: `yes` is a text and a date is a text.
+Values are those of YAML 1.2, as in Docusaurus: `yes` is a text and a date is a text.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
+import frontmatter
 import yaml
+from frontmatter.default_handlers import YAMLHandler
 
 from rag_pipeline.core.errors import FrontMatterError
 
@@ -37,8 +39,8 @@ class FrontMatter:
 
     Attributes:
         doc_id: Of the document, for messages.
-        nodes: YAML node of each top-level field.
-        end: Where the body begins, in characters of the source; 0 where there is no front matter.
+        nodes: YAML node of each top-level field; the last one counts if a name is repeated.
+        end: First character of the body in the source; 0 if there is no front matter.
     """
 
     doc_id: str
@@ -46,7 +48,7 @@ class FrontMatter:
     end: int
 
     def text(self, *names: str) -> str:
-        """Value of the first of these fields that is set, as one text; empty where none is.
+        """Return the first of these fields that is set, as one text; empty if none is.
 
         Raises:
             FrontMatterError: The value is a list or a mapping, in a field that Docusaurus knows.
@@ -55,7 +57,7 @@ class FrontMatter:
         return "" if value is None else _to_text(value)
 
     def scalar(self, *names: str) -> Scalar:
-        """Value of the first of these fields that is set, None where none is.
+        """Return the first of these fields that is set; None if none is.
 
         Raises:
             FrontMatterError: The value is a list or a mapping, in a field that Docusaurus knows.
@@ -74,15 +76,15 @@ class FrontMatter:
         return None
 
     def texts(self, *names: str, split: bool = False) -> tuple[str, ...]:
-        """Values of the first of these fields that is there, repeats left out.
+        """Return the values of the first of these fields that is present, without repeats.
 
         Args:
-            names: Fields, the first that is there counts: a list, one text, or nothing. Of a
-                mapping in the list its `label` counts.
+            names: Fields with a list, one text, or nothing. Of a mapping in a list its `label`
+                counts.
             split: Whether a text with commas is a list.
 
         Raises:
-            FrontMatterError: The value is a mapping, or the list holds a list, in a field that
+            FrontMatterError: The value is a mapping, or the list contains a list, in a field that
                 Docusaurus knows.
         """
         for name in names:
@@ -101,10 +103,10 @@ class FrontMatter:
         return ()
 
     def number(self, name: str) -> float | None:
-        """Value of a field as a finite number; None where it is not set.
+        """Return a field as a finite number; None if it is not set.
 
         Raises:
-            FrontMatterError: The value is no finite number.
+            FrontMatterError: The value is not a finite number.
         """
         value = self.scalar(name)
         if value is None:
@@ -118,14 +120,14 @@ class FrontMatter:
         return number
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Value of a field that is true or false; anything else counts as the default."""
+        """Return a field that is true or false; the default for anything else."""
         node = self.nodes.get(name)
         value = _read_scalar(node) if isinstance(node, yaml.ScalarNode) else None
         text = str(value).strip().lower()
         return text == "true" if text in {"true", "false"} else default
 
     def section(self, name: str) -> FrontMatter:
-        """The fields of a mapping; none where the field is no mapping."""
+        """Return the fields of a mapping; no fields if the value is not a mapping."""
         node = self.nodes.get(name)
         fields = _read_mapping(node) if isinstance(node, yaml.MappingNode) else {}
         return FrontMatter(self.doc_id, fields, self.end)
@@ -146,43 +148,71 @@ class FrontMatter:
         return FrontMatterError(self.doc_id, f"{name} must be {wanted}", line)
 
 
+class _FieldsHandler(YAMLHandler):
+    """Reads the head as YAML nodes, which know their lines; YAML 1.1 values would lose both."""
+
+    def split(self, text: str) -> tuple[str, str]:
+        """Split at the fence lines that Docusaurus accepts.
+
+        Raises:
+            ValueError: The text has no front matter.
+        """
+        match = _FENCED.match(text)
+        if match is None:
+            raise ValueError("no front matter")
+        return match.group(1), text[match.end() :]
+
+    def load(self, fm: str, **_options: object) -> dict[str, object]:
+        """Return the YAML node of each top-level field.
+
+        Raises:
+            yaml.YAMLError: The YAML is broken or not a mapping.
+        """
+        node = _compose(fm)
+        if node is None:
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            problem = "must be `name: value` lines"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        return {**_read_mapping(node)}
+
+
+_HANDLER: Final = _FieldsHandler()
+
+
 def read_front_matter(doc_id: str, source: str) -> FrontMatter:
     """Read the head between `---` lines at the very start of a normalized source.
 
-    No head, or a `---` rule with prose behind it, gives no fields.
+    A source without a head has no fields, nor has one that begins with a `---` rule, a blank line
+    and prose.
 
     Raises:
-        FrontMatterError: The YAML is broken or no mapping; the message names the line of the file.
+        FrontMatterError: The YAML is broken or not a mapping; the message names the line of the
+            file.
     """
     match = _FENCED.match(source)
     if match is None:
         return FrontMatter(doc_id, {}, 0)
     try:
-        node = _compose(match.group(1))
+        nodes, _ = frontmatter.parse(match.group(), handler=_HANDLER)
     except yaml.YAMLError as error:
         if match.group(1).startswith("\n"):
             return FrontMatter(doc_id, {}, 0)
         raise FrontMatterError(doc_id, *_describe(error)) from error
     except RecursionError as error:
         raise FrontMatterError(doc_id, "nested too deeply", 1) from error
-    if node is None:
-        return FrontMatter(doc_id, {}, match.end())
-    if not isinstance(node, yaml.MappingNode):
-        if match.group(1).startswith("\n"):
-            return FrontMatter(doc_id, {}, 0)
-        raise FrontMatterError(doc_id, "must be `name: value` lines", node.start_mark.line + 2)
-    return FrontMatter(doc_id, _read_mapping(node), match.end())
+    return FrontMatter(doc_id, cast("dict[str, yaml.Node]", nodes), match.end())
 
 
 def is_draft(source: str) -> bool:
-    """Tell whether the head says `draft: true`; a broken head is no draft."""
+    """Tell whether the head says `draft: true`; a page with a broken head is not a draft."""
     match = _FENCED.match(source)
     return match is not None and "draft" in match.group(1) and _says_draft(match.group())
 
 
 @lru_cache(maxsize=_REMEMBERED_HEADS)
 def _says_draft(head: str) -> bool:
-    """Parsing takes far longer than reading, and a sensor looks at the same drafts at each tick."""
+    """Parse a head once: a sensor looks at the same drafts at each tick."""
     try:
         return read_front_matter("", head).flag("draft")
     except FrontMatterError:

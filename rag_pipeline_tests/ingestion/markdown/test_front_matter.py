@@ -124,6 +124,18 @@ def test_the_body_begins_behind_the_head(source: str, rest: str) -> None:
     assert source[read_front_matter("a.md", source).end :] == rest
 
 
+def test_the_last_of_repeated_fields_counts() -> None:
+    assert read_front_matter("a.md", "---\ntitle: A\ntitle: B\n---\n").text("title") == "B"
+
+
+def test_aliases_are_never_expanded() -> None:
+    bomb = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 60))
+    head = read_front_matter("a.md", f"---\na0: &a0 [x]\n{bomb}title: T\ntags: *a59\n---\n")
+    assert head.text("title") == "T"
+    with pytest.raises(FrontMatterError, match=r"line 60: .*tags must be a list of texts"):
+        head.texts("tags")
+
+
 @pytest.mark.parametrize(
     ("head", "draft"),
     [
