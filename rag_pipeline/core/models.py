@@ -41,7 +41,7 @@ class Stage(StrEnum):
 
 
 class MarkdownFormat(StrEnum):
-    """How Docusaurus reads `.md` files: `detect` reads `.md` as CommonMark and `.mdx` as MDX."""
+    """The syntax of `.md` files: `detect` reads `.md` as CommonMark and `.mdx` as MDX."""
 
     MDX = "mdx"
     MD = "md"
@@ -49,8 +49,8 @@ class MarkdownFormat(StrEnum):
 
 
 class EmbeddingText(StrEnum):
-    """What stands before a chunk's text where it is embedded: nothing, the document's title, its
-    own heading, or the title and all headings down to its own.
+    """The headings that are embedded before a chunk's text: none, the document's title, its own
+    heading, or the title and all headings down to its own.
     """
 
     TEXT = "text"

@@ -1,7 +1,6 @@
-"""A document's sections as chunks of bounded size, each with the span of the source it came from.
+"""A document's sections as chunks of bounded size, each with the span of its source.
 
-Belongs here: what goes together into a chunk. Where prose may be cut: units; what a span reads as:
-cleaning. Any change of a rule raises FORMAT_VERSION.
+Any change of a rule here, in `packing` or in `units` raises FORMAT_VERSION.
 """
 
 from __future__ import annotations
@@ -35,25 +34,19 @@ _NEWLINE: Final = re.compile("\n")
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
-    """Blocks from one h1, h2 or h3 to the next; `path` holds the headings down to its own."""
-
-    path: tuple[Heading, ...]
-    blocks: list[Block]
-
-
-@dataclass(frozen=True, slots=True)
 class _Draft:
     """A chunk before it is numbered.
 
     Attributes:
-        units: Its own pieces, the overlap before them left out.
-        start: Where the overlap begins, else the first unit.
-        text: The span from `start` on, cleaned.
+        path: The headings down to its section's own.
+        units: Its pieces without the overlap before them.
+        start: First character of the overlap if there is one, else of the first unit.
+        lead_in: The sentence before a code block, table or formula that begins the chunk.
+        text: The cleaned span from `start` on.
         tokens: Of the text.
     """
 
-    section: _Section
+    path: tuple[Heading, ...]
     units: Sequence[Unit]
     start: int
     lead_in: str
@@ -72,19 +65,19 @@ class _Draft:
 def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
     """Cut a document into chunks, in order.
 
-    A chunk holds text of one h1, h2 or h3 section. Code, tables and math are whole; one that
-    is longer than `limits.max_tokens` is a chunk of its own, all others keep the bound. A section
-    that fits is one chunk; a longer one is cut into even parts, each after the first begun
-    `overlap_tokens` to twice as many earlier, at a sentence or block.
+    A chunk contains text of one h1, h2 or h3 section. Code, tables and math are whole. If one of
+    them is longer than `limits.max_tokens`, it is a chunk of its own; all other chunks keep the
+    bound. A section that fits is one chunk; a longer one is cut into even parts. Each part after
+    the first begins `overlap_tokens` to twice as many tokens earlier, at a sentence or block.
 
     Args:
         parsed: The document.
-        limits: Sizes in tokens of the cleaned text, and what is embedded before it.
+        limits: Sizes in tokens of the cleaned text, and the headings that are embedded before it.
     """
     drafts = [
         draft
-        for section in _read_sections(parsed)
-        for draft in _cut_section(parsed, section, limits)
+        for path, blocks in _read_sections(parsed)
+        for draft in _cut_section(parsed, path, blocks, limits)
     ]
     offsets = {
         offset for draft in drafts for offset in (draft.start, draft.content_start, draft.end)
@@ -97,27 +90,31 @@ def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
     )
 
 
-def _read_sections(parsed: ParsedDoc) -> Iterator[_Section]:
-    section = _Section((), [])
+def _read_sections(parsed: ParsedDoc) -> Iterator[tuple[tuple[Heading, ...], list[Block]]]:
+    """The heading path of each section, and its blocks up to the next h1, h2 or h3."""
+    path: tuple[Heading, ...] = ()
+    blocks: list[Block] = []
     for block in parsed.blocks:
         if block.heading is not None:
             heading = parsed.document.headings[block.heading]
             if heading.level <= _SECTION_LEVEL:
-                yield section
-                above = (item for item in section.path if item.level < heading.level)
-                section = _Section((*above, heading), [])
-        section.blocks.append(block)
-    yield section
+                yield path, blocks
+                above = (item for item in path if item.level < heading.level)
+                path, blocks = (*above, heading), []
+        blocks.append(block)
+    yield path, blocks
 
 
-def _cut_section(parsed: ParsedDoc, section: _Section, limits: ChunkLimits) -> Iterator[_Draft]:
-    whole = read_units(section.blocks)
+def _cut_section(
+    parsed: ParsedDoc, path: tuple[Heading, ...], blocks: Sequence[Block], limits: ChunkLimits
+) -> Iterator[_Draft]:
+    whole = read_units(blocks)
     if not whole:
         return
     text = read_span(parsed, whole[0].start, whole[-1].end)
     tokens = count_tokens(text)
     if tokens <= limits.max_tokens:
-        yield _Draft(section, whole, whole[0].start, "", text, tokens)
+        yield _Draft(path, whole, whole[0].start, "", text, tokens)
         return
     before: Sequence[Unit] = ()
     for part in cut_parts(parsed, whole, limits):
@@ -125,16 +122,16 @@ def _cut_section(parsed: ParsedDoc, section: _Section, limits: ChunkLimits) -> I
         has_lead_in = bool(before) and start == part[0].start and part[0].block.is_atomic
         lead_in = _last_sentence(parsed, before[-1]) if has_lead_in else ""
         text = read_span(parsed, start, part[-1].end)
-        yield _Draft(section, part, start, lead_in, text, count_tokens(text))
+        yield _Draft(path, part, start, lead_in, text, count_tokens(text))
         before = part
 
 
 def _begin_overlap(
     parsed: ParsedDoc, before: Sequence[Unit], part: Sequence[Unit], limits: ChunkLimits
 ) -> int:
-    """Where a part begins with its overlap: at the latest place that gives enough tokens.
+    """Return where a part begins with its overlap: the latest place that gives enough tokens.
 
-    Whole blocks and sentences alone are taken, and never the section's own heading.
+    The overlap consists of whole blocks and sentences, without the section's own heading.
     """
     own_start = part[0].start
     room = limits.max_tokens - sum(unit.tokens for unit in part)
@@ -165,7 +162,7 @@ def _overlap_starts(source: str, before: Sequence[Unit], least: int, most: int) 
 
 
 def _last_sentence(parsed: ParsedDoc, unit: Unit) -> str:
-    """The sentence that leads to a code block or table, where prose stands before it."""
+    """Return the sentence before a code block or table; empty if no prose stands before it."""
     if unit.block.is_atomic or unit.is_heading:
         return ""
     return cut_sentences(parsed.source, unit)[-1].text.strip()
@@ -179,7 +176,7 @@ def _build_chunk(
     newlines: Sequence[int],
     embedding_text: EmbeddingText,
 ) -> Chunk:
-    document, path = parsed.document, draft.section.path
+    document, path = parsed.document, draft.path
     breadcrumb = _build_breadcrumb(document.title, path)
     anchor = path[-1].anchor if path else None
     parts = [_choose_headings(breadcrumb, embedding_text), draft.lead_in, draft.text]
@@ -227,7 +224,7 @@ def _build_breadcrumb(title: str, path: Sequence[Heading]) -> tuple[str, ...]:
 
 
 def _find_content_type(parsed: ParsedDoc, draft: _Draft) -> ContentType:
-    """The document's type where it is a lab, quiz or assessment, else that of most tokens."""
+    """Return lab, quiz or assessment as of the document, else the type of most tokens."""
     if parsed.document.content_type is not ContentType.PROSE:
         return parsed.document.content_type
     for kind, content_type in _TYPE_OF_KIND.items():

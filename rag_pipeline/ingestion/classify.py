@@ -28,7 +28,7 @@ _TYPE_OF_WORD: Final = {word: kind for kind, words in _WORDS.items() for word in
 
 
 def find_place(doc_path: str, front_matter: FrontMatter) -> tuple[str, str]:
-    """Module and chapter of a document: the module folder and the folder in it, empty where none.
+    """Return a document's module and chapter: the module folder and the folder in it, or empty.
 
     The module is the first folder named like `module-1`, else the first folder; both may be given
     by the front matter.
@@ -40,7 +40,7 @@ def find_place(doc_path: str, front_matter: FrontMatter) -> tuple[str, str]:
 
 
 def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
-    """Lab, quiz or assessment, else prose.
+    """Return lab, quiz or assessment, else prose.
 
     The front matter's `content_type` counts first, then the path from the file up: the last word
     that names a type decides (`lab-quiz` is a quiz). Everything below a capstone folder is

@@ -1,4 +1,4 @@
-"""What `rag-pipeline chunks` prints: a folder's documents, chunks and failures as plain JSON."""
+"""A folder's documents, chunks and failures as plain JSON, as `rag-pipeline chunks` prints them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def chunk_folder(docs_dir: Path, site: SiteSettings, limits: ChunkLimits) -> dic
         gives the same bytes of JSON.
 
     Raises:
-        DocsFolderError: The folder is missing, unreadable or holds no Markdown file.
+        DocsFolderError: The folder is missing, unreadable or contains no Markdown file.
     """
     discovery = discover_docs(docs_dir)
     documents: list[JsonValue] = []
@@ -73,7 +73,7 @@ def document_record(document: Document) -> dict[str, JsonValue]:
 
 
 def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
-    """Write a chunk as JSON; lines are 1-based and inclusive, bytes those of the source."""
+    """Write a chunk as JSON; lines are 1-based and inclusive, offsets of blocks count its text."""
     return {
         "chunk_id": chunk.chunk_id,
         "doc_path": chunk.doc_path,

@@ -37,7 +37,7 @@ def cut_parts(
 
 
 def _split_at_oversized(units: Sequence[Unit], max_tokens: int) -> Iterator[list[Unit]]:
-    """Runs of units with each block that is too long for a chunk in a run of its own."""
+    """Split units into runs; each block that is too long for a chunk is a run of its own."""
     run: list[Unit] = []
     for unit in units:
         if unit.block.is_atomic and unit.tokens > max_tokens:
@@ -50,7 +50,7 @@ def _split_at_oversized(units: Sequence[Unit], max_tokens: int) -> Iterator[list
 
 
 def _group(source: str, units: Sequence[Unit], max_tokens: int) -> list[list[Unit]]:
-    """Groups that stay together: a heading, title or lead-in with what it leads to."""
+    """Group units that stay together: a heading, title or lead-in and the unit after it."""
     groups: list[list[Unit]] = []
     size, is_led = 0, False
     for unit in units:
@@ -90,7 +90,7 @@ def _cut_evenly(groups: Sequence[list[Unit]], limits: ChunkLimits, cap: int) -> 
 def _keep_bound(
     parsed: ParsedDoc, parts: Sequence[Sequence[Unit]], max_tokens: int
 ) -> Iterator[Sequence[Unit]]:
-    """Halve parts whose text counts more than its units did, which joining them may cause."""
+    """Halve parts whose joined text has more tokens than its units had."""
     pending = list(reversed(parts))
     while pending:
         part = pending.pop()

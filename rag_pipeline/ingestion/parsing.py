@@ -1,4 +1,4 @@
-"""One Markdown file as a document: its front matter, headings, place, address and typed blocks."""
+"""One Markdown file as a document: front matter, headings, place, address and cleaned blocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def parse_doc(doc: DiscoveredDoc, site: SiteSettings, source: bytes | None = Non
     """Parse a document.
 
     Args:
-        doc: The file; read where `source` is not given.
+        doc: The file; it is read if `source` is not given.
         site: How the site forms its addresses, and the syntax of `.md` files.
         source: The file's bytes.
 

@@ -52,7 +52,7 @@ class Unit:
 
 
 def read_units(blocks: Sequence[Block]) -> list[Unit]:
-    """Make each block with text one unit, its tokens not counted yet."""
+    """Make each block that has text one unit, without counting its tokens."""
     return [
         Unit(block, block.start, block.end, block.text) for block in blocks if block.text.strip()
     ]
@@ -102,7 +102,7 @@ def cut_sentences(source: str, unit: Unit) -> list[Unit]:
 
 
 def _cut_at(unit: Unit, spans: Iterator[tuple[int, int]]) -> Iterator[Unit]:
-    """The parts of a unit that have text, their tokens counted."""
+    """Cut a unit at spans of the source; parts without text are left out."""
     for start, end in spans:
         text = cut_text(unit.block, start, end)
         if text.strip():
@@ -144,7 +144,7 @@ def _cut_long(source: str, unit: Unit, cap: int) -> Iterator[Unit]:
 
 
 def _find_cut(source: str, unit: Unit, cap: int) -> int | None:
-    """Best place for a cut that leaves an even share of the unit before it."""
+    """Find the best place for a cut that leaves an even share of the unit before it."""
     parts = math.ceil(unit.tokens / cap)
     length = unit.end - unit.start
     goal = unit.start + max(1, length * (parts // 2) // parts)

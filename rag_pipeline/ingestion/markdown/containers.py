@@ -22,7 +22,9 @@ _KIND_OF_TOKEN: Final = {
     "blockquote_open": TextBlockKind.QUOTE,
     DIRECTIVE.name: TextBlockKind.ADMONITION,
 }
-_CLOSING: Final = frozenset(name.replace("_open", "_close") for name in _KIND_OF_TOKEN)
+_CLOSING: Final = frozenset(
+    name.replace("_open", "_close") for name in _KIND_OF_TOKEN if name.endswith("_open")
+)
 _MOST_NESTED: Final = 80  # containers; an admonition that stands deeper is not listed
 
 
@@ -63,10 +65,10 @@ def read_containers(
     found: list[ContainerLines] = []
     opened: list[ContainerLines] = []
     for token in tokens:
-        kind = _KIND_OF_TOKEN.get(token.type)
-        if kind is None and token.type in _CLOSING:
+        if token.type in _CLOSING:
             while opened.pop().is_admonition:
                 pass
+        kind = _KIND_OF_TOKEN.get(token.type)
         if kind is None or token.map is None:
             continue
         start, end = token.map[0] + first_line, token.map[1] + first_line

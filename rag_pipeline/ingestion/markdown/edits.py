@@ -5,6 +5,7 @@ Kept as written: code, tables' bars, math, list and quote marks, emphasis.
 
 from __future__ import annotations
 
+import bisect
 import html
 import re
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -80,31 +81,30 @@ class BlockEdits:
         self.replace(at, end, "")
 
     def apply(self, start: int, end: int) -> tuple[str, tuple[Run, ...], tuple[Hold, ...]]:
-        """Return the cleaned text of the block from `start` to `end`, its runs and its holds.
-
-        An edit that overlaps one before it is left out.
-        """
-        if not self._edits:
-            text, runs = self.source[start:end], [(start, end, 0)]
-        else:
+        """Return the cleaned text of the block from `start` to `end`, its runs and its holds."""
+        text, runs = self._replace_all(start, end)
+        blank = [] if self.keeps_blank_lines else [*_BLANK_LINES.finditer(text)]
+        for match in blank:
+            begin, until = match.start() + 1, match.end()
+            first = runs[bisect.bisect_right(runs, begin, key=lambda run: run[2]) - 1]
+            last = runs[bisect.bisect_left(runs, until, key=lambda run: run[2] + run[1] - run[0])]
+            self._edits.append((first[0] + begin - first[2], last[0] + until - last[2], ""))
+        if blank:
             text, runs = self._replace_all(start, end)
-        if not self.keeps_blank_lines and "\n" in text:
-            text, runs = _join_blank_lines(text, runs)
         return text, tuple(runs), self._merge_holds()
 
     def _replace_all(self, start: int, end: int) -> tuple[str, list[Run]]:
+        """Apply the edits in order; an edit that overlaps one before it is left out."""
         parts: list[str] = []
         runs: list[Run] = []
         at, length = start, 0
-        for edit_start, edit_end, replacement in sorted(
-            self._edits, key=lambda edit: (edit[0], -edit[1])
-        ):
-            if edit_start < at:
-                continue
-            runs.append((at, edit_start, length))
-            parts += self.source[at:edit_start], replacement
-            length += edit_start - at + len(replacement)
-            at = edit_end
+        self._edits.sort(key=lambda edit: (edit[0], -edit[1]))
+        for edit_start, edit_end, replacement in self._edits:
+            if edit_start >= at:
+                runs.append((at, edit_start, length))
+                parts += self.source[at:edit_start], replacement
+                length += edit_start - at + len(replacement)
+                at = edit_end
         runs.append((at, end, length))
         parts.append(self.source[at:end])
         return "".join(parts), runs
@@ -244,29 +244,3 @@ class BlockEdits:
         ):
             start -= 1
         self.replace(start, end, "")
-
-
-def _join_blank_lines(text: str, runs: list[Run]) -> tuple[str, list[Run]]:
-    """Leave one blank line of several, and cut what is removed out of the runs."""
-    cuts = [(match.start() + 1, match.end()) for match in _BLANK_LINES.finditer(text)]
-    if not cuts:
-        return text, runs
-    kept: list[Run] = []
-    following = removed = 0
-    for source_start, source_end, text_start in runs:
-        shift, begin = source_start - text_start, text_start
-        text_end = source_end - shift
-        while following < len(cuts) and cuts[following][0] < text_end:
-            cut_start, cut_end = cuts[following]
-            if cut_start > begin:
-                kept.append((begin + shift, cut_start + shift, begin - removed))
-            begin = max(begin, min(cut_end, text_end))
-            if cut_end > text_end:
-                break
-            removed += cut_end - cut_start
-            following += 1
-        place = min(begin, cuts[following][0]) if following < len(cuts) else begin
-        kept.append((begin + shift, source_end, place - removed))
-    ends = [0, *(end for _, end in cuts)]
-    starts = [*(start for start, _ in cuts), len(text)]
-    return "".join(text[end:start] for end, start in zip(ends, starts, strict=True)), kept

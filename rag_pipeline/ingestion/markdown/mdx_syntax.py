@@ -1,7 +1,4 @@
-"""Where MDX constructs end: tags, braces, `import`/`export`; all scans are linear and never raise.
-
-Belongs here: positions in plain text. What the block parser does with them: mdx_rules.
-"""
+"""The ends of MDX constructs in plain text; all scans take linear time and never raise."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from typing import Final
 
 _TAG_START: Final = re.compile(r"<(?:/?[A-Za-z][\w.:-]*(?=\s|/?>)|/?(?=>))")
 _TAG_JUMP: Final = re.compile(r"""["'{<>]""")
-# Text in JSX holds apostrophes and addresses: a quote behind a letter opens no string, nor does the
-# `//` of `http://` a comment. A regular expression stands where a value can begin.
+# Text in JSX contains apostrophes and addresses: a quote after a letter does not open a string, and
+# the `//` of `http://` is not a comment. A regular expression stands where a value can begin.
 _QUOTED: Final = (
     r"""(?<![\w\\])["']|(?<!\\)`|/\*|(?<!:)//"""
     r"""|(?:(?<=[(,=:!&|?{[])|(?<=[(,=:!&|?{[][ ]))"""
@@ -40,8 +37,8 @@ _SCANS_PER_CHARACTER: Final = 20
 class Scanner:
     """Finds where tags and braces of one text end.
 
-    What scans without a find may cost is bounded for the whole text, so that a source made to be
-    scanned again and again takes linear time: past the bound its tags are read as text.
+    The cost of scans that find nothing is bounded for the whole text, so that a source with many
+    open constructs takes linear time. After the bound its tags are read as text.
     """
 
     def __init__(self, text: str, *, mdx: bool) -> None:
@@ -50,7 +47,7 @@ class Scanner:
         self._budget = _FREE_SCANS + _SCANS_PER_CHARACTER * len(text)
 
     def find_tag_end(self, start: int, limit: int) -> int | None:
-        """Position behind the tag that begins at `start`; None where there is no tag."""
+        """Return the position after the tag that begins at `start`; None if it is not a tag."""
         match = _TAG_START.match(self.text, start, limit)
         if match is None or self._budget < 0:
             return None
@@ -72,7 +69,7 @@ class Scanner:
         return None
 
     def find_brace_end(self, start: int, limit: int) -> int | None:
-        """Position behind the `}` that closes the `{` at `start`; None where it stays open."""
+        """Return the position after the `}` that closes the `{` at `start`; None if none does."""
         if self._budget < 0:
             return None
         depth, at, limit = 0, start, min(limit, start + MAX_CONSTRUCT)
@@ -90,9 +87,10 @@ class Scanner:
         return None
 
     def find_statement_end(self, start: int, limit: int) -> int:
-        """End of the last line of the `import` or `export` at `start`: a blank line follows.
+        """Return the end of the `import` or `export` at `start`: a blank line follows.
 
-        One that stays open was misread: it ends at its first blank line, so that the page stays.
+        A statement that stays open was misread. It ends at its first blank line, so that the rest
+        of the page is kept.
         """
         depth, at = 0, start
         reach = min(limit, start + MAX_CONSTRUCT) if self._budget >= 0 else start
@@ -118,7 +116,7 @@ class Scanner:
 
 
 def _skip_quoted(text: str, opener: str, at: int, limit: int) -> int:
-    """Position behind a comment, string or regular expression; a string never closed is text."""
+    """Return the position after a comment, string or regular expression; an open string is text."""
     if len(opener) > len("//"):
         return at
     if opener in {"/*", "//"}:
@@ -132,20 +130,20 @@ def _skip_quoted(text: str, opener: str, at: int, limit: int) -> int:
 
 
 def is_comment_expression(text: str) -> bool:
-    """Tell whether `{...}` holds comments alone."""
+    """Tell whether `{...}` contains only comments."""
     return not re.sub(r"/\*.*?\*/|//[^\n]*\n", "", text[1:-1], flags=re.DOTALL).strip()
 
 
 def find_literal(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Where the text of `{'text'}` stands; nothing for an expression that is computed."""
+    """Find the text of `{'text'}`; nothing for an expression that is computed."""
     match = _LITERAL.fullmatch(text, start, end)
     return [match.span(2)] if match else []
 
 
 def find_tag_texts(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Where attributes of a tag hold what readers see: tab labels, titles, alternative texts.
+    """Find the attributes of a tag that readers see: tab labels, titles, alternative texts.
 
-    A `value` counts for a tab without a label alone.
+    A `value` counts only for a tab without a label.
     """
     name = _TAG_NAME.match(text, start, end)
     is_tab = name is not None and name.group(1).endswith("TabItem")

@@ -1,4 +1,4 @@
-"""A file's bytes as the text all stages count lines and bytes in."""
+"""A file's bytes as the text in which all stages count lines and bytes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 
 
 def normalize_source(content: bytes) -> str:
-    r"""Decode a file as Docusaurus does: UTF-8 with bytes that are none replaced, `\n` line ends.
+    r"""Decode a file as Docusaurus does: UTF-8, invalid bytes replaced, `\n` line ends.
 
-    A byte order mark goes, NUL becomes U+FFFD; lines keep their numbers.
+    A byte order mark is removed, NUL becomes U+FFFD; lines keep their numbers.
     """
     text = content.decode("utf-8-sig", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
 
 def count_bytes(source: str, offsets: Iterable[int]) -> dict[int, int]:
-    """Byte offset of each character offset in the UTF-8 bytes of the source, in one pass."""
+    """Map character offsets of the source to offsets in its UTF-8 bytes, in one pass."""
     found: dict[int, int] = {}
     at = size = 0
     ascii_only = source.isascii()

@@ -6,7 +6,7 @@ import bisect
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from rag_pipeline.ingestion.markdown.text_blocks import choose_kind, nest_blocks
+from rag_pipeline.ingestion.markdown.text_blocks import Piece, choose_kind, nest_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,21 +60,16 @@ def read_span(parsed: ParsedDoc, start: int, end: int) -> str:
 def find_span_blocks(parsed: ParsedDoc, start: int, end: int, text: str) -> tuple[TextBlock, ...]:
     """Find the blocks of `text`, which is what `read_span` returns for `start` and `end`."""
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-    pieces = []
+    pieces: list[Piece] = []
     line = 0
-    is_first = True
     for block, gap, part in _read_parts(parsed, start, end):
-        lines = part.split("\n")
-        blank = next(at for at, content in enumerate(lines) if content.strip())
-        if is_first:
-            line, is_first = -blank, False
-        line += len(gap)
-        last = next(at for at in range(len(lines), 0, -1) if lines[at - 1].strip())
-        piece_start = starts[line + blank]
-        piece_end = min(starts[line + last] - 1, len(text))
+        blank_before = part[: len(part) - len(part.lstrip())].count("\n")
+        line += len(gap) if pieces else -blank_before
+        last = line + part.rstrip().count("\n")
+        piece_end = min(starts[last + 1] - 1, len(text))
         kind = choose_kind(block.text_kind, part, block.containers)
-        pieces.append((kind, block.containers, piece_start, piece_end))
-        line += len(lines) - 1
+        pieces.append((kind, block.containers, starts[line + blank_before], piece_end))
+        line += part.count("\n")
     return nest_blocks(pieces)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.core.models import TextBlock, TextBlockKind
 from rag_pipeline.ingestion.markdown.blocks import read_leaves
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rag_pipeline.core.models import Container
+
+Piece: TypeAlias = "tuple[TextBlockKind | None, tuple[Container, ...], int, int]"
+"""Kind, containers, start and end of a block without blocks in it; a kind of None is not listed."""
 
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _UNREADABLE: Final = re.compile("[\0\ud800-\udfff]")
@@ -45,7 +48,7 @@ def find_text_blocks(text: str) -> tuple[TextBlock, ...]:
     lines = [readable[start:end] for start, end in zip(starts, ends, strict=True)]
     leaves, containers, _ = read_leaves(lines, 0, mdx=False)
     chains = find_chains(containers, [leaf.start for leaf in leaves])
-    pieces = []
+    pieces: list[Piece] = []
     for leaf, chain in zip(leaves, chains, strict=True):
         start, end = starts[leaf.start], ends[leaf.end - 1]
         kind = choose_kind(leaf.construct.text_kind, readable[start:end], chain)
@@ -71,15 +74,8 @@ def choose_kind(
     return TextBlockKind.OTHER if kind is None and not containers else kind
 
 
-def nest_blocks(
-    pieces: Iterable[tuple[TextBlockKind | None, tuple[Container, ...], int, int]],
-) -> tuple[TextBlock, ...]:
-    """Put containers before what they contain, each as long as the pieces in it.
-
-    Args:
-        pieces: Kind, containers, start and end of each block without blocks in it, in order. A
-            kind of None only lengthens the containers.
-    """
+def nest_blocks(pieces: Iterable[Piece]) -> tuple[TextBlock, ...]:
+    """Put containers before what they contain, each as long as the pieces in it."""
     found: list[tuple[TextBlockKind, int, int]] = []
     place_of: dict[Container, int] = {}
     for kind, containers, start, end in pieces:

@@ -176,7 +176,7 @@ def _collapse(text: str) -> str:
 
 
 def _footnote(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """`[^1]` shows no text where the page defines the footnote."""
+    """Read `[^1]`, which shows no text if the page defines the footnote."""
     match = _FOOTNOTE.match(state.src, state.pos)
     if match is None or match.group(1) not in state.env.get(FOOTNOTES, ()):
         return False
@@ -187,7 +187,7 @@ def _footnote(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # mark
 
 
 def _text_directive(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """`:name[label]{attributes}`: the label is text; without one the name is shown, not slugged."""
+    """Read `:name[label]{attributes}`: the label is text; without one the name is only shown."""
     if state.src[state.pos - 1 : state.pos] == ":" and state.pos:
         return False
     match = _TEXT_DIRECTIVE.match(state.src, state.pos)
@@ -202,7 +202,7 @@ def _text_directive(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  
 
 
 def _mdx(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Tags show no text, `{...}` is slugged as written; `{#id}` is text."""
+    """Read a tag, which shows no text, or `{...}`, which is slugged as written; `{#id}` is text."""
     char = state.src[state.pos]
     comment = _COMMENT.match(state.src, state.pos)
     if comment is not None:
