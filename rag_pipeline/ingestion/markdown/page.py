@@ -9,7 +9,7 @@ from rag_pipeline.core.docusaurus import HeadingIds
 from rag_pipeline.core.models import Block, Heading
 from rag_pipeline.ingestion.markdown.blocks import read_leaves
 from rag_pipeline.ingestion.markdown.construct import Leaf
-from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, HeadingReader
+from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, read_heading
 from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER
 from rag_pipeline.ingestion.markdown.containers import find_chains
 from rag_pipeline.ingestion.markdown.edits import BlockEdits
@@ -79,12 +79,12 @@ def read_page(
 def _read_headings(
     leaves: Sequence[Leaf], env: dict[str, Any], *, mdx: bool
 ) -> tuple[Heading, ...]:
-    reader, ids = HeadingReader(mdx=mdx, env=env), HeadingIds()
+    ids = HeadingIds()
     headings: list[Heading] = []
     for leaf in leaves:
         if leaf.construct is not HEADING:
             continue
-        text = reader.read(leaf.content)
+        text = read_heading(leaf.content, env, mdx=mdx)
         anchor = leaf.raw_id
         if not leaf.is_raw:
             anchor = ids.next_id(leaf.level, text.slugged, text.custom_id)

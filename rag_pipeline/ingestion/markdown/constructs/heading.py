@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from markdown_it import MarkdownIt
@@ -118,35 +119,35 @@ class HeadingText:
     custom_id: str | None
 
 
-class HeadingReader:
-    """Reads the headings of one document.
+def read_heading(content: str, env: MutableMapping[str, Any], *, mdx: bool) -> HeadingText:
+    """Read a heading's source without its `#` marks or underline.
 
     Args:
-        mdx: Whether `{...}` are expressions and tags are JSX.
+        content: Its inline Markdown.
         env: The block parser's environment: link references and names of footnotes.
+        mdx: Whether `{...}` are expressions and tags are JSX.
     """
+    tokens: list[Token] = []
+    md = _build_parser(mdx=mdx)
+    md.inline.parse(content.strip(), md, env, tokens)
+    slugged, shown = _join(tokens)
+    if tokens and tokens[-1].type == "mdx_comment":
+        words = tokens[-1].content.strip("/* \t\n").split(" ")
+        if words[0].startswith("#") and len(words[0]) > 1:
+            return HeadingText(slugged, _collapse(shown), words[0][1:])
+    slugged, custom_id = split_custom_id(slugged)
+    return HeadingText(slugged, _collapse(split_custom_id(shown)[0]), custom_id)
 
-    def __init__(self, *, mdx: bool, env: MutableMapping[str, Any]) -> None:
-        self._md = MarkdownIt("commonmark").enable("strikethrough")
-        ruler = self._md.inline.ruler
-        ruler.before("link", "footnote", _footnote)
-        ruler.before("entity", "directive", _text_directive)
-        if mdx:
-            self._md.disable(["html_inline", "autolink"])
-            ruler.before("entity", "mdx", _mdx)
-        self._env = env
 
-    def read(self, content: str) -> HeadingText:
-        """Read a heading's source without its `#` marks or underline."""
-        tokens: list[Token] = []
-        self._md.inline.parse(content.strip(), self._md, self._env, tokens)
-        slugged, shown = _join(tokens)
-        if tokens and tokens[-1].type == "mdx_comment":
-            words = tokens[-1].content.strip("/* \t\n").split(" ")
-            if words[0].startswith("#") and len(words[0]) > 1:
-                return HeadingText(slugged, _collapse(shown), words[0][1:])
-        slugged, custom_id = split_custom_id(slugged)
-        return HeadingText(slugged, _collapse(split_custom_id(shown)[0]), custom_id)
+@lru_cache(maxsize=2)
+def _build_parser(*, mdx: bool) -> MarkdownIt:
+    md = MarkdownIt("commonmark").enable("strikethrough")
+    md.inline.ruler.before("link", "footnote", _footnote)
+    md.inline.ruler.before("entity", "directive", _text_directive)
+    if mdx:
+        md.disable(["html_inline", "autolink"])
+        md.inline.ruler.before("entity", "mdx", _mdx)
+    return md
 
 
 def _join(tokens: Sequence[Token]) -> tuple[str, str]:
