@@ -21,7 +21,11 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from rag_pipeline.adapters.connect import connect_embedder
+from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+from rag_pipeline.core.settings import load_settings
 from rag_pipeline.retrieval import Query, QueryFilters, Retriever, open_retriever
+from rag_pipeline.retrieval.search import prepare_searches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +57,11 @@ def main() -> None:
         _print(f"filtered by module ({module})", filtered)
         ratio = statistics.median(filtered) / statistics.median(plain)
         print(f"filtered / plain, medians             {ratio:8.2f}")
-        _print("embedding alone", _time_each(questions, lambda text: _embed(retriever, text)))
+        embedder, encoder = connect_embedder(load_settings()), Bm25Encoder()
+        _print(
+            "embedding only",
+            _time_each(questions, lambda text: prepare_searches(embedder, encoder, [Query(text)])),
+        )
         batches = [questions[at : at + _BATCH] for at in range(0, len(questions), _BATCH)]
         _print(
             f"batch of {_BATCH}",
@@ -64,10 +72,6 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
     print(f"peak resident memory                  {peak:8.0f} MB")
     print(f"load of the machine, 1 minute         {os.getloadavg()[0]:8.1f}")
-
-
-def _embed(retriever: Retriever, text: str) -> object:
-    return retriever.embed_questions([text])
 
 
 def _time_each(items: Sequence[_Item], action: Callable[[_Item], object]) -> list[float]:

@@ -1,16 +1,11 @@
-"""Reading candidates from a store: each retriever's best, then every candidate's missing scores.
-
-Belongs here: what is asked of a `VectorIndex`, in as few round trips as it allows. Does not belong
-here: what the scores mean (ranking).
-"""
+"""The search stage: each retriever's best points, then the scores and places they lack."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import PayloadError
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols.stores import Channel, PointFilter
 from rag_pipeline.retrieval.ranking import Candidate, Place
 
 if TYPE_CHECKING:
@@ -19,10 +14,10 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
     from rag_pipeline.core.protocols.stores import VectorIndex
-    from rag_pipeline.core.vectors import FloatMatrix, FloatVector, QuestionVectors, SparseVector
+    from rag_pipeline.retrieval.search import Search
 
 DEPTH: Final = 30
-"""Candidates asked of each retriever; 50 find the same and take longer, see docs/adr/0018."""
+"""Candidates asked of each retriever; 50 find the same and take longer (docs/adr/0018)."""
 
 _FIELDS: Final = (
     "doc_path",
@@ -32,95 +27,81 @@ _FIELDS: Final = (
     "content_hash",
     "word_count",
 )
-"""What ranking needs of a candidate's payload; the rest is read of hits alone."""
+"""Payload fields that ranking needs of a candidate; the other fields are read only for hits."""
 
 _MARKER_WORDS: Final = 1  # `##` stands before a heading in its chunk's text
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """One question as stores are asked it.
-
-    Attributes:
-        vectors: Of the question.
-        sparse: Its terms; may be empty.
-        where: Which points count at all.
-        windowed: Whether the collection has windows of words beside whole chunks.
-    """
-
-    vectors: QuestionVectors
-    sparse: SparseVector
-    where: PointFilter
-    windowed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """What was found for one search.
-
-    Attributes:
-        candidates: Union of the retrievers' best, by ascending point id.
-        exhausted: True where the store holds no further candidate.
-    """
-
-    candidates: tuple[Candidate, ...]
-    exhausted: bool
-
-
 def gather_candidates(
     index: VectorIndex, searches: Sequence[Search], depth: int, places: PlaceCache
-) -> list[Pool]:
+) -> None:
     """Find the `depth` best whole chunks by each retriever, and score all of them by all channels.
 
-    Windows find nothing by themselves: comparing each token of a question with every window of the
-    book would take longer than all else.
+    Sets `scores`, `candidates` and `exhausted` of each search. Windows find nothing by themselves:
+    comparing each token of a question with every window of the book would take longer than all
+    else.
 
-    All searches together cost three round trips: the best, the missing scores, and where those
-    stand whose place is not known yet.
+    All searches together cost three round trips: the best, the missing scores, and the places of
+    points that are not known yet.
 
     Raises:
         StoreUnavailableError: Not reached, not in time, or held by another process.
         PayloadError: A point does not keep the payload contract.
     """
-    asked = [
-        (at, channel)
-        for at, search in enumerate(searches)
-        for channel in _channels(search)
+    best: list[tuple[Search, Channel]] = [
+        (search, channel)
+        for search in searches
+        for channel in search.channels
         if channel is not Channel.WINDOWS
     ]
     found = index.search_many(
-        [_channel_query(searches[at], channel, depth, searches[at].where) for at, channel in asked]
+        [search.ask(channel, depth, search.where) for search, channel in best]
     )
-    scores: list[dict[Channel, dict[PointId, float]]] = [{} for _ in searches]
-    exhausted = [True] * len(searches)
-    for (at, channel), hits in zip(asked, found, strict=True):
-        scores[at][channel] = dict(hits)
-        if channel is not Channel.BM25 and len(hits) >= depth:
-            exhausted[at] = False
-    unions = [sorted(set().union(*by_channel.values())) for by_channel in scores]
-    _fill_missing(index, searches, unions, scores)
-    known = places.look_up(index, sorted(set().union(*unions)))
-    return [
-        Pool(tuple(_candidate(known[pid], pid, found) for pid in union if pid in known), done)
-        for union, found, done in zip(unions, scores, exhausted, strict=True)
+    for search in searches:
+        search.scores = {channel: {} for channel in search.channels}
+    for (search, channel), hits in zip(best, found, strict=True):
+        search.scores[channel] = dict(hits)
+    unions = [(search, sorted(set().union(*search.scores.values()))) for search in searches]
+    for search in searches:
+        search.exhausted = len(search.scores[Channel.DENSE]) < depth
+
+    gaps = [
+        (search, channel, missing)
+        for search, union in unions
+        for channel in search.channels
+        if (missing := tuple(pid for pid in union if pid not in search.scores[channel]))
     ]
+    found = index.search_many(
+        [
+            search.ask(channel, len(missing), PointFilter(point_ids=missing))
+            for search, channel, missing in gaps
+        ]
+    )
+    for (search, channel, _), hits in zip(gaps, found, strict=True):
+        search.scores[channel].update(hits)
+
+    placed = places.look_up(index, sorted({point_id for _, union in unions for point_id in union}))
+    for search, union in unions:
+        search.candidates = tuple(
+            _describe(placed[point_id], search.scores) for point_id in union if point_id in placed
+        )
 
 
 class PlaceCache:
-    """Where points stand, remembered while nobody else can change the collection.
+    """The places of points in the book, remembered while nobody else can change the collection.
 
     Args:
-        lasting: Whether the collection cannot change while it is open, as the embedded one; then a
-            point is read once. Else every query reads anew.
+        lasting: True when the collection cannot change while it is open, like the embedded store;
+            then each point is read once. Otherwise every query reads again.
     """
 
     def __init__(self, *, lasting: bool) -> None:
         self._lasting = lasting
-        # One reference, replaced whole: threads see a collection with its own places or another.
+        # One reference, replaced as a whole: no thread sees one collection with another's places.
         self._read: tuple[VectorIndex | None, dict[PointId, Place]] = (None, {})
 
     def look_up(self, index: VectorIndex, point_ids: Sequence[PointId]) -> dict[PointId, Place]:
-        """Places of points, and perhaps of others; ids that are not there are left out."""
+        """Return the places of points, and perhaps of others; missing points are left out."""
         of_index, remembered = self._read
         known = remembered if self._lasting and index is of_index else {}
         missing = [point_id for point_id in point_ids if point_id not in known]
@@ -133,62 +114,15 @@ class PlaceCache:
 
 
 def section_of(doc_path: str, anchor: str | None, heading: str) -> str:
-    """Name of a section, unique over all documents."""
+    """Return a name for a section, unique over all documents."""
     return f"{doc_path}#{anchor or heading}"
 
 
-def _fill_missing(
-    index: VectorIndex,
-    searches: Sequence[Search],
-    unions: Sequence[Sequence[PointId]],
-    scores: Sequence[dict[Channel, dict[PointId, float]]],
-) -> None:
-    gaps: list[tuple[int, Channel]] = []
-    queries: list[ChannelQuery] = []
-    for at, (search, union) in enumerate(zip(searches, unions, strict=True)):
-        for channel in _channels(search):
-            known = scores[at].setdefault(channel, {})
-            missing = tuple(pid for pid in union if pid not in known)
-            if missing:
-                gaps.append((at, channel))
-                where = PointFilter(point_ids=missing)
-                queries.append(_channel_query(search, channel, len(missing), where))
-    for (at, channel), hits in zip(gaps, index.search_many(queries), strict=True):
-        scores[at][channel].update(hits)
-
-
-def _channels(search: Search) -> tuple[Channel, ...]:
-    channels = [Channel.DENSE]
-    if search.windowed:
-        channels.append(Channel.WINDOWS)
-    if search.sparse.indices:
-        channels.append(Channel.BM25)
-    return tuple(channels)
-
-
-def _channel_query(
-    search: Search, channel: Channel, limit: int, where: PointFilter
-) -> ChannelQuery:
-    vectors: dict[Channel, FloatVector | FloatMatrix | SparseVector] = {
-        Channel.DENSE: search.vectors.dense,
-        Channel.WINDOWS: search.vectors.tokens,
-        Channel.BM25: search.sparse,
-    }
-    return ChannelQuery(channel, vectors[channel], limit, where)
-
-
-def _candidate(
-    place: Place, point_id: PointId, scores: Mapping[Channel, Mapping[PointId, float]]
-) -> Candidate:
-    dense = scores[Channel.DENSE].get(point_id, 0.0)
-    windows = scores.get(Channel.WINDOWS)
-    bm25 = scores.get(Channel.BM25)
-    return Candidate(
-        place,
-        dense,
-        windows.get(point_id, dense) if windows else dense,
-        bm25.get(point_id, 0.0) if bm25 else 0.0,
-    )
+def _describe(place: Place, scores: Mapping[Channel, Mapping[PointId, float]]) -> Candidate:
+    dense = scores[Channel.DENSE].get(place.point_id, 0.0)
+    windows = scores.get(Channel.WINDOWS, {}).get(place.point_id, dense)
+    bm25 = scores.get(Channel.BM25, {}).get(place.point_id, 0.0)
+    return Candidate(place, dense, windows, bm25)
 
 
 def _read_place(point_id: PointId, payload: Payload) -> Place:

@@ -1,18 +1,19 @@
-"""From chosen candidates to what a caller sees: text, metadata, citation, scores."""
+"""The presenting stage: chosen candidates as a caller sees them, with text, citation and scores."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ResultInvalidError
-from rag_pipeline.core.payload import read_metadata, read_text
+from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
+from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.terms import extract_terms, find_distinct_terms
-from rag_pipeline.retrieval.citations import build_citation
-from rag_pipeline.retrieval.expansion import expand, read_sections
-from rag_pipeline.retrieval.models import ChannelScores, ScoredChunk
+from rag_pipeline.retrieval.candidates import section_of
+from rag_pipeline.retrieval.models import ChannelScores, Citation, ScoredChunk
 from rag_pipeline.retrieval.ranking import scale_scores
 
 if TYPE_CHECKING:
@@ -21,68 +22,22 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.protocols.embedding import Reranker
     from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
-    from rag_pipeline.core.vectors import FloatVector
-    from rag_pipeline.retrieval.ranking import Candidate, Ranked
+    from rag_pipeline.retrieval.search import Search
+
+Piece = tuple[ChunkMetadata, str]
+"""A chunk's metadata and text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What was chosen for one query.
-
-    Attributes:
-        nearest: Cosine of the question and the nearest candidate, -1 to 1.
-        candidate_count: How many candidates were ranked.
-    """
-
-    chosen: tuple[Ranked, ...]
-    nearest: float
-    candidate_count: int
-
-
-class NearDuplicates:
-    """Compares candidates by their dense vectors, read from the store in blocks when needed.
-
-    Args:
-        index: Where the vectors are.
-        threshold: Cosine over which two texts say the same.
-    """
-
-    def __init__(self, index: VectorIndex, threshold: float) -> None:
-        self._index = index
-        self._threshold = threshold
-        self._vectors: dict[PointId, FloatVector] = {}
-        self._asked: set[PointId] = set()
-
-    def load(self, candidates: Sequence[Candidate]) -> None:
-        """Read vectors that are likely to be compared, in one round trip."""
-        wanted = sorted({candidate.place.point_id for candidate in candidates} - self._asked)
-        self._asked.update(wanted)
-        self._vectors |= self._index.fetch_dense(wanted)
-
-    def is_near(self, one: Candidate, other: Candidate) -> bool:
-        """Whether two candidates say the same; never for one deleted since it was found."""
-        missing = [each for each in (one, other) if each.place.point_id not in self._asked]
-        if missing:
-            self.load(missing)
-        left, right = self._vectors.get(one.place.point_id), self._vectors.get(other.place.point_id)
-        if left is None or right is None:
-            return False
-        return float(left @ right) > self._threshold
-
-
-def build_hits(
-    question: str, choice: Choice, points: Mapping[PointId, StoredPoint]
-) -> list[ScoredChunk]:
-    """Describe chosen candidates; those that were deleted since they were found are left out.
+def build_hits(search: Search, points: Mapping[PointId, StoredPoint]) -> list[ScoredChunk]:
+    """Describe the chosen candidates of a search; points that were deleted meanwhile are left out.
 
     Raises:
         PayloadError: A point does not keep the payload contract.
     """
-    terms = set(extract_terms(question))
+    terms = set(extract_terms(search.text))
     hits = []
-    for ranked, score in zip(
-        choice.chosen, scale_scores(choice.chosen, choice.nearest), strict=True
-    ):
+    scores = scale_scores(search.chosen, search.nearest)
+    for ranked, score in zip(search.chosen, scores, strict=True):
         candidate = ranked.candidate
         point = points.get(candidate.place.point_id)
         if point is None:
@@ -96,7 +51,13 @@ def build_hits(
             lexical=len(terms & held) / len(terms) if terms else 0.0,
             fused=ranked.score,
         )
-        citation = build_citation(metadata)
+        citation = Citation(
+            title=metadata.title,
+            section=metadata.section_heading or metadata.title,  # above a page's first heading
+            url=metadata.url,
+            module=metadata.module,
+            chapter=metadata.chapter,
+        )
         hits.append(ScoredChunk(metadata.chunk_id, text, score, metadata, citation, channels))
     return hits
 
@@ -107,13 +68,13 @@ _find_terms_once = lru_cache(maxsize=1024)(find_distinct_terms)  # chunks; about
 def rerank_hits(
     reranker: Reranker, question: str, hits: Sequence[ScoredChunk]
 ) -> list[ScoredChunk]:
-    """Order hits by a reranker's scores, which become theirs, within 0 to 1; ties keep order.
+    """Order hits by a reranker's scores and give them these scores, within 0 to 1; ties keep order.
 
     Raises:
         ResultInvalidError: There is not one finite score for each hit.
     """
     given = reranker.rerank(question, [hit.text for hit in hits])
-    scores = [float(score) for score in given]  # NumPy's numbers are no JSON
+    scores = [float(score) for score in given]  # NumPy's numbers are not JSON
     if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
         finite = sum(map(math.isfinite, scores))
         raise ResultInvalidError(
@@ -133,3 +94,70 @@ def widen_hits(
         replace(hit, expanded_text=expand(hit.metadata, hit.text, sections, budget_tokens))
         for hit in hits
     ]
+
+
+def read_sections(index: VectorIndex, doc_paths: Sequence[str]) -> dict[str, list[Piece]]:
+    """Read all chunks of some documents, by section and in reading order."""
+    sections: dict[str, list[Piece]] = {}
+    if not doc_paths:
+        return sections
+    for point in index.scroll(PointFilter.any_of(doc_path=tuple(sorted(set(doc_paths))))):
+        metadata = read_metadata(point.payload)
+        sections.setdefault(_name_section(metadata), []).append(
+            (metadata, read_text(point.payload))
+        )
+    for pieces in sections.values():
+        pieces.sort(key=lambda piece: piece[0].chunk_index)
+    return sections
+
+
+def expand(
+    hit: ChunkMetadata, text: str, sections: Mapping[str, list[Piece]], budget_tokens: int
+) -> str:
+    """Return a hit's text with the neighbours that fit, the next and the previous in turns.
+
+    Args:
+        hit: Metadata of the hit.
+        text: Its text, which is returned unchanged if no neighbour fits.
+        sections: From `read_sections`.
+        budget_tokens: Bound on the sum of the chunks' own token counts; overlaps count twice.
+    """
+    pieces = sections.get(_name_section(hit), [])
+    at = next((i for i, (piece, _) in enumerate(pieces) if piece.chunk_id == hit.chunk_id), None)
+    if at is None:
+        return text
+    first, last, spent = at, at, hit.token_count
+    grown = True
+    while grown:
+        grown = False
+        for step in (1, -1):
+            edge = last + 1 if step == 1 else first - 1
+            if not 0 <= edge < len(pieces):
+                continue
+            tokens = pieces[edge][0].token_count
+            if spent + tokens > budget_tokens or not _adjoin(pieces, edge, edge - step):
+                continue
+            spent += tokens
+            first, last = min(first, edge), max(last, edge)
+            grown = True
+    return join_pieces(pieces[first : last + 1])
+
+
+def join_pieces(pieces: Sequence[Piece]) -> str:
+    """Join chunks that follow each other; the overlap of two chunks appears once."""
+    joined = pieces[0][1]
+    for (before, _), (piece, text) in pairwise(pieces):
+        overlap = 0
+        if piece.start_byte < before.end_byte:
+            longest = min(len(joined), len(text), before.end_byte - piece.start_byte)
+            overlap = next((n for n in range(longest, 0, -1) if joined.endswith(text[:n])), 0)
+        joined += text[overlap:] if overlap else f"\n\n{text}"
+    return joined
+
+
+def _adjoin(pieces: Sequence[Piece], one: int, other: int) -> bool:
+    return abs(pieces[one][0].chunk_index - pieces[other][0].chunk_index) == 1
+
+
+def _name_section(metadata: ChunkMetadata) -> str:
+    return section_of(metadata.doc_path, metadata.anchor, metadata.section_heading)

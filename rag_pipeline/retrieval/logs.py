@@ -1,20 +1,23 @@
-"""Structured logs of retrieval: one JSON object a line, to the console and a weekly file.
+"""Structured log lines of searches and answers: one JSON object for each operation.
 
-Never in a line: keys, text of the book, and the question itself unless LOG_QUESTIONS asks for it.
+A line never contains keys or text of the book, and the question only if LOG_QUESTIONS is set.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import cache
 from logging.handlers import TimedRotatingFileHandler
 from typing import TYPE_CHECKING, Final
-
-import structlog
 
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import structlog
+
+    from rag_pipeline.retrieval.protection import Operation
 
 LOGGER_NAME: Final = "rag_pipeline.retrieval"
 _KEPT_WEEKS: Final = 1  # beside the current one: the validation plan keeps lines for seven days
@@ -24,15 +27,14 @@ _logger.addHandler(logging.NullHandler())
 
 
 def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
-    """Send retrieval's log lines to the console (standard error) and to `retrieval.log`.
+    """Send log lines to the console (standard error) and to the file `retrieval.log`.
 
-    A second call replaces the first. Without any call the lines go wherever the process sends its
-    own logs.
+    A second call replaces the first. Without any call the lines go to the process's own logs.
 
     Args:
-        log_dir: Folder of the file, made where missing; None for no file. A new file begins every
-            Monday (UTC); the one before is kept.
-        console: Whether lines go to standard error.
+        log_dir: Folder of the file, made if missing; None for no file. A new file begins every
+            Monday (UTC), and the file of the week before is kept.
+        console: True to write to standard error as well.
 
     Raises:
         ConfigurationError: The folder cannot be made.
@@ -66,59 +68,50 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
     _logger.propagate = not handlers
 
 
-class RetrievalLog:
-    """Writes one line an operation.
+def write_line(
+    operation: Operation, error: Exception | None = None, *, with_questions: bool = False
+) -> None:
+    """Log an operation that ended.
 
     Args:
-        with_questions: Whether the question's text is logged, not only its length.
+        operation: What was done.
+        error: What ended it; its class and code are logged, not its message.
+        with_questions: True to log the questions' text, not only its length.
     """
+    level = logging.INFO if error is None else logging.WARNING
+    if not _logger.isEnabledFor(level):
+        return  # before the import of structlog, which nobody needs then
+    questions = operation.questions
+    timings_ms = {**operation.timings_ms, "total": operation.elapsed_ms}
+    fields: dict[str, object] = {
+        "status": operation.status if error is None else "error",
+        "questions": len(questions),
+        "question_chars": sum(len(str(question)) for question in questions),
+        "result_count": operation.result_count if error is None else 0,
+        **operation.details,
+        **{f"{name}_ms": round(value, 3) for name, value in timings_ms.items()},
+    }
+    if with_questions:
+        fields["query"] = questions if len(questions) != 1 else questions[0]
+    if error is None:
+        _structure().info(operation.name, **fields)
+    else:
+        code = getattr(error, "code", "INTERNAL_ERROR")
+        _structure().warning(operation.name, error=type(error).__name__, error_code=code, **fields)
 
-    def __init__(self, *, with_questions: bool) -> None:
-        self._with_questions = with_questions
-        self._structured: structlog.stdlib.BoundLogger = structlog.wrap_logger(
-            _logger,
-            processors=[
-                structlog.stdlib.add_log_level,
-                structlog.processors.TimeStamper(fmt="iso", utc=True),
-                structlog.processors.EventRenamer("operation"),
-                structlog.processors.JSONRenderer(),
-            ],
-            wrapper_class=structlog.stdlib.BoundLogger,
-        )
 
-    def write(
-        self,
-        operation: str,
-        questions: list[str],
-        *,
-        status: str,
-        result_count: int,
-        timings_ms: dict[str, float],
-        error: Exception | None = None,
-    ) -> None:
-        """Log an operation that ended.
+@cache
+def _structure() -> structlog.stdlib.BoundLogger:
+    import structlog  # noqa: PLC0415  # only for a process that logs
 
-        Args:
-            operation: Such as `search`.
-            questions: As asked.
-            status: `success` or `error`.
-            result_count: Over all questions.
-            timings_ms: Such as embed, search, validate, total.
-            error: What ended it; its class and code are logged, not its message.
-        """
-        fields: dict[str, object] = {
-            "status": status,
-            "questions": len(questions),
-            "question_chars": sum(len(str(question)) for question in questions),
-            "result_count": result_count,
-            **{f"{name}_ms": round(value, 3) for name, value in timings_ms.items()},
-        }
-        if self._with_questions:
-            fields["query"] = questions if len(questions) != 1 else questions[0]
-        if error is None:
-            self._structured.info(operation, **fields)
-        else:
-            code = getattr(error, "code", "INTERNAL_ERROR")
-            self._structured.warning(
-                operation, error=type(error).__name__, error_code=code, **fields
-            )
+    logger: structlog.stdlib.BoundLogger = structlog.wrap_logger(
+        _logger,
+        processors=[
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.EventRenamer("operation"),
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+    return logger

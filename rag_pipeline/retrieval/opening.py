@@ -1,10 +1,11 @@
-"""From settings to a retriever: the one place of this folder that reaches adapters.
+"""From settings to a retriever: the only module of this folder that reaches adapters.
 
 They are imported when a retriever is opened, so that importing the library costs nothing.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.format_version import FORMAT_VERSION
@@ -13,10 +14,12 @@ from rag_pipeline.core.vectors import EmbeddingSpace
 if TYPE_CHECKING:
     from rag_pipeline.core.protocols.embedding import Embedder, Reranker
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval.protection import ServiceLimits
     from rag_pipeline.retrieval.retriever import Retriever
     from rag_pipeline.retrieval.store_session import StoreSession
 
-_SERVER_RECHECK_S: Final = 1.0  # asking which collection is in use costs a server a round trip
+_SERVER_RECHECK_S: Final = 1.0  # asking a server which collection is in use costs a round trip
+_OWN_TIMEOUTS_FIRST_S: Final = 2.0
 
 
 def open_retriever(
@@ -24,17 +27,20 @@ def open_retriever(
     *,
     reranker: Reranker | None = None,
     selection_embedder: Embedder | None = None,
+    limits: ServiceLimits | None = None,
 ) -> Retriever:
     """Make a retriever over the collection that the settings name.
 
     Nothing is read or asked before the first query. Queries share one connection; the embedded
-    store is let go of when idle for STORE_IDLE_S, and before a fork. With a server or an embedding
-    service a forked process opens its own: two must not share one connection.
+    store is released after STORE_IDLE_S without a query, and before a fork. With a server or an
+    embedding service a forked process opens its own: two must not share one connection.
 
     Args:
         settings: None reads the environment and `.env`.
-        reranker: Orders the best hits anew; None leaves the fused order.
+        reranker: Orders the best hits again; None keeps the fused order.
         selection_embedder: Helps selected-text mode tell related questions; None compares words.
+        limits: Bounds of time and failure. None gives a query 10 s, or 2 s more than the settings'
+            own timeouts, whose errors say more.
 
     Raises:
         ConfigurationError: A setting is missing or out of its bounds.
@@ -43,6 +49,7 @@ def open_retriever(
     from rag_pipeline.adapters.connect import connect_embedder  # noqa: PLC0415  # see module
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.protection import Protection  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.ranking import FusionWeights  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module
 
@@ -66,7 +73,20 @@ def open_retriever(
         ),
         reranker=reranker,
         selection_embedder=selection_embedder,
+        protection=Protection(limits or _derive_limits(chosen), log_questions=chosen.log_questions),
     )
+
+
+def _derive_limits(settings: Settings) -> ServiceLimits:
+    from rag_pipeline.core.settings import EmbeddingProvider  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.protection import ServiceLimits  # noqa: PLC0415  # see module
+
+    waits_s = settings.qdrant_timeout_s if settings.qdrant_url else settings.store_lock_timeout_s
+    if settings.provider is not EmbeddingProvider.LOCAL:
+        waits_s += settings.embedding_timeout_s
+    plan = ServiceLimits()
+    longer_s = max(0.0, waits_s + _OWN_TIMEOUTS_FIRST_S - plan.query_s)
+    return replace(plan, query_s=plan.query_s + longer_s, batch_s=plan.batch_s + longer_s)
 
 
 def _make_session(settings: Settings, space: EmbeddingSpace) -> StoreSession:

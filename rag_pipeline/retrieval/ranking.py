@@ -1,48 +1,42 @@
-"""From scores to an order: fusion of retrievers, one hit a section, no near-duplicates. Pure.
+"""The fusion stage: candidates in the order of one score made of all channels' scores. Pure.
 
-Belongs here: arithmetic on candidates. Does not belong here: where scores come from (candidates).
 How each rule was chosen: docs/adr/0005-retrieval-fusion.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.terms import extract_terms
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rag_pipeline.core.ids import PointId
 
 STATISTICS_DEPTH: Final = 100
-"""Best scores of a retriever that its distribution is taken from."""
+"""Number of a retriever's best scores that describe its distribution."""
 
 FULL_COVER: Final = 0.45
-"""Share of a question's terms, by weight, from which BM25 counts in full; median of our golden set.
+"""Share of a question's terms, by weight, from which BM25 counts in full.
+
+It is the median of our golden set.
 """
 
 DOCUMENT_DEPTH: Final = 3
-"""Best candidates of a document that say how much the question is about it."""
-
-UNCROWDED: Final = 2
-"""Sections of one document that are chosen by their score alone."""
-
-CROWDING: Final = 0.1
-"""Fused score that each further section of the document counts less than the one before."""
+"""Number of a document's best candidates that say how much the question is about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a point stands in the book, and what its text is.
+    """The place of a point in the book, and which text it has.
 
     Attributes:
         section: Equal for all chunks of one section of one document.
-        bare_heading: Of a heading without text of its own, which answers nothing; else None.
+        bare_heading: The heading, if the point is a heading without text of its own, which answers
+            nothing; else None.
     """
 
     point_id: PointId
@@ -55,12 +49,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A point that some retriever found, with its exact score by every retriever.
+    """A point that a retriever found, with its exact score by every retriever.
 
     Attributes:
         dense: Cosine of question and whole chunk.
-        windows: Mean over the tokens of the question's words, stop words left out, of each one's
-            cosine with the nearest window of words; `dense` where there are no windows.
+        windows: Mean over the tokens of the question's words, stop words left out, of each token's
+            cosine with the nearest window of words; `dense` if there are no windows.
         bm25: 0 for a point without any of the question's terms.
     """
 
@@ -71,7 +65,7 @@ class Candidate:
 
     @property
     def semantic(self) -> float:
-        """Mean of both cosines: the whole chunk's subject, and its words."""
+        """Return the mean of both cosines: of the whole chunk's subject, and of its words."""
         return (self.dense + self.windows) / 2
 
 
@@ -85,10 +79,10 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class FusionWeights:
-    """How much each retriever counts, and how much a document's best candidates lift a hit.
+    """The weight of each retriever, and of a document's best candidates.
 
     Attributes:
-        windows: Share of the windows in the semantic part; the rest is the whole chunk's.
+        windows: Share of the windows in the semantic part; the rest belongs to the whole chunk.
     """
 
     semantic: float = 0.6
@@ -106,7 +100,7 @@ class Distribution:
 
     @classmethod
     def of(cls, scores: Iterable[float]) -> Distribution:
-        """Describe the best scores of a retriever; (0, 0) for none."""
+        """Describe the best scores of a retriever; (0, 0) if there are none."""
         top = sorted(scores, reverse=True)[:STATISTICS_DEPTH]
         if not top:
             return cls(0.0, 0.0)
@@ -115,9 +109,9 @@ class Distribution:
         return cls(mean, math.sqrt(variance))
 
     def place(self, score: float) -> float:
-        """Where a score stands: 0 three deviations below the mean, 1 three above, not clamped.
+        """Return 0 for a score three deviations below the mean, 1 for three above; not clamped.
 
-        Equal scores tell nothing apart: without a deviation every score stands at 0.5.
+        Equal scores tell nothing apart: without a deviation every score gives 0.5.
 
         Source:
             Distribution-based score fusion: (s - (mean - 3 deviation)) / (6 deviation).
@@ -132,17 +126,17 @@ def fuse(
 ) -> list[Ranked]:
     """Order candidates by their fused score.
 
-    Each retriever's scores are placed in the distribution of its 100 best, weighted and added;
-    then the mean of each document's three best is added with its own weight. A text counts once
-    in a distribution: a hundred copies would leave it no deviation, and all else no difference.
+    Each retriever's scores are placed in the distribution of its 100 best, weighted and added.
+    Then the mean of each document's three best is added with its own weight. A text counts once
+    in a distribution: a hundred copies would leave it no deviation, and other texts no difference.
     Ties go by document path and position, so that the order is the same on every run and store.
 
     Args:
         candidates: Of one question.
-        weights: Before the cover of the question's terms is looked at.
-        term_weight: What BM25 would give a passage that is about each of the question's terms; 0
-            where that is not known. Where the best passage gets little of it, the book says it in
-            other words, and BM25 hands part of its weight to the vectors.
+        weights: Weights for a question whose terms are covered.
+        term_weight: The BM25 score of a passage that is about each of the question's terms; 0 if
+            it is not known. If the best passage gets little of it, the book uses other words, and
+            BM25 gives part of its weight to the vectors.
     """
     texts = [candidate.place.content_hash for candidate in candidates]
     dense = _describe(texts, [candidate.dense for candidate in candidates])
@@ -168,82 +162,12 @@ def fuse(
     return sorted(ranked, key=_rank_key)
 
 
-def arrange(
-    ranked: Sequence[Ranked], terms: frozenset[str] = frozenset()
-) -> tuple[list[Ranked], list[Ranked]]:
-    """Order hits for being chosen: one a section before a second of any, documents spread.
-
-    From its third section on, a document's hits count `CROWDING` less each: five places full of
-    one page leave no room for the page that has the answer.
-
-    Args:
-        ranked: Best first.
-        terms: Of the question; a bare heading that has all of them is what was asked for.
-
-    Returns:
-        First hits of sections, then their others; and bare headings, which come behind all that
-        the book has to say.
-    """
-    bare = [hit for hit in ranked if _is_bare(hit.candidate.place, terms)]
-    telling = [hit for hit in ranked if not _is_bare(hit.candidate.place, terms)]
-    first, others = _split_by_section(telling)
-    before: Counter[str] = Counter()
-    spread: list[tuple[float, Ranked]] = []
-    for hit in first:
-        path = hit.candidate.place.doc_path
-        spread.append((hit.score - CROWDING * max(0, before[path] - UNCROWDED + 1), hit))
-        before[path] += 1
-    spread.sort(key=lambda entry: -entry[0])
-    return [*(hit for _, hit in spread), *others], bare
-
-
-def select(
-    arranged: Iterable[Ranked],
-    count: int,
-    is_near: Callable[[Candidate, Candidate], bool],
-    before: Sequence[Ranked] = (),
-) -> list[Ranked]:
-    """Choose hits in their order: no text twice, no near-duplicate, `count` at most.
-
-    Args:
-        arranged: The one to choose first, first.
-        count: How many at most.
-        is_near: Whether two candidates of different text say the same.
-        before: Chosen already; they keep their places.
-    """
-    chosen = list(before)
-    hashes = {hit.candidate.place.content_hash for hit in chosen}
-    for hit in arranged:
-        if len(chosen) == count:
-            break
-        if hit.candidate.place.content_hash in hashes:
-            continue
-        if any(is_near(hit.candidate, kept.candidate) for kept in chosen):
-            continue
-        hashes.add(hit.candidate.place.content_hash)
-        chosen.append(hit)
-    return chosen
-
-
-def find_scale(chosen: Sequence[Ranked], ranked: Sequence[Ranked]) -> float:
-    """By what the scores of a wider search are multiplied to stand beside those chosen before.
-
-    Scores compare within their own search alone. The first hit chosen is found by both: each other
-    one keeps its share of that one's score.
-    """
-    if not chosen:
-        return 1.0
-    first = chosen[0].candidate.place
-    wider = next((hit.score for hit in ranked if hit.candidate.place == first), 0.0)
-    return chosen[0].score / wider if wider > 0 else 1.0
-
-
 def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
-    """Scores shown to users: 0 to 1, never rising.
+    """Return the scores shown to users: 0 to 1, never rising.
 
     The first hit gets `nearest`, the cosine of the question and the nearest passage of the book, so
-    that a question the book does not treat scores low; the others get their share of it by fused
-    score. The scores of a prefix do not depend on how many results were asked for.
+    that a question on a foreign subject scores low. The other hits get their share of it by fused
+    score. The scores of a prefix do not depend on the number of results asked for.
     """
     level = min(max(nearest, 0.0), 1.0)
     scaled: list[float] = []
@@ -260,16 +184,10 @@ def _describe(texts: Sequence[str], scores: Sequence[float]) -> Distribution:
     return Distribution.of(best.values())
 
 
-def _is_bare(place: Place, terms: frozenset[str]) -> bool:
-    if place.bare_heading is None:
-        return False
-    return not terms or not terms <= set(extract_terms(place.bare_heading))
-
-
 def _trust_bm25(
     candidates: Sequence[Candidate], weights: FusionWeights, term_weight: float
 ) -> float:
-    if term_weight <= 0 or weights.semantic == 0:  # without vectors there is nobody to hand it to
+    if term_weight <= 0 or weights.semantic == 0:  # there are no vectors to give it to
         return 1.0
     best = max((candidate.bm25 for candidate in candidates), default=0.0)
     return min(1.0, best / term_weight / FULL_COVER)
@@ -283,14 +201,3 @@ def _mean_of_best(scores: list[float]) -> float:
 def _rank_key(hit: Ranked) -> tuple[float, str, int, int]:
     place = hit.candidate.place
     return (-hit.score, place.doc_path, place.chunk_index, place.point_id)
-
-
-def _split_by_section(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
-    """First hit of each section, and all others; both in order."""
-    first: list[Ranked] = []
-    others: list[Ranked] = []
-    seen: set[str] = set()
-    for hit in ranked:
-        (others if hit.candidate.place.section in seen else first).append(hit)
-        seen.add(hit.candidate.place.section)
-    return first, others

@@ -1,62 +1,51 @@
-"""Finding passages for a question: embed, search, fuse, choose, cite.
-
-Belongs here: the way of a query through the other modules. Does not belong here: which services are
-used (opening), time limits and codes for a web backend (service).
-"""
+"""From queries to results: embed, search, fuse, choose, present."""
 
 from __future__ import annotations
 
 import asyncio
-import math
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
 from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import CollectionMissingError, EmbeddingDimensionError
-from rag_pipeline.core.ids import ChunkId, to_point_id
 from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
-from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, Pool, Search, gather_candidates
-from rag_pipeline.retrieval.evidence import BookTerms, compare_words, gather_evidence
-from rag_pipeline.retrieval.filters import build_point_filter
-from rag_pipeline.retrieval.hits import (
-    Choice,
-    NearDuplicates,
-    build_hits,
-    rerank_hits,
-    widen_hits,
-)
+from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, gather_candidates
+from rag_pipeline.retrieval.choosing import choose_hits
+from rag_pipeline.retrieval.evidence import BookTerms, compare_words, weigh_terms
+from rag_pipeline.retrieval.hits import build_hits, rerank_hits, widen_hits
 from rag_pipeline.retrieval.models import Mode, Query, RetrievalResult, check_queries
-from rag_pipeline.retrieval.parts import PART_DEPTH, place_parts
-from rag_pipeline.retrieval.questions import EmbeddedQuestion, embed_questions
-from rag_pipeline.retrieval.ranking import FusionWeights, arrange, find_scale, fuse, select
+from rag_pipeline.retrieval.protection import Protection
+from rag_pipeline.retrieval.ranking import FusionWeights
+from rag_pipeline.retrieval.search import prepare_searches
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rag_pipeline.core.protocols.embedding import Embedder, Reranker, SparseEncoder
-    from rag_pipeline.core.protocols.stores import VectorIndex
-    from rag_pipeline.retrieval.models import Evidence, ScoredChunk
-    from rag_pipeline.retrieval.ranking import Ranked
+    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.retrieval.protection import Operation
+    from rag_pipeline.retrieval.search import Search
     from rag_pipeline.retrieval.store_session import StoreSession
 
+_Read = TypeVar("_Read")
+
 _RERANK_FACTOR: Final = 4  # hits offered to a reranker for each one asked for
-_SPARE: Final = 2  # candidates whose vectors are read at once beyond the hits asked for
-_DEEPEN_FACTOR: Final = 4  # how much further the search goes where duplicates left too few hits
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverOptions:
-    """What a user may tune.
+    """The thresholds and weights that a user may tune.
 
     Attributes:
-        dedup_threshold: Two chunks whose vectors have a cosine over this say the same.
-        selected_text_threshold: Relatedness under which a question is not about the selection.
-        weights: Of the fusion.
+        dedup_threshold: Two chunks whose vectors have a higher cosine say the same.
+        selected_text_threshold: A question with a lower relatedness is not about the selection.
+        weights: Weights of the fusion.
         site: How addresses are formed, for citing selections.
     """
 
@@ -71,12 +60,13 @@ class Retriever(Closing):
 
     Args:
         embedder: Embeds questions; the model that the collection was built with.
-        encoder: Turns questions into terms as the collection's were.
+        encoder: Turns questions into terms; the encoder that the collection was built with.
         session: The collection.
         options: Thresholds and weights.
-        reranker: Orders the best hits anew; None leaves the fused order.
-        selection_embedder: Helps to tell whether a question is about a selection; None decides
-            by words alone.
+        reranker: Orders the best hits again; None keeps the fused order.
+        selection_embedder: Helps to tell if a question is about a selection; None compares only
+            words.
+        protection: Time limits, circuit breakers and log; None for the default limits.
     """
 
     def __init__(
@@ -88,6 +78,7 @@ class Retriever(Closing):
         options: RetrieverOptions | None = None,
         reranker: Reranker | None = None,
         selection_embedder: Embedder | None = None,
+        protection: Protection | None = None,
     ) -> None:
         self._embedder = embedder
         self._encoder = encoder
@@ -97,11 +88,23 @@ class Retriever(Closing):
         self._terms = BookTerms(encoder, lasting=session.is_exclusive)
         self._reranker = reranker
         self._selection_embedder = selection_embedder
+        self._protection = protection or Protection()
 
     @property
     def session(self) -> StoreSession:
         """The collection, for reading it in other ways than by a question."""
         return self._session
+
+    @property
+    def protection(self) -> Protection:
+        """The limits, breakers and log that this retriever's calls share."""
+        return self._protection
+
+    def protected_by(self, protection: Protection) -> Retriever:
+        """Return a retriever over the same collection with other limits, breakers and log."""
+        other = copy(self)
+        other._protection = protection  # noqa: SLF001  # its own copy
+        return other
 
     def retrieve(self, query: Query) -> RetrievalResult:
         """Find passages for one query; see `retrieve_many`."""
@@ -110,195 +113,123 @@ class Retriever(Closing):
     def retrieve_many(self, queries: Sequence[Query]) -> list[RetrievalResult]:
         """Find passages for several queries, in order, sharing the round trips to the store.
 
-        Queries in selected-text mode touch neither store nor the search's embedder.
+        Queries in selected-text mode touch neither the store nor the search's embedder.
 
         Raises:
             QueryError: A query is not usable (also a ValueError); nothing was searched.
-            EmbeddingError: The question could not be embedded.
-            StoreError: The collection is missing, empty, of another model, or not reached.
+            EmbeddingError: A question could not be embedded, or not in time.
+            StoreError: The collection is missing, empty, of another model, or not reached in time.
             PayloadError: A stored point is damaged.
         """
-        check_queries(queries)
-        searched = [query for query in queries if query.mode == Mode.NORMAL]
-        embedded = self.embed_questions([query.question for query in searched])
-        found = iter(self.search(searched, embedded))
-        return [
-            next(found) if query.mode == Mode.NORMAL else self._retrieve_selected(query)
-            for query in queries
-        ]
+        questions = [getattr(query, "question", "") for query in queries]
+        with self._protection.watch("retrieve", questions) as operation:
+            return self.find(queries, operation)
 
     async def aretrieve(self, query: Query) -> RetrievalResult:
-        """Do as `retrieve` does, in a thread, so that an event loop goes on."""
+        """Run `retrieve` in a thread, so that the event loop goes on."""
         return await asyncio.to_thread(self.retrieve, query)
 
     async def aretrieve_many(self, queries: Sequence[Query]) -> list[RetrievalResult]:
-        """Do as `retrieve_many` does, in a thread, so that an event loop goes on."""
+        """Run `retrieve_many` in a thread, so that the event loop goes on."""
         return await asyncio.to_thread(self.retrieve_many, queries)
 
-    def embed_questions(self, questions: Sequence[str]) -> list[EmbeddedQuestion]:
-        """Embed questions and their parts in order, several at a time.
+    def find(self, queries: Sequence[Query], operation: Operation) -> list[RetrievalResult]:
+        """Find passages as a part of an operation, within its time limit; raises as
+        `retrieve_many`.
+        """
+        check_queries(queries)
+        normal = [query for query in queries if query.mode == Mode.NORMAL]
+        results: list[RetrievalResult] = []
+        if normal:
+            searches = self._protection.embed(operation, lambda: self._prepare(normal))
+            results = self._protection.search(operation, lambda: self._search(searches))
+        found = iter(results)
+        results = [
+            next(found) if query.mode == Mode.NORMAL else self._retrieve_selected(query, operation)
+            for query in queries
+        ]
+        operation.result_count = sum(len(result.chunks) for result in results)
+        return results
+
+    def read(self, action: Callable[[PointStore], _Read]) -> _Read:
+        """Run an action that reads the collection, within the time limit of a query.
 
         Raises:
-            EmbeddingServiceError: The service failed, retries spent.
-            EmbeddingDimensionError: A vector has another length than the model's.
+            StoreError: The collection is missing, of another model, or not reached in time.
         """
-        return embed_questions(self._embedder, questions)
 
-    def search(
-        self, queries: Sequence[Query], embedded: Sequence[EmbeddedQuestion]
-    ) -> list[RetrievalResult]:
-        """Search for checked queries in normal mode, given their questions' embeddings."""
-        if not queries:
-            return []
-        windowed = self._embedder.model.window_words is not None
-        searches = [
-            Search(
-                vectors=question.vectors,
-                sparse=self._encoder.encode_query(question.text),
-                where=build_point_filter(query.filters),
-                windowed=windowed,
-            )
-            for query, question in zip(queries, embedded, strict=True)
-        ]
-        part_searches = [
-            [
-                replace(whole, vectors=vectors, sparse=self._encoder.encode_query(part))
-                for part, vectors in question.parts
-            ]
-            for question, whole in zip(embedded, searches, strict=True)
-        ]
-        questions = [question.text for question in embedded]
-        with self._session.use() as index:
-            every = [*searches, *(search for entry in part_searches for search in entry)]
-            pools = gather_candidates(index, every, DEPTH, self._places)
-            part_pools = iter(pools[len(searches) :])
-            part_rankings = [
-                [fuse(next(part_pools).candidates, self._options.weights) for _ in entry]
-                for entry in part_searches
-            ]
-            pools = pools[: len(searches)]
-            if not any(pool.candidates for pool in pools) and index.count() == 0:
-                raise CollectionMissingError(index.collection_id, "the store in use")
-            model = self._embedder.model.fingerprint
-            filters = [search.where for search in searches]
-            evidence = gather_evidence(index, self._terms, questions, filters, model)
-            choices = self._choose(index, queries, searches, pools, part_rankings, evidence)
-            wanted = {hit.candidate.place.point_id for choice in choices for hit in choice.chosen}
-            points = {point.point_id: point for point in index.fetch(sorted(wanted))}
-            presented = [
-                self._present(index, query, build_hits(question, choice, points))
-                for query, question, choice in zip(queries, questions, choices, strict=True)
-            ]
-            found = [[to_point_id(ChunkId(hit.chunk_id)) for hit in hits] for hits in presented]
-            evidence = compare_words(index, embedded, evidence, found)
-        return [
-            RetrievalResult(
-                chunks=hits,
-                query=query,
-                mode=Mode.NORMAL,
-                total_candidates=choice.candidate_count,
-                evidence=known,
-            )
-            for query, hits, choice, known in zip(
-                queries, presented, choices, evidence, strict=True
-            )
-        ]
+        def use() -> _Read:
+            with self._session.use() as index:
+                return action(index)
+
+        return self._protection.read_store(use)
 
     def probe(self) -> None:
         """Check that the collection can be searched: model, dimension, and one point's payload.
 
         Raises:
-            StoreError: The collection is missing, empty, of another model, or not reached.
+            StoreError: The collection is missing, empty, of another model, or not reached in time.
             EmbeddingDimensionError: Questions and points have vectors of different length.
             PayloadError: The point does not keep the payload contract.
         """
-        model = self._embedder.model
-        with self._session.use() as index:
-            if index.space.model.dim != model.dim:
-                found = f"{index.space.model.dim} dimensions in the store"
-                raise EmbeddingDimensionError(model.model, f"{model.dim} dimensions", found)
-            unit = np.zeros(model.dim, dtype=np.float32)
-            unit[0] = 1.0
-            found_ids = index.search_many([ChannelQuery(Channel.DENSE, unit, 1)])[0]
-            points = index.fetch([point_id for point_id, _ in found_ids])
-            if not points:
-                raise CollectionMissingError(index.collection_id, "the store in use")
-            read_metadata(points[0].payload)
+        self.read(self._probe)
 
     def close(self) -> None:
-        """Let go of the store; a later query opens it again."""
+        """Release the store; a later query opens it again."""
         self._session.close()
 
-    def _choose(
-        self,
-        index: VectorIndex,
-        queries: Sequence[Query],
-        searches: Sequence[Search],
-        pools: Sequence[Pool],
-        part_rankings: Sequence[Sequence[Sequence[Ranked]]],
-        evidence: Sequence[Evidence],
-    ) -> list[Choice]:
-        factor = _RERANK_FACTOR if self._reranker else 1
-        counts = [
-            max(query.result_count * factor, PART_DEPTH if parts else 0)
-            for query, parts in zip(queries, part_rankings, strict=True)
-        ]
-        term_weights = [math.fsum(term.weight for term in known.terms) for known in evidence]
-        rankings = [
-            fuse(pool.candidates, self._options.weights, term_weight)
-            for pool, term_weight in zip(pools, term_weights, strict=True)
-        ]
-        question_terms = [frozenset(term.term for term in known.terms) for known in evidence]
-        arranged = [
-            arrange(ranked, terms) for ranked, terms in zip(rankings, question_terms, strict=True)
-        ]
-        near = NearDuplicates(index, self._options.dedup_threshold)
-        near.load(
-            [
-                hit.candidate
-                for (passages, _), count in zip(arranged, counts, strict=True)
-                for hit in passages[: count + _SPARE]
-            ]
-        )
-        choices = []
-        for at, (query, search, count, parts) in enumerate(
-            zip(queries, searches, counts, part_rankings, strict=True)
-        ):
-            pool, depth = pools[at], DEPTH
-            nearest = max((candidate.semantic for candidate in pool.candidates), default=0.0)
-            passages, bare = arranged[at]
-            chosen = select(passages, count, near.is_near)
-            # Further candidates change the statistics: what was chosen before keeps its place, so
-            # that the first hits are the same however many are asked for.
-            while len(chosen) < count and not pool.exhausted:
-                depth *= _DEEPEN_FACTOR
-                pool = gather_candidates(index, [search], depth, self._places)[0]
-                ranked = fuse(pool.candidates, self._options.weights, term_weights[at])
-                scale = find_scale(chosen, ranked)
-                passages, bare = (
-                    [replace(hit, score=hit.score * scale) for hit in hits]
-                    for hits in arrange(ranked, question_terms[at])
-                )
-                chosen = select(passages, count, near.is_near, chosen)
-            chosen = select(bare, count, near.is_near, chosen)
-            if parts:
-                chosen = place_parts(chosen, parts, query.result_count * factor)
-            choices.append(Choice(tuple(chosen), nearest, len(pool.candidates)))
-        return choices
+    def _prepare(self, queries: Sequence[Query]) -> list[Search]:
+        choices = _RERANK_FACTOR if self._reranker else 1
+        return prepare_searches(self._embedder, self._encoder, queries, choices)
 
-    def _present(
-        self, index: VectorIndex, query: Query, hits: list[ScoredChunk]
-    ) -> tuple[ScoredChunk, ...]:
-        if self._reranker is not None and hits:
-            hits = rerank_hits(self._reranker, query.question, hits)[: query.result_count]
-        if query.expand_to_section_tokens is not None:
-            hits = widen_hits(index, hits, query.expand_to_section_tokens)
-        return tuple(hits)
+    def _search(self, searches: Sequence[Search]) -> list[RetrievalResult]:
+        with self._session.use() as index:
+            parts = [part for search in searches for part in search.parts]
+            gather_candidates(index, [*searches, *parts], DEPTH, self._places)
+            if not any(search.candidates for search in searches) and index.count() == 0:
+                raise CollectionMissingError(index.collection_id, "the store in use")
+            weigh_terms(index, self._terms, searches, self._embedder.model.fingerprint)
+            options = self._options
+            choose_hits(index, searches, self._places, options.weights, options.dedup_threshold)
+            chosen = {hit.candidate.place.point_id for search in searches for hit in search.chosen}
+            points = {point.point_id: point for point in index.fetch(sorted(chosen))}
+            for search in searches:
+                query, search.hits = search.query, build_hits(search, points)
+                if self._reranker is not None and search.hits:
+                    hits = rerank_hits(self._reranker, query.question, search.hits)
+                    search.hits = hits[: query.result_count]
+                if query.expand_to_section_tokens is not None:
+                    search.hits = widen_hits(index, search.hits, query.expand_to_section_tokens)
+            compare_words(index, searches)
+        return [
+            RetrievalResult(
+                chunks=tuple(search.hits),
+                query=search.query,
+                mode=Mode.NORMAL,
+                total_candidates=len(search.candidates),
+                evidence=search.evidence and replace(search.evidence, words=tuple(search.words)),
+            )
+            for search in searches
+        ]
 
-    def _retrieve_selected(self, query: Query) -> RetrievalResult:
-        return retrieve_selected(
-            query,
-            self._options.selected_text_threshold,
-            self._options.site,
-            self._selection_embedder,
+    def _probe(self, index: PointStore) -> None:
+        model = self._embedder.model
+        if index.space.model.dim != model.dim:
+            found = f"{index.space.model.dim} dimensions in the store"
+            raise EmbeddingDimensionError(model.model, f"{model.dim} dimensions", found)
+        unit = np.zeros(model.dim, dtype=np.float32)
+        unit[0] = 1.0
+        found_ids = index.search_many([ChannelQuery(Channel.DENSE, unit, 1)])[0]
+        points = index.fetch([point_id for point_id, _ in found_ids])
+        if not points:
+            raise CollectionMissingError(index.collection_id, "the store in use")
+        read_metadata(points[0].payload)
+
+    def _retrieve_selected(self, query: Query, operation: Operation) -> RetrievalResult:
+        threshold, site = self._options.selected_text_threshold, self._options.site
+        embedder = self._selection_embedder
+        if embedder is None:
+            return retrieve_selected(query, threshold, site)
+        return self._protection.embed(
+            operation, lambda: retrieve_selected(query, threshold, site, embedder)
         )

@@ -1,9 +1,4 @@
-"""Retrieval as a web backend wants it: time limits, error codes, a circuit breaker, logs, plain
-JSON-ready answers under the names of the validation plan.
-
-Belongs here: what surrounds a search. Does not belong here: how passages are found (retriever).
-Retries of services are the adapters': a second round of them here would multiply their waits.
-"""
+"""Retrieval under the names of the validation plan, with plain results that are ready for JSON."""
 
 from __future__ import annotations
 
@@ -11,43 +6,31 @@ import resource
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from rag_pipeline.core.closing import Closing
-from rag_pipeline.core.errors import (
-    EmbeddingServiceError,
-    EmbeddingTimeoutError,
-    QueryError,
-    ResultInvalidError,
-    StoreTimeoutError,
-    StoreUnavailableError,
-    ValidationFailedError,
-)
+from rag_pipeline.core.errors import QueryError, ResultInvalidError, ValidationFailedError
 from rag_pipeline.core.rules import check_results
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.retrieval.breaker import CircuitBreaker
 from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, QueryFilters
-from rag_pipeline.retrieval.logs import RetrievalLog, configure_logging
-from rag_pipeline.retrieval.models import Query, check_queries
+from rag_pipeline.retrieval.logs import configure_logging
+from rag_pipeline.retrieval.models import Query
 from rag_pipeline.retrieval.opening import open_retriever
-from rag_pipeline.retrieval.time_limit import run_within
+from rag_pipeline.retrieval.protection import MAX_BATCH, Protection, ServiceLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from rag_pipeline.core.protocols.stores import PointStore
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
     from rag_pipeline.retrieval.retriever import Retriever
 
-_Result = TypeVar("_Result")
-
-MAX_BATCH: Final = 100
 _STATS_FRESH_S: Final = 30.0
 
 
 class ResultMetadata(TypedDict):
-    """Where a result stands."""
+    """The place of a result in the book."""
 
     url: str
     page_title: str
@@ -69,8 +52,8 @@ class SearchResult(TypedDict):
 
 
 class SearchResponse(TypedDict):
-    """Answer to one query; `timings_ms` has embed, search and validate, a batch's for each of its
-    queries.
+    """The answer to one query. `timings_ms` has embed, search and validate; in a batch these are
+    the times of the whole batch.
     """
 
     query: str
@@ -82,7 +65,10 @@ class SearchResponse(TypedDict):
 
 
 class ValidationReport(TypedDict):
-    """Which rules the results of a query keep; `checks` maps a rule to what breaks it, else ""."""
+    """The rules that the results of a query keep or break.
+
+    `checks` maps each rule to the problem found, or to an empty text.
+    """
 
     query: str
     passed: bool
@@ -101,32 +87,18 @@ class CollectionStats(TypedDict):
     memory_usage: str
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceLimits:
-    """Bounds of time and failure; the defaults are those of the validation plan.
-
-    Attributes:
-        query_s: For one query, embedding and search together.
-        batch_s: For one batch.
-        breaker_failures: Transient failures in a row after which calls fail at once.
-        breaker_reset_s: Seconds until the service is tried again.
-    """
-
-    query_s: float = 10.0
-    batch_s: float = 30.0
-    breaker_failures: int = 5
-    breaker_reset_s: float = 30.0
-
-
 class RetrievalService(Closing):
-    """Search for a backend; safe to share among threads.
+    """The searches of a backend; safe to share among threads.
 
     Args:
         settings: None reads the environment and `.env`.
         retriever: None opens the one that the settings name.
-        limits: Bounds of time and failure.
-        log_to_files: Write to the console and to `logs/` in the book's state folder; False leaves
-            log lines to the process's own configuration.
+        limits: Bounds of time and failure; None for those of the validation plan.
+        log_to_files: True to write log lines to the console and to `logs/` in the book's state
+            folder; False leaves them to the process's own configuration.
+
+    Attributes:
+        retriever: Shares the limits, breakers and log of this service, for `answer` and others.
 
     Raises:
         StoreError: The collection is missing, empty, of another model, or not reached.
@@ -142,15 +114,12 @@ class RetrievalService(Closing):
         log_to_files: bool = True,
     ) -> None:
         chosen = settings or load_settings()
-        self._limits = limits or ServiceLimits()
-        self._retriever = retriever or open_retriever(chosen)
+        self._protection = Protection(limits, log_questions=chosen.log_questions)
+        opened = retriever or open_retriever(chosen)
+        self.retriever = opened.protected_by(self._protection)
         self._collection_name = chosen.qdrant_collection
         if log_to_files:
             configure_logging(chosen.state_dir / "logs")
-        self._log = RetrievalLog(with_questions=chosen.log_questions)
-        breaker = (self._limits.breaker_failures, self._limits.breaker_reset_s)
-        self._embedding = CircuitBreaker(*breaker, _refuse_embedding)
-        self._store = CircuitBreaker(*breaker, _refuse_store)
         self._stats: tuple[float, CollectionStats] | None = None
         self.check_collection()
 
@@ -161,8 +130,8 @@ class RetrievalService(Closing):
 
         Args:
             query: 1 to 5,000 characters.
-            k: Number of results, 1 to 100; counts before that of `filters`.
-            filters: What to search in.
+            k: Number of results, 1 to 100; takes precedence over that of `filters`.
+            filters: Restrict the search.
 
         Raises:
             QueryError: QUERY_EMPTY, QUERY_TOO_LONG, INVALID_K (400).
@@ -170,9 +139,8 @@ class RetrievalService(Closing):
             StoreError: QDRANT_CONNECTION_ERROR (503), QDRANT_TIMEOUT (504), and others.
             ResultInvalidError: INVALID_RESULT (500).
         """
-        return self._run("search", [Query(query, filters=filters, top_k=k)], self._limits.query_s)[
-            0
-        ]
+        asked = [Query(query, filters=filters, top_k=k)]
+        return self._run("search", asked, self._protection.limits.query_s)[0]
 
     def batch_search(
         self,
@@ -180,66 +148,57 @@ class RetrievalService(Closing):
         k: int = DEFAULT_TOP_K,
         filters: QueryFilters | None = None,
     ) -> list[SearchResponse]:
-        """Find passages for up to 100 questions in order, sharing the round trips; raises as
-        `search`, for the whole batch.
+        """Find passages for up to 100 questions in order, sharing the round trips.
+
+        Raises as `search`, for the whole batch.
         """
         if isinstance(queries, str) or not isinstance(queries, Iterable):
             raise QueryError(f"a batch must be a list of texts, not {queries!r:.40}")
         asked = [Query(query, filters=filters, top_k=k) for query in queries]
         if len(asked) > MAX_BATCH:
             raise QueryError(f"a batch has at most {MAX_BATCH} queries, not {len(asked)}. Split it")
-        return self._run("batch_search", asked, self._limits.batch_s)
+        return self._run("batch_search", asked, self._protection.limits.batch_s)
 
     def validate_retrieval(self, query: str, *, strict: bool = False) -> ValidationReport:
         """Run a query twice and check its results against every rule.
 
         Args:
             query: 1 to 5,000 characters.
-            strict: Raise where a rule is broken.
+            strict: Raise if a rule is broken.
 
         Raises:
             ValidationFailedError: VALIDATION_FAILED (422), with `strict` only.
             RagPipelineError: As `search`.
         """
-        start = time.perf_counter()
         asked = Query(query)
-        try:
-            first, timings = self._retrieve([asked], self._limits.query_s)
-            second, _ = self._retrieve([asked], self._limits.query_s)
-        except Exception as error:
-            self._log_failure("validate_retrieval", [asked.question], start, error)
-            raise
-        checks = check_results(first[0].chunks)
-        same = [(hit.chunk_id, hit.score) for hit in first[0].chunks] == [
-            (hit.chunk_id, hit.score) for hit in second[0].chunks
-        ]
-        checks["deterministic"] = "" if same else "a second run gave other results"
-        checks["not_empty"] = "" if first[0].chunks else "nothing was found"
-        failed = tuple(name for name, problem in checks.items() if problem)
-        latency_ms = (time.perf_counter() - start) * 1000
-        self._log.write(
-            "validate_retrieval",
-            [asked.question],
-            status="error" if failed else "success",
-            result_count=len(first[0].chunks),
-            timings_ms={**timings, "total": latency_ms},
-        )
+        both_s = 2 * self._protection.limits.query_s
+        with self._protection.watch("validate_retrieval", [asked.question], both_s) as operation:
+            first = self.retriever.find([asked], operation)[0].chunks
+            second = self.retriever.find([asked], operation)[0].chunks
+            checks = check_results(first)
+            same = [(hit.chunk_id, hit.score) for hit in first] == [
+                (hit.chunk_id, hit.score) for hit in second
+            ]
+            checks["deterministic"] = "" if same else "a second run gave other results"
+            checks["not_empty"] = "" if first else "nothing was found"
+            failed = tuple(name for name, problem in checks.items() if problem)
+            operation.status = "error" if failed else "success"
         if strict and failed:
             raise ValidationFailedError(failed)
         return ValidationReport(
             query=asked.question,
             passed=not failed,
             checks=checks,
-            total_results=len(first[0].chunks),
-            latency_ms=latency_ms,
+            total_results=len(first),
+            latency_ms=operation.elapsed_ms,
         )
 
     def get_stats(self) -> CollectionStats:
-        """Size of the collection in use, at most 30 s old."""
+        """Return the size of the collection in use, at most 30 s old."""
         now, known = time.monotonic(), self._stats
         if known is None or now - known[0] > _STATS_FRESH_S:
             # No lock: callers of a hung store would wait for each other's time limits in turn.
-            known = (now, self._within_store(self._limits.query_s, self._read_stats))
+            known = (now, self.retriever.read(self._read_stats))
             self._stats = known
         return known[1]
 
@@ -251,81 +210,30 @@ class RetrievalService(Closing):
             EmbeddingDimensionError: Questions and points have vectors of different length.
             PayloadError: A point does not keep the payload contract.
         """
-        self._within_store(self._limits.query_s, self._retriever.probe)
+        self.retriever.probe()
 
     def close(self) -> None:
-        """Let go of the store; a later call opens it again."""
-        self._retriever.close()
+        """Release the store; a later call opens it again."""
+        self.retriever.close()
 
     def _run(
-        self, operation: str, queries: Sequence[Query], limit_s: float
+        self, operation_name: str, queries: Sequence[Query], limit_s: float
     ) -> list[SearchResponse]:
-        start = time.perf_counter()
         questions = [query.question for query in queries]
-        timings: dict[str, float] = {}
-        try:
-            results, timings = self._retrieve(queries, limit_s)
-            validated = time.perf_counter()
-            _require_valid(results)
-            timings["validate"] = (time.perf_counter() - validated) * 1000
-        except Exception as error:
-            self._log_failure(operation, questions, start, error)
-            raise
-        latency_ms = (time.perf_counter() - start) * 1000
-        self._log.write(
-            operation,
-            questions,
-            status="success",
-            result_count=sum(len(result.chunks) for result in results),
-            timings_ms={**timings, "total": latency_ms},
-        )
-        return [_respond(result, latency_ms, timings) for result in results]
+        with self._protection.watch(operation_name, questions, limit_s) as operation:
+            results = self.retriever.find(queries, operation)
+            with operation.measure("validate"):
+                _require_valid(results)
+        latency_ms = operation.elapsed_ms
+        return [_respond(result, latency_ms, operation.timings_ms) for result in results]
 
-    def _log_failure(
-        self, operation: str, questions: list[str], start: float, error: Exception
-    ) -> None:
-        self._log.write(
-            operation,
-            questions,
-            status="error",
-            result_count=0,
-            timings_ms={"total": (time.perf_counter() - start) * 1000},
-            error=error,
-        )
-
-    def _retrieve(
-        self, queries: Sequence[Query], limit_s: float
-    ) -> tuple[list[RetrievalResult], dict[str, float]]:
-        check_queries(queries)
-        start = time.perf_counter()
-        questions = [query.question for query in queries]
-        asked = self._embedding.call(
-            lambda: run_within(
-                limit_s, lambda: self._retriever.embed_questions(questions), _embedding_timeout
-            )
-        )
-        embedded = time.perf_counter()
-        results = self._within_store(
-            limit_s - (embedded - start), lambda: self._retriever.search(queries, asked)
-        )
-        searched = time.perf_counter()
-        return results, {
-            "embed": (embedded - start) * 1000,
-            "search": (searched - embedded) * 1000,
-        }
-
-    def _within_store(self, limit_s: float, action: Callable[[], _Result]) -> _Result:
-        return self._store.call(lambda: run_within(limit_s, action, _store_timeout))
-
-    def _read_stats(self) -> CollectionStats:
-        with self._retriever.session.use() as index:
-            count = index.count()
-            dim = index.space.model.dim
+    def _read_stats(self, index: PointStore) -> CollectionStats:
+        count = index.count()
         unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss: bytes there, KiB elsewhere
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
         return CollectionStats(
             total_vectors=count,
-            vector_dimension=dim,
+            vector_dimension=index.space.model.dim,
             collection_name=self._collection_name,
             vector_count=count,
             memory_usage=f"{peak / 1e6:.1f} MB",
@@ -368,29 +276,4 @@ def _describe(chunk: ScoredChunk) -> SearchResult:
             chapter=metadata.chapter,
             content_type=metadata.content_type,
         ),
-    )
-
-
-def _embedding_timeout(limit_s: float) -> EmbeddingTimeoutError:
-    return EmbeddingTimeoutError(
-        f"the question was not embedded within {limit_s:.3g} s. Try again later"
-    )
-
-
-def _store_timeout(limit_s: float) -> StoreTimeoutError:
-    return StoreTimeoutError(
-        f"the vector store did not answer within {max(limit_s, 0):.3g} s. Try again later, or ask "
-        "for fewer results"
-    )
-
-
-def _refuse_embedding(wait_s: float) -> EmbeddingServiceError:
-    return EmbeddingServiceError(
-        f"the embedding service failed several times and is left alone for {wait_s:.0f} s"
-    )
-
-
-def _refuse_store(wait_s: float) -> StoreUnavailableError:
-    return StoreUnavailableError(
-        f"the vector store failed several times and is left alone for {wait_s:.0f} s"
     )

@@ -333,7 +333,7 @@ def test_the_breaker_opens_after_failures_and_closes_after_a_good_probe(
     assert refused.retry_after_s is not None
     assert flaky.uses == uses
     flaky.failing = False
-    service._store._clock = lambda: time.monotonic() + QUICK.breaker_reset_s  # noqa: SLF001  # instead of waiting
+    service.retriever.protection.store._clock = lambda: time.monotonic() + QUICK.breaker_reset_s  # noqa: SLF001  # instead of waiting
     assert service.search(QUESTION)["total_results"] == 5
     assert service.search(QUESTION)["total_results"] == 5
 
