@@ -6,7 +6,7 @@ the client (adapters.chat_model), the rule (grounding), what a model is told (pr
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +25,7 @@ from rag_pipeline.core.errors import AnswerError
 from rag_pipeline.core.terms import extract_words
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.models import Mode, Query
+from rag_pipeline.retrieval.protection import Protection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.protocols.embedding import Embedder
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval.breaker import CircuitBreaker
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
+    from rag_pipeline.retrieval.protection import Operation
     from rag_pipeline.retrieval.retriever import Retriever
 
 NO_MODEL_NOTICE: Final = (
@@ -150,28 +153,50 @@ def stream_answer(  # one argument a service, all but the query by name
         AnswerError: While iterating: the model was not reached, not in time, or wrote nothing.
     """
     asked = Query(query) if isinstance(query, str) else query
-    asked.check()
-    if asked.result_count < EVIDENCE_DEPTH:
-        asked = replace(asked, top_k=EVIDENCE_DEPTH)
-    result = _retrieve(asked, retriever, settings)
-    if even_if_unrelated and not result.related:
-        result = replace(result, related=True)
-    grounded = apply_grounding_policy(result, asked.question)
-    model = chat_model
-    if model is None and grounded.sufficient_context:
-        from rag_pipeline.adapters.connect import connect_chat_model  # noqa: PLC0415  # see __init__
-
-        model = connect_chat_model(settings or _load_settings())
-    if not grounded.sufficient_context:
-        pieces = _refuse(grounded, asked.question)
-    elif model is not None:
-        written = model.stream(build_messages(grounded, asked.question))
-        pieces = _generate(grounded, asked.question, model.name, written)
-        return AnswerStream(result, grounded, pieces, written.close)
+    if retriever is None:
+        settings = settings or _load_settings()
+        protection = Protection(log_questions=settings.log_questions)
     else:
-        weights = weigh_question(result.evidence, asked.question)
-        pieces = _extract(grounded, asked.question, weights, embedder)
-    return AnswerStream(result, grounded, pieces)
+        protection = retriever.protection
+    with ExitStack() as watching:
+        operation = watching.enter_context(protection.watch("answer", [asked.question]))
+        asked.check()
+        if asked.result_count < EVIDENCE_DEPTH:
+            asked = replace(asked, top_k=EVIDENCE_DEPTH)
+        with operation.measure("retrieve"):
+            result = _retrieve(asked, retriever, settings)
+        if even_if_unrelated and not result.related:
+            result = replace(result, related=True)
+        grounded = apply_grounding_policy(result, asked.question)
+        model = chat_model
+        if model is None and grounded.sufficient_context:
+            from rag_pipeline.adapters.connect import connect_chat_model  # noqa: PLC0415  # see __init__
+
+            model = connect_chat_model(settings or _load_settings())
+        hang_up: Callable[[], None] = lambda: None  # noqa: E731  # there is nothing to hang up
+        if not grounded.sufficient_context:
+            pieces = _refuse(grounded, asked.question)
+        elif model is not None:
+            written = model.stream(build_messages(grounded, asked.question))
+            hang_up = written.close
+            breaker = protection.chat_model
+            pieces = _generate(grounded, asked.question, model.name, written, breaker)
+        else:
+            weights = weigh_question(result.evidence, asked.question)
+            pieces = _extract(grounded, asked.question, weights, embedder)
+        pieces = _log_at_end(pieces, operation, watching.pop_all())
+        return AnswerStream(result, grounded, pieces, hang_up)
+
+
+def _log_at_end(
+    pieces: Generator[str, None, Answer], operation: Operation, watching: ExitStack
+) -> Generator[str, None, Answer]:
+    """Keep an operation under way until the answer is complete, failed or closed."""
+    with watching:
+        given = yield from pieces
+        operation.result_count = len(given.grounding.sources)
+        operation.details |= {"kind": given.kind.value, "model": given.model}
+        return given
 
 
 def _retrieve(
@@ -223,12 +248,16 @@ def _extract(
 
 
 def _generate(
-    grounded: GroundedResponse, question: str, model: str, written: Generator[str, None, bool]
+    grounded: GroundedResponse,
+    question: str,
+    model: str,
+    written: Generator[str, None, bool],
+    breaker: CircuitBreaker,
 ) -> Generator[str, None, Answer]:
     checked = CitationFilter(frozenset(source.number for source in grounded.sources))
     shown = TrimmedText()
     complete = True
-    with closing(written):
+    with closing(written), breaker.passing():
         while True:
             try:
                 piece = shown.feed(checked.feed(next(written)))

@@ -55,7 +55,7 @@ class Operation:
         name: Such as `search`.
         questions: As asked.
         limit_s: Time for embedding and search together.
-        status: `success` or `error`; an exception makes it `error`.
+        status: `success`, `error` or `aborted`.
         result_count: Number of passages, over all questions.
         timings_ms: Duration of each step that ended.
         details: Further fields of the log line.
@@ -109,7 +109,7 @@ class Protection:
     def watch(
         self, name: str, questions: Sequence[str], limit_s: float | None = None
     ) -> Iterator[Operation]:
-        """Log one line when the block ends, whether it succeeds or fails.
+        """Log one line when the block ends, whether it succeeds, fails or is aborted.
 
         Args:
             name: Of the operation.
@@ -124,13 +124,13 @@ class Protection:
         try:
             yield operation
         except Exception as error:
-            self.log(operation, error)
+            write_line(operation, error, with_questions=self._log_questions)
             raise
-        self.log(operation)
-
-    def log(self, operation: Operation, error: Exception | None = None) -> None:
-        """Write the log line of an operation that ended."""
-        write_line(operation, error, with_questions=self._log_questions)
+        except BaseException:  # Ctrl-C, or a reader that closes its answer
+            operation.status = "aborted"
+            write_line(operation, with_questions=self._log_questions)
+            raise
+        write_line(operation, with_questions=self._log_questions)
 
     def embed(self, operation: Operation, action: Callable[[], _Result]) -> _Result:
         """Run the embedding step of an operation.

@@ -18,6 +18,7 @@ from rag_pipeline.retrieval.models import (
     ScoredChunk,
     TermWeight,
 )
+from rag_pipeline.retrieval.protection import Protection
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -112,6 +113,7 @@ class FixedRetriever:
     chunks: Sequence[ScoredChunk]
     unknown: Sequence[str] = ()
     asked: list[Query] = field(default_factory=list)
+    protection: Protection = field(default_factory=Protection)
 
     def retrieve(self, query: Query) -> RetrievalResult:
         """Find them."""

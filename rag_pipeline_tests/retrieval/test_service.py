@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from threading import Barrier, Event
 from typing import TYPE_CHECKING, Any, cast
@@ -22,7 +20,6 @@ from rag_pipeline.core.errors import (
     ConfigurationError,
     EmbeddingServiceError,
     RagPipelineError,
-    StoreUnavailableError,
 )
 from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.rules import check_results
@@ -39,15 +36,14 @@ from rag_pipeline.retrieval import (
     open_retriever,
 )
 from rag_pipeline.retrieval import service as service_module
-from rag_pipeline.retrieval.breaker import CircuitBreaker
-from rag_pipeline.retrieval.logs import LOGGER_NAME, configure_logging
+from rag_pipeline.retrieval.logs import configure_logging
 from rag_pipeline.retrieval.store_session import StoreSession
 from rag_pipeline_tests.adapters.embedders.test_openai import KEY, answer_well
 from rag_pipeline_tests.loopback import HANG, MALFORMED, RESET, Reply, find_closed_port, serve
+from rag_pipeline_tests.retrieval.disturbances import FlakySession, watch_lines
 from rag_pipeline_tests.retrieval.world import make_catalog, make_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from rag_pipeline.core.settings import Settings
@@ -61,26 +57,6 @@ QUICK = ServiceLimits(query_s=8.0, batch_s=12.0, breaker_failures=2, breaker_res
 @pytest.fixture
 def service(book_settings: Settings, retriever: Retriever) -> RetrievalService:
     return RetrievalService(book_settings, retriever=retriever, log_to_files=False)
-
-
-@contextmanager
-def watch_lines() -> Iterator[list[dict[str, Any]]]:
-    """Collect retrieval's log lines while the block lasts."""
-    lines: list[dict[str, Any]] = []
-
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.append(json.loads(record.getMessage()))
-
-    logger, handler = logging.getLogger(LOGGER_NAME), Collect()
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield lines
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
 
 
 def test_a_search_answers_under_the_names_of_the_validation_plan(service: RetrievalService) -> None:
@@ -275,34 +251,9 @@ def test_a_log_folder_that_cannot_be_made_names_the_setting(tmp_path: Path) -> N
         configure_logging(tmp_path / "file" / "logs", console=False)
 
 
-class _Flaky:
-    """A session over a real one that fails, or hangs, as it is told."""
-
-    is_exclusive = True
-
-    def __init__(self, inner: StoreSession) -> None:
-        self._inner = inner
-        self.failing = False
-        self.hang: Event | Barrier | None = None
-        self.uses = 0
-
-    @contextmanager
-    def use(self) -> Iterator[object]:
-        self.uses += 1
-        if self.hang is not None:
-            self.hang.wait(30)
-        if self.failing:
-            raise StoreUnavailableError("the store is gone")
-        with self._inner.use() as index:
-            yield index
-
-    def close(self) -> None:
-        self._inner.close()
-
-
 @pytest.fixture
-def flaky(retriever: Retriever) -> _Flaky:
-    return _Flaky(retriever.session)
+def flaky(retriever: Retriever) -> FlakySession:
+    return FlakySession(retriever.session)
 
 
 def make_service(
@@ -321,7 +272,7 @@ def expect_code(service: RetrievalService, code: str, status: int) -> RagPipelin
 
 
 def test_the_breaker_opens_after_failures_and_closes_after_a_good_probe(
-    book_settings: Settings, flaky: _Flaky
+    book_settings: Settings, flaky: FlakySession
 ) -> None:
     service = make_service(book_settings, flaky)
     flaky.failing = True
@@ -338,7 +289,7 @@ def test_the_breaker_opens_after_failures_and_closes_after_a_good_probe(
     assert service.search(QUESTION)["total_results"] == 5
 
 
-def test_a_hung_store_is_given_up_on_in_time(book_settings: Settings, flaky: _Flaky) -> None:
+def test_a_hung_store_is_given_up_on_in_time(book_settings: Settings, flaky: FlakySession) -> None:
     service = make_service(book_settings, flaky, replace(QUICK, query_s=6.0))
     service.search(QUESTION)
     flaky.hang = Event()
@@ -349,94 +300,12 @@ def test_a_hung_store_is_given_up_on_in_time(book_settings: Settings, flaky: _Fl
 
 
 def test_callers_of_stats_do_not_wait_for_each_other(
-    book_settings: Settings, flaky: _Flaky
+    book_settings: Settings, flaky: FlakySession
 ) -> None:
     service = make_service(book_settings, flaky)
     flaky.hang = Barrier(3)  # the store answers once three are in it
     with ThreadPoolExecutor(3) as callers:
         assert len(list(callers.map(lambda _: service.get_stats(), range(3)))) == 3
-
-
-def test_a_failed_probe_keeps_the_breaker_open() -> None:
-    now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
-
-    def fail() -> None:
-        raise StoreUnavailableError("down")
-
-    for expected in ("down", "open"):
-        with pytest.raises(StoreUnavailableError, match=expected):
-            breaker.call(fail)
-    now[0] = 11.0
-    assert breaker.state == "half-open"
-    with pytest.raises(StoreUnavailableError, match="down"):
-        breaker.call(fail)
-    assert breaker.state == "open"
-    now[0] = 22.0
-    assert breaker.call(lambda: 7) == 7
-    assert breaker.state == "closed"
-
-
-def test_only_one_probe_goes_through_at_a_time() -> None:
-    now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
-
-    def fail() -> None:
-        raise StoreUnavailableError("down")
-
-    with pytest.raises(StoreUnavailableError, match="down"):
-        breaker.call(fail)
-    now[0] = 11.0
-
-    def probe() -> int:
-        with pytest.raises(StoreUnavailableError, match="open"):
-            breaker.call(lambda: 0)
-        return 7
-
-    assert breaker.call(probe) == 7
-
-
-def test_a_call_from_before_the_breaker_opened_says_nothing_of_the_service() -> None:
-    now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
-
-    def fail() -> None:
-        raise StoreUnavailableError("down")
-
-    def fail_while_open() -> int:
-        with pytest.raises(StoreUnavailableError, match="down"):
-            breaker.call(fail)
-        return 7
-
-    assert breaker.call(fail_while_open) == 7  # begun while it was closed
-    assert breaker.state == "open"
-
-
-def test_an_interrupted_probe_neither_opens_nor_closes_the_breaker() -> None:
-    now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
-
-    def fail() -> None:
-        raise StoreUnavailableError("down")
-
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(StoreUnavailableError, match="down"):
-        breaker.call(fail)
-    now[0] = 11.0
-    with pytest.raises(KeyboardInterrupt):
-        breaker.call(interrupt)
-    assert breaker.state == "half-open"
-    assert breaker.call(lambda: 7) == 7
-
-
-def test_errors_that_are_not_transient_never_open_the_breaker() -> None:
-    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"))
-    for _ in range(3):
-        with pytest.raises(QueryError):
-            breaker.call(lambda: (_ for _ in ()).throw(QueryError("bad")))
-    assert breaker.state == "closed"
 
 
 def open_on_server(url: str, settings: Settings) -> RetrievalService:
@@ -581,7 +450,7 @@ def test_a_slow_embedding_service_is_given_up_on_in_time(
 
 
 def test_a_part_of_a_question_that_cannot_be_embedded_is_no_fault_of_the_store(
-    book_settings: Settings, flaky: _Flaky
+    book_settings: Settings, flaky: FlakySession
 ) -> None:
     question = "What is the difference between a publisher and a service?"
 

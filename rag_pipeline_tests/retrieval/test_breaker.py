@@ -1,0 +1,90 @@
+"""The circuit breaker, by a clock of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_pipeline.core.errors import QueryError, StoreUnavailableError
+from rag_pipeline.retrieval.breaker import CircuitBreaker
+
+
+def test_a_failed_probe_keeps_the_breaker_open() -> None:
+    now = [0.0]
+    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+
+    def fail() -> None:
+        raise StoreUnavailableError("down")
+
+    for expected in ("down", "open"):
+        with pytest.raises(StoreUnavailableError, match=expected):
+            breaker.call(fail)
+    now[0] = 11.0
+    assert breaker.state == "half-open"
+    with pytest.raises(StoreUnavailableError, match="down"):
+        breaker.call(fail)
+    assert breaker.state == "open"
+    now[0] = 22.0
+    assert breaker.call(lambda: 7) == 7
+    assert breaker.state == "closed"
+
+
+def test_only_one_probe_goes_through_at_a_time() -> None:
+    now = [0.0]
+    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+
+    def fail() -> None:
+        raise StoreUnavailableError("down")
+
+    with pytest.raises(StoreUnavailableError, match="down"):
+        breaker.call(fail)
+    now[0] = 11.0
+
+    def probe() -> int:
+        with pytest.raises(StoreUnavailableError, match="open"):
+            breaker.call(lambda: 0)
+        return 7
+
+    assert breaker.call(probe) == 7
+
+
+def test_a_call_from_before_the_breaker_opened_says_nothing_of_the_service() -> None:
+    now = [0.0]
+    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+
+    def fail() -> None:
+        raise StoreUnavailableError("down")
+
+    def fail_while_open() -> int:
+        with pytest.raises(StoreUnavailableError, match="down"):
+            breaker.call(fail)
+        return 7
+
+    assert breaker.call(fail_while_open) == 7  # begun while it was closed
+    assert breaker.state == "open"
+
+
+def test_an_interrupted_probe_neither_opens_nor_closes_the_breaker() -> None:
+    now = [0.0]
+    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
+
+    def fail() -> None:
+        raise StoreUnavailableError("down")
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(StoreUnavailableError, match="down"):
+        breaker.call(fail)
+    now[0] = 11.0
+    with pytest.raises(KeyboardInterrupt):
+        breaker.call(interrupt)
+    assert breaker.state == "half-open"
+    assert breaker.call(lambda: 7) == 7
+
+
+def test_errors_that_are_not_transient_never_open_the_breaker() -> None:
+    breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"))
+    for _ in range(3):
+        with pytest.raises(QueryError):
+            breaker.call(lambda: (_ for _ in ()).throw(QueryError("bad")))
+    assert breaker.state == "closed"

@@ -1,0 +1,270 @@
+"""Searches and answers share one protection: time limits, circuit breakers and log lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import contextmanager
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+from rag_pipeline.adapters.embedders.local import LocalEmbedder
+from rag_pipeline.answering import Answer, AnswerKind, answer, stream_answer
+from rag_pipeline.core.errors import (
+    AnswerServiceError,
+    AnswerTimeoutError,
+    EmbeddingTimeoutError,
+    QueryEmptyError,
+    StoreTimeoutError,
+    StoreUnavailableError,
+)
+from rag_pipeline.retrieval import (
+    Query,
+    RetrievalService,
+    Retriever,
+    ServiceLimits,
+    open_retriever,
+)
+from rag_pipeline.retrieval.breaker import run_within
+from rag_pipeline.retrieval.models import Mode
+from rag_pipeline.retrieval.protection import Protection
+from rag_pipeline_tests.answering.factories import ScriptedModel
+from rag_pipeline_tests.retrieval.disturbances import FlakySession, watch_lines
+from rag_pipeline_tests.retrieval.world import build_collection, make_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+    from pathlib import Path
+
+    from rag_pipeline.core.protocols.chat import ChatMessage
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.core.vectors import Point
+
+QUESTION = "How can a hand pick up an egg?"
+SHORT = ServiceLimits(query_s=3.0, breaker_failures=2, breaker_reset_s=60.0)
+
+
+@pytest.fixture
+def flaky(retriever: Retriever) -> FlakySession:
+    return FlakySession(retriever.session)
+
+
+def protect(session: object, limits: ServiceLimits = SHORT, **parts: Any) -> Retriever:  # noqa: ANN401  # of a Retriever
+    store: Any = session
+    embedder = parts.pop("embedder", None) or LocalEmbedder()
+    return Retriever(embedder, Bm25Encoder(), store, protection=Protection(limits), **parts)
+
+
+def ask(retriever: Retriever, settings: Settings, model: ScriptedModel | None = None) -> Answer:
+    return answer(QUESTION, retriever=retriever, settings=settings, chat_model=model)
+
+
+def warm(retriever: Retriever) -> None:
+    """Load the model and open the store, so that a short limit is enough."""
+    retriever.protected_by(Protection()).retrieve(Query(QUESTION))
+
+
+@contextmanager
+def given_up_in_time() -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    assert time.perf_counter() - start < 25.0
+
+
+def test_an_answer_gives_a_hung_store_up_in_time(
+    book_settings: Settings, flaky: FlakySession
+) -> None:
+    retriever = protect(flaky)
+    warm(retriever)
+    flaky.hang = Event()
+    with given_up_in_time(), pytest.raises(StoreTimeoutError) as caught:
+        ask(retriever, book_settings)
+    assert (caught.value.code, caught.value.http_status) == ("QDRANT_TIMEOUT", 504)
+    flaky.hang.set()
+
+
+def test_an_answer_gives_a_hung_embedding_service_up_in_time(
+    book_settings: Settings, retriever: Retriever
+) -> None:
+    let_go = Event()
+
+    class Hung(LocalEmbedder):
+        def embed_question(self, text: str) -> Any:  # noqa: ANN401  # never returns in time
+            let_go.wait(30)
+            return super().embed_question(text)
+
+    hung = protect(retriever.session, embedder=Hung())
+    with given_up_in_time(), pytest.raises(EmbeddingTimeoutError):
+        ask(hung, book_settings)
+    let_go.set()
+
+
+def test_an_answer_gives_a_hung_comparison_with_a_selection_up_in_time(
+    retriever: Retriever,
+) -> None:
+    let_go = Event()
+
+    class Hung(LocalEmbedder):
+        def embed_passages(self, *_: Any, **__: Any) -> Any:  # noqa: ANN401  # never returns in time
+            let_go.wait(30)
+
+    hung = protect(retriever.session, selection_embedder=Hung())
+    query = Query(QUESTION, Mode.SELECTED_TEXT_ONLY, selected_text="An egg is round.")
+    with given_up_in_time(), pytest.raises(EmbeddingTimeoutError):
+        answer(query, retriever=hung)
+    let_go.set()
+
+
+def test_searches_and_answers_share_a_breaker(book_settings: Settings, flaky: FlakySession) -> None:
+    service = RetrievalService(
+        book_settings,
+        retriever=protect(flaky),
+        limits=ServiceLimits(query_s=8.0, breaker_failures=2, breaker_reset_s=60.0),
+        log_to_files=False,
+    )
+    flaky.failing = True
+    with pytest.raises(StoreUnavailableError, match="gone"):
+        service.search(QUESTION)
+    with pytest.raises(StoreUnavailableError, match="gone"):
+        ask(service.retriever, book_settings)
+    uses = flaky.uses
+    for refused in (
+        lambda: ask(service.retriever, book_settings),
+        lambda: service.search(QUESTION),
+        lambda: service.retriever.retrieve(Query(QUESTION)),
+        service.retriever.probe,
+    ):
+        with pytest.raises(StoreUnavailableError, match="left alone") as caught:
+            refused()
+        assert caught.value.retry_after_s is not None
+    assert flaky.uses == uses
+
+
+class _FailingModel(ScriptedModel):
+    """A chat model that raises in place of its first piece."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__([])
+        self.error: Exception | None = error
+        self.asked = 0
+
+    def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
+        def write() -> Generator[str, None, bool]:
+            self.asked += 1
+            if self.error is not None:
+                raise self.error
+            return (yield from super(_FailingModel, self).stream(messages))
+
+        return write()
+
+
+@pytest.mark.parametrize("error", [AnswerServiceError("down"), AnswerTimeoutError("late")])
+def test_a_failing_answer_service_is_left_alone(
+    book_settings: Settings, retriever: Retriever, error: Exception
+) -> None:
+    protected = protect(retriever.session, ServiceLimits(breaker_failures=2))
+    model = _FailingModel(error)
+    for _ in range(2):
+        with pytest.raises(type(error), match=str(error)):
+            ask(protected, book_settings, model)
+    with pytest.raises(AnswerServiceError, match="left alone") as caught:
+        ask(protected, book_settings, model)
+    assert caught.value.retry_after_s is not None
+    assert model.asked == 2
+    assert protected.retrieve(Query(QUESTION)).chunks  # searching goes on
+    breaker = protected.protection.chat_model
+    breaker._clock = lambda: time.monotonic() + 60.0  # noqa: SLF001  # instead of waiting
+    model.error, model.pieces = None, ["It closes around the egg [1]."]
+    assert ask(protected, book_settings, model).kind is AnswerKind.GENERATED
+    assert breaker.state == "closed"
+
+
+def test_an_answer_has_a_log_line_without_the_question(
+    book_settings: Settings, retriever: Retriever
+) -> None:
+    model = ScriptedModel(["It closes around the egg [1]."])
+    with watch_lines() as lines:
+        ask(retriever, book_settings, model)
+    assert [line["operation"] for line in lines] == ["retrieve", "answer"]
+    line = lines[1]
+    assert (line["status"], line["kind"], line["model"]) == ("success", "generated", "scripted")
+    assert line["total_ms"] >= line["retrieve_ms"] > 0
+    assert line["question_chars"] == len(QUESTION)
+    assert "egg" not in json.dumps(lines)
+
+
+def test_answers_that_fail_or_are_closed_have_a_log_line_too(
+    book_settings: Settings, retriever: Retriever
+) -> None:
+    with watch_lines() as lines:
+        with pytest.raises(QueryEmptyError):
+            answer(" ", retriever=retriever)
+        with pytest.raises(AnswerServiceError):
+            ask(retriever, book_settings, _FailingModel(AnswerServiceError("down")))
+        model = ScriptedModel(["One [1]. ", "Two [1]."])
+        with stream_answer(QUESTION, retriever=retriever, chat_model=model) as stream:
+            next(stream)
+    answers = [line for line in lines if line["operation"] == "answer"]
+    assert [(line["status"], line.get("error_code")) for line in answers] == [
+        ("error", "QUERY_EMPTY"),
+        ("error", "ANSWER_SERVICE_UNAVAILABLE"),
+        ("aborted", None),
+    ]
+
+
+def test_an_answer_logs_its_question_when_asked_to(book_settings: Settings) -> None:
+    settings = book_settings.model_copy(update={"log_questions": True})
+    with watch_lines() as lines:
+        answer(QUESTION, settings=settings)
+        answer(Query(QUESTION, Mode.SELECTED_TEXT_ONLY, selected_text="An egg."), settings=settings)
+    assert [line["operation"] for line in lines] == ["retrieve", "answer", "answer"]
+    assert {line["query"] for line in lines} == {QUESTION}
+
+
+def test_the_library_writes_no_log_file(tmp_path: Path, book_points: list[Point]) -> None:
+    settings = make_settings(tmp_path)
+    build_collection(settings, book_points)
+    with open_retriever(settings) as opened:
+        opened.retrieve(Query(QUESTION))
+    answer(QUESTION, settings=settings)
+    assert not list(tmp_path.rglob("*.log"))
+
+
+def test_limits_leave_the_settings_own_timeouts_their_time(tmp_path: Path) -> None:
+    def limit_s(**settings: object) -> float:
+        return open_retriever(make_settings(tmp_path, **settings)).protection.limits.query_s
+
+    assert limit_s(store_lock_timeout_s=1.0) == 10.0
+    assert limit_s(store_lock_timeout_s=20.0) == 22.0
+    service = make_settings(tmp_path).model_copy(
+        update={"qdrant_url": "http://127.0.0.1:1", "qdrant_timeout_s": 15.0}
+    )
+    assert open_retriever(service).protection.limits.query_s == 17.0
+    own = ServiceLimits(query_s=1.0)
+    assert open_retriever(service, limits=own).protection.limits == own
+
+
+def test_many_questions_have_more_time_than_one() -> None:
+    protection = Protection(ServiceLimits(query_s=1.0, batch_s=3.0))
+    times = []
+    for count in (1, 2, 100, 250):
+        with protection.watch("retrieve", ["x"] * count) as operation:
+            times.append(operation.limit_s)
+    assert times == [1.0, 3.0, 3.0, 7.5]
+
+
+def test_a_forked_process_has_all_its_calls_left() -> None:
+    let_go = Event()
+    with pytest.raises(StoreTimeoutError):
+        run_within(0.01, lambda: let_go.wait(30), lambda _: StoreTimeoutError("late"))
+    child = os.fork()
+    if child == 0:
+        from rag_pipeline.retrieval import breaker  # noqa: PLC0415  # in the child only
+
+        os._exit(breaker._running._value != breaker._MAX_RUNNING)  # noqa: SLF001  # counted inside
+    let_go.set()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
