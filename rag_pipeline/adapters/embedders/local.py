@@ -1,5 +1,6 @@
-"""The embedded models: all-MiniLM-L6-v2, as published and trained further on questions to
-textbooks; from this package's own data, run by fastembed; no key, no download.
+"""The embedded models: all-MiniLM-L6-v2, as published and trained further on textbook questions.
+
+ONNX Runtime runs them from this package's own data; they need no key and no download.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector, Window
+
+    from onnxruntime import InferenceSession  # type: ignore[import-untyped]  # it has no stubs
+    from tokenizers import Tokenizer
 
     IntVector: TypeAlias = NDArray[np.int64]
     Tokens: TypeAlias = tuple[FloatMatrix, IntVector, IntVector]
@@ -128,6 +132,11 @@ class LocalEmbedder:
         return QuestionVectors(dense[0], _normalize(tokens[written]), spans)
 
 
+class _Model(NamedTuple):
+    session: InferenceSession
+    tokenizer: Tokenizer
+
+
 def _embed(inferred: Tokens, windows: Sequence[Window]) -> FloatMatrix:
     """Unit rows from one inference: the mean of all tokens, as the model pools, and of each window.
 
@@ -151,11 +160,12 @@ def _embed(inferred: Tokens, windows: Sequence[Window]) -> FloatMatrix:
     return _normalize(np.concatenate([whole, rows]))
 
 
-def _infer(model: Any, text: str) -> Tokens:  # noqa: ANN401  # fastembed carries no usable type
-    encoding = model.tokenize([text])[0]  # `onnx_embed` would do it again and keep no offsets
+def _infer(model: _Model, text: str) -> Tokens:
+    encoding = model.tokenizer.encode(text)
     ids = np.array([encoding.ids], dtype=np.int64)
     inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": ids * 0}
-    tokens: FloatMatrix = model.model.run(None, inputs)[0][0].astype(np.float64)
+    (vectors,) = model.session.run(None, inputs)
+    tokens: FloatMatrix = np.asarray(vectors)[0].astype(np.float64)
     starts, ends = np.array(encoding.offsets).T
     return tokens, starts, ends
 
@@ -170,48 +180,55 @@ def _model_dir() -> Path:
 
 
 @lru_cache(maxsize=1)
-def _load_counter() -> Any:  # noqa: ANN401  # tokenizers carries no usable type
-    from tokenizers import Tokenizer  # noqa: PLC0415  # 60 ms that a process without a count saves
-
-    tokenizer = Tokenizer.from_file(str(_model_dir() / "tokenizer.json"))
+def _load_counter() -> Tokenizer:
+    tokenizer = _load_tokenizer()
     tokenizer.no_truncation()
-    tokenizer.no_padding()
     return tokenizer
 
 
-def _get_model(name: str) -> Any:  # noqa: ANN401  # fastembed carries no usable type
-    """The model; threads that come first together wait for one of them to load it."""
+def _load_tokenizer() -> Tokenizer:
+    from tokenizers import Tokenizer  # noqa: PLC0415  # time that a process without a model saves
+
+    tokenizer = Tokenizer.from_file(str(_model_dir() / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(_MAX_INPUT_TOKENS + 2)
+    return tokenizer
+
+
+def _get_model(name: str) -> _Model:
+    """Return the model; threads that come first together wait for one of them to load it."""
     with _LOADING:
-        return _load_model(name).model
+        return _load_model(name)
 
 
 @lru_cache(maxsize=1)  # a process embeds with one of them
-def _load_model(name: str) -> Any:  # noqa: ANN401  # fastembed carries no usable type
-    """Load the weights once a process, their hash checked: 23 MB read in about 20 ms."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # fastembed asks the hub for known models
-    from fastembed import TextEmbedding  # noqa: PLC0415  # a second that importing this module saves
-    from fastembed.common.model_description import (  # noqa: PLC0415  # the same
-        ModelSource,
-        PoolingType,
-    )
+def _load_model(name: str) -> _Model:
+    """Load a model, the hash of its weights checked.
 
-    file, expected = _WEIGHTS[name]
-    known_as = f"rag-pipeline/{name}-int8"
-    weights = _model_dir() / file
-    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
-    if digest != expected:
-        message = f"{weights} is damaged (sha256 {digest[:8]}...). Install the package again"
-        raise EmbeddingError(message)
-    if not any(known["model"] == known_as for known in TextEmbedding.list_supported_models()):
-        TextEmbedding.add_custom_model(
-            model=known_as,
-            pooling=PoolingType.MEAN,
-            normalization=True,
-            sources=ModelSource(hf="unused/offline"),
-            dim=_DIM,
-            model_file=file,
-        )
-    model: Any = TextEmbedding(known_as, specific_model_path=str(_model_dir()), threads=1)
-    model.model.tokenizer.enable_truncation(_MAX_INPUT_TOKENS + 2)
-    model.model.tokenizer.enable_padding(pad_id=0, pad_token="[PAD]")  # noqa: S106  # no secret
-    return model
+    Its parts are read at the same time: hashing and ONNX Runtime leave Python's lock free.
+    """
+    with ThreadPoolExecutor(2) as readers:
+        session = readers.submit(_load_session, name)
+        digest = readers.submit(_hash_weights, name)
+        tokenizer = _load_tokenizer()
+        file, expected = _WEIGHTS[name]
+        if digest.result() != expected:
+            found = digest.result()[:8]
+            message = f"{file} is damaged (sha256 {found}...). Install the package again"
+            raise EmbeddingError(message)
+        return _Model(session.result(), tokenizer)
+
+
+def _hash_weights(name: str) -> str:
+    with (_model_dir() / _WEIGHTS[name][0]).open("rb") as weights:
+        return hashlib.file_digest(weights, "sha256").hexdigest()
+
+
+def _load_session(name: str) -> InferenceSession:
+    import onnxruntime  # noqa: PLC0415  # time that a process without a model saves
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # see `embed_passages`
+    options.inter_op_num_threads = 1
+    weights = str(_model_dir() / _WEIGHTS[name][0])
+    return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
