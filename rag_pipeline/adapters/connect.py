@@ -7,6 +7,7 @@ Each branch imports its own adapter, so that no process loads a client it does n
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
+    from rag_pipeline.adapters.embedders.local import LocalEmbedder
     from rag_pipeline.adapters.stores.builds import Forget
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.protocols.embedding import Embedder
@@ -66,6 +68,15 @@ def connect_embedder(settings: Settings) -> Embedder:
             )
         case _:
             return _connect_local(settings)
+
+
+def load_model_early(settings: Settings) -> None:
+    """Begin to load a local model in a thread, while the caller imports what else it needs.
+
+    A service has nothing to load. Raises as `connect_embedder`.
+    """
+    if settings.provider is EmbeddingProvider.LOCAL:
+        threading.Thread(target=_connect_local(settings).load, name="load-model").start()
 
 
 def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> CollectionCatalog:
@@ -180,7 +191,7 @@ def connect_chat_model(settings: Settings) -> ChatModel | None:
     )
 
 
-def _connect_local(settings: Settings) -> Embedder:
+def _connect_local(settings: Settings) -> LocalEmbedder:
     from rag_pipeline.adapters.embedders.local import TEXTBOOK, LocalEmbedder
 
     embedder = LocalEmbedder(settings.embedding_model or TEXTBOOK)

@@ -32,6 +32,7 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Rank the book's passages for a question, with their places; no answer."""
+    from rag_pipeline.adapters.connect import load_model_early
     from rag_pipeline.cli.terminal import show_hits
     from rag_pipeline.retrieval import Query, QueryFilters, open_retriever
 
@@ -40,7 +41,10 @@ def search(
         mode=_choose_mode(mode, None, "Use `rag-pipeline query --selected-text`"),
         filters=QueryFilters(**filters, top_k=top_k),
     )
-    with open_retriever(load_settings(docs_dir=docs_dir)) as retriever:
+    asked.check()
+    settings = load_settings(docs_dir=docs_dir)
+    load_model_early(settings)
+    with open_retriever(settings) as retriever:
         result = retriever.retrieve(asked)
     record = {
         "question": question,
@@ -116,6 +120,12 @@ def _choose_mode(asked: AskedMode, selected_text: str | None, remedy: str) -> Mo
 
 
 def _answer(asked: Query, settings: Settings, as_json: bool, *, even_if_unrelated: bool) -> None:
+    from rag_pipeline.adapters.connect import load_model_early
+    from rag_pipeline.retrieval import Mode
+
+    asked.check()
+    if asked.mode is Mode.NORMAL:
+        load_model_early(settings)
     from rag_pipeline.answering import stream_answer
     from rag_pipeline.cli.terminal import show_answer_sources
 

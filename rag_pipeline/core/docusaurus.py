@@ -13,8 +13,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from github_slugger import slug as slug_slowly
-
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
 
@@ -153,7 +151,9 @@ def make_slug(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _slug_character(character: str) -> str:
-    return str(slug_slowly(character))
+    from github_slugger import slug  # noqa: PLC0415  # compiles a pattern that a query can do without
+
+    return str(slug(character))
 
 
 def _resolve(name: str, folder_slug: str) -> str:

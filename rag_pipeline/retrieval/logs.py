@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from functools import cache
-from logging.handlers import TimedRotatingFileHandler
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError
@@ -45,6 +44,8 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
             handler.close()
     handlers: list[logging.Handler] = [logging.StreamHandler()] if console else []
     if log_dir is not None:
+        from logging.handlers import TimedRotatingFileHandler  # noqa: PLC0415  # it imports sockets
+
         try:
             log_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:

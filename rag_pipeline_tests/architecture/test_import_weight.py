@@ -59,3 +59,16 @@ def test_classes_are_named_without_loading_a_client(name: str) -> None:
 def test_selected_text_mode_loads_no_client() -> None:
     _, loaded = measure("import rag_pipeline.retrieval.selected_text")
     assert not loaded & CLIENTS
+
+
+def test_embedding_a_question_loads_two_libraries_and_no_hub_client() -> None:
+    _, loaded = measure(
+        "from rag_pipeline.adapters.embedders.local import LocalEmbedder as E; E().embed_query('x')"
+    )
+    assert {"onnxruntime", "tokenizers"} <= loaded
+    assert not loaded & {"fastembed", "huggingface_hub", "requests", "httpx", "PIL", "loguru"}
+
+
+def test_the_command_starts_without_what_a_question_needs() -> None:
+    _, loaded = measure("import rag_pipeline.cli.app")
+    assert not loaded & (HEAVY - {"pydantic"} | {"rich", "dagster", "scipy", "github_slugger"})

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from numpy.typing import NDArray
-
-    from rag_pipeline.core.vectors import FloatMatrix, FloatVector, Window
-
     from onnxruntime import InferenceSession  # type: ignore[import-untyped]  # it has no stubs
     from tokenizers import Tokenizer
+
+    from rag_pipeline.core.vectors import FloatMatrix, FloatVector, Window
 
     IntVector: TypeAlias = NDArray[np.int64]
     Tokens: TypeAlias = tuple[FloatMatrix, IntVector, IntVector]
@@ -79,6 +79,11 @@ class LocalEmbedder:
         _, digest = _WEIGHTS[self._name]
         name = f"{self._name}-int8-{digest[:8]}-late"
         return EmbeddingModel("local", name, _DIM, _MAX_INPUT_TOKENS, _WINDOW_WORDS)
+
+    def load(self) -> None:
+        """Load the model before its first use. The first use reports an error, if there is one."""
+        with suppress(Exception):
+            _get_model(self._name)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count word pieces."""
@@ -203,32 +208,27 @@ def _get_model(name: str) -> _Model:
 
 @lru_cache(maxsize=1)  # a process embeds with one of them
 def _load_model(name: str) -> _Model:
-    """Load a model, the hash of its weights checked.
+    """Load a model and check the hash of its weights.
 
-    Its parts are read at the same time: hashing and ONNX Runtime leave Python's lock free.
+    The parts are loaded at the same time, since hashing and ONNX Runtime do not hold Python's lock.
     """
-    with ThreadPoolExecutor(2) as readers:
-        session = readers.submit(_load_session, name)
-        digest = readers.submit(_hash_weights, name)
+    file, expected = _WEIGHTS[name]
+    weights = _model_dir() / file
+    with ThreadPoolExecutor(2) as loaders:
+        session = loaders.submit(_load_session, weights)
+        digest = loaders.submit(lambda: hashlib.sha256(weights.read_bytes()).hexdigest())
         tokenizer = _load_tokenizer()
-        file, expected = _WEIGHTS[name]
-        if digest.result() != expected:
-            found = digest.result()[:8]
-            message = f"{file} is damaged (sha256 {found}...). Install the package again"
-            raise EmbeddingError(message)
-        return _Model(session.result(), tokenizer)
+    if digest.result() != expected:
+        found = digest.result()[:8]
+        message = f"{weights} is damaged (sha256 {found}...). Install the package again"
+        raise EmbeddingError(message)
+    return _Model(session.result(), tokenizer)
 
 
-def _hash_weights(name: str) -> str:
-    with (_model_dir() / _WEIGHTS[name][0]).open("rb") as weights:
-        return hashlib.file_digest(weights, "sha256").hexdigest()
-
-
-def _load_session(name: str) -> InferenceSession:
+def _load_session(weights: Path) -> InferenceSession:
     import onnxruntime  # noqa: PLC0415  # time that a process without a model saves
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # see `embed_passages`
     options.inter_op_num_threads = 1
-    weights = str(_model_dir() / _WEIGHTS[name][0])
-    return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])

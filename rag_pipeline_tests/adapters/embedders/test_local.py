@@ -105,9 +105,26 @@ def test_rows_are_float32_of_unit_length(embedder: LocalEmbedder) -> None:
     assert usage.tokens == sum(embedder.count_tokens(TEXTS))
 
 
-def test_the_whole_vector_is_the_mean_that_the_model_itself_pools(embedder: LocalEmbedder) -> None:
+def test_the_whole_vector_is_the_one_that_fastembed_makes(
+    embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    from fastembed import TextEmbedding  # noqa: PLC0415  # a second that other tests save
+    from fastembed.common.model_description import ModelSource, PoolingType  # noqa: PLC0415  # the same
+
     name = embedder.model.model.partition("-int8-")[0]
-    model = local_embedder._load_model(name)  # noqa: SLF001  # fastembed's own way is the reference
+    file, _ = local_embedder._WEIGHTS[name]  # noqa: SLF001  # the reference runs the same weights
+    folder = local_embedder._model_dir()  # noqa: SLF001  # from the same folder
+    TextEmbedding.add_custom_model(
+        model=f"reference/{name}",
+        pooling=PoolingType.MEAN,
+        normalization=True,
+        sources=ModelSource(hf="unused/offline"),
+        dim=embedder.model.dim,
+        model_file=file,
+    )
+    model = TextEmbedding(f"reference/{name}", specific_model_path=str(folder), threads=1)
+    model.model.tokenizer.enable_truncation(embedder.model.max_input_tokens + 2)
     for text in TEXTS:
         (pooled,) = model.embed([text])
         np.testing.assert_allclose(embedder.embed_query(text), pooled, atol=1e-6)
@@ -204,6 +221,7 @@ def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(local_embedder, "_model_dir", lambda: tmp_path)
     local_embedder._load_model.cache_clear()  # noqa: SLF001  # other tests may have loaded it
     try:
+        LocalEmbedder().load()
         with pytest.raises(EmbeddingError, match=r"textbook\.onnx is damaged"):
             LocalEmbedder().embed_query(QUESTION)
     finally:
