@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.embedding import Embedder
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.breaker import CircuitBreaker
+    from rag_pipeline.retrieval.logs import Operation
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
-    from rag_pipeline.retrieval.protection import Operation
     from rag_pipeline.retrieval.retriever import Retriever
 
 NO_MODEL_NOTICE: Final = (

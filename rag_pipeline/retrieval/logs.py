@@ -6,23 +6,62 @@ A line never contains keys or text of the book, and the question only if LOG_QUE
 from __future__ import annotations
 
 import logging
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import structlog
-
-    from rag_pipeline.retrieval.protection import Operation
 
 LOGGER_NAME: Final = "rag_pipeline.retrieval"
 _KEPT_WEEKS: Final = 1  # beside the current one: the validation plan keeps lines for seven days
 
 _logger = logging.getLogger(LOGGER_NAME)
 _logger.addHandler(logging.NullHandler())
+
+
+@dataclass(slots=True)
+class Operation:
+    """A call of the library that is under way, and the content of its log line.
+
+    Attributes:
+        name: Such as `search`.
+        questions: As asked.
+        limit_s: Time for embedding and search together.
+        status: `success`, `error` or `aborted`.
+        result_count: Number of passages, over all questions.
+        timings_ms: Duration of each step that ended.
+        details: Further fields of the log line.
+        started: A `time.perf_counter()`.
+    """
+
+    name: str
+    questions: list[str]
+    limit_s: float
+    status: str = "success"
+    result_count: int = 0
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    details: dict[str, object] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds since the operation began."""
+        return (time.perf_counter() - self.started) * 1000
+
+    @contextmanager
+    def measure(self, step: str) -> Iterator[None]:
+        """Record the duration of a step that succeeds."""
+        start = time.perf_counter()
+        yield
+        self.timings_ms[step] = (time.perf_counter() - start) * 1000
 
 
 def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:

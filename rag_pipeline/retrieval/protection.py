@@ -6,9 +6,8 @@ belong to the adapters: a second round of retries here would multiply their wait
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag_pipeline.core.errors import (
@@ -19,7 +18,7 @@ from rag_pipeline.core.errors import (
     StoreUnavailableError,
 )
 from rag_pipeline.retrieval.breaker import CircuitBreaker, run_within
-from rag_pipeline.retrieval.logs import write_line
+from rag_pipeline.retrieval.logs import Operation, write_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,43 +44,6 @@ class ServiceLimits:
     batch_s: float = 30.0
     breaker_failures: int = 5
     breaker_reset_s: float = 30.0
-
-
-@dataclass(slots=True)
-class Operation:
-    """A call of the library that is under way, and the content of its log line.
-
-    Attributes:
-        name: Such as `search`.
-        questions: As asked.
-        limit_s: Time for embedding and search together.
-        status: `success`, `error` or `aborted`.
-        result_count: Number of passages, over all questions.
-        timings_ms: Duration of each step that ended.
-        details: Further fields of the log line.
-        started: A `time.perf_counter()`.
-    """
-
-    name: str
-    questions: list[str]
-    limit_s: float
-    status: str = "success"
-    result_count: int = 0
-    timings_ms: dict[str, float] = field(default_factory=dict)
-    details: dict[str, object] = field(default_factory=dict)
-    started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def elapsed_ms(self) -> float:
-        """Milliseconds since the operation began."""
-        return (time.perf_counter() - self.started) * 1000
-
-    @contextmanager
-    def measure(self, step: str) -> Iterator[None]:
-        """Record the duration of a step that succeeds."""
-        start = time.perf_counter()
-        yield
-        self.timings_ms[step] = (time.perf_counter() - start) * 1000
 
 
 class Protection:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.protocols.embedding import Embedder, Reranker, SparseEncoder
     from rag_pipeline.core.protocols.stores import PointStore
-    from rag_pipeline.retrieval.protection import Operation
+    from rag_pipeline.retrieval.logs import Operation
     from rag_pipeline.retrieval.search import Search
     from rag_pipeline.retrieval.store_session import StoreSession
 

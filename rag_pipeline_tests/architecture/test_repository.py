@@ -23,8 +23,8 @@ MODULES = sorted((ROOT / "rag_pipeline").rglob("*.py"))
 SOURCES = [*MODULES, *sorted((ROOT / "benchmarks").rglob("*.py")), *(ROOT / "scripts").glob("*.py")]
 MAX_MODULE_LINES = 350
 LONG_MODULES = {
+    "rag_pipeline/answering/generation.py": "an answer's stream and its three kinds",
     "rag_pipeline/ingestion/markdown/cleaning.py": "one rule a function over one kind of edit",
-    "rag_pipeline/retrieval/service.py": "the public service with its errors",
 }
 MAX_DOCSTRING_LINES = 20
 
