@@ -1,6 +1,6 @@
-"""Answers on the grounds of passages found: the grounding policy, citations, refusals, generation.
+"""Answers that rest on retrieved passages: the grounding policy, citations, refusals, generation.
 
-Each name below is loaded when first used; a model's client only when a model is really asked.
+Each name below is loaded when it is first used; a model's client only when a model is asked.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rag_pipeline.answering.generation import AnswerStream, answer, stream_answer
+    from rag_pipeline.answering.generation import answer, stream_answer
     from rag_pipeline.answering.grounding import apply_grounding_policy
     from rag_pipeline.answering.models import (
         Answer,
         AnswerKind,
         AnswerSentence,
+        AnswerStream,
         GroundedResponse,
         Reason,
         Source,
@@ -34,12 +35,11 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "AnswerStream": "generation",
     "answer": "generation",
     "stream_answer": "generation",
     "apply_grounding_policy": "grounding",
 }
-"""Where public names live; all others are plain data."""
+"""Modules of the public names; all other names are in `models`."""
 
 
 def __getattr__(name: str) -> object:
@@ -53,5 +53,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Public names alone."""
+    """List only the public names."""
     return __all__

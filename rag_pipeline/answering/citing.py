@@ -1,6 +1,8 @@
 """Citations of an answer: which sentence cites what, and that nothing is cited that was not given.
 
-Square brackets in code and formulas are no citations: both are passed over.
+A model's text comes in pieces, so the filter cannot wait for blocks: a fence or formula may still
+be open, and what was shown cannot be taken back. It therefore keeps one regular expression of its
+own for code and formulas, whose brackets are not citations. The complete answer is split by blocks.
 """
 
 from __future__ import annotations
@@ -9,15 +11,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.literals import (
+from rag_pipeline.answering.models import AnswerSentence
+from rag_pipeline.answering.passages import (
     CODE_SPAN,
     DISPLAYED,
     INLINE_FORMULA,
     NO_MARK,
-    STILL_OPEN,
+    find_blocks,
+    split_units,
 )
-from rag_pipeline.answering.models import AnswerSentence
-from rag_pipeline.answering.passages import is_block, split_units
+from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.sentences import SENTENCE_MARKS
 
 if TYPE_CHECKING:
@@ -31,7 +34,13 @@ _DONE: Final = (
     rf"|{CODE_SPAN}|{DISPLAYED}|{INLINE_FORMULA}"
     rf"|(?P<gap>[ \t]*+)(?P<citation>{_CITATION})"
 )
-_OPEN: Final = rf"{STILL_OPEN}|[ \t]*+\[{{1,2}}(?i:[sourceand\d\s,;\u2013\u2014-])*+\]?\Z"
+_OPEN: Final = (
+    r"`{1,2}(?!`)[^\n]*\Z"
+    r"|\$\$(?:(?!\$\$|\n[ \t\r]*\n).)*+\Z"
+    r"|\$(?![\s$])(?:\\[^\n]|[^\\$\n])*+\\?\Z"
+    r"|[ \t]*+\[{1,2}(?i:[sourceand\d\s,;\u2013\u2014-])*+\]?\Z"
+)
+"""Beginnings of code spans, formulas and citations that the next piece may close."""
 _PLAIN: Final = rf"{NO_MARK}|~++|[ \t]++"
 _PARTS: Final = re.compile(rf"{_DONE}|{_PLAIN}", re.DOTALL)
 _PARTS_SO_FAR: Final = re.compile(rf"{_DONE}|{_OPEN}|{_PLAIN}", re.DOTALL)
@@ -40,26 +49,30 @@ _PARTS_SO_FAR: Final = re.compile(rf"{_DONE}|{_OPEN}|{_PLAIN}", re.DOTALL)
 _WORDS: Final = re.compile(r"[^\W\d_]{2,}")
 _ONLY_CITATIONS: Final = re.compile(rf"(?:\s*{_CITATION}\s*[.!?]?)+")
 _CITED_END: Final = re.compile(rf"(?<=[{SENTENCE_MARKS}])(?:{_CITATION})+")
+_END_OF_LINE: Final = re.compile(rf"(?<=\S)[ \t]*+(?:{_CITATION}[ \t]*)+$", re.MULTILINE)
 _AS_SHOWN: Final = re.compile(r"\[\d+(?:\s*[,;]\s*\d+)*\]")
 _LONGEST_RANGE: Final = 100
 
 
 @dataclass(slots=True)
 class CitationFilter:
-    """Drops unknown numbers from text that comes in pieces, and writes `[1-3]`, `[1 and 3]` or
-    `[Source 1]` as `[1][2][3]`, `[1][3]` or `[1]`.
+    """Passes on a text that comes in pieces, with checked citations.
 
-    A bracket that is still open is held back until it closes, and nothing in code or formulas is
-    touched.
+    Unknown numbers are dropped; `[1-3]`, `[1 and 3]` or `[Source 1]` become `[1][2][3]`, `[1][3]`
+    or `[1]`; white space at both ends of the text is left out. A bracket that is still open is held
+    back until it closes, and nothing in code or formulas is touched.
 
     Attributes:
         known: Numbers that have a source.
         dropped: Unknown numbers seen so far.
+        text: Everything that was passed on.
     """
 
     known: Collection[int]
     dropped: set[int] = field(default_factory=set)
+    text: str = ""
     _held: str = ""
+    _blank: str = ""
 
     def feed(self, piece: str) -> str:
         """Take a piece and return what can be shown."""
@@ -68,16 +81,26 @@ class CitationFilter:
         for part in _PARTS_SO_FAR.finditer(text):
             if part.end() == len(text):
                 self._held = part.group()
-                return shown + text[position : part.start()]
+                return self._pass(shown + text[position : part.start()])
             shown += text[position : part.start()] + self._replace(part)
             position = part.end()
         self._held = ""
-        return shown + text[position:]
+        return self._pass(shown + text[position:])
 
     def finish(self) -> str:
         """Return what was still held back."""
         held, self._held = self._held, ""
-        return _PARTS.sub(self._replace, held)
+        return self._pass(_PARTS.sub(self._replace, held))
+
+    def _pass(self, piece: str) -> str:
+        """Hold white space back until something else follows it; leave it out at the start."""
+        waiting = self._blank + piece
+        if not self.text:
+            waiting = waiting.lstrip()
+        shown = waiting.rstrip()
+        self._blank = waiting[len(shown) :]
+        self.text += shown
+        return shown
 
     def _replace(self, part: re.Match[str]) -> str:
         written = part.group("citation")
@@ -94,16 +117,19 @@ class CitationFilter:
 def split_answer(text: str) -> tuple[AnswerSentence, ...]:
     """Split an answer into sentences with the numbers they cite.
 
-    Citations behind the full stop belong to the sentence before them; code blocks are one sentence.
-    Headings, and what has neither word nor code, are sentences only where they cite.
+    Citations after the full stop belong to the sentence before them; a code block is one sentence.
+    Headings, and units with neither word nor code, are sentences only if they cite.
     """
-    sentences: list[AnswerSentence] = []
-    # To the rules of sentences a citation behind a full stop is one more closing bracket.
+    # "``` [1]" closes no fence, so citations at the end of a line are hidden from the parser.
+    blocks = find_blocks(_END_OF_LINE.sub(lambda match: " " * len(match.group()), text))
+    # A citation after a full stop is one more closing bracket to the rules of sentences.
     marked = _CITED_END.sub(lambda match: "]" * len(match.group()), text)
-    for start, end in split_units(marked):
-        unit = text[start:end]
+    sentences: list[AnswerSentence] = []
+    with_content: list[bool] = []
+    for part in split_units(marked, blocks):
+        unit = text[part.start : part.end]
         cited = _cited_in(unit)
-        if unit.startswith("#") and "\n" not in unit and not cited:
+        if part.first is TextBlockKind.HEADING and not cited:
             continue
         lead = _ONLY_CITATIONS.match(unit)
         if lead and sentences:
@@ -114,11 +140,9 @@ def split_answer(text: str) -> tuple[AnswerSentence, ...]:
             cited = _cited_in(unit)
         if unit:
             sentences.append(AnswerSentence(unit, cited))
-    return tuple(entry for entry in sentences if entry.cited or _says_something(entry.text))
-
-
-def _says_something(unit: str) -> bool:
-    return "`" in unit or is_block(unit) or _WORDS.search(unit) is not None
+            with_content.append(part.is_block or "`" in unit or bool(_WORDS.search(unit)))
+    kept = zip(sentences, with_content, strict=True)
+    return tuple(sentence for sentence, content in kept if content or sentence.cited)
 
 
 def _cited_in(text: str) -> tuple[int, ...]:
@@ -128,7 +152,7 @@ def _cited_in(text: str) -> tuple[int, ...]:
 
 
 def _read_numbers(citation: str) -> list[int]:
-    """Numbers as listed; of a range all, of a very long one its ends."""
+    """Return the numbers as listed: all of a range, only the ends of a very long range."""
     numbers: list[int] = []
     for entry in re.split(r"[,;]|and", citation):
         ends = sorted(map(int, re.findall(r"\d+", entry)))

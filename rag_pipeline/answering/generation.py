@@ -11,16 +11,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.citing import CitationFilter, split_answer
-from rag_pipeline.answering.extractive import extract_answer, format_extract
+from rag_pipeline.answering.extractive import choose_quotes, format_quotes
 from rag_pipeline.answering.grounding import (
     RELATED_SECTIONS,
     apply_grounding_policy,
     weigh_question,
 )
-from rag_pipeline.answering.models import Answer, AnswerKind, Reason
+from rag_pipeline.answering.models import (
+    Answer,
+    AnswerKind,
+    AnswerSentence,
+    AnswerStream,
+    Reason,
+)
 from rag_pipeline.answering.prompts import DECLINED, build_messages
-from rag_pipeline.answering.trimming import TrimmedText
-from rag_pipeline.core.closing import Closing, InterruptibleGenerator
 from rag_pipeline.core.errors import AnswerError
 from rag_pipeline.core.terms import extract_words
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
@@ -28,7 +32,7 @@ from rag_pipeline.retrieval.models import Mode, Query
 from rag_pipeline.retrieval.protection import Protection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator
 
     from rag_pipeline.answering.models import GroundedResponse
     from rag_pipeline.core.protocols.chat import ChatModel
@@ -45,61 +49,6 @@ NO_MODEL_NOTICE: Final = (
 )
 CUT_NOTICE: Final = "The answer was cut, at ANSWER_MAX_TOKENS or by the service's content filter."
 UNCITED_NOTICE: Final = "Sentences without a number name no source; check them in the book."
-
-
-class AnswerStream(Closing):
-    """An answer on its way: iterate for pieces of its text, then read `answer`.
-
-    Closing it, from any thread, or leaving its `with` block, ends the model's request; a thread
-    that waits for the next piece then finds the stream ended.
-
-    Attributes:
-        result: What retrieval found.
-        grounding: Sources and decision, known before the first piece.
-    """
-
-    def __init__(
-        self,
-        result: RetrievalResult,
-        grounding: GroundedResponse,
-        pieces: Generator[str, None, Answer],
-        hang_up: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.result = result
-        self.grounding = grounding
-        self._pieces = InterruptibleGenerator(pieces, hang_up)
-        self._answer: Answer | None = None
-
-    def __iter__(self) -> Iterator[str]:
-        """Return itself."""
-        return self
-
-    def __next__(self) -> str:
-        """The next piece, never empty."""
-        try:
-            return next(self._pieces)
-        except StopIteration as end:
-            if end.value is not None:
-                self._answer = end.value
-            raise
-
-    @property
-    def answer(self) -> Answer:
-        """The whole answer with its checked citations; what was not yet read is read first.
-
-        Raises:
-            AnswerError: The stream was closed, or failed, before its end.
-        """
-        for _ in self:
-            pass
-        if self._answer is None:
-            message = "the answer was ended before it was complete. Ask again"
-            raise AnswerError(message)
-        return self._answer
-
-    def close(self) -> None:
-        """End the model's request, from any thread; closing twice is fine."""
-        self._pieces.close()
 
 
 def answer(
@@ -232,14 +181,14 @@ def _extract(
     weights: dict[str, float],
     embedder: Embedder | None,
 ) -> Generator[str, None, Answer]:
-    sentences = extract_answer(question, grounded.sources, weights=weights, embedder=embedder)
-    text = format_extract(sentences)
+    quotes = choose_quotes(question, grounded.sources, weights=weights, embedder=embedder)
+    text = format_quotes(quotes)
     yield text
     extracted = Answer(
         question=question,
         text=text,
         kind=AnswerKind.EXTRACTED,
-        sentences=sentences,
+        sentences=tuple(AnswerSentence(quote.text, (quote.source.number,)) for quote in quotes),
         citations=(),
         grounding=grounded,
         notices=(*grounded.notices, NO_MODEL_NOTICE),
@@ -255,21 +204,20 @@ def _generate(
     breaker: CircuitBreaker,
 ) -> Generator[str, None, Answer]:
     checked = CitationFilter(frozenset(source.number for source in grounded.sources))
-    shown = TrimmedText()
     complete = True
     with closing(written), breaker.passing():
         while True:
             try:
-                piece = shown.feed(checked.feed(next(written)))
+                piece = checked.feed(next(written))
             except StopIteration as end:
                 complete = end.value is not False
                 break
             if piece:
                 yield piece
-    rest = shown.feed(checked.finish())
+    rest = checked.finish()
     if rest:
         yield rest
-    text = shown.text
+    text = checked.text
     if not text:
         problem = f"{model} wrote nothing, or a content filter withheld it"
         mend = "Raise ANSWER_MAX_TOKENS, ask in other words or choose another model"

@@ -258,7 +258,8 @@ def _number_sources(chunks: Sequence[ScoredChunk], max_tokens: int | None) -> tu
                 break
             left -= tokens
         number = len(sources) + 1
-        sources.append(Source(number, chunk.chunk_id, chunk.context_text, chunk.citation))
+        text, blocks = chunk.context_text, chunk.context_blocks
+        sources.append(Source(number, chunk.chunk_id, text, chunk.citation, blocks))
     return tuple(sources)
 
 

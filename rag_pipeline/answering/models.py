@@ -1,4 +1,4 @@
-"""What grounding and answering give back: plain data for a backend, the command line and tests."""
+"""What grounding and answering return to a backend, the command line and tests."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from rag_pipeline.core.closing import Closing, InterruptibleGenerator
+from rag_pipeline.core.errors import AnswerError
+
 if TYPE_CHECKING:
-    from rag_pipeline.retrieval.models import Citation, Mode
+    from collections.abc import Callable, Generator, Iterator
+
+    from rag_pipeline.core.models import TextBlock
+    from rag_pipeline.retrieval.models import Citation, Mode, RetrievalResult
 
 
 class Reason(StrEnum):
@@ -22,12 +28,18 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A passage that an answer may rest on, under the number it is cited by, from 1."""
+    """A passage that an answer may rest on.
+
+    Attributes:
+        number: It is cited by this number, from 1.
+        blocks: The blocks of `text`; empty for a reader's selection, which is parsed on use.
+    """
 
     number: int
     chunk_id: str
     text: str
     citation: Citation
+    blocks: tuple[TextBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +125,58 @@ class Answer:
         if self.kind is not AnswerKind.GENERATED:
             return ()
         return tuple(entry.text for entry in self.sentences if not entry.cited)
+
+
+class AnswerStream(Closing):
+    """An answer on its way: iterate for pieces of its text, then read `answer`.
+
+    Closing it, from any thread, or leaving its `with` block, ends the model's request; a thread
+    that waits for the next piece then finds the stream ended.
+
+    Attributes:
+        result: What retrieval found.
+        grounding: Sources and decision, known before the first piece.
+    """
+
+    def __init__(
+        self,
+        result: RetrievalResult,
+        grounding: GroundedResponse,
+        pieces: Generator[str, None, Answer],
+        hang_up: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.result = result
+        self.grounding = grounding
+        self._pieces = InterruptibleGenerator(pieces, hang_up)
+        self._answer: Answer | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> str:
+        """Return the next piece, which is never empty."""
+        try:
+            return next(self._pieces)
+        except StopIteration as end:
+            if end.value is not None:
+                self._answer = end.value
+            raise
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer with its checked citations; the rest of the stream is read first.
+
+        Raises:
+            AnswerError: The stream was closed, or failed, before its end.
+        """
+        for _ in self:
+            pass
+        if self._answer is None:
+            message = "the answer was ended before it was complete. Ask again"
+            raise AnswerError(message)
+        return self._answer
+
+    def close(self) -> None:
+        """End the model's request, from any thread; closing twice is fine."""
+        self._pieces.close()

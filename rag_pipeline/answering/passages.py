@@ -1,104 +1,157 @@
-"""Units of a text that an answer quotes or cites whole: sentences, code blocks, tables, formulas.
+r"""Units of a text that an answer quotes or cites whole: sentences, code blocks, tables, formulas.
 
-Belongs here: where units begin and end. Which of them answer a question: extractive.
+The blocks of the text come from the parser (`core.models.TextBlock`). Only code spans and formulas
+within a sentence have no blocks; one regular expression finds them.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.literals import CODE_SPAN, DISPLAYED, INLINE_FORMULA, NO_MARK
+from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.sentences import SENTENCE_MARKS, split_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-_FENCE: Final = re.compile(
-    r"^(?P<lead>[ \t>]*)(?P<mark>`{3,}+(?=[^`\n]*$)|~{3,}+)[^\n]*$", re.MULTILINE
-)
-_ROW: Final = r"[^\n|]*\|[^\n]*(?:\n|\Z)"
-_RULE: Final = r"[ \t>]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t\r]*(?:\n|\Z)"
-_PARTS: Final = re.compile(
-    rf"(?P<table>(?:^[ \t>]*\|[^\n]*(?:\n|\Z))+|^{_ROW}{_RULE}(?:{_ROW})*)"
-    rf"|(?P<formula>{DISPLAYED})|(?P<literal>{CODE_SPAN}|{INLINE_FORMULA})|{NO_MARK}",
-    re.MULTILINE | re.DOTALL,
-)
-"""What stands in prose; a table without pipes at its edges is known by the rule below its head."""
+    from rag_pipeline.core.models import TextBlock
 
+CODE_SPAN: Final = r"(?P<ticks>`++)[^\n]+?(?<!`)(?P=ticks)(?!`)"
+DISPLAYED: Final = r"\$\$(?:(?!\$\$|\n[ \t\r]*\n).)++\$\$"
+INLINE_FORMULA: Final = r"\$(?![\s$])(?:\\[^\n]|[^\\$\n])++(?<!\s)\$(?!\d)"
+"""A formula by Pandoc's rule: no blank after the opening mark or before the closing mark, no digit
+after it, all on one line. The prices in "$5 and $10" are not a formula."""
+NO_MARK: Final = r"\\[\\$`]?|`++|\$++"
+"""Escaped marks and runs of marks that nothing closes; tried last."""
+
+_LITERAL: Final = re.compile(
+    rf"(?P<literal>{DISPLAYED}|{CODE_SPAN}|{INLINE_FORMULA})|{NO_MARK}", re.DOTALL
+)
+_WHOLE: Final = frozenset({TextBlockKind.CODE, TextBlockKind.TABLE, TextBlockKind.FORMULA})
+_FENCE: Final = re.compile("`{3}|~{3}")
+_SOFT_BREAK: Final = re.compile(r"(?<!  )(?<![\\\n])\r?\n(?!\r?\n)[ \t>]*+(?!\r?\n)")
+"""A line break that a reader sees as a blank: neither a hard break nor the end of a paragraph."""
 _CITED: Final = r"(?:\[[^\]\n]*\][ \t]*)*+"
 _LEADING_CITED: Final = re.compile(_CITED)
 _ENDED: Final = re.compile(rf"(?:^|[{SENTENCE_MARKS}][\"')\]*_ \t]*){_CITED}$")
 _LOOK_BACK: Final = 64  # characters; longer than a full stop with its citations
 
 
-def split_units(text: str) -> list[tuple[int, int]]:
-    """Spans of the units of a text, in order.
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A piece of a text that makes sense without its neighbours.
 
-    Code fences and tables are one unit each. A displayed formula is one with the sentence that
-    leads to it and the one that goes on behind it, since each says nothing without the other.
+    Attributes:
+        start: Offset of the first character in the text.
+        end: Offset after the last character.
+        first: Kind of the block that the unit begins in; LIST_ITEM only at the item's beginning.
+        last: Kind of the block that the unit ends in.
+        quoted: True within a block quote.
     """
-    spans: list[tuple[int, int]] = []
-    position = 0
-    formula_end: int | None = None
-    for start, end in [*_find_blocks(text), (len(text), len(text))]:
-        for low, high in split_sentences(_hide_literals(text[position:start])):
-            sentence = (position + low, position + high)
-            if spans and spans[-1][1] == formula_end and _goes_on(text, *sentence):
-                sentence = (spans.pop()[0], sentence[1])
-            spans.append(sentence)
-        position, begin = end, start
-        if text.startswith("$$", start):
-            formula_end = end
-            if spans and _leads(text[slice(*spans[-1])]):
-                begin = spans.pop()[0]
-        if begin < end:
-            spans.append((begin, end))
-    return spans
+
+    start: int
+    end: int
+    first: TextBlockKind
+    last: TextBlockKind
+    quoted: bool = False
+
+    @property
+    def is_block(self) -> bool:
+        """True if the unit begins with a code block, a table or a formula."""
+        return self.first in _WHOLE
+
+    @property
+    def ends_with_block(self) -> bool:
+        """True if nothing can be written after the unit on its last line."""
+        return self.last in _WHOLE
 
 
-def is_block(unit: str) -> bool:
-    """Tell whether a unit begins with a code block, a table or a formula."""
-    part = _PARTS.match(unit)
-    return bool(_FENCE.match(unit) or (part and part.lastgroup in {"table", "formula"}))
+def split_units(text: str, blocks: Sequence[TextBlock] = ()) -> list[Unit]:
+    """Split a text into units, in order.
+
+    Code blocks and tables are one unit each. A displayed formula is one unit with the sentence that
+    leads to it and the sentence that goes on after it: each says nothing without the other.
+
+    Args:
+        text: Markdown.
+        blocks: The blocks of the text. Without them the text is parsed. It may then be plain text
+            that was selected on a page, so that line breaks still end sentences.
+    """
+    units: list[Unit] = []
+    for run in _read_runs(text, blocks or find_blocks(text)):
+        sentences = _split_run(text, run, soft_breaks=bool(blocks))
+        for unit in [run] if run.is_block else sentences:
+            joins = bool(units) and _belong_together(text, units[-1], unit)
+            before = units.pop() if joins else unit
+            units.append(replace(unit, start=before.start, first=before.first))
+    return units
 
 
-def ends_with_block(unit: str) -> bool:
-    """Tell whether nothing can be written behind a unit on its last line."""
-    return unit.endswith("$$") or (is_block(unit) and not unit.startswith("$$"))
+def find_blocks(text: str) -> Sequence[TextBlock]:
+    """Parse a text that has no blocks of a chunk: a reader's selection or a model's answer."""
+    if not text.strip():
+        return ()
+    from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks  # noqa: PLC0415  # loads markdown-it
+
+    return find_text_blocks(text)
 
 
-def unindent(unit: str) -> str:
-    """A unit as it stands at the margin: without indentation and the marks of a block quote."""
-    fence = _FENCE.match(unit)
-    if fence is None:
-        return re.sub(r"^[ \t]*(?:>[ \t]*)*", "", unit, flags=re.MULTILINE)
-    lead = fence.group("lead")
-    marks = " \t>" if ">" in lead else " \t"
-    return re.sub(rf"^[{marks}]{{0,{len(lead)}}}", "", unit, flags=re.MULTILINE)
+def show_unit(text: str, unit: Unit) -> str:
+    """Return a unit as it stands at the margin: without indentation and quote marks.
+
+    Indented code outside its list would be shown with its fences.
+    """
+    marks = " \t>" if unit.quoted else " \t"
+    lines = text[unit.start : unit.end].split("\n")
+    if unit.first is not TextBlockKind.CODE:
+        return "\n".join(line.lstrip(marks) for line in lines)
+    fence = _FENCE.search(lines[0])  # a list mark may stand before it
+    column = fence.start() if fence else _count_lead(lines[0], marks)
+    cut = [line[min(column, _count_lead(line, marks)) :] for line in lines[1:]]
+    return "\n".join([lines[0][column:], *cut])
 
 
-def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
-    position = 0
-    while position < len(text):
-        fence = _FENCE.search(text, position)
-        end_of_prose = fence.start() if fence else len(text)
-        for part in _PARTS.finditer(text, position, end_of_prose):
-            if part.lastgroup in {"table", "formula"}:
-                yield part.start(), part.start() + len(part.group().rstrip())
-        if fence is None:
-            return
-        quoted = ">" if ">" in fence.group("lead") else ""
-        closing = re.compile(
-            rf"^[ \t{quoted}]*{fence.group('mark')}[`~]*[ \t]*{_CITED}(?=[ \t\r]*$)", re.MULTILINE
-        ).search(text, fence.end())
-        position = closing.end() if closing else len(text)
-        yield fence.start(), fence.start() + len(text[fence.start() : position].rstrip())
+def _count_lead(line: str, marks: str) -> int:
+    return len(line) - len(line.lstrip(marks))
+
+
+def _read_runs(text: str, blocks: Sequence[TextBlock]) -> Iterator[Unit]:
+    """Divide a text at the edges of its blocks; each run has the kind of the innermost block."""
+    edges = sorted({edge for block in blocks for edge in (block.start, block.end)})
+    inside: list[TextBlock] = []
+    following = 0
+    for low, high in pairwise(edges):
+        inside = [block for block in inside if block.end > low]
+        while following < len(blocks) and blocks[following].start <= low:
+            inside.append(blocks[following])
+            following += 1
+        end = low + len(text[low:high].rstrip())
+        if end == low:
+            continue
+        kinds = [block.kind for block in inside]
+        begun = {block.kind for block in inside if block.start == low}
+        kind = TextBlockKind.PARAGRAPH if kinds[-1] is TextBlockKind.LIST_ITEM else kinds[-1]
+        is_entry = TextBlockKind.LIST_ITEM in begun and kind not in _WHOLE
+        first = TextBlockKind.LIST_ITEM if is_entry else kind
+        yield Unit(low, end, first, kind, TextBlockKind.QUOTE in kinds)
+
+
+def _split_run(text: str, run: Unit, *, soft_breaks: bool) -> Iterator[Unit]:
+    prose = _hide_literals(text[run.start : run.end])
+    if soft_breaks and run.last is TextBlockKind.PARAGRAPH:
+        prose = _SOFT_BREAK.sub(lambda found: " " * len(found.group()), prose)
+    kind = run.first
+    for start, end in split_sentences(prose):
+        yield Unit(run.start + start, run.start + end, kind, run.last, run.quoted)
+        kind = run.last
 
 
 def _hide_literals(prose: str) -> str:
-    """The same length without the marks in code and formulas, where no sentence ends."""
-    return _PARTS.sub(_hide, prose)
+    """Mask code spans and formulas, in which no sentence ends; the length stays."""
+    return _LITERAL.sub(_hide, prose)
 
 
 def _hide(part: re.Match[str]) -> str:
@@ -107,12 +160,13 @@ def _hide(part: re.Match[str]) -> str:
     return found[0] + re.sub(r"\S", "x", found[1:-1]) + found[-1] if hidden else found
 
 
-def _leads(unit: str) -> bool:
-    ended = _ENDED.search(unit[-_LOOK_BACK:])
-    return not (ended or unit.startswith("#") or ends_with_block(unit))
-
-
-def _goes_on(text: str, start: int, end: int) -> bool:
-    cited = _LEADING_CITED.match(text, start, end)
-    following = text[cited.end() if cited else start : end][:1]
+def _belong_together(text: str, before: Unit, unit: Unit) -> bool:
+    """Tell if a formula completes the sentence before it, or a sentence goes on after a formula."""
+    if unit.first is TextBlockKind.FORMULA:
+        ended = _ENDED.search(text[max(before.start, before.end - _LOOK_BACK) : before.end])
+        return not (ended or before.first is TextBlockKind.HEADING or before.ends_with_block)
+    if before.last is not TextBlockKind.FORMULA:
+        return False
+    cited = _LEADING_CITED.match(text, unit.start, unit.end)
+    following = text[cited.end() if cited else unit.start : unit.end][:1]
     return following.islower() or following in {",", ".", ";", ":", ")"}

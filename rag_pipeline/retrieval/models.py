@@ -22,6 +22,7 @@ from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, check_filters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rag_pipeline.core.models import TextBlock
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.retrieval.filters import QueryFilters
 
@@ -182,7 +183,8 @@ class ScoredChunk:
         score: 0 to 1, never higher than that of the hit before: how near the book's nearest passage
             comes to the question, scaled down by rank score. 1 for a selection.
         channels: None for a selection, which was not searched for.
-        expanded_text: The chunk with its neighbours, where the query asked for it.
+        expanded_text: The chunk with its neighbours, if the query asked for it.
+        expanded_blocks: The blocks of `expanded_text`; those of `text` are in the metadata.
     """
 
     chunk_id: str
@@ -192,11 +194,17 @@ class ScoredChunk:
     citation: Citation
     channels: ChannelScores | None = None
     expanded_text: str | None = None
+    expanded_blocks: tuple[TextBlock, ...] = ()
 
     @property
     def context_text(self) -> str:
-        """The widened text where there is one, else the chunk's own."""
+        """The widened text if there is one, else the chunk's own."""
         return self.text if self.expanded_text is None else self.expanded_text
+
+    @property
+    def context_blocks(self) -> tuple[TextBlock, ...]:
+        """The blocks of `context_text`."""
+        return self.metadata.blocks if self.expanded_text is None else self.expanded_blocks
 
 
 @dataclass(frozen=True, slots=True)

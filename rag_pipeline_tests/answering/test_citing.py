@@ -118,7 +118,7 @@ def test_no_answer_takes_long_to_check() -> None:
     start = time.perf_counter()
     runs = ("[1" + " " * 9_000, "$" * 9_000, "$x " * 2_000, "$$\n\n" * 2_000, "` `` " * 1_000)
     for text in ("a" + " " * 20_000 + "b" + "\t" * 20_000 + "[1]", *runs):
-        assert clean(text) == (text, set())
+        assert clean(text) == (text.strip(), set())
         split_answer(text)
     assert time.perf_counter() - start < 0.5
 
@@ -155,6 +155,17 @@ def test_each_sentence_has_the_numbers_that_stand_with_it(
 def test_what_stands_behind_a_link_is_left_as_it_is() -> None:
     sentences = split_answer("It walks.\n\n[2](http://x) says so.")
     assert [entry.text for entry in sentences] == ["It walks.", "[2](http://x) says so."]
+
+
+def test_a_citation_after_a_closing_fence_belongs_to_the_code() -> None:
+    sentences = split_answer("```\na\n``` [1]\nIt.")
+    assert [entry.text for entry in sentences] == ["```\na\n``` [1]", "It."]
+
+
+def test_white_space_at_the_ends_is_left_out_while_the_text_comes_in_pieces() -> None:
+    checked = CitationFilter(KNOWN)
+    shown = [checked.feed(piece) for piece in (" \n", " It", " ", " walks", ". ", "\n")]
+    assert "".join(shown) + checked.finish() == checked.text == "It  walks."
 
 
 def test_headings_and_numbers_alone_are_no_sentences() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_pipeline.answering.extractive import extract_answer, format_extract
-from rag_pipeline.answering.models import AnswerSentence, Source
-from rag_pipeline.answering.passages import split_units
+from rag_pipeline.answering.extractive import Quote, choose_quotes, format_quotes
+from rag_pipeline.answering.models import Source
+from rag_pipeline.answering.passages import Unit, split_units
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING
@@ -20,25 +20,26 @@ def number(*texts: str) -> list[Source]:
 
 
 def test_the_sentences_that_hold_the_question_are_quoted_with_their_source() -> None:
-    found = extract_answer("How fast does the gyroscope drift?", number(WALKING, SENSING))
+    found = choose_quotes("How fast does the gyroscope drift?", number(WALKING, SENSING))
     assert found[0].text.startswith("Its gyroscope drifts")
-    assert {entry.cited for entry in found} == {(2,)}
+    assert {entry.source.number for entry in found} == {2}
 
 
 def test_every_sentence_is_verbatim_and_in_the_order_of_its_source() -> None:
     sources = number(WALKING, SENSING, CODE)
-    found = extract_answer("gyroscope drifts, velocity of the mass, spin call", sources)
+    found = choose_quotes("gyroscope drifts, velocity of the mass, spin call", sources)
     places = [
-        (entry.cited[0], sources[entry.cited[0] - 1].text.index(entry.text)) for entry in found
+        (entry.source.number, sources[entry.source.number - 1].text.index(entry.text))
+        for entry in found
     ]
     assert places == sorted(places)
     assert len({number for number, _ in places}) > 1
 
 
 def test_code_stays_whole() -> None:
-    found = extract_answer("Which rclpy call spins the walker node?", number(CODE))
+    found = choose_quotes("Which rclpy call spins the walker node?", number(CODE))
     assert "```python\nnode = Node('walker')\nrclpy.spin(node)\n```" in [e.text for e in found]
-    text = format_extract(found)
+    text = format_quotes(found)
     assert "```\n\n[1]" in text
 
 
@@ -60,7 +61,6 @@ FORMULA = "$$\n\\tau = F r\n$$"
         ),
         pytest.param("End.\n\n~~~\ncode. More", ["End.", "~~~\ncode. More"], id="open_fence"),
         pytest.param("```\na. B\n```\nIt.", ["```\na. B\n```", "It."], id="fence"),
-        pytest.param("```\na\n``` [1]\nIt.", ["```\na\n``` [1]", "It."], id="fence_cited"),
         pytest.param(
             "> ```\n> a. B\n> ```\nIt.", ["> ```\n> a. B\n> ```", "It."], id="quoted_fence"
         ),
@@ -95,15 +95,21 @@ FORMULA = "$$\n\\tau = F r\n$$"
     ],
 )
 def test_a_unit_is_what_makes_sense_alone(text: str, units: list[str]) -> None:
-    assert [text[start:end] for start, end in split_units(text)] == units
+    assert [text[unit.start : unit.end] for unit in split_units(text)] == units
     returned = text.replace("\n", "\r\n")
-    assert [returned[start:end] for start, end in split_units(returned)] == [
+    assert [returned[unit.start : unit.end] for unit in split_units(returned)] == [
         unit.replace("\n", "\r\n") for unit in units
     ]
 
 
 def show(*texts: str) -> str:
-    return format_extract([AnswerSentence(text, (1,)) for text in texts])
+    """Quote each text as one unit of the same source number."""
+    quotes = []
+    for text in texts:
+        units = split_units(text)
+        whole = Unit(0, len(text), units[0].first, units[-1].last, units[0].quoted)
+        quotes.append(Quote(number(text)[0], whole, frozenset()))
+    return format_quotes(quotes)
 
 
 @pytest.mark.parametrize(
@@ -126,40 +132,40 @@ def test_extracts_are_sound_markdown(texts: tuple[str, ...], shown: str) -> None
 
 
 def test_repeats_are_left_out() -> None:
-    found = extract_answer("capture point velocity", number(WALKING, WALKING, WALKING))
+    found = choose_quotes("capture point velocity", number(WALKING, WALKING, WALKING))
     assert len({entry.text for entry in found}) == len(found)
 
 
 def test_without_a_common_word_the_passage_opens_the_answer() -> None:
-    found = extract_answer("Explain this please", number(WALKING, SENSING))
+    found = choose_quotes("Explain this please", number(WALKING, SENSING))
     assert found[0].text == WALKING.split(". ")[0] + "."
-    assert {entry.cited for entry in found} == {(1,)}
+    assert {entry.source.number for entry in found} == {1}
 
 
 def test_the_opening_of_a_passage_says_nothing_twice() -> None:
     line = "A gear turns the wheel slowly."
-    assert [e.text for e in extract_answer("Explain this", number(f"{line}\n" * 6))] == [line]
+    assert [e.text for e in choose_quotes("Explain this", number(f"{line}\n" * 6))] == [line]
 
 
 def test_a_sentence_without_spaces_is_no_label() -> None:
     text = "步骤。机器人用两条腿走路并保持平衡。它每一步都会摔倒并接住自己。"
-    quoted = [entry.text for entry in extract_answer("Explain this", number(text))]
+    quoted = [entry.text for entry in choose_quotes("Explain this", number(text))]
     assert quoted == ["机器人用两条腿走路并保持平衡。", "它每一步都会摔倒并接住自己。"]
 
 
 def test_weights_decide_which_word_matters() -> None:
     question = "ankle velocity"
-    heavy = extract_answer(question, number(WALKING), weights={"ankl": 9.0, "veloc": 0.1})
+    heavy = choose_quotes(question, number(WALKING), weights={"ankl": 9.0, "veloc": 0.1})
     assert heavy[0].text.startswith("Ankle")
-    light = extract_answer(question, number(WALKING), weights={"ankl": 0.1, "veloc": 9.0})
+    light = choose_quotes(question, number(WALKING), weights={"ankl": 0.1, "veloc": 9.0})
     assert "velocity" in light[0].text
 
 
 def test_tiny_or_no_sources_are_no_failure() -> None:
-    assert extract_answer("x", []) == ()
-    assert extract_answer("x", number("  ")) == ()
-    assert [entry.text for entry in extract_answer("x", number("ZMP"))] == ["ZMP"]
-    assert format_extract(()) == ""
+    assert choose_quotes("x", []) == ()
+    assert choose_quotes("x", number("  ")) == ()
+    assert [entry.text for entry in choose_quotes("x", number("ZMP"))] == ["ZMP"]
+    assert format_quotes(()) == ""
 
 
 class FirstLetterEmbedder:
@@ -181,18 +187,18 @@ class FirstLetterEmbedder:
 
 def test_an_embedder_finds_what_words_do_not() -> None:
     question = "Anything like this?"
-    found = extract_answer(question, number(WALKING), embedder=FirstLetterEmbedder())  # type: ignore[arg-type]  # lists for sequences
+    found = choose_quotes(question, number(WALKING), embedder=FirstLetterEmbedder())  # type: ignore[arg-type]  # lists for sequences
     assert found[0].text.startswith(("A walking", "Ankle"))
 
 
 def test_list_entries_keep_their_lines() -> None:
     text = "- The robot walks on two legs.\n- The robot also walks uphill slowly."
-    shown = format_extract(extract_answer("robot walks legs uphill", number(text)))
+    shown = format_quotes(choose_quotes("robot walks legs uphill", number(text)))
     assert shown == "- The robot walks on two legs. [1]\n- The robot also walks uphill slowly. [1]"
 
 
 def test_both_halves_of_a_question_are_spoken_to() -> None:
     filler = "Nothing else of note stands in this one."
     sources = number(WALKING, filler, filler, filler, SENSING)
-    found = extract_answer("How does ankle torque relate to gyroscope drifts?", sources)
-    assert {entry.cited for entry in found} == {(1,), (5,)}
+    found = choose_quotes("How does ankle torque relate to gyroscope drifts?", sources)
+    assert {entry.source.number for entry in found} == {1, 5}
