@@ -128,15 +128,16 @@ def _read_runs(text: str, blocks: Sequence[TextBlock]) -> Iterator[Unit]:
         while following < len(blocks) and blocks[following].start <= low:
             inside.append(blocks[following])
             following += 1
-        end = low + len(text[low:high].rstrip())
-        if end == low:
-            continue
         kinds = [block.kind for block in inside]
+        quoted = TextBlockKind.QUOTE in kinds
+        if not text[low:high].strip(" \t\r\n>" if quoted else None):
+            continue
+        end = low + len(text[low:high].rstrip())
         begun = {block.kind for block in inside if block.start == low}
         kind = TextBlockKind.PARAGRAPH if kinds[-1] is TextBlockKind.LIST_ITEM else kinds[-1]
         is_entry = TextBlockKind.LIST_ITEM in begun and kind not in _WHOLE
         first = TextBlockKind.LIST_ITEM if is_entry else kind
-        yield Unit(low, end, first, kind, TextBlockKind.QUOTE in kinds)
+        yield Unit(low, end, first, kind, quoted)
 
 
 def _split_run(text: str, run: Unit, *, soft_breaks: bool) -> Iterator[Unit]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ResultInvalidError
+from rag_pipeline.core.models import TextBlock
 from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.terms import extract_terms, find_distinct_terms
@@ -90,10 +91,11 @@ def widen_hits(
 ) -> list[ScoredChunk]:
     """Give each hit its neighbours in the same section that fit the budget."""
     sections = read_sections(index, [hit.metadata.doc_path for hit in hits])
-    return [
-        replace(hit, expanded_text=expand(hit.metadata, hit.text, sections, budget_tokens))
-        for hit in hits
-    ]
+    widened = []
+    for hit in hits:
+        text, blocks = expand(hit.metadata, hit.text, sections, budget_tokens)
+        widened.append(replace(hit, expanded_text=text, expanded_blocks=blocks))
+    return widened
 
 
 def read_sections(index: VectorIndex, doc_paths: Sequence[str]) -> dict[str, list[Piece]]:
@@ -113,19 +115,22 @@ def read_sections(index: VectorIndex, doc_paths: Sequence[str]) -> dict[str, lis
 
 def expand(
     hit: ChunkMetadata, text: str, sections: Mapping[str, list[Piece]], budget_tokens: int
-) -> str:
-    """Return a hit's text with the neighbours that fit, the next and the previous in turns.
+) -> tuple[str, tuple[TextBlock, ...]]:
+    """Join a hit's text with the neighbours that fit, the next and the previous in turns.
 
     Args:
         hit: Metadata of the hit.
         text: Its text, which is returned unchanged if no neighbour fits.
         sections: From `read_sections`.
         budget_tokens: Bound on the sum of the chunks' own token counts; overlaps count twice.
+
+    Returns:
+        The text and its blocks.
     """
     pieces = sections.get(_name_section(hit), [])
     at = next((i for i, (piece, _) in enumerate(pieces) if piece.chunk_id == hit.chunk_id), None)
     if at is None:
-        return text
+        return text, hit.blocks
     first, last, spent = at, at, hit.token_count
     grown = True
     while grown:
@@ -143,16 +148,47 @@ def expand(
     return join_pieces(pieces[first : last + 1])
 
 
-def join_pieces(pieces: Sequence[Piece]) -> str:
-    """Join chunks that follow each other; the overlap of two chunks appears once."""
-    joined = pieces[0][1]
+def join_pieces(pieces: Sequence[Piece]) -> tuple[str, tuple[TextBlock, ...]]:
+    """Join chunks that follow each other; the overlap of two chunks is taken once.
+
+    Returns:
+        The text and its blocks. A block that was cut between two overlapping chunks is whole.
+    """
+    joined, blocks = pieces[0][1], list(pieces[0][0].blocks)
     for (before, _), (piece, text) in pairwise(pieces):
         overlap = 0
         if piece.start_byte < before.end_byte:
             longest = min(len(joined), len(text), before.end_byte - piece.start_byte)
             overlap = next((n for n in range(longest, 0, -1) if joined.endswith(text[:n])), 0)
-        joined += text[overlap:] if overlap else f"\n\n{text}"
-    return joined
+        rest = text[overlap:]
+        joined = joined if overlap else f"{joined}\n\n"
+        fresh = overlap + len(rest) - len(rest.lstrip("\n"))
+        _add_blocks(blocks, piece.blocks, fresh, len(joined) - overlap)
+        joined += rest
+    return joined, tuple(blocks)
+
+
+def _add_blocks(
+    blocks: list[TextBlock], added: Sequence[TextBlock], fresh: int, shift: int
+) -> None:
+    """Add the blocks of a text that is appended.
+
+    Args:
+        blocks: The blocks so far.
+        added: The blocks of the text, the overlap included.
+        fresh: Offset in the text after the overlap.
+        shift: Distance from an offset in the text to the offset in the joined text.
+    """
+    seam = max((block.end for block in blocks), default=0)
+    for block in added:
+        if block.end <= fresh:
+            continue
+        end = block.end + shift
+        cut = [at for at, kept in enumerate(blocks) if kept.kind is block.kind and kept.end == seam]
+        if block.start < fresh and cut:
+            blocks[cut[-1]] = replace(blocks[cut[-1]], end=end)
+        else:
+            blocks.append(TextBlock(block.kind, max(block.start, fresh) + shift, end))
 
 
 def _adjoin(pieces: Sequence[Piece], one: int, other: int) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rag_pipeline.answering import passages
 from rag_pipeline.answering.extractive import Quote, choose_quotes, format_quotes
 from rag_pipeline.answering.models import Source
-from rag_pipeline.answering.passages import Unit, split_units
+from rag_pipeline.answering.passages import Unit, find_blocks, split_units
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING
@@ -102,6 +103,57 @@ def test_a_unit_is_what_makes_sense_alone(text: str, units: list[str]) -> None:
     ]
 
 
+WRAPPED = "Shrinking the image to\n15 kB helps. It\nDoes."
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        pytest.param(WRAPPED, [WRAPPED[:35], "It\nDoes."], id="paragraph"),
+        pytest.param(
+            "- Set it to\n  $x$. Then\n  Stop.\n- Go.",
+            ["- Set it to\n  $x$.", "Then\n  Stop.", "- Go."],
+            id="list_item",
+        ),
+        pytest.param("> It is\n> ROS. No.", ["> It is\n> ROS.", "No."], id="quote"),
+        pytest.param(
+            "Time: 3 h  \nLevel: A\\\nB", ["Time: 3 h", "Level: A\\", "B"], id="hard_break"
+        ),
+        pytest.param("- One\n\n  Two\n- Three", ["- One", "Two", "- Three"], id="two_paragraphs"),
+        pytest.param("It is\n\n## A\nB", ["It is", "## A", "B"], id="heading"),
+    ],
+)
+def test_a_sentence_of_the_book_does_not_end_where_its_line_does(
+    text: str, units: list[str]
+) -> None:
+    found = split_units(text, find_blocks(text))
+    assert [text[unit.start : unit.end] for unit in found] == units
+
+
+def test_each_line_of_a_selection_may_be_an_entry_of_its_own() -> None:
+    selection = "Walk slowly\nStop at once"
+    assert len(split_units(selection)) == 2
+
+
+def test_a_unit_knows_the_blocks_it_begins_and_ends_in() -> None:
+    text = f"# A\n\n- One. Two.\n\n> Torque is\n>\n> {FORMULA}"
+    text = text.replace("\n\\tau", "\n> \\tau").replace("\n$$", "\n> $$")
+    kinds = [(unit.first.value, unit.last.value, unit.quoted) for unit in split_units(text)]
+    assert kinds == [
+        ("heading", "heading", False),
+        ("list_item", "paragraph", False),
+        ("paragraph", "paragraph", False),
+        ("paragraph", "formula", True),
+    ]
+
+
+def test_the_blocks_of_a_source_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = tuple(find_blocks(CODE))
+    monkeypatch.setattr(passages, "find_blocks", None)
+    found = choose_quotes("spin call", [Source(1, "1", CODE, CITATION, blocks)])
+    assert "```python" in format_quotes(found)
+
+
 def show(*texts: str) -> str:
     """Quote each text as one unit of the same source number."""
     quotes = []
@@ -117,6 +169,7 @@ def show(*texts: str) -> str:
     [
         (("It is.", "It was."), "It is. [1] It was. [1]"),
         (("    ```sh\n      a\n    ```",), "```sh\n  a\n```\n\n[1]"),
+        (("- ```sh\n    a\n  ```",), "```sh\n  a\n```\n\n[1]"),
         (("> ```sh\n>   a\n>\n> b\n> ```",), "```sh\n  a\n\nb\n```\n\n[1]"),
         (("It is.", "> Run\n> it."), "It is. [1] Run\nit. [1]"),
         (("It is.", f"Torque is\n\n{FORMULA}"), f"It is. [1] Torque is\n\n{FORMULA}\n\n[1]"),

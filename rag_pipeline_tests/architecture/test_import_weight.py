@@ -72,3 +72,9 @@ def test_embedding_a_question_loads_two_libraries_and_no_hub_client() -> None:
 def test_the_command_starts_without_what_a_question_needs() -> None:
     _, loaded = measure("import rag_pipeline.cli.app")
     assert not loaded & (HEAVY - {"pydantic"} | {"rich", "dagster", "scipy", "github_slugger"})
+
+
+def test_answers_load_no_client_and_no_markdown_parser() -> None:
+    spent, loaded = min(measure("from rag_pipeline.answering import answer") for _ in range(3))
+    assert not loaded & (HEAVY | {"markdown_it"})
+    assert spent < LIMIT_S

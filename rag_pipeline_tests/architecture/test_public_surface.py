@@ -31,7 +31,7 @@ FIELDS = {
     "QueryFilters": ["modules", "chapters", "content_types", "tags", "top_k"],
     "Citation": ["title", "section", "url", "module", "chapter"],
     "ScoredChunk": ["chunk_id", "text", "score", "metadata", "citation", "channels",
-                    "expanded_text"],
+                    "expanded_text", "expanded_blocks"],
     "RetrievalResult": ["chunks", "query", "mode", "total_candidates", "related", "relatedness",
                         "notice", "evidence"],
     "ChannelScores": ["dense", "windows", "bm25", "lexical", "fused"],
