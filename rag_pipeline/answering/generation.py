@@ -1,8 +1,4 @@
-"""From a query to an answer: retrieve, ground, then a model's words or the book's own.
-
-Belongs here: the order of these steps and what becomes of a model's words. Does not belong here:
-the client (adapters.chat_model), the rule (grounding), what a model is told (prompts).
-"""
+"""From a query to an answer: retrieve, ground, then a model's words or the book's own."""
 
 from __future__ import annotations
 
@@ -266,7 +262,7 @@ def _has_declined(text: str) -> bool:
 
 
 def _decline(grounded: GroundedResponse, text: str) -> GroundedResponse:
-    """What a model's refusal makes of sources that were to hold an answer."""
+    """Turn a grounded response into a refusal after the model declined."""
     selected = grounded.mode == Mode.SELECTED_TEXT_ONLY
     related = () if selected else tuple(dict.fromkeys(grounded.citations))[:RELATED_SECTIONS]
     return replace(
@@ -291,7 +287,7 @@ def _make_refusal(grounded: GroundedResponse, question: str) -> Answer:
 
 
 def _list_related(grounded: GroundedResponse) -> str:
-    """What stands below a refusal: sections to try instead, if any."""
+    """Return the text below a refusal: sections to try instead, if there are any."""
     if not grounded.related:
         return ""
     places = "\n".join(_format_place(entry) for entry in grounded.related)

@@ -1,9 +1,7 @@
-"""Whether the passages found hold an answer, and what a model is given of them.
+"""The decision if the retrieved passages contain an answer, and the sources that a model is given.
 
-Belongs here: the decision and its words. Does not belong here: how passages are found (retrieval),
-what a model makes of them (generation). The rule was measured,
-docs/adr/0016-refusing-by-the-weakest-words.md says how; benchmarks/grounding_curve.py prints its
-curve.
+docs/adr/0016-refusing-by-the-weakest-words.md describes how the rule was measured;
+benchmarks/grounding_curve.py prints its curve.
 """
 
 from __future__ import annotations
@@ -32,10 +30,10 @@ if TYPE_CHECKING:
     )
 
 MAX_CONTEXT_TOKENS: Final = 8_000
-"""Of all sources together in a prompt; later ones are left out. Ten chunks of the largest size."""
+"""Bound on all sources in a prompt: ten chunks of the largest size. Later sources are left out."""
 
 RELATED_SECTIONS: Final = 3
-_TYPICAL_CHUNKS: Final = 1_000  # of a textbook, where a result does not say
+_TYPICAL_CHUNKS: Final = 1_000  # of a textbook, if a result does not say
 _WEAKEST: Final = 10.0  # how much the least supported words count; 0 counts all alike
 _CHARS_PER_TOKEN: Final = 3  # of widened passages: few texts have fewer
 
@@ -55,16 +53,16 @@ _FILTERED: Final = "The search was limited to a part of the book; ask again with
 
 @dataclass(frozen=True, slots=True)
 class GroundingRule:
-    """A logistic rule; confidence of 0.5 and more suffices.
+    """A logistic rule; a confidence of 0.5 or more suffices.
 
     Attributes:
-        semantic: Weight of the question's cosine with the nearest passage found.
+        semantic: Weight of the question's cosine with the nearest retrieved passage.
         support: Weight of how near the passages come to the question's words.
-        cover: Weight of the share of the question's terms that the best passage holds.
-        known: Weight of the share that the book knows.
-        log_size: Weight of the logarithm of how many chunks were searched: in more of them
-            something is found by chance.
-        bias: Added to all.
+        cover: Weight of the share of the question's terms that the best passage contains.
+        known: Weight of the share of the terms that the book contains.
+        log_size: Weight of the logarithm of the number of searched chunks: in more chunks, more
+            is found by chance.
+        bias: Constant term.
     """
 
     semantic: float = 0.0
@@ -75,7 +73,7 @@ class GroundingRule:
     bias: float = 0.0
 
     def confidence(self, signals: Signals) -> float:
-        """How likely the passages hold the answer, 0 to 1."""
+        """Return how likely the passages contain the answer, 0 to 1."""
         logit = (
             self.semantic * signals.semantic
             + self.support * signals.support
@@ -89,15 +87,15 @@ class GroundingRule:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What the rule weighs, of the five best passages; none depends on the subject of a book.
+    """The inputs of the rule, from the five best passages; none depends on a book's subject.
 
     Attributes:
-        semantic: Highest mean of both cosines of a passage, -1 to 1; of scores without channels.
+        semantic: Highest mean of a passage's two cosines, -1 to 1; its score without channels.
         support: How near the passages come to the words of the question that they support least,
-            -1 to 1; as `semantic` where words were not compared.
+            -1 to 1; equal to `semantic` if words were not compared.
         cover: Highest weighted share of the question's terms in one passage and its headings.
         known: The same share in the whole book.
-        chunk_count: How many chunks were searched.
+        chunk_count: Number of chunks that were searched.
     """
 
     semantic: float
@@ -108,10 +106,10 @@ class Signals:
 
 
 LEXICAL_RULE: Final = GroundingRule(cover=4.8, known=10.4, log_size=-0.78, bias=-4.2)
-"""For embedding models that no rule was measured for: their cosines have a scale of their own."""
+"""For models without a measured rule: their cosines have a scale of their own."""
 
 DEFAULT_RULE: Final = GroundingRule(semantic=16.8, support=19.7, known=9.7, bias=-20.9)
-"""For the local model as published, and for results made by hand, whose scores are cosines."""
+"""For the local model as published, and for results built by hand, whose scores are cosines."""
 
 TEXTBOOK_RULE: Final = GroundingRule(semantic=32.9, support=13.5, known=7.1, bias=-22.2)
 """For the local model trained on questions to textbooks: docs/adr/0020."""
@@ -126,18 +124,19 @@ _RULES: Final = {
 def apply_grounding_policy(
     result: RetrievalResult, question: str, *, max_context_tokens: int = MAX_CONTEXT_TOKENS
 ) -> GroundedResponse:
-    """Make passages ready for an answer, or refuse.
+    """Prepare passages for an answer, or refuse.
 
-    In normal mode a measured rule on the passages' scores and on how much of the question their
-    words cover decides; in selected-text mode whether the question is about the selection.
+    In normal mode a measured rule decides, from the passages' scores and from how much of the
+    question their words cover. In selected-text mode the question must be about the selection.
 
     Args:
-        result: Of `Retriever.retrieve`; one without evidence is judged by its passages alone.
+        result: Of `Retriever.retrieve`; a result without evidence is judged only by its passages.
         question: As asked.
-        max_context_tokens: Of all sources together; the first is always given whole.
+        max_context_tokens: Bound on all sources together; the first is always given whole.
 
     Returns:
-        Context, instruction, citations and the decision; three related sections with a refusal.
+        Context, instruction, citations and the decision; a refusal has up to three related
+        sections.
     """
     selected = result.mode == Mode.SELECTED_TEXT_ONLY
     sources = _number_sources(result.chunks, None if selected else max_context_tokens)
@@ -161,13 +160,13 @@ def apply_grounding_policy(
 
 
 def choose_rule(model: str) -> GroundingRule:
-    """The rule measured for an embedding model, by its fingerprint; else words alone decide."""
+    """Return the rule of an embedding model by its fingerprint; by default only words decide."""
     name = "/".join(model.split("/")[:2])
     return _RULES.get(name, LEXICAL_RULE)
 
 
 def measure_signals(result: RetrievalResult, question: str) -> Signals:
-    """What the rule weighs of a result in normal mode with at least one passage."""
+    """Return the signals of a result in normal mode with at least one passage."""
     evidence = result.evidence
     weights = weigh_question(evidence, question)
     total = math.fsum(weights.values())
@@ -176,7 +175,7 @@ def measure_signals(result: RetrievalResult, question: str) -> Signals:
         find_distinct_terms(" ".join((*chunk.metadata.heading_breadcrumb, chunk.text)))
         for chunk in best
     ]
-    # Without evidence the passages found are all that is known of the book.
+    # Without evidence, only the retrieved passages are known of the book.
     missing = (
         {entry.term for entry in evidence.terms if not entry.known}
         if evidence
@@ -194,17 +193,17 @@ def measure_signals(result: RetrievalResult, question: str) -> Signals:
 
 
 def weigh_question(evidence: Evidence | None, question: str) -> dict[str, float]:
-    """Weights of a question's distinct terms; all alike where nothing is known of them."""
+    """Return the weights of a question's distinct terms; all alike if nothing is known of them."""
     known = {entry.term: entry.weight for entry in evidence.terms} if evidence else {}
     typical = math.fsum(known.values()) / len(known) if known else 1.0
     return {term: known.get(term, typical) for term in extract_terms(question)}
 
 
 def find_missing_names(evidence: Evidence | None, question: str) -> tuple[str, ...]:
-    """Names in the question that occur nowhere in the book, as written, in order.
+    """Return the names in the question that the book does not contain, as written, in order.
 
-    A name is a word with a capital behind its first letter, a digit or an underscore, or one with a
-    capital that does not begin the question. `ROS2` is not missing where `ROS` and `2` occur.
+    A name is a word with a capital after its first letter, a digit or an underscore, or a word with
+    a capital that does not begin the question. `ROS2` is not missing if `ROS` and `2` occur.
     """
     if evidence is None:
         return ()
@@ -223,7 +222,7 @@ def find_missing_names(evidence: Evidence | None, question: str) -> tuple[str, .
 
 
 def _suggest_sections(chunks: Sequence[ScoredChunk]) -> tuple[Citation, ...]:
-    """The best passages' sections, each once, at most three."""
+    """Return the best passages' sections, each once, at most three."""
     return tuple(dict.fromkeys(chunk.citation for chunk in chunks))[:RELATED_SECTIONS]
 
 
@@ -277,9 +276,9 @@ def _collect_notices(result: RetrievalResult, question: str, *, refused: bool) -
 
 
 def _mean_of_weakest(words: Sequence[WordNearness]) -> float:
-    """Weighted mean of the words' nearness that leans to the lowest: a soft minimum.
+    """Return a soft minimum of the words' nearness, by weight.
 
-    One thing asked for that no passage comes near is not made good by many that they do.
+    One thing that the question asks for and no passage comes near is not made up for by others.
     """
     total = math.fsum(word.weight for word in words)
     spread = math.fsum(word.weight * math.exp(-_WEAKEST * word.nearness) for word in words)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Reason(StrEnum):
-    """Why the context does or does not suffice."""
+    """The reason why the context suffices or not."""
 
     SUFFICIENT = "sufficient"
     NO_PASSAGES = "no_passages"
@@ -44,16 +44,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class GroundedResponse:
-    """Passages made ready for an answer, and whether they hold one.
+    """Passages prepared for an answer, and the decision if they contain one.
 
     Attributes:
         context: Numbered sources for a model's prompt; in selected-text mode the selection as it
-            is. Given even where it does not suffice; empty without passages.
-        system_instruction: What a model must be told; names the marks that enclose sources.
+            is. Given even if it does not suffice; empty without passages.
+        system_instruction: The model's instruction; names the marks that enclose sources.
         citations: One for each source, in their order.
-        sufficient_context: False where the question must be refused.
-        confidence: How likely the sources hold the answer, 0 to 1; None in selected-text mode.
-        message: The refusal in words; empty where the context suffices.
+        sufficient_context: False if the question must be refused.
+        confidence: How likely the sources contain the answer, 0 to 1; None in selected-text mode.
+        message: The refusal in words; empty if the context suffices.
         related: At most three sections to try instead, best first; only with a refusal.
         notices: Hints for the reader, such as names that the book does not mention.
     """
@@ -72,7 +72,7 @@ class GroundedResponse:
 
 
 class AnswerKind(StrEnum):
-    """How an answer came about."""
+    """The way an answer was made."""
 
     GENERATED = "generated"
     EXTRACTED = "extracted"
@@ -92,14 +92,14 @@ class Answer:
     """An answer with its evidence.
 
     Attributes:
-        text: Sentences with `[n]` behind them; numbers without a source are already dropped. In an
-            extracted answer a number within a sentence is the source's own, as it stands there.
+        text: Sentences followed by `[n]`; numbers without a source are already dropped. In an
+            extracted answer, a number within a sentence belongs to the source's own text.
         sentences: The text in sentences, code blocks whole.
         citations: Of the cited sources in the order of their numbers; of the related sections in a
             refusal.
         dropped_numbers: Cited numbers that no source has, ascending.
-        complete: False where the token limit or a content filter cut the answer.
-        model: Which wrote it; None where no model took part.
+        complete: False if the token limit or a content filter cut the answer.
+        model: The model that wrote it; None without a model.
         notices: Hints for the reader, those of grounding first.
     """
 

@@ -1,7 +1,7 @@
-"""The words a model is told: instructions, and sources marked off so that none of it is obeyed.
+"""A model's prompt: instructions, and sources between marks so that no text in them is obeyed.
 
-The marks carry a key made of everything they enclose. Nobody who wrote a page, selected a text or
-asked a question can know it beforehand, so none of them can write a mark that closes a source.
+The marks carry a key made of everything they enclose. Nobody who writes a page, selects a text or
+asks a question can know the key beforehand, so nobody can write a mark that closes a source.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.models import GroundedResponse, Source
 
 DECLINED: Final = "The sources do not answer this question."
-"""What a model is told to say, and nothing else, where it finds no answer."""
+"""The whole reply that a model must give if it finds no answer."""
 
 _NORMAL: Final = (
     "Answer based on the following textbook excerpts. Cite sources. If insufficient, say so."
@@ -49,7 +49,7 @@ _STYLE: Final = (
 
 
 def make_key(parts: Sequence[str]) -> str:
-    """A mark's key: 12 hexadecimal digits that change with every character of the parts."""
+    """Return a mark's key: 12 hexadecimal digits that change with every character of the parts."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -58,23 +58,23 @@ def make_key(parts: Sequence[str]) -> str:
 
 
 def key_sources(question: str, sources: Sequence[Source], mode: Mode) -> str:
-    """The key of the marks around a question and sources."""
+    """Return the key of the marks around a question and sources."""
     return make_key([question, *(_enclosed(source, mode) for source in sources)])
 
 
 def format_context(sources: Sequence[Source], mode: Mode, key: str) -> str:
-    """All sources between their marks, in normal mode with their place in the book; or empty."""
+    """Return all sources between their marks, in normal mode with their place in the book."""
     return "\n\n".join(_format_source(source, mode, key) for source in sources)
 
 
 def build_instruction(mode: Mode, key: str) -> str:
-    """What a model is told before it sees any source."""
+    """Return the instruction that a model gets before the sources."""
     task = _SELECTED if mode == Mode.SELECTED_TEXT_ONLY else _NORMAL
     return "\n".join([task, _CITE, _DECLINE, _MARKS.format(key=key) + _DATA, _STYLE])
 
 
 def build_messages(grounded: GroundedResponse, question: str) -> list[ChatMessage]:
-    """The instruction, and one message with sources and question between marks of its own key."""
+    """Return the instruction, and a message with sources and question between keyed marks."""
     key = key_sources(question, grounded.sources, grounded.mode)
     content = (
         f"{format_context(grounded.sources, grounded.mode, key)}\n\n"
