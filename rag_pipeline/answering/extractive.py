@@ -136,7 +136,7 @@ def _place(quote: Quote) -> tuple[int, int]:
 
 
 def _weigh(question: str, weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Share of each of the question's terms; together 1."""
+    """Return the share of each of the question's terms; together 1."""
     worth = {term: (weights or {}).get(term, 1.0) for term in extract_terms(question)}
     total = sum(worth.values()) or 1.0
     return {term: weight / total for term, weight in worth.items()}

@@ -120,15 +120,15 @@ def _count_lead(line: str, marks: str) -> int:
 
 def _read_runs(text: str, blocks: Sequence[TextBlock]) -> Iterator[Unit]:
     """Divide a text at the edges of its blocks; each run has the kind of the innermost block."""
-    edges = sorted({edge for block in blocks for edge in (block.start, block.end)})
+    edges = {edge for block in blocks for edge in (block.start, block.end)}
     inside: list[TextBlock] = []
     following = 0
-    for low, high in pairwise(edges):
+    for low, high in pairwise(sorted(edges | {0, len(text)})):
         inside = [block for block in inside if block.end > low]
         while following < len(blocks) and blocks[following].start <= low:
             inside.append(blocks[following])
             following += 1
-        kinds = [block.kind for block in inside]
+        kinds = [TextBlockKind.PARAGRAPH, *(block.kind for block in inside)]
         quoted = TextBlockKind.QUOTE in kinds
         if not text[low:high].strip(" \t\r\n>" if quoted else None):
             continue

@@ -9,6 +9,7 @@ from rag_pipeline.answering import passages
 from rag_pipeline.answering.extractive import Quote, choose_quotes, format_quotes
 from rag_pipeline.answering.models import Source
 from rag_pipeline.answering.passages import Unit, find_blocks, split_units
+from rag_pipeline.core.models import TextBlock, TextBlockKind
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING
@@ -133,6 +134,13 @@ def test_a_sentence_of_the_book_does_not_end_where_its_line_does(
 def test_each_line_of_a_selection_may_be_an_entry_of_its_own() -> None:
     selection = "Walk slowly\nStop at once"
     assert len(split_units(selection)) == 2
+
+
+def test_no_text_outside_the_known_blocks_is_lost() -> None:
+    text = f"It is.\n\n{FORMULA}\n\nIt was."
+    formula = TextBlock(TextBlockKind.FORMULA, 8, 8 + len(FORMULA))
+    units = [text[unit.start : unit.end] for unit in split_units(text, [formula])]
+    assert units == ["It is.", FORMULA, "It was."]
 
 
 def test_a_unit_knows_the_blocks_it_begins_and_ends_in() -> None:
