@@ -115,12 +115,12 @@ def test_sentences_carry_their_numbers() -> None:
 
 
 def test_no_answer_takes_long_to_check() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     runs = ("[1" + " " * 9_000, "$" * 9_000, "$x " * 2_000, "$$\n\n" * 2_000, "` `` " * 1_000)
     for text in ("a" + " " * 20_000 + "b" + "\t" * 20_000 + "[1]", *runs):
         assert clean(text) == (text.strip(), set())
         split_answer(text)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from rag_pipeline.answering.grounding import (
     weigh_question,
 )
 from rag_pipeline.answering.models import Reason
-from rag_pipeline.core.models import SiteSettings
+from rag_pipeline.core.models import SiteSettings, TextBlock, TextBlockKind
 from rag_pipeline.retrieval import QueryFilters
 from rag_pipeline.retrieval.models import (
     Mode,
@@ -91,10 +91,13 @@ def test_the_context_is_bounded_but_never_empty() -> None:
 
 
 def test_a_widened_passage_is_given_widened() -> None:
-    wide = replace(make_chunk(), expanded_text=f"Before. {WALKING} Behind.")
+    text = f"Before. {WALKING} Behind."
+    blocks = (TextBlock(TextBlockKind.PARAGRAPH, 0, len(text)),)
+    wide = replace(make_chunk(), expanded_text=text, expanded_blocks=blocks)
     grounded = apply_grounding_policy(make_result(QUESTION, [wide]), QUESTION)
     assert "Before." in grounded.context
     assert grounded.sources[0].text.endswith("Behind.")
+    assert grounded.sources[0].blocks == blocks
 
 
 def confidence(result: RetrievalResult) -> float:
