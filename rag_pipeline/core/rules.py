@@ -7,7 +7,6 @@ retrieval service every result.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
@@ -17,6 +16,7 @@ import numpy as np
 
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.ids import hash_text, is_chunk_id, to_point_id
+from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.payload import read_metadata, read_text
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _Find: TypeAlias = "Callable[[_Subject], Iterator[str]]"
 Fault: TypeAlias = "tuple[str, str]"
 """The name of a rule, and a description of what breaks it."""
 
-_FENCE: Final = re.compile(r"^ {0,3}(?:> ?|[-*+] |\d+[.)] )*\s*(`{3,}|~{3,})([^`]*)$")
+_ATOMIC_KINDS: Final = frozenset({TextBlockKind.CODE, TextBlockKind.TABLE, TextBlockKind.FORMULA})
 _UNIT_TOLERANCE: Final = 1e-3
 _REQUIRED_FIELDS: Final = ("url", "title", "doc_path", "content_type", "content_hash")
 
@@ -92,13 +92,13 @@ class IndexedDocument:
     dim: int
 
 
-@_rule(DOCUMENT_RULES, "No chunk is empty; only code and tables are over the maximum size.")
+@_rule(DOCUMENT_RULES, "No chunk is empty; only code, tables and formulas exceed the maximum.")
 def _chunk_bounds(document: IndexedDocument) -> Iterator[str]:
     limit = document.limits.max_tokens
     for chunk in document.chunks:
         if not chunk.text.strip():
             yield f"chunk {chunk.chunk_index} is empty"
-        if chunk.token_count > limit and not _has_atomic_block(chunk):
+        if chunk.token_count > limit and _ATOMIC_KINDS.isdisjoint(b.kind for b in chunk.blocks):
             yield f"chunk {chunk.chunk_index} has {chunk.token_count} tokens of at most {limit}"
 
 
@@ -106,7 +106,8 @@ def _chunk_bounds(document: IndexedDocument) -> Iterator[str]:
 def _balanced_fences(document: IndexedDocument) -> Iterator[str]:
     # A page may leave its last fence open. A fence that was cut continues in another chunk.
     for chunk in document.chunks[:-1]:
-        if not has_balanced_fences(chunk.text):
+        code = (b for b in chunk.blocks if b.kind is TextBlockKind.CODE)
+        if not all(is_closed(chunk.text[block.start : block.end]) for block in code):
             yield f"chunk {chunk.chunk_index} opens a fence and leaves it open"
 
 
@@ -300,27 +301,16 @@ def _urls(hits: Sequence[Hit]) -> Iterator[str]:
             yield f"chunk {hit.chunk_id} has the address {hit.citation.url!r:.80}"
 
 
-# The two functions below read Markdown by themselves. `Chunk.blocks` will say what they look for.
-
-
-def has_balanced_fences(text: str) -> bool:
-    """Tell if a text closes every code fence that it opens."""
-    fence = ""
-    for line in text.splitlines():
-        match = _FENCE.match(line)
-        if match is None:
-            continue
-        marks, info = match.groups()
-        if not fence:
-            fence = marks
-        elif marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip():
-            fence = ""
-    return not fence
-
-
-def _has_atomic_block(chunk: Chunk) -> bool:
-    """Tell if a chunk contains a code block or a table, which are never cut."""
-    return any(_FENCE.match(line) or "|" in line for line in chunk.text.splitlines())
+def is_closed(code: str) -> bool:
+    """Tell if a code block ends with the fence that it begins with; true without a fence."""
+    opening = code.lstrip("> \t")
+    mark = opening[:1]
+    if opening[:3] not in {"```", "~~~"}:
+        return True
+    fence = opening[: len(opening) - len(opening.lstrip(mark))]
+    _, line_end, last = code.rpartition("\n")
+    closing = last.strip("> \t")
+    return line_end != "" and closing.startswith(fence) and not closing.strip(mark)
 
 
 def _has_sound_vectors(point: StoredPoint, dim: int) -> bool:

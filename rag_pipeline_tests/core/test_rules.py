@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rag_pipeline.core.ids import to_point_id
-from rag_pipeline.core.models import Chunk, ChunkLimits
+from rag_pipeline.core.models import Chunk, ChunkLimits, TextBlock, TextBlockKind
 from rag_pipeline.core.protocols.stores import StoredPoint
 from rag_pipeline.core.rules import (
     COLLECTION_RULES,
@@ -19,7 +19,7 @@ from rag_pipeline.core.rules import (
     RESULT_RULES,
     IndexedDocument,
     find_faults,
-    has_balanced_fences,
+    is_closed,
 )
 from rag_pipeline.core.vectors import ChunkVectors
 from rag_pipeline_tests.ingestion.records import make_chunk
@@ -27,6 +27,11 @@ from rag_pipeline_tests.ingestion.records import make_chunk
 LIMITS = ChunkLimits(1, 5, 10, 0)
 UNIT = np.array([0.6, 0.8], dtype=np.float32)
 SOUND = ChunkVectors(UNIT, np.stack([UNIT, UNIT]))
+
+
+def make_block(index: int, text: str, kind: TextBlockKind = TextBlockKind.CODE) -> Chunk:
+    """A chunk of one block."""
+    return replace(make_chunk(index, text), blocks=(TextBlock(kind, 0, len(text)),))
 
 
 def make_stored(chunk: Chunk, vectors: ChunkVectors = SOUND) -> StoredPoint:
@@ -58,7 +63,7 @@ def test_the_names_of_the_rules_are_public() -> None:
 
 
 def test_a_sound_document_and_an_empty_one_have_no_fault() -> None:
-    assert find([make_chunk(0), make_chunk(1, "```\ncode\n```")]) == set()
+    assert find([make_chunk(0), make_block(1, "```\ncode\n```")]) == set()
     assert find([], []) == set()
 
 
@@ -67,7 +72,8 @@ def test_a_sound_document_and_an_empty_one_have_no_fault() -> None:
     [
         (make_chunk(0, " \n"), "chunk_bounds"),
         (make_chunk(0, "word " * 11), "chunk_bounds"),
-        (make_chunk(0, "| cell " * 11), None),
+        (make_block(0, "| cell " * 11, TextBlockKind.TABLE), None),
+        (make_block(0, "word " * 11, TextBlockKind.PARAGRAPH), "chunk_bounds"),
     ],
 )
 def test_a_chunk_that_breaks_a_rule(chunk: Chunk, fault: str | None) -> None:
@@ -75,7 +81,7 @@ def test_a_chunk_that_breaks_a_rule(chunk: Chunk, fault: str | None) -> None:
 
 
 def test_a_fence_is_left_open_at_the_end_of_the_document_alone() -> None:
-    cut, rest = make_chunk(0, "```\nopen"), make_chunk(1, "on\n```")
+    cut, rest = make_block(0, "```\nopen"), make_block(1, "on\n```")
     assert find([cut, rest]) == {"balanced_fences"}
     assert find([cut]) == set()
 
@@ -105,16 +111,20 @@ def test_unsound_vectors(vectors: ChunkVectors) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "balanced"),
+    ("code", "closed"),
     [
         ("```python\nx\n```", True),
         ("````\n```\n````", True),
         ("```\n````", True),
         ("````\n```", False),
         ("~~~\n```\n~~~", True),
-        ("- ```\n  x\n  ```", True),
+        ("```\n  x\n  ```", True),
+        ("> ```\n> x\n> ```", True),
+        ("> ```\n> x", False),
+        ("    indented", True),
+        ("```", False),
         ("```\nx\n``` no end", False),
     ],
 )
-def test_fences(text: str, *, balanced: bool) -> None:
-    assert has_balanced_fences(text) == balanced
+def test_a_code_block_ends_with_the_fence_that_it_begins_with(code: str, *, closed: bool) -> None:
+    assert is_closed(code) == closed
