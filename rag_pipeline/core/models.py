@@ -1,9 +1,4 @@
-"""Plain data that the stages hand on: frozen, hashable where it can be, with no behaviour but its
-own shape.
-
-Belongs here: what more than one folder names. Does not belong here: settings (core.settings),
-payloads (core.payload).
-"""
+"""Plain data that the stages hand on: frozen, and without behaviour."""
 
 from __future__ import annotations
 
@@ -18,9 +13,7 @@ if TYPE_CHECKING:
 
 
 class ContentType(StrEnum):
-    """What a chunk holds (FR-015): lab, quiz and assessment come from the document, the rest from
-    the chunk.
-    """
+    """The kind of a chunk's content (FR-015): lab, quiz and assessment come from the document."""
 
     PROSE = "prose"
     CODE = "code"
@@ -80,9 +73,7 @@ class SiteSettings:
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
-    """What a document is cut by: sizes of chunks in cl100k_base tokens, `min <= target <= max`,
-    `0 <= overlap < min`; and what of their headings is embedded with them.
-    """
+    """Sizes of chunks in cl100k_base tokens, `min <= target <= max` and `0 <= overlap < min`."""
 
     min_tokens: int = 200
     target_tokens: int = 500
@@ -111,12 +102,12 @@ class DiscoveredDoc:
 
 
 DOCUMENT_MISSING: Final = "DocumentMissing"
-"""The error of a document that was asked for by name and is not there."""
+"""The error of a document that was asked for by name and is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocFailure:
-    """A document that a stage left out, and why."""
+    """A document that a stage left out, with the reason."""
 
     doc_path: str
     stage: str
@@ -218,9 +209,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is known of a document as a whole: front matter (FR-001), place in the course, page and
-    headings.
-    """
+    """A document as a whole: front matter (FR-001), place in the course, page and headings."""
 
     doc_path: DocId
     title: str
@@ -252,7 +241,7 @@ class ParsedDoc:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """What an earlier discovery found of a file, drafts included so as not to be read again."""
+    """A file's metadata from the previous scan; drafts count too, so that none is read again."""
 
     size_bytes: int
     mtime_ns: int
@@ -272,13 +261,12 @@ class Chunk:
         content_hash: SHA-256 of `text`.
         start_line: First source line, 1-based; the overlap with the chunk before is included.
         end_line: Last source line, inclusive.
-        start_byte: Where the span begins in the UTF-8 bytes of the normalized source, overlap
-            included.
-        content_start_byte: Where the span's own content begins, behind the overlap.
-        end_byte: Behind the last byte of the span.
-        text: The cleaned span: what is stored, shown and cited.
-        embedding_text: Title and heading path, or what else EMBEDDING_TEXT says, lead-in where
-            there is one, and `text`: what is embedded.
+        start_byte: First byte, overlap included, in the UTF-8 bytes of the normalized source.
+        content_start_byte: First byte of the span's own content, after the overlap.
+        end_byte: Position after the last byte of the span.
+        text: The cleaned span, which is stored, shown and cited.
+        embedding_text: The text that is embedded: headings as EMBEDDING_TEXT says, a lead-in if
+            there is one, and `text`.
         blocks: The blocks of `text` in order of their start.
     """
 
