@@ -174,6 +174,7 @@ class _FieldsHandler(YAMLHandler):
         if not isinstance(node, yaml.MappingNode):
             problem = "must be `name: value` lines"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        _refuse_repeated_keys(node)
         return {**_read_mapping(node)}
 
 
@@ -224,6 +225,34 @@ def _compose(head: str) -> yaml.Node | None:
         return yaml.compose(head, Loader=yaml.SafeLoader)
     except yaml.YAMLError:
         return yaml.compose(_UNREAD_BLANK.sub(" ", head), Loader=yaml.SafeLoader)
+
+
+def _refuse_repeated_keys(head: yaml.Node) -> None:
+    """Raise an error for a key that a mapping has twice, because Docusaurus builds no such page.
+
+    Aliases share nodes, so each node is visited once.
+
+    Raises:
+        yaml.MarkedYAMLError: A key is repeated.
+    """
+    pending, visited = [head], set[int]()
+    while pending:
+        node = pending.pop()
+        if id(node) in visited or isinstance(node, yaml.ScalarNode):
+            continue
+        visited.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            pending += node.value
+            continue
+        known = set[str]()
+        for key, value in node.value:
+            pending.append(value)
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in known:
+                problem = f"the field {key.value!r:.60} stands twice. Remove one"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            known.add(key.value)
 
 
 def _describe(error: yaml.YAMLError) -> tuple[str, int]:

@@ -124,8 +124,17 @@ def test_the_body_begins_behind_the_head(source: str, rest: str) -> None:
     assert source[read_front_matter("a.md", source).end :] == rest
 
 
-def test_the_last_of_repeated_fields_counts() -> None:
-    assert read_front_matter("a.md", "---\ntitle: A\ntitle: B\n---\n").text("title") == "B"
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        ("title: A\ntags: [x]\ntitle: B\n", 4),
+        ("title: A\nlast_update:\n  author: x\n  author: y\n", 5),
+        ("tags:\n  - label: x\n    label: y\n", 4),
+    ],
+)
+def test_a_repeated_field_is_an_error_as_in_docusaurus(head: str, line: int) -> None:
+    with pytest.raises(FrontMatterError, match=rf"line {line}: .* stands twice"):
+        read_front_matter("a.md", f"---\n{head}---\n")
 
 
 def test_aliases_are_never_expanded() -> None:
