@@ -37,9 +37,9 @@ _DAMAGE: Final = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile
 
 
 def dump_record(record: dict[str, Any]) -> bytes:
-    """A JSON object with the format version beside its own fields."""
+    """Return a record as a JSON object that also has the format version."""
     text = json.dumps(
-        {"format_version": FORMAT_VERSION, **record}, ensure_ascii=False, sort_keys=True, indent=1
+        {"format_version": FORMAT_VERSION, **record}, ensure_ascii=False, sort_keys=True
     )
     return text.encode("utf-8", "surrogatepass")
 

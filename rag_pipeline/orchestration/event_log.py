@@ -5,8 +5,9 @@ commits twice. Storing events was the largest part of a rebuild with cached embe
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 
 import dagster as dg
 from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
@@ -25,13 +26,24 @@ def store_together(instance: dg.DagsterInstance) -> Iterator[None]:
         yield
         return
     owner, connect = threading.get_ident(), storage._connect  # noqa: SLF001  # no public way
+    columns_known = storage.has_asset_key_col("last_materialization_timestamp")
+
+    def reuse() -> AbstractContextManager[Connection]:
+        return nullcontext(connection) if threading.get_ident() == owner else connect()
+
+    replacements = {
+        "_connect": reuse,
+        # The storage would look up its tables and their columns again for each event.
+        "has_table": cache(storage.has_table),
+        "_has_asset_key_index_cols_on_connection": lambda _: columns_known,
+    }
     with storage.index_connection() as connection:  # type: ignore[no-untyped-call]  # Dagster's own
-
-        def reuse() -> AbstractContextManager[Connection]:
-            return nullcontext(connection) if threading.get_ident() == owner else connect()
-
-        with _replaced(storage, reuse):
+        vars(storage).update(replacements)
+        try:
             yield
+        finally:
+            for name in replacements:
+                del vars(storage)[name]
 
 
 @contextmanager
@@ -48,15 +60,3 @@ def hold_open(instance: dg.DagsterInstance) -> Iterator[None]:
         # The file is opened by the first look into a table; no transaction is left open.
         connection.exec_driver_sql("select 1 from event_logs where id = -1").close()
         yield
-
-
-@contextmanager
-def _replaced(
-    storage: ConsolidatedSqliteEventLogStorage,
-    connect: Callable[[], AbstractContextManager[Connection]],
-) -> Iterator[None]:
-    vars(storage)["_connect"] = connect
-    try:
-        yield
-    finally:
-        del vars(storage)["_connect"]
