@@ -51,7 +51,7 @@ def ingest(
         return
     report = rebuild_index(context) if rebuild else ingest_changes(context)
     if prune_cache:
-        from rag_pipeline.ingestion.stats import prune_embeddings
+        from rag_pipeline.ingestion.upkeep.stats import prune_embeddings
 
         report.warnings.append(f"{prune_embeddings(context)} unused embeddings forgotten")
     _finish_ingest(report, context, as_json)
@@ -104,7 +104,7 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """Show what the collection in use holds and how it was built."""
     from rag_pipeline.cli.terminal import show_fields
-    from rag_pipeline.ingestion.stats import read_stats
+    from rag_pipeline.ingestion.upkeep.stats import read_stats
 
     record = read_stats(open_ingestion(load_settings(docs_dir=docs_dir)))
     print_result(record, show_fields(list(record.items())), as_json=as_json)
@@ -118,7 +118,7 @@ def audit(
 ) -> None:
     """Compare ledger, artifacts and store both ways; exit 1 while they disagree."""
     from rag_pipeline.cli.terminal import show_audit
-    from rag_pipeline.ingestion.repair import audit_index, repair_index
+    from rag_pipeline.ingestion.upkeep.repair import audit_index, repair_index
 
     context = open_ingestion(load_settings(docs_dir=docs_dir))
     found = audit_index(context)

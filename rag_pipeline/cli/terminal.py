@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from rag_pipeline.answering.models import Answer
-    from rag_pipeline.ingestion.audit import AuditReport
     from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.ingestion.upkeep.audit import AuditReport
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
 
 _TEXT_LINES = 6
@@ -138,7 +138,7 @@ def show_citation(citation: Citation) -> str:
 
 def show_audit(report: AuditReport, *, repaired: bool) -> str:
     """What disagrees, a line each, and what to do."""
-    from rag_pipeline.ingestion.audit import WRONG_MODEL  # noqa: PLC0415  # loads numpy, which most commands do not need
+    from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL  # noqa: PLC0415  # loads numpy, which most commands do not need
 
     lines = [
         f"{finding.kind:<14} {finding.doc_path} {finding.chunk_id} {finding.detail}"

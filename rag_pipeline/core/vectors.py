@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 
     FloatVector: TypeAlias = NDArray[np.float32]
     FloatMatrix: TypeAlias = NDArray[np.float32]
+
+
+FORMAT_VERSION: Final = 3
+"""The version of what ingestion makes of the same Markdown.
+
+Raise it with any change of tokenizer, cleaning, chunking, embedding text or sparse terms.
+Collections of another version are refused on open (decision 7) and rebuilt with `rag-pipeline
+ingest --rebuild`. A test compares it with a recorded digest of the chunks of a fixed corpus.
+"""
 
 
 @dataclass(frozen=True, slots=True)

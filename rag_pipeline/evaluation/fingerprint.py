@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
-from rag_pipeline.core.format_version import FORMAT_VERSION
+from rag_pipeline.core.vectors import FORMAT_VERSION
 from rag_pipeline.evaluation.records import Fingerprint
 
 if TYPE_CHECKING:

@@ -16,14 +16,19 @@ from rag_pipeline.core.models import Chunk, ContentType, EmbeddingText, TextBloc
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.ingestion.markdown.source import count_bytes
 from rag_pipeline.ingestion.markdown.spans import find_span_blocks, read_span
-from rag_pipeline.ingestion.packing import cut_parts
-from rag_pipeline.ingestion.units import begins_sentence, cut_sentences, measure, read_units
+from rag_pipeline.ingestion.packing import (
+    begins_sentence,
+    cut_parts,
+    cut_sentences,
+    measure,
+    read_units,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rag_pipeline.core.models import Block, ChunkLimits, Heading, ParsedDoc
-    from rag_pipeline.ingestion.units import Unit
+    from rag_pipeline.ingestion.packing import Unit
 
 _SECTION_LEVEL: Final = 3  # FR-002: h1, h2 and h3 divide chunks
 _TYPE_OF_KIND: Final = {

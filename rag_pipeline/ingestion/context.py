@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.models import Stage
-from rag_pipeline.core.vectors import EmbeddingSpace
+from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingSpace
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import ChunkLimits, SiteSettings

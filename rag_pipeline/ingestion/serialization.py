@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import ChunkId, DocId
 from rag_pipeline.core.models import (
     Chunk,
@@ -26,7 +25,7 @@ from rag_pipeline.core.models import (
     TextBlock,
     TextBlockKind,
 )
-from rag_pipeline.core.vectors import ChunkVectors
+from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

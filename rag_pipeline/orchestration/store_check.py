@@ -8,8 +8,8 @@ import dagster as dg
 
 from rag_pipeline.core.errors import CollectionMissingError, RagPipelineError
 from rag_pipeline.core.models import Stage
-from rag_pipeline.ingestion.audit import WRONG_MODEL, AuditFinding, AuditReport
-from rag_pipeline.ingestion.repair import audit_index
+from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL, AuditFinding, AuditReport
+from rag_pipeline.ingestion.upkeep.repair import audit_index
 from rag_pipeline.orchestration.resources import IngestionResource
 
 STORE_CHECK = "store_matches_ledger"

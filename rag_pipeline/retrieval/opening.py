@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.format_version import FORMAT_VERSION
-from rag_pipeline.core.vectors import EmbeddingSpace
+from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingSpace
 
 if TYPE_CHECKING:
     from rag_pipeline.core.protocols.embedding import Embedder, Reranker

@@ -12,9 +12,9 @@ from rag_pipeline.cli.terminal import show_audit
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits
 from rag_pipeline.core.vectors import Point, SparseVector
-from rag_pipeline.ingestion.audit import WRONG_MODEL, AuditFinding, AuditReport
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.repair import audit_index, repair_index
+from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL, AuditFinding, AuditReport
+from rag_pipeline.ingestion.upkeep.repair import audit_index, repair_index
 from rag_pipeline_tests.book import LIMITS, Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.kill_points import EDITED, UNKNOWN, damage
 
@@ -127,7 +127,7 @@ def test_documents_are_audited_a_page_at_a_time(
 ) -> None:
     damage(book)
     whole = audit(book)
-    monkeypatch.setattr("rag_pipeline.ingestion.audit._PAGE_DOCS", 1)
+    monkeypatch.setattr("rag_pipeline.ingestion.upkeep.audit._PAGE_DOCS", 1)
     assert audit(book) == whole
 
 

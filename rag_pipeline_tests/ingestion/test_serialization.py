@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import hash_text
-from rag_pipeline.core.vectors import ChunkVectors
+from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors
 from rag_pipeline.ingestion.serialization import (
     KeptChunks,
     dump_chunks,

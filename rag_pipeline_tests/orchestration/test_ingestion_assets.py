@@ -13,8 +13,8 @@ from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import ChunkLimits, Stage
 from rag_pipeline.core.rules import DOCUMENT_RULES
 from rag_pipeline.core.vectors import ChunkVectors
-from rag_pipeline.ingestion.repair import audit_index
 from rag_pipeline.ingestion.serialization import dump_vectors, load_chunks
+from rag_pipeline.ingestion.upkeep.repair import audit_index
 from rag_pipeline.orchestration.assets.ingestion import preview_chunks
 from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline_tests.book import PAGES, assert_same_state

@@ -18,9 +18,13 @@ import pytest
 
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.core.errors import EmbeddingDimensionError, ResultInvalidError
-from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace, QuestionVectors
+from rag_pipeline.core.vectors import (
+    FORMAT_VERSION,
+    EmbeddingModel,
+    EmbeddingSpace,
+    QuestionVectors,
+)
 from rag_pipeline.retrieval import (
     CollectionMissingError,
     InvalidKError,

@@ -21,9 +21,8 @@ from rag_pipeline.core.errors import (
     EmbeddingServiceError,
     RagPipelineError,
 )
-from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.rules import check_results
-from rag_pipeline.core.vectors import ChunkVectors, EmbeddingSpace
+from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors, EmbeddingSpace
 from rag_pipeline.retrieval import (
     CollectionMissingError,
     QueryEmptyError,

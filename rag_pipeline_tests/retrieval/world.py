@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
-from rag_pipeline.core.format_version import FORMAT_VERSION
 from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
 from rag_pipeline.core.settings import Settings, load_settings
-from rag_pipeline.core.vectors import ChunkVectors, EmbeddingSpace, Point
+from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors, EmbeddingSpace, Point
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.embedding import embed_chunks
-from rag_pipeline.ingestion.indexing import build_payloads
 from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.ingestion.writing import build_payloads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ import pytest
 from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.repair import audit_index
+from rag_pipeline.ingestion.upkeep.repair import audit_index
 from rag_pipeline_tests.book import PAGES, Book, make_book, replace_services
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 
@@ -101,7 +101,7 @@ def test_what_cannot_be_looked_at_again_is_no_finding_but_an_error(book: Book) -
 def test_the_lock_is_held_for_a_few_documents_at_a_time(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_pipeline.ingestion.repair._PAGE_DOCS", 1)
+    monkeypatch.setattr("rag_pipeline.ingestion.upkeep.repair._PAGE_DOCS", 1)
     damage(book, *PAGES)
     context, held = book.build_context(), list[int]()
 
@@ -111,7 +111,7 @@ def test_the_lock_is_held_for_a_few_documents_at_a_time(
             held.append(1)
             yield
 
-    monkeypatch.setattr("rag_pipeline.ingestion.repair._GIVE_WAY_S", 0.0)
+    monkeypatch.setattr("rag_pipeline.ingestion.upkeep.repair._GIVE_WAY_S", 0.0)
     report = audit_index(replace_services(context, lock=lock))
     assert set(report.doc_paths) == set(PAGES)
     assert len(report.findings) == 9

@@ -10,15 +10,15 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.ingestion.audit import (
+from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.planning import scan_docs
+from rag_pipeline.ingestion.upkeep.audit import (
     STRAY,
     AuditFinding,
     AuditReport,
     audit_collection,
     confirm_findings,
 )
-from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.planning import scan_docs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,0 +1,1 @@
+"""Looking after an index: auditing and repairing it, and counting what is in it."""
