@@ -26,13 +26,21 @@ def store_together(instance: dg.DagsterInstance) -> Iterator[None]:
         yield
         return
     owner, connect = threading.get_ident(), storage._connect  # noqa: SLF001  # no public way
+    write_asset_entry = storage._store_asset_event  # noqa: SLF001  # the same
     columns_known = storage.has_asset_key_col("last_materialization_timestamp")
+    latest: dict[dg.AssetKey | None, tuple[dg.EventLogEntry, int]] = {}
 
     def reuse() -> AbstractContextManager[Connection]:
         return nullcontext(connection) if threading.get_ident() == owner else connect()
 
+    def keep_latest(_: Connection, event: dg.EventLogEntry, event_id: int) -> None:
+        if event.dagster_event is not None:
+            latest[event.dagster_event.asset_key] = (event, event_id)
+
     replacements = {
         "_connect": reuse,
+        # An asset has one entry, which each of its events would overwrite.
+        "_store_asset_event": keep_latest,
         # The storage would look up its tables and their columns again for each event.
         "has_table": cache(storage.has_table),
         "_has_asset_key_index_cols_on_connection": lambda _: columns_known,
@@ -41,6 +49,8 @@ def store_together(instance: dg.DagsterInstance) -> Iterator[None]:
         vars(storage).update(replacements)
         try:
             yield
+            for event, event_id in latest.values():
+                write_asset_entry(connection, event, event_id)
         finally:
             for name in replacements:
                 del vars(storage)[name]
