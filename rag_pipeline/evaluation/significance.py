@@ -35,7 +35,7 @@ def find_intervals(table: NDArray[np.float64]) -> list[Interval]:
     Args:
         table: Shape (questions, measures), values 0 to 1, at least one row.
     """
-    from scipy import stats  # type: ignore[import-untyped]  # scipy carries no types
+    from scipy import stats
 
     count = len(table)
     means = table.mean(axis=0)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from numpy.typing import NDArray
-    from onnxruntime import InferenceSession  # type: ignore[import-untyped]  # it has no stubs
+    from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector, Window
