@@ -25,7 +25,7 @@ from rag_pipeline.core.errors import AnswerError
 from rag_pipeline.core.terms import extract_words
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.models import Mode, Query
-from rag_pipeline.retrieval.protection import Protection
+from rag_pipeline.retrieval.protection.limits import Protection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.protocols.embedding import Embedder
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.breaker import CircuitBreaker
-    from rag_pipeline.retrieval.logs import Operation
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
+    from rag_pipeline.retrieval.protection.breaker import CircuitBreaker
+    from rag_pipeline.retrieval.protection.logs import Operation
     from rag_pipeline.retrieval.retriever import Retriever
 
 NO_MODEL_NOTICE: Final = (

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         TermWeight,
     )
     from rag_pipeline.retrieval.opening import open_retriever
-    from rag_pipeline.retrieval.protection import ServiceLimits
+    from rag_pipeline.retrieval.protection.limits import ServiceLimits
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
     from rag_pipeline.retrieval.service import RetrievalService
 
@@ -102,7 +102,7 @@ _MODULES: Final = {
     "Retriever": "rag_pipeline.retrieval.retriever",
     "RetrieverOptions": "rag_pipeline.retrieval.retriever",
     "RetrievalService": "rag_pipeline.retrieval.service",
-    "ServiceLimits": "rag_pipeline.retrieval.protection",
+    "ServiceLimits": "rag_pipeline.retrieval.protection.limits",
     "open_retriever": "rag_pipeline.retrieval.opening",
 }
 """Where public names live; all others are error classes."""

@@ -13,7 +13,7 @@ from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingSpace
 if TYPE_CHECKING:
     from rag_pipeline.core.protocols.embedding import Embedder, Reranker
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.protection import ServiceLimits
+    from rag_pipeline.retrieval.protection.limits import ServiceLimits
     from rag_pipeline.retrieval.retriever import Retriever
     from rag_pipeline.retrieval.store_session import StoreSession
 
@@ -48,7 +48,7 @@ def open_retriever(
     from rag_pipeline.adapters.connect import connect_embedder  # noqa: PLC0415  # see module
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.protection import Protection  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.protection.limits import Protection  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.ranking import FusionWeights  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module
 
@@ -78,7 +78,7 @@ def open_retriever(
 
 def _derive_limits(settings: Settings) -> ServiceLimits:
     from rag_pipeline.core.settings import EmbeddingProvider  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.protection import ServiceLimits  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.protection.limits import ServiceLimits  # noqa: PLC0415  # see module
 
     waits_s = settings.qdrant_timeout_s if settings.qdrant_url else settings.store_lock_timeout_s
     if settings.provider is not EmbeddingProvider.LOCAL:

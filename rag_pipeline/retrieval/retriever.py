@@ -19,7 +19,7 @@ from rag_pipeline.retrieval.choosing import choose_hits
 from rag_pipeline.retrieval.evidence import BookTerms, compare_words, weigh_terms
 from rag_pipeline.retrieval.hits import build_hits, rerank_hits, widen_hits
 from rag_pipeline.retrieval.models import Mode, Query, RetrievalResult, check_queries
-from rag_pipeline.retrieval.protection import Protection
+from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.retrieval.ranking import FusionWeights
 from rag_pipeline.retrieval.search import prepare_searches
 from rag_pipeline.retrieval.selected_text import retrieve_selected
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.protocols.embedding import Embedder, Reranker, SparseEncoder
     from rag_pipeline.core.protocols.stores import PointStore
-    from rag_pipeline.retrieval.logs import Operation
+    from rag_pipeline.retrieval.protection.logs import Operation
     from rag_pipeline.retrieval.search import Search
     from rag_pipeline.retrieval.store_session import StoreSession
 

@@ -13,10 +13,10 @@ from rag_pipeline.core.errors import QueryError, ResultInvalidError, ValidationF
 from rag_pipeline.core.rules import check_results
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, QueryFilters
-from rag_pipeline.retrieval.logs import configure_logging
 from rag_pipeline.retrieval.models import Query
 from rag_pipeline.retrieval.opening import open_retriever
-from rag_pipeline.retrieval.protection import MAX_BATCH, Protection, ServiceLimits
+from rag_pipeline.retrieval.protection.limits import MAX_BATCH, Protection, ServiceLimits
+from rag_pipeline.retrieval.protection.logs import configure_logging
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from rag_pipeline.retrieval.models import (
     ScoredChunk,
     TermWeight,
 )
-from rag_pipeline.retrieval.protection import Protection
+from rag_pipeline.retrieval.protection.limits import Protection
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence

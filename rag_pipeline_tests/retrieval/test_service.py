@@ -35,7 +35,7 @@ from rag_pipeline.retrieval import (
     open_retriever,
 )
 from rag_pipeline.retrieval import service as service_module
-from rag_pipeline.retrieval.logs import configure_logging
+from rag_pipeline.retrieval.protection.logs import configure_logging
 from rag_pipeline.retrieval.store_session import StoreSession
 from rag_pipeline_tests.adapters.embedders.test_openai import KEY, answer_well
 from rag_pipeline_tests.loopback import HANG, MALFORMED, RESET, Reply, find_closed_port, serve

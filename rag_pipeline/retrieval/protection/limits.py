@@ -17,8 +17,8 @@ from rag_pipeline.core.errors import (
     StoreTimeoutError,
     StoreUnavailableError,
 )
-from rag_pipeline.retrieval.breaker import CircuitBreaker, run_within
-from rag_pipeline.retrieval.logs import Operation, write_line
+from rag_pipeline.retrieval.protection.breaker import CircuitBreaker, run_within
+from rag_pipeline.retrieval.protection.logs import Operation, write_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -29,9 +29,10 @@ from rag_pipeline.retrieval import (
     ServiceLimits,
     open_retriever,
 )
-from rag_pipeline.retrieval.breaker import run_within
 from rag_pipeline.retrieval.models import Mode
-from rag_pipeline.retrieval.protection import Protection
+from rag_pipeline.retrieval.protection import breaker
+from rag_pipeline.retrieval.protection.breaker import run_within
+from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline_tests.answering.factories import ScriptedModel
 from rag_pipeline_tests.retrieval.disturbances import FlakySession, watch_lines
 from rag_pipeline_tests.retrieval.world import build_collection, make_settings
@@ -263,8 +264,9 @@ def test_a_forked_process_has_all_its_calls_left() -> None:
         run_within(0.01, lambda: let_go.wait(30), lambda _: StoreTimeoutError("late"))
     child = os.fork()
     if child == 0:
-        from rag_pipeline.retrieval import breaker  # noqa: PLC0415  # in the child only
-
-        os._exit(breaker._running._value != breaker._MAX_RUNNING)  # noqa: SLF001  # counted inside
+        try:
+            os._exit(breaker._running._value != breaker._MAX_RUNNING)  # noqa: SLF001  # counted inside
+        finally:
+            os._exit(2)  # an error must not let the child go on with the tests
     let_go.set()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

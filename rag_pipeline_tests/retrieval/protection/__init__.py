@@ -1,0 +1,1 @@
+"""Time limits, circuit breakers and log lines."""
