@@ -64,7 +64,7 @@ def test_events_come_in_the_order_of_the_work(book: Book) -> None:
         assert isinstance(event, (StageDone, DocFailure))
         if isinstance(event, StageDone):
             by_doc.setdefault(event.doc_id, []).append(event.stage)
-    assert by_doc == dict.fromkeys(PAGES, list(Stage)) | {"broken.md": [Stage.DISCOVERED]}
+    assert by_doc == {name: list(Stage) for name in PAGES} | {"broken.md": [Stage.DISCOVERED]}
     (failure,) = [event for event in rest if isinstance(event, DocFailure)]
     assert failure.doc_path == "broken.md"
 
