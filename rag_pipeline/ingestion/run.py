@@ -7,7 +7,7 @@ delete what is gone, and switch after a rebuild. One document's failure never af
 from __future__ import annotations
 
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -85,10 +85,13 @@ def run_ingestion(
             yield from failures
             failed = list(failures)
             run = _open_run(context, request, planned)
-            for event in _carry_out(run, docs, deletes):
-                if isinstance(event, DocFailure):
-                    failed.append(event)
-                yield event
+            with ExitStack() as held:
+                if request.rebuild:
+                    run = replace(run, store=held.enter_context(run.hold_store()))
+                for event in _carry_out(run, docs, deletes):
+                    if isinstance(event, DocFailure):
+                        failed.append(event)
+                    yield event
             if request.rebuild and scan.collection_id:
                 _switch(run, failed)
             else:
@@ -117,7 +120,7 @@ def _open_run(
     artifacts.keep_only(scan.doc_ids)
     run = IngestionRun(context, request, planned.run_id, scan, ledger, artifacts)
     if planned.doc_ids and scan.plan.delete and Stage.POINTS in request.stages:
-        with closing(run.open_store()) as store:
+        with run.hold_store() as store:
             return replace(run, times_by_content=read_times_of(scan.plan.delete, store))
     return run
 
@@ -196,12 +199,12 @@ def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     if not group:
         return
     try:
-        store = run.open_store()
+        held = run.hold_store()
     except RagPipelineError as error:
         for work in group:
             work.failure = _describe_failure(work.doc.doc_id, Stage.POINTS, error)
         return
-    with closing(store):
+    with held as store:
         for work in group:
             with _keep_failure(work, Stage.POINTS):
                 write_points(run, work, store)
@@ -210,12 +213,12 @@ def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
 
 def _delete_docs(run: IngestionRun, doc_ids: Sequence[DocId]) -> Iterator[DocDeleted | DocFailure]:
     try:
-        store = run.open_store()
+        held = run.hold_store()
     except RagPipelineError as error:
         for doc_id in doc_ids:
             yield _describe_failure(doc_id, Stage.POINTS, error)
         return
-    with closing(store):
+    with held as store:
         for doc_id in doc_ids:
             yield delete_doc(run, doc_id, store)
 

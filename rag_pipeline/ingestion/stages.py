@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from rag_pipeline.ingestion.serialization import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from rag_pipeline.core.models import (
         Chunk,
@@ -59,6 +61,7 @@ class IngestionRun:
         artifacts: The stage outputs of that collection.
         times_by_content: When the content of documents that this run removes was first ingested,
             by content hash. A page that moved keeps these times.
+        store: The open collection, if the whole run shares it.
     """
 
     context: IngestionContext
@@ -68,15 +71,22 @@ class IngestionRun:
     ledger: Ledger
     artifacts: ArtifactStore
     times_by_content: Mapping[str, str] = field(default_factory=dict)
+    store: PointStore | None = None
 
-    def open_store(self) -> PointStore:
-        """Open the collection for writing; the caller closes it.
+    def hold_store(self) -> AbstractContextManager[PointStore]:
+        """Open the collection for writing, and close it after a `with` block.
+
+        It is open for no longer than a group of documents takes, so that queries of other processes
+        come between. Nobody else uses the collection of a rebuild: it stays open in `store`.
 
         Raises:
             SpaceMismatchError: The collection was built with another embedding space.
             StoreUnavailableError: The store is not reachable, or another process holds it.
         """
-        return self.context.services.catalog.open(self.scan.collection_id, self.context.space)
+        if self.store is not None:
+            return nullcontext(self.store)
+        catalog = self.context.services.catalog
+        return closing(catalog.open(self.scan.collection_id, self.context.space))
 
     def make_entry(self, doc: DiscoveredDoc, *, data_version: str, chunk_count: int) -> LedgerEntry:
         """Make the ledger entry of a document that this run indexes now."""
