@@ -1,4 +1,4 @@
-"""The presenting stage: chosen candidates as a caller sees them, with text, citation and scores."""
+"""The presenting stage: chosen candidates as a caller sees them, and the rules that they keep."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from rag_pipeline.core.errors import ResultInvalidError
+from rag_pipeline.core.ids import is_chunk_id
 from rag_pipeline.core.models import TextBlock
 from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.rules import Rule, find_repeated, register_rule
 from rag_pipeline.core.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.candidates import section_of
 from rag_pipeline.retrieval.models import ChannelScores, Citation, ScoredChunk
 from rag_pipeline.retrieval.ranking import scale_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.protocols.embedding import Reranker
@@ -27,6 +30,11 @@ if TYPE_CHECKING:
 
 Piece = tuple[ChunkMetadata, str]
 """A chunk's metadata and text."""
+
+RESULT_RULES: Final[list[Rule[Sequence[ScoredChunk]]]] = []
+"""The checks of every result, whatever the question was."""
+
+_REQUIRED_FIELDS: Final = ("url", "title", "doc_path", "content_type", "content_hash")
 
 
 def build_hits(search: Search, points: Mapping[PointId, StoredPoint]) -> list[ScoredChunk]:
@@ -197,3 +205,61 @@ def _adjoin(pieces: Sequence[Piece], one: int, other: int) -> bool:
 
 def _name_section(metadata: ChunkMetadata) -> str:
     return section_of(metadata.doc_path, metadata.anchor, metadata.section_heading)
+
+
+def check_results(hits: Sequence[ScoredChunk]) -> dict[str, str]:
+    """Check results, best first, against each rule.
+
+    Returns:
+        For each rule, in a fixed order, the first thing that breaks it; empty if nothing does.
+    """
+    return {rule.name: next(rule.find(hits), "") for rule in RESULT_RULES}
+
+
+@register_rule(RESULT_RULES, "No result scores higher than the result before it.")
+def _rank_order(hits: Sequence[ScoredChunk]) -> Iterator[str]:
+    for at in range(1, len(hits)):
+        if hits[at].score > hits[at - 1].score:
+            yield f"result {at + 1} scores higher than result {at}"
+
+
+@register_rule(RESULT_RULES, "Every score is a number from 0 to 1.")
+def _score_bounds(hits: Sequence[ScoredChunk]) -> Iterator[str]:
+    for hit in hits:
+        if not (math.isfinite(hit.score) and 0.0 <= hit.score <= 1.0):
+            yield f"chunk {hit.chunk_id} scores {hit.score}"
+
+
+@register_rule(RESULT_RULES, "No chunk occurs twice.")
+def _unique_ids(hits: Sequence[ScoredChunk]) -> Iterator[str]:
+    return find_repeated(hit.chunk_id for hit in hits)
+
+
+@register_rule(RESULT_RULES, "Every result has a text, an id and a source.")
+def _required_fields(hits: Sequence[ScoredChunk]) -> Iterator[str]:
+    for hit in hits:
+        metadata = hit.metadata
+        required = {name: getattr(metadata, name) for name in _REQUIRED_FIELDS}
+        for name, value in {"text": hit.text, **required}.items():
+            if not value.strip():
+                yield f"chunk {hit.chunk_id} has no {name}"
+        if not is_chunk_id(hit.chunk_id) or hit.chunk_id != metadata.chunk_id:
+            yield f"{hit.chunk_id!r:.40} is not the id of a chunk"
+        if metadata.chunk_index < 0:
+            yield f"chunk {hit.chunk_id} has index {metadata.chunk_index}"
+
+
+@register_rule(RESULT_RULES, "Every result can be linked to.")
+def _urls(hits: Sequence[ScoredChunk]) -> Iterator[str]:
+    for hit in hits:
+        if not _is_address(hit.citation.url):
+            yield f"chunk {hit.chunk_id} has the address {hit.citation.url!r:.80}"
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    has_path = parts.path.startswith("/") and parts.scheme in {"", "http", "https"}
+    return has_path and not any(char.isspace() for char in url)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import QueryError, ResultInvalidError, ValidationFailedError
-from rag_pipeline.core.rules import check_results
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, QueryFilters
+from rag_pipeline.retrieval.hits import check_results
 from rag_pipeline.retrieval.models import Query
 from rag_pipeline.retrieval.opening import open_retriever
 from rag_pipeline.retrieval.protection.limits import MAX_BATCH, Protection, ServiceLimits

@@ -16,7 +16,6 @@ from rag_pipeline.core.protocols.stores import StoredPoint
 from rag_pipeline.core.rules import (
     COLLECTION_RULES,
     DOCUMENT_RULES,
-    RESULT_RULES,
     IndexedDocument,
     find_faults,
     is_closed,
@@ -48,9 +47,6 @@ def test_the_names_of_the_rules_are_public() -> None:
     assert [rule.name for rule in DOCUMENT_RULES] == [
         "chunk_bounds", "balanced_fences", "sound_vectors", "points_equal_chunks",
         "unique_chunk_ids",
-    ]  # fmt: skip
-    assert [rule.name for rule in RESULT_RULES] == [
-        "rank_order", "score_bounds", "unique_ids", "required_fields", "urls",
     ]  # fmt: skip
     assert [rule.ensures for rule in COLLECTION_RULES] == [
         "every point carries every payload field",

@@ -21,7 +21,6 @@ from rag_pipeline.core.errors import (
     EmbeddingServiceError,
     RagPipelineError,
 )
-from rag_pipeline.core.rules import check_results
 from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors, EmbeddingSpace
 from rag_pipeline.retrieval import (
     CollectionMissingError,
@@ -35,6 +34,7 @@ from rag_pipeline.retrieval import (
     open_retriever,
 )
 from rag_pipeline.retrieval import service as service_module
+from rag_pipeline.retrieval.hits import RESULT_RULES, check_results
 from rag_pipeline.retrieval.protection.logs import configure_logging
 from rag_pipeline.retrieval.store_session import StoreSession
 from rag_pipeline_tests.adapters.embedders.test_openai import KEY, answer_well
@@ -142,6 +142,12 @@ def test_validation_fails_loudly_when_asked_to(
     with pytest.raises(RagPipelineError) as invalid:
         service.search(QUESTION)
     assert (invalid.value.code, invalid.value.http_status) == ("INVALID_RESULT", 500)
+
+
+def test_the_names_of_the_rules_are_public() -> None:
+    assert [rule.name for rule in RESULT_RULES] == [
+        "rank_order", "score_bounds", "unique_ids", "required_fields", "urls",
+    ]  # fmt: skip
 
 
 def test_each_rule_finds_what_breaks_it(retriever: Retriever) -> None:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag_pipeline.core.errors import PayloadError, QueryError
-from rag_pipeline.core.rules import COLLECTION_RULES, check_results, read_collection
+from rag_pipeline.core.rules import COLLECTION_RULES, read_collection
 from rag_pipeline.core.terms import extract_terms, extract_words
 from rag_pipeline.evaluation.validation.report import (
     CheckOutcome,
@@ -21,6 +21,7 @@ from rag_pipeline.evaluation.validation.report import (
     Timings,
     ValidationSuiteReport,
 )
+from rag_pipeline.retrieval.hits import check_results
 from rag_pipeline.retrieval.models import MAX_QUESTION_CHARS, MAX_TOP_K, Query
 from rag_pipeline.retrieval.service import CollectionStats
 
