@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
+    from rag_pipeline.adapters.embedders.service import ServiceEmbedder
     from rag_pipeline.adapters.stores.builds import Forget
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.protocols.embedding import Embedder
@@ -34,40 +36,30 @@ if TYPE_CHECKING:
 def connect_embedder(settings: Settings) -> Embedder:
     """Build the embedder that EMBEDDING_PROVIDER asks for; asks no service and loads no weights.
 
+    A service has the module `embedders/NAME.py` with its class as `EMBEDDER`, and the settings
+    NAME_API_KEY and NAME_BASE_URL.
+
     Raises:
         ConfigurationError: The provider's key is not set, or the model or its dimension is not one
             of its own.
         MissingDependencyError: The provider's package is not installed.
     """
-    match settings.provider:
-        case EmbeddingProvider.OPENAI:
-            key = _read_key("OPENAI_API_KEY", settings.openai_api_key)
-            base_url = read_url("OPENAI_BASE_URL", settings.openai_base_url)
-            from rag_pipeline.adapters.embedders.openai import OpenAIEmbedder
-
-            return OpenAIEmbedder(
-                model=settings.embedding_model,
-                dim=settings.embedding_dim,
-                api_key=key,
-                base_url=base_url,
-                batch_size=settings.embedding_batch_size,
-                timeout_s=settings.embedding_timeout_s,
-            )
-        case EmbeddingProvider.COHERE:
-            key = _read_key("COHERE_API_KEY", settings.cohere_api_key)
-            base_url = read_url("COHERE_BASE_URL", settings.cohere_base_url)
-            from rag_pipeline.adapters.embedders.cohere import CohereEmbedder
-
-            return CohereEmbedder(
-                model=settings.embedding_model,
-                dim=settings.embedding_dim,
-                api_key=key,
-                base_url=base_url,
-                batch_size=settings.embedding_batch_size,
-                timeout_s=settings.embedding_timeout_s,
-            )
-        case _:
-            return _connect_local(settings)
+    provider = settings.provider
+    if provider is EmbeddingProvider.LOCAL:
+        return _connect_local(settings)
+    key_setting, url_setting = f"{provider}_api_key", f"{provider}_base_url"
+    key = _read_key(key_setting.upper(), getattr(settings, key_setting))
+    base_url = read_url(url_setting.upper(), getattr(settings, url_setting))
+    module = import_module(f"rag_pipeline.adapters.embedders.{provider}")
+    build: type[ServiceEmbedder] = module.EMBEDDER
+    return build(
+        model=settings.embedding_model,
+        dim=settings.embedding_dim,
+        api_key=key,
+        base_url=base_url,
+        batch_size=settings.embedding_batch_size,
+        timeout_s=settings.embedding_timeout_s,
+    )
 
 
 def load_model_early(settings: Settings) -> None:

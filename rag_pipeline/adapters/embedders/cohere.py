@@ -112,6 +112,9 @@ class CohereEmbedder(ServiceEmbedder):
         )
 
 
+EMBEDDER: Final = CohereEmbedder
+
+
 def _read_tokens(response: Any) -> int | None:  # noqa: ANN401  # any part of the answer may be missing
     units = getattr(getattr(response, "meta", None), "billed_units", None)
     tokens = getattr(units, "input_tokens", None)

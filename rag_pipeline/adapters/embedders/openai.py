@@ -102,6 +102,9 @@ class OpenAIEmbedder(ServiceEmbedder):
         return BatchAnswer(rows, tokens)
 
 
+EMBEDDER: Final = OpenAIEmbedder
+
+
 def _decode(embedding: list[float] | str) -> list[float] | FloatVector:
     """Read a vector of base64 of little-endian float32; plain numbers stay as they are."""
     if isinstance(embedding, str):
