@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.protection.limits import ServiceLimits
     from rag_pipeline.retrieval.retriever import Retriever
-    from rag_pipeline.retrieval.store_session import StoreSession
 
 _SERVER_RECHECK_S: Final = 1.0  # asking a server which collection is in use costs a round trip
 _OWN_TIMEOUTS_FIRST_S: Final = 2.0
@@ -45,20 +44,27 @@ def open_retriever(
         ConfigurationError: A setting is missing or out of its bounds.
         MissingDependencyError: The package of the embedding provider is not installed.
     """
-    from rag_pipeline.adapters.connect import connect_embedder  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.connect import connect_catalog, connect_embedder  # noqa: PLC0415  # see module
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.protection.limits import Protection  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.ranking import FusionWeights  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.store_session import StoreSession  # noqa: PLC0415  # see module
 
     chosen = settings or load_settings()
-    embedder = connect_embedder(chosen)
+    embedder, catalog = connect_embedder(chosen), connect_catalog(chosen)
     space = EmbeddingSpace(embedder.model, FORMAT_VERSION)
     return Retriever(
         embedder,
         Bm25Encoder(),
-        _make_session(chosen, space),
+        StoreSession(
+            catalog,
+            space,
+            chosen.store_idle_s,
+            is_exclusive=catalog.is_exclusive,
+            recheck_s=0.0 if catalog.is_exclusive else _SERVER_RECHECK_S,
+        ),
         options=RetrieverOptions(
             dedup_threshold=chosen.dedup_threshold,
             weights=FusionWeights(
@@ -72,31 +78,18 @@ def open_retriever(
         ),
         reranker=reranker,
         selection_embedder=selection_embedder,
-        protection=Protection(limits or _derive_limits(chosen), log_questions=chosen.log_questions),
+        protection=Protection(
+            limits or _derive_limits(chosen, catalog.timeout_s), log_questions=chosen.log_questions
+        ),
     )
 
 
-def _derive_limits(settings: Settings) -> ServiceLimits:
+def _derive_limits(settings: Settings, waits_s: float) -> ServiceLimits:
     from rag_pipeline.core.settings import EmbeddingProvider  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.protection.limits import ServiceLimits  # noqa: PLC0415  # see module
 
-    waits_s = settings.qdrant_timeout_s if settings.qdrant_url else settings.store_lock_timeout_s
     if settings.provider is not EmbeddingProvider.LOCAL:
         waits_s += settings.embedding_timeout_s
     plan = ServiceLimits()
     longer_s = max(0.0, waits_s + _OWN_TIMEOUTS_FIRST_S - plan.query_s)
     return replace(plan, query_s=plan.query_s + longer_s, batch_s=plan.batch_s + longer_s)
-
-
-def _make_session(settings: Settings, space: EmbeddingSpace) -> StoreSession:
-    from rag_pipeline.adapters.connect import connect_catalog  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.store_session import StoreSession  # noqa: PLC0415  # see module
-
-    is_embedded = not settings.qdrant_url
-    return StoreSession(
-        connect_catalog(settings),
-        space,
-        settings.store_idle_s,
-        is_exclusive=is_embedded,
-        recheck_s=0.0 if is_embedded else _SERVER_RECHECK_S,
-    )

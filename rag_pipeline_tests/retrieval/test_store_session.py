@@ -180,7 +180,7 @@ def fork_until_told() -> tuple[int, int]:
 
 
 def test_a_caller_goes_on_while_a_process_lives_that_was_forked_meanwhile(tmp_path: Path) -> None:
-    catalog = EdgeCatalog(tmp_path, "book", lock_timeout_s=0.5)
+    catalog = EdgeCatalog(tmp_path, "book", timeout_s=0.5)
     build(catalog)
     session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
     begun, stop = threading.Semaphore(0), threading.Event()

@@ -53,20 +53,22 @@ class EdgeCatalog:
     Args:
         root: Folder of this collection; made on first use.
         collection: Name for messages and new ids.
-        lock_timeout_s: How long to wait for another process that holds the store.
+        timeout_s: How long to wait for another process that holds the store.
         forget: Called with the id of a build before it is deleted.
     """
+
+    is_exclusive = True
 
     def __init__(
         self,
         root: Path,
         collection: str,
-        lock_timeout_s: float,
+        timeout_s: float,
         forget: Forget = forget_nothing,
     ) -> None:
         self._root = root
         self._collection = collection
-        self._lock_timeout_s = lock_timeout_s
+        self.timeout_s = timeout_s
         self._forget = forget
 
     def current_id(self) -> str | None:
@@ -178,7 +180,7 @@ class EdgeCatalog:
             age_s = time.time() - mark.stat().st_mtime
         except OSError:
             return False  # it went while it was looked at: the wait is over
-        return age_s <= self._lock_timeout_s + _LONGEST_WAIT_S
+        return age_s <= self.timeout_s + _LONGEST_WAIT_S
 
     def _is_built(self, collection_id: str) -> bool:
         return (
@@ -207,7 +209,7 @@ class EdgeCatalog:
             raise
 
     def _load_patiently(self, collection_id: str) -> tuple[object, FileLock]:
-        deadline = time.monotonic() + self._lock_timeout_s
+        deadline = time.monotonic() + self.timeout_s
         wait_s = _FIRST_WAIT_S
         mark = self._root / f"{_WAITING}{os.getpid()}-{threading.get_ident()}"
         with ExitStack() as stack:
@@ -226,7 +228,7 @@ class EdgeCatalog:
     def _describe_wait(self) -> str:
         return (
             f"the embedded store in {self._root} was held by another process for "
-            f"{self._lock_timeout_s:g} s. Wait for that ingest or query to end, raise "
+            f"{self.timeout_s:g} s. Wait for that ingest or query to end, raise "
             "STORE_LOCK_TIMEOUT_S, or set QDRANT_URL to share one server"
         )
 

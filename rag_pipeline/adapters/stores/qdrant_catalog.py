@@ -53,10 +53,13 @@ class QdrantCatalog:
         forget: Called with the id of a build before it is deleted.
     """
 
+    is_exclusive = False
+
     def __init__(
         self, connection: QdrantConnection, collection: str, forget: Forget = forget_nothing
     ) -> None:
         self._connection = connection
+        self.timeout_s = connection.timeout_s
         self._collection = collection
         self._previous = f"{collection}.previous"
         self._forget = forget

@@ -55,7 +55,7 @@ class QdrantConnection:
         is_server: bool = True,
     ) -> None:
         self._client = client
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._sleep = sleep
         self.is_server = is_server
         self.service = Service(
@@ -110,7 +110,7 @@ class QdrantConnection:
 
     def _translate_transport(self, source: Exception) -> RagPipelineError:
         if isinstance(source, httpx.TimeoutException):
-            return self.service.describe_late(self._timeout_s)
+            return self.service.describe_late(self.timeout_s)
         if isinstance(source, httpx.TransportError):
             return self.service.describe_unreachable(source)
         return self.service.describe_unreadable(type(source).__name__)

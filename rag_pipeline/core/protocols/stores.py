@@ -160,6 +160,14 @@ class PointStore(VectorIndex, Protocol):
 class CollectionCatalog(Protocol):
     """The builds of one collection: in use, being built, and the one before (decision 7)."""
 
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether nobody else can write the collection while it is open here."""
+
+    @property
+    def timeout_s(self) -> float:
+        """The longest wait, for another process's lock or for an answer of the server."""
+
     def current_id(self) -> str | None:
         """Id of the collection in use; None before the first ingest. Does not open the store."""
 
