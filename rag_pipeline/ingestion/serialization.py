@@ -36,11 +36,21 @@ _DAMAGE: Final = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile
 
 
 def dump_record(record: dict[str, Any]) -> bytes:
-    """Return a record as a JSON object that also has the format version."""
+    """Return a record as a JSON object that also has the format version.
+
+    Dataclasses in it become objects with their fields.
+    """
     text = json.dumps(
-        {"format_version": FORMAT_VERSION, **record}, ensure_ascii=False, sort_keys=True
+        {"format_version": FORMAT_VERSION, **record},
+        ensure_ascii=False,
+        sort_keys=True,
+        default=_read_fields,
     )
     return text.encode("utf-8", "surrogatepass")
+
+
+def _read_fields(value: Any) -> dict[str, Any]:  # noqa: ANN401  # any dataclass of core.models
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
 def load_record(data: bytes | None) -> dict[str, Any] | None:
@@ -77,8 +87,8 @@ def dump_chunks(kept: KeptChunks) -> bytes:
         {
             "sha256": kept.sha256,
             "pipeline_fingerprint": kept.pipeline_fingerprint,
-            "document": dataclasses.asdict(kept.document),
-            "chunks": [dataclasses.asdict(chunk) for chunk in kept.chunks],
+            "document": kept.document,
+            "chunks": kept.chunks,
         }
     )
 
