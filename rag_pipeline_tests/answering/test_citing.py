@@ -115,12 +115,15 @@ def test_sentences_carry_their_numbers() -> None:
 
 
 def test_no_answer_takes_long_to_check() -> None:
-    start = time.process_time()
     runs = ("[1" + " " * 9_000, "$" * 9_000, "$x " * 2_000, "$$\n\n" * 2_000, "` `` " * 1_000)
-    for text in ("a" + " " * 20_000 + "b" + "\t" * 20_000 + "[1]", *runs):
-        assert clean(text) == (text.strip(), set())
-        split_answer(text)
-    assert time.process_time() - start < 0.5
+    spent = []
+    for _ in range(3):  # the first round also loads the parser; a busy machine slows any of them
+        start = time.process_time()
+        for text in ("a" + " " * 20_000 + "b" + "\t" * 20_000 + "[1]", *runs):
+            assert clean(text) == (text.strip(), set())
+            split_answer(text)
+        spent.append(time.process_time() - start)
+    assert min(spent) < 0.5
 
 
 @pytest.mark.parametrize(
