@@ -1,6 +1,7 @@
-"""Answers that rest on retrieved passages: the grounding policy, citations, refusals, generation.
+"""Turn retrieved passages into answers with citations, or into refusals.
 
-Each name below is loaded when it is first used; a model's client only when a model is asked.
+Each public name is imported when it is first used. A chat model's client is imported only when a
+model is asked.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
         AnswerSentence,
         AnswerStream,
         GroundedResponse,
+        Level,
+        Passage,
         Reason,
         Source,
     )
@@ -27,6 +30,8 @@ __all__ = [
     "AnswerSentence",
     "AnswerStream",
     "GroundedResponse",
+    "Level",
+    "Passage",
     "Reason",
     "Source",
     "answer",
@@ -39,11 +44,11 @@ _MODULES: Final = {
     "stream_answer": "generation",
     "apply_grounding_policy": "grounding",
 }
-"""Modules of the public names; all other names are in `models`."""
+"""The module of each public name that is not in `models`."""
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name when it is first used."""
+    """Import and return a public name of the package when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"{__name__}.{_MODULES.get(name, 'models')}")
@@ -53,5 +58,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """List only the public names."""
+    """Return the public names of the package, including those that are not imported yet."""
     return __all__

@@ -1,209 +1,97 @@
-"""The decision if the retrieved passages contain an answer, and the sources that a model is given.
-
-docs/adr/0016-refusing-by-the-weakest-words.md describes how the rule was measured;
-benchmarks/grounding_curve.py prints its curve.
-"""
+"""Decide how well retrieved passages answer a question, and prepare them as sources."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.models import GroundedResponse, Reason, Source
+from rag_pipeline.answering.confidence import (
+    DEFAULT_RULE,
+    choose_level,
+    choose_rule,
+    is_related,
+    measure_signals,
+)
+from rag_pipeline.answering.models import GroundedResponse, Level, Reason
 from rag_pipeline.answering.prompts import build_instruction, format_context, key_sources
-from rag_pipeline.core.terms import extract_terms, find_distinct_terms
-from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
+from rag_pipeline.answering.reading.languages import find_language_notice
+from rag_pipeline.answering.selected_blocks import find_selected_blocks
+from rag_pipeline.answering.sources import build_sources
+from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.retrieval.filters import build_point_filter
-from rag_pipeline.retrieval.models import Mode
+from rag_pipeline.retrieval.queries import Mode
+from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from rag_pipeline.retrieval.models import Citation, Evidence, RetrievalResult
 
-    from rag_pipeline.retrieval.models import (
-        Citation,
-        Evidence,
-        RetrievalResult,
-        ScoredChunk,
-        WordNearness,
-    )
-
-MAX_CONTEXT_TOKENS: Final = 8_000
-"""Bound on all sources in a prompt: ten chunks of the largest size. Later sources are left out."""
+MAX_CONTEXT_TOKENS: Final = 3_000
+"""Limit for all sources together. Passages that do not fit, and those after them, are left out."""
 
 RELATED_SECTIONS: Final = 3
-_TYPICAL_CHUNKS: Final = 1_000  # of a textbook, if a result does not say
-_WEAKEST: Final = 10.0  # how much the least supported words count; 0 counts all alike
-_CHARS_PER_TOKEN: Final = 3  # of widened passages: few texts have fewer
 
-_NO_PASSAGES: Final = (
-    "I don't have enough information in the book to answer this: no passage was found."
-)
-_NOT_COVERED: Final = (
-    "I don't have enough information in the book to answer this: it does not seem to cover the "
-    "question."
-)
+CLOSEST: Final = "The book does not seem to answer this directly. The closest passages are:"
+"""The sentence that precedes passages which may not contain the answer."""
+
+_NO_PASSAGES: Final = "The book has no passage about this."
+_NOT_COVERED: Final = "The book does not cover this."
 _UNRELATED: Final = (
-    "The question does not seem to be about the selected text. I can answer from the selection "
-    "all the same, or search the whole book."
+    "Your selection does not answer this. You can search the whole book, or ask for an answer from "
+    "the selection anyway."
 )
-_FILTERED: Final = "The search was limited to a part of the book; ask again without filters."
-
-
-@dataclass(frozen=True, slots=True)
-class GroundingRule:
-    """A logistic rule; a confidence of 0.5 or more suffices.
-
-    Attributes:
-        semantic: Weight of the question's cosine with the nearest retrieved passage.
-        support: Weight of how near the passages come to the question's words.
-        cover: Weight of the share of the question's terms that the best passage contains.
-        known: Weight of the share of the terms that the book contains.
-        log_size: Weight of the logarithm of the number of searched chunks: in more chunks, more
-            is found by chance.
-        bias: Constant term.
-    """
-
-    semantic: float = 0.0
-    support: float = 0.0
-    cover: float = 0.0
-    known: float = 0.0
-    log_size: float = 0.0
-    bias: float = 0.0
-
-    def confidence(self, signals: Signals) -> float:
-        """Return how likely the passages contain the answer, 0 to 1."""
-        logit = (
-            self.semantic * signals.semantic
-            + self.support * signals.support
-            + self.cover * signals.cover
-            + self.known * signals.known
-            + self.log_size * math.log(max(1, signals.chunk_count))
-            + self.bias
-        )
-        return 1 / (1 + math.exp(-max(-60.0, min(60.0, logit))))
-
-
-@dataclass(frozen=True, slots=True)
-class Signals:
-    """The inputs of the rule, from the five best passages; none depends on a book's subject.
-
-    Attributes:
-        semantic: Highest mean of a passage's two cosines, -1 to 1; its score without channels.
-        support: How near the passages come to the words of the question that they support least,
-            -1 to 1; equal to `semantic` if words were not compared.
-        cover: Highest weighted share of the question's terms in one passage and its headings.
-        known: The same share in the whole book.
-        chunk_count: Number of chunks that were searched.
-    """
-
-    semantic: float
-    support: float
-    cover: float
-    known: float
-    chunk_count: int
-
-
-LEXICAL_RULE: Final = GroundingRule(cover=4.8, known=10.4, log_size=-0.78, bias=-4.2)
-"""For models without a measured rule: their cosines have a scale of their own."""
-
-DEFAULT_RULE: Final = GroundingRule(semantic=16.8, support=19.7, known=9.7, bias=-20.9)
-"""For the local model as published, and for results built by hand, whose scores are cosines."""
-
-TEXTBOOK_RULE: Final = GroundingRule(semantic=32.9, support=13.5, known=7.1, bias=-22.2)
-"""For the local model trained on questions to textbooks: docs/adr/0020."""
-
-_RULES: Final = {
-    "local/all-MiniLM-L6-v2-int8-7df275c0-late": DEFAULT_RULE,
-    "local/all-MiniLM-L6-v2-textbook-int8-f845cad2-late": TEXTBOOK_RULE,
-}
-"""By provider and model; measured with the default fusion."""
+_CLOSEST_SELECTED: Final = "Your selection may not answer this. This part of it comes closest:"
+_FILTERED: Final = "The search covered only a part of the book. Ask again without filters."
 
 
 def apply_grounding_policy(
     result: RetrievalResult, question: str, *, max_context_tokens: int = MAX_CONTEXT_TOKENS
 ) -> GroundedResponse:
-    """Prepare passages for an answer, or refuse.
+    """Decide how well passages answer a question, and prepare sources, or a refusal.
 
-    In normal mode a measured rule decides, from the passages' scores and from how much of the
-    question their words cover. In selected-text mode the question must be about the selection.
+    In normal mode a measured rule decides, from the similarity of the passages and from how much of
+    the question their words cover. In selected-text mode the verdict about that text decides.
+    Headings without a text answer nothing.
 
     Args:
-        result: Of `Retriever.retrieve`; a result without evidence is judged only by its passages.
-        question: As asked.
-        max_context_tokens: Bound on all sources together; the first is always given whole.
+        result: Result of `Retriever.retrieve`. If its `evidence` is None, its passages decide.
+        question: The question of the user.
+        max_context_tokens: Limit for all sources together. The first passage is always complete.
 
     Returns:
-        Context, instruction, citations and the decision; a refusal has up to three related
-        sections.
+        Sources, context, instruction, citations and the decision. In normal mode also up to three
+        related sections, which are fewer or none if the passages are not about the question.
     """
     selected = result.mode == Mode.SELECTED_TEXT_ONLY
-    sources = _number_sources(result.chunks, None if selected else max_context_tokens)
+    sources = build_sources(result.chunks, None if selected else max_context_tokens)
+    if selected:
+        sources = tuple(replace(one, blocks=find_selected_blocks(one.text)) for one in sources)
     key = key_sources(question, sources, Mode(result.mode))
     context = "\n\n".join(source.text for source in sources) if selected else None
-    reason, confidence = _decide(result, question)
-    refused = reason is not Reason.SUFFICIENT
+    level, reason, confidence = _decide(result, question)
+    blocks = [block.kind for source in sources for block in source.blocks]
+    if blocks and set(blocks) == {TextBlockKind.HEADING}:
+        level, reason = Level.NOT_COVERED, Reason.NO_PASSAGES
     return GroundedResponse(
         context=format_context(sources, Mode.NORMAL, key) if context is None else context,
         system_instruction=build_instruction(result.mode, key),
         citations=tuple(source.citation for source in sources),
         mode=Mode(result.mode),
-        sufficient_context=not refused,
+        level=level,
         reason=reason,
         sources=sources,
         confidence=confidence,
-        message=_MESSAGES[reason],
-        related=_suggest_sections(result.chunks) if refused and not selected else (),
-        notices=_collect_notices(result, question, refused=refused),
+        message=(_SELECTED_MESSAGES if selected else _MESSAGES)[reason],
+        related=() if selected else _suggest_sections(result),
+        notices=_collect_notices(result, question, refused=level is Level.NOT_COVERED),
     )
-
-
-def choose_rule(model: str) -> GroundingRule:
-    """Return the rule of an embedding model by its fingerprint; by default only words decide."""
-    name = "/".join(model.split("/")[:2])
-    return _RULES.get(name, LEXICAL_RULE)
-
-
-def measure_signals(result: RetrievalResult, question: str) -> Signals:
-    """Return the signals of a result in normal mode with at least one passage."""
-    evidence = result.evidence
-    weights = weigh_question(evidence, question)
-    total = math.fsum(weights.values())
-    best = result.chunks[:EVIDENCE_DEPTH]
-    held = [
-        find_distinct_terms(" ".join((*chunk.metadata.heading_breadcrumb, chunk.text)))
-        for chunk in best
-    ]
-    # Without evidence, only the retrieved passages are known of the book.
-    missing = (
-        {entry.term for entry in evidence.terms if not entry.known}
-        if evidence
-        else set(weights).difference(*held)
-    )
-    words = evidence.words if evidence else ()
-    semantic = max((_nearness(chunk) for chunk in best), default=0.0)
-    return Signals(
-        semantic=semantic,
-        support=_mean_of_weakest(words) if words else semantic,
-        cover=max((_share(weights, terms, total) for terms in held), default=0.0),
-        known=_share(weights, set(weights) - missing, total),
-        chunk_count=evidence.chunk_count if evidence else _TYPICAL_CHUNKS,
-    )
-
-
-def weigh_question(evidence: Evidence | None, question: str) -> dict[str, float]:
-    """Return the weights of a question's distinct terms; all alike if nothing is known of them."""
-    known = {entry.term: entry.weight for entry in evidence.terms} if evidence else {}
-    typical = math.fsum(known.values()) / len(known) if known else 1.0
-    return {term: known.get(term, typical) for term in extract_terms(question)}
 
 
 def find_missing_names(evidence: Evidence | None, question: str) -> tuple[str, ...]:
-    """Return the names in the question that the book does not contain, as written, in order.
+    """Return the names in the question that do not occur in the book, in the question's order.
 
-    A name is a word with a capital after its first letter, a digit or an underscore, or a word with
-    a capital that does not begin the question. `ROS2` is not missing if `ROS` and `2` occur.
+    A name is a word with a capital letter, digit or underscore after its first character, or a
+    capitalized word that does not begin the question. A number is not a name. `ROS2` is not missing
+    if `ROS` and `2` occur.
     """
     if evidence is None:
         return ()
@@ -213,6 +101,8 @@ def find_missing_names(evidence: Evidence | None, question: str) -> tuple[str, .
         inner = any(char.isupper() or char.isdigit() or char == "_" for char in word[1:])
         if not inner and not (word[:1].isupper() and not first.startswith(word)):
             continue
+        if word.isdigit():
+            continue
         entries = [entry for entry in evidence.terms if entry.word == word]
         whole, *parts = [entry.known for entry in entries]
         joined = any(char.isdigit() or char == "_" for char in word) and parts and all(parts)
@@ -221,75 +111,67 @@ def find_missing_names(evidence: Evidence | None, question: str) -> tuple[str, .
     return tuple(missing)
 
 
-def _suggest_sections(chunks: Sequence[ScoredChunk]) -> tuple[Citation, ...]:
-    """Return the best passages' sections, each once, at most three."""
-    return tuple(dict.fromkeys(chunk.citation for chunk in chunks))[:RELATED_SECTIONS]
+def _suggest_sections(result: RetrievalResult) -> tuple[Citation, ...]:
+    """Return the sections of the related passages, best first, each once, at most three."""
+    related = (chunk.citation for chunk in result.chunks if is_related(chunk, result.evidence))
+    return tuple(dict.fromkeys(related))[:RELATED_SECTIONS]
 
 
 _MESSAGES: Final = {
     Reason.SUFFICIENT: "",
+    Reason.UNCERTAIN: CLOSEST,
     Reason.NO_PASSAGES: _NO_PASSAGES,
     Reason.NOT_COVERED: _NOT_COVERED,
     Reason.UNRELATED_TO_SELECTION: _UNRELATED,
 }
 
+_SELECTED_MESSAGES: Final = {
+    **_MESSAGES,
+    Reason.UNCERTAIN: _CLOSEST_SELECTED,
+    Reason.NO_PASSAGES: "Your selection is only a heading. Select some text below it.",
+}
 
-def _decide(result: RetrievalResult, question: str) -> tuple[Reason, float | None]:
+_REASONS: Final = {
+    Level.ANSWERED: Reason.SUFFICIENT,
+    Level.CLOSEST_PASSAGES: Reason.UNCERTAIN,
+    Level.NOT_COVERED: Reason.NOT_COVERED,
+}
+
+_SELECTED: Final = {
+    SelectionVerdict.ANSWERS: (Level.ANSWERED, Reason.SUFFICIENT, None),
+    SelectionVerdict.MAY_NOT_ANSWER: (Level.CLOSEST_PASSAGES, Reason.UNCERTAIN, None),
+    SelectionVerdict.UNRELATED: (Level.NOT_COVERED, Reason.UNRELATED_TO_SELECTION, None),
+}
+
+
+def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, float | None]:
+    """Decide about an answer: return its level, the reason, and the confidence from 0 to 1.
+
+    The confidence is None in selected-text mode.
+    """
     if not result.chunks:
-        return Reason.NO_PASSAGES, 0.0
+        return Level.NOT_COVERED, Reason.NO_PASSAGES, 0.0
     if result.mode == Mode.SELECTED_TEXT_ONLY:
-        return (Reason.SUFFICIENT if result.related else Reason.UNRELATED_TO_SELECTION), None
+        return _SELECTED[result.verdict]
     rule = choose_rule(result.evidence.model) if result.evidence else DEFAULT_RULE
     confidence = rule.confidence(measure_signals(result, question))
-    return (Reason.SUFFICIENT if confidence >= 0.5 else Reason.NOT_COVERED), confidence
-
-
-def _number_sources(chunks: Sequence[ScoredChunk], max_tokens: int | None) -> tuple[Source, ...]:
-    sources: list[Source] = []
-    left = max_tokens
-    for chunk in chunks:
-        widened = chunk.expanded_text is not None
-        tokens = (
-            len(chunk.context_text) // _CHARS_PER_TOKEN if widened else chunk.metadata.token_count
-        )
-        if left is not None:
-            if sources and tokens > left:
-                break
-            left -= tokens
-        number = len(sources) + 1
-        text, blocks = chunk.context_text, chunk.context_blocks
-        sources.append(Source(number, chunk.chunk_id, text, chunk.citation, blocks))
-    return tuple(sources)
+    level = choose_level(confidence)
+    return level, _REASONS[level], confidence
 
 
 def _collect_notices(result: RetrievalResult, question: str, *, refused: bool) -> tuple[str, ...]:
     notices: list[str] = []
     if result.notice and not (refused and result.mode == Mode.SELECTED_TEXT_ONLY):
         notices.append(result.notice)
+    foreign = find_language_notice(result.query.question, result.chunks)
+    if foreign:
+        notices.append(foreign)
+    elif result.search_question is not None:
+        notices.append(f'Showing results for "{result.search_question}".')
     missing = find_missing_names(result.evidence, question)
-    if missing:
+    if missing and not foreign:  # the words of another language are no names
         notices.append(f"The book does not mention {', '.join(missing)}.")
     limited = bool(build_point_filter(result.query.filters).fields)
     if refused and limited and result.mode == Mode.NORMAL:
         notices.append(_FILTERED)
     return tuple(notices)
-
-
-def _mean_of_weakest(words: Sequence[WordNearness]) -> float:
-    """Return a soft minimum of the words' nearness, by weight.
-
-    One thing that the question asks for and no passage comes near is not made up for by others.
-    """
-    total = math.fsum(word.weight for word in words)
-    spread = math.fsum(word.weight * math.exp(-_WEAKEST * word.nearness) for word in words)
-    return -math.log(spread / total) / _WEAKEST
-
-
-def _nearness(chunk: ScoredChunk) -> float:
-    channels = chunk.channels
-    return chunk.score if channels is None else (channels.dense + channels.windows) / 2
-
-
-def _share(weights: Mapping[str, float], terms: AbstractSet[str], total: float) -> float:
-    held = math.fsum(weight for term, weight in weights.items() if term in terms)
-    return held / total if total > 0 else 0.0

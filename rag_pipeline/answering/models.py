@@ -1,4 +1,4 @@
-"""What grounding and answering return to a backend, the command line and tests."""
+"""Data classes for answers, their sources, and the decision whether a question is answered."""
 
 from __future__ import annotations
 
@@ -8,31 +8,58 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.closing import Closing, InterruptibleGenerator
 from rag_pipeline.core.errors import AnswerError
+from rag_pipeline.core.models import ContentType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from rag_pipeline.core.models import TextBlock
-    from rag_pipeline.retrieval.models import Citation, Mode, RetrievalResult
+    from rag_pipeline.retrieval.models import Citation, RetrievalResult
+    from rag_pipeline.retrieval.queries import Mode
 
 
 class Reason(StrEnum):
-    """The reason why the context suffices or not."""
+    """The reason why passages suffice for an answer, or why there is no answer from the book.
+
+    `UNCERTAIN`: the passages are close to the question, but may not answer it. `MODEL_DECLINED`: a
+    model read the passages and found no answer in them. `SMALL_TALK`: nothing was searched.
+    """
 
     SUFFICIENT = "sufficient"
+    UNCERTAIN = "uncertain"
     NO_PASSAGES = "no_passages"
     NOT_COVERED = "not_covered"
     UNRELATED_TO_SELECTION = "unrelated_to_selection"
     MODEL_DECLINED = "model_declined"
+    SMALL_TALK = "small_talk"
+
+
+class Level(StrEnum):
+    """The degree to which the passages that were found answer a question.
+
+    `ANSWERED`: they contain the answer. `CLOSEST_PASSAGES`: they may contain it, or are only about
+    the same subject. `NOT_COVERED`: they do not contain it.
+    """
+
+    ANSWERED = "answered"
+    CLOSEST_PASSAGES = "closest_passages"
+    NOT_COVERED = "not_covered"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A passage that an answer may rest on.
+    """The text that was found of one section, which an answer may cite.
 
     Attributes:
-        number: It is cited by this number, from 1.
-        blocks: The blocks of `text`; empty for a reader's selection, which is parsed on use.
+        number: Number by which an answer cites the source, from 1.
+        chunk_id: Id of the best-ranked chunk that the text comes from.
+        text: Text of one chunk, or of several chunks joined in the order of the page.
+        citation: Place of the text in the book: title, section and URL.
+        blocks: Blocks of `text`, such as paragraphs, in order.
+        doc_path: Path of the document below the docs folder; may be empty for a selection.
+        headings: Title of the document, then the headings down to the section.
+        content_type: Kind of the best chunk's content, such as prose, code or quiz.
+        score: Score of the best chunk, 0 to 1.
     """
 
     number: int
@@ -40,21 +67,31 @@ class Source:
     text: str
     citation: Citation
     blocks: tuple[TextBlock, ...] = ()
+    doc_path: str = ""
+    headings: tuple[str, ...] = ()
+    content_type: str = ContentType.PROSE.value
+    score: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class GroundedResponse:
-    """Passages prepared for an answer, and the decision if they contain one.
+    """The sources for an answer, and the decision whether they contain the answer.
 
     Attributes:
-        context: Numbered sources for a model's prompt; in selected-text mode the selection as it
-            is. Given even if it does not suffice; empty without passages.
-        system_instruction: The model's instruction; names the marks that enclose sources.
-        citations: One for each source, in their order.
-        sufficient_context: False if the question must be refused.
-        confidence: How likely the sources contain the answer, 0 to 1; None in selected-text mode.
-        message: The refusal in words; empty if the context suffices.
-        related: At most three sections to try instead, best first; only with a refusal.
+        context: Numbered sources for a model's prompt; in selected-text mode the unchanged selected
+            text. Present even if it does not suffice; empty if there are no passages.
+        system_instruction: Instruction for the model. It names the marks around the sources.
+        citations: Citation of each source, in the order of the sources.
+        mode: Whether the whole book was searched or only a selected text is used.
+        level: How well the sources answer the question.
+        reason: Reason for the decision.
+        sources: Passages that the answer may cite.
+        confidence: Estimated probability that the sources contain the answer, 0 to 1; None in
+            selected-text mode.
+        message: Text of a refusal or of a fixed reply, or the sentence before the closest passages;
+            empty if the sources suffice.
+        related: Up to three sections that are about the question, best first, each once. A refusal
+            names them. Empty in selected-text mode.
         notices: Hints for the reader, such as names that the book does not mention.
     """
 
@@ -62,7 +99,7 @@ class GroundedResponse:
     system_instruction: str
     citations: tuple[Citation, ...]
     mode: Mode
-    sufficient_context: bool
+    level: Level
     reason: Reason
     sources: tuple[Source, ...] = ()
     confidence: float | None = None
@@ -70,37 +107,83 @@ class GroundedResponse:
     related: tuple[Citation, ...] = ()
     notices: tuple[str, ...] = ()
 
+    @property
+    def sufficient_context(self) -> bool:
+        """True if the sources contain the answer."""
+        return self.level is Level.ANSWERED
+
 
 class AnswerKind(StrEnum):
-    """The way an answer was made."""
+    """The origin of an answer.
+
+    `GENERATED`: a model wrote it. `EXTRACTED`: it was extracted from the book. `REFUSED`: it is a
+    refusal. `REPLY`: it is a fixed reply to a greeting or to a question about the tutor.
+    """
 
     GENERATED = "generated"
     EXTRACTED = "extracted"
     REFUSED = "refused"
+    REPLY = "reply"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSentence:
-    """A sentence of an answer and the numbers of the sources it cites, if any."""
+    """A sentence of an answer, and the numbers of the sources that it cites.
+
+    Attributes:
+        text: The sentence as written. One that a model wrote contains its citations.
+        cited: The numbers of the cited sources; may be empty.
+    """
 
     text: str
     cited: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer with its evidence.
+class Passage:
+    """A part of a section that an answer quotes: whole blocks, such as paragraphs.
 
     Attributes:
-        text: Sentences followed by `[n]`; numbers without a source are already dropped. In an
-            extracted answer, a number within a sentence belongs to the source's own text.
-        sentences: The text in sentences, code blocks whole.
-        citations: Of the cited sources in the order of their numbers; of the related sections in a
-            refusal.
-        dropped_numbers: Cited numbers that no source has, ascending.
-        complete: False if the token limit or a content filter cut the answer.
-        model: The model that wrote it; None without a model.
-        notices: Hints for the reader, those of grounding first.
+        number: Number of the source that contains the passage, from 1.
+        text: Markdown text of the passage, exactly as in the source.
+        doc_path: Path of the document below the docs folder; may be empty for a selection.
+        start_line: First line of the passage in the document's file, 1-based.
+        end_line: Last line of the passage, inclusive.
+        citation: Title, section and URL of the passage's section.
+        highlights: Start and end (exclusive) in `text` of the sentences that answer the question,
+            in order, without overlaps. May be empty.
+    """
+
+    number: int
+    text: str
+    doc_path: str
+    start_line: int
+    end_line: int
+    citation: Citation
+    highlights: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A complete answer to a question, with its citations and sources.
+
+    Attributes:
+        question: The question that was asked.
+        text: Text of the answer, with citations such as `[1]`. Citations without a source are
+            already removed. In an extracted answer, a number inside a sentence belongs to the book.
+        kind: The origin of the answer.
+        sentences: Sentences of the text, each with its citations. A code block is one sentence. Of
+            an extracted answer, the marked sentences of each passage, or else the whole passage.
+        citations: Citations of the cited sources, by source number. For a refusal, the related
+            sections.
+        grounding: The sources, and the decision whether they suffice.
+        passages: Passages that an extracted answer consists of, the main passage first. Empty for
+            other kinds of answers.
+        dropped_numbers: Numbers without a source that the model cited, in ascending order.
+        complete: False if the token limit or a content filter cut off the answer.
+        model: Name of the model that wrote the answer; None if no model was used.
+        notices: Hints for the reader. Those of `grounding` come first.
+        explanation: For each passage, the reasons why it was chosen, as a text for a reader.
     """
 
     question: str
@@ -109,33 +192,36 @@ class Answer:
     sentences: tuple[AnswerSentence, ...]
     citations: tuple[Citation, ...]
     grounding: GroundedResponse
+    passages: tuple[Passage, ...] = ()
     dropped_numbers: tuple[int, ...] = ()
     complete: bool = True
     model: str | None = None
     notices: tuple[str, ...] = ()
+    explanation: tuple[str, ...] = ()
 
     @property
     def cited_numbers(self) -> tuple[int, ...]:
-        """Numbers of the sources that some sentence cites, ascending."""
+        """The numbers of all sources that the answer cites, in ascending order."""
         return tuple(sorted({number for entry in self.sentences for number in entry.cited}))
 
     @property
     def uncited_sentences(self) -> tuple[str, ...]:
-        """Sentences of a generated answer that name no source."""
+        """The sentences that cite no source. Empty unless a model wrote the answer."""
         if self.kind is not AnswerKind.GENERATED:
             return ()
         return tuple(entry.text for entry in self.sentences if not entry.cited)
 
 
 class AnswerStream(Closing):
-    """An answer on its way: iterate for pieces of its text, then read `answer`.
+    """An iterator over the pieces of an answer's text while the answer is being written.
 
-    Closing it, from any thread, or leaving its `with` block, ends the model's request; a thread
-    that waits for the next piece then finds the stream ended.
+    The property `answer` returns the complete answer. Closing the stream, or leaving its `with`
+    block, aborts the model's request. Any thread may close it; for a thread that waits for the next
+    piece, the iteration then ends.
 
     Attributes:
-        result: What retrieval found.
-        grounding: Sources and decision, known before the first piece.
+        result: The passages that retrieval found.
+        grounding: The sources, and the decision whether they suffice. Known before the first piece.
     """
 
     def __init__(
@@ -143,19 +229,19 @@ class AnswerStream(Closing):
         result: RetrievalResult,
         grounding: GroundedResponse,
         pieces: Generator[str, None, Answer],
-        hang_up: Callable[[], None] = lambda: None,
+        abort: Callable[[], None] = lambda: None,
     ) -> None:
         self.result = result
         self.grounding = grounding
-        self._pieces = InterruptibleGenerator(pieces, hang_up)
+        self._pieces = InterruptibleGenerator(pieces, abort)
         self._answer: Answer | None = None
 
     def __iter__(self) -> Iterator[str]:
-        """Return itself."""
+        """Return the stream itself, because it is an iterator."""
         return self
 
     def __next__(self) -> str:
-        """Return the next piece, which is never empty."""
+        """Return the next piece of the answer's text, which is never empty."""
         try:
             return next(self._pieces)
         except StopIteration as end:
@@ -165,18 +251,18 @@ class AnswerStream(Closing):
 
     @property
     def answer(self) -> Answer:
-        """The whole answer with its checked citations; the rest of the stream is read first.
+        """The complete answer. Reading it first consumes the rest of the stream.
 
         Raises:
-            AnswerError: The stream was closed, or failed, before its end.
+            AnswerError: The stream was closed or failed before the answer was complete.
         """
         for _ in self:
             pass
         if self._answer is None:
-            message = "the answer was ended before it was complete. Ask again"
+            message = "the stream ended before the answer was complete. Ask the question again"
             raise AnswerError(message)
         return self._answer
 
     def close(self) -> None:
-        """End the model's request, from any thread; closing twice is fine."""
+        """Abort the model's request. Any thread may call this, also repeatedly."""
         self._pieces.close()

@@ -1,7 +1,7 @@
-"""The library that a backend imports: cited passages of the book for a question.
+"""The library that a backend imports to find cited passages of the book for a question.
 
-Each name below is loaded when first used, so that importing this package loads no model, store or
-service client.
+Each public name is imported when it is first used, so that importing this package loads no model,
+store or service client.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ if TYPE_CHECKING:
         ChannelScores,
         Citation,
         Evidence,
-        Mode,
-        Query,
         RetrievalResult,
         ScoredChunk,
         TermWeight,
     )
     from rag_pipeline.retrieval.opening import open_retriever
+    from rag_pipeline.retrieval.options import RetrieverOptions
     from rag_pipeline.retrieval.protection.limits import ServiceLimits
-    from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
+    from rag_pipeline.retrieval.queries import Mode, Query
+    from rag_pipeline.retrieval.relatedness import SelectionVerdict
+    from rag_pipeline.retrieval.retriever import Retriever
     from rag_pipeline.retrieval.service import RetrievalService
 
 __all__ = [
@@ -76,6 +77,7 @@ __all__ = [
     "RetrieverOptions",
     "ScoredChunk",
     "SelectionMissingError",
+    "SelectionVerdict",
     "ServiceLimits",
     "SpaceMismatchError",
     "StoreError",
@@ -93,23 +95,24 @@ _MODULES: Final = {
     "ChannelScores": "rag_pipeline.retrieval.models",
     "Citation": "rag_pipeline.retrieval.models",
     "Evidence": "rag_pipeline.retrieval.models",
-    "Mode": "rag_pipeline.retrieval.models",
-    "Query": "rag_pipeline.retrieval.models",
+    "Mode": "rag_pipeline.retrieval.queries",
+    "Query": "rag_pipeline.retrieval.queries",
     "QueryFilters": "rag_pipeline.retrieval.filters",
     "RetrievalResult": "rag_pipeline.retrieval.models",
     "ScoredChunk": "rag_pipeline.retrieval.models",
     "TermWeight": "rag_pipeline.retrieval.models",
     "Retriever": "rag_pipeline.retrieval.retriever",
-    "RetrieverOptions": "rag_pipeline.retrieval.retriever",
+    "RetrieverOptions": "rag_pipeline.retrieval.options",
     "RetrievalService": "rag_pipeline.retrieval.service",
+    "SelectionVerdict": "rag_pipeline.retrieval.relatedness",
     "ServiceLimits": "rag_pipeline.retrieval.protection.limits",
     "open_retriever": "rag_pipeline.retrieval.opening",
 }
-"""Where public names live; all others are error classes."""
+"""The module of each public name, except for the error classes, which are in core.errors."""
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name when it is first used."""
+    """Import and return a public name of the package when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(_MODULES.get(name, "rag_pipeline.core.errors")), name)
@@ -118,5 +121,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Public names alone."""
+    """Return the public names of the package, including those that are not imported yet."""
     return __all__

@@ -1,4 +1,4 @@
-"""The search stage: each retriever's best points, then the scores and places they lack."""
+"""The search stage: find candidate points for each question and complete their scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.protocols.stores import Channel, PointFilter
-from rag_pipeline.retrieval.ranking import Candidate, Place
+from rag_pipeline.retrieval.ranking import Candidate, Distribution, Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,10 +14,18 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
     from rag_pipeline.core.protocols.stores import VectorIndex
+    from rag_pipeline.retrieval.ranking import FusionWeights
     from rag_pipeline.retrieval.search import Search
 
-DEPTH: Final = 30
-"""Candidates asked of each retriever; 50 find the same and take longer (docs/adr/0018)."""
+DEPTH: Final = 100
+"""Number of points requested from each of the dense and BM25 channels (ADR 28)."""
+
+NEAR_SHARE: Final = 0.64
+"""Number of near candidates for each point that is requested from a channel.
+
+Only near candidates are compared with the question by windows, and only they can become hits. To
+compare all of them would take longer than the rest of the search (ADR 28).
+"""
 
 _FIELDS: Final = (
     "doc_path",
@@ -27,26 +35,37 @@ _FIELDS: Final = (
     "content_hash",
     "word_count",
 )
-"""Payload fields that ranking needs of a candidate; the other fields are read only for hits."""
+"""Payload fields that ranking reads for each candidate; the other fields are read only for hits."""
 
-_MARKER_WORDS: Final = 1  # `##` stands before a heading in its chunk's text
+_MARKER_WORDS: Final = 1  # the `##` before a heading in its chunk's text counts as a word
 
 
 def gather_candidates(
-    index: VectorIndex, searches: Sequence[Search], depth: int, places: PlaceCache
+    index: VectorIndex,
+    searches: Sequence[Search],
+    depth: int,
+    places: PlaceCache,
+    weights: FusionWeights,
 ) -> None:
-    """Find the `depth` best whole chunks by each retriever, and score all of them by all channels.
+    """Find the candidate points of each search and score each of them in every channel.
 
-    Sets `scores`, `candidates` and `exhausted` of each search. Windows find nothing by themselves:
-    comparing each token of a question with every window of the book would take longer than all
-    else.
+    The points found are the `depth` best by dense vector and the `depth` best by BM25. The best of
+    them in both channels together are near and become candidates. Windows (vectors of four words)
+    score only these. The far points only count in the statistics of the scores.
 
-    All searches together cost three round trips: the best, the missing scores, and the places of
-    points that are not known yet.
+    All searches take three round trips to the store: one for the best points, one for the missing
+    scores of near points, and one for the places in the book that are not cached yet.
+
+    Args:
+        index: The collection to search.
+        searches: Searches with vectors; `scores`, `candidates`, `far` and `exhausted` are set.
+        depth: Number of points to request from each channel, at least 1.
+        places: A cache of the document, section and position of each point.
+        weights: The weights of vectors and BM25, by which near points are chosen.
 
     Raises:
-        StoreUnavailableError: Not reached, not in time, or held by another process.
-        PayloadError: A point does not keep the payload contract.
+        StoreUnavailableError: The store is unreachable, timed out or is locked by another process.
+        PayloadError: A stored point has a missing or invalid payload field.
     """
     best: list[tuple[Search, Channel]] = [
         (search, channel)
@@ -61,15 +80,13 @@ def gather_candidates(
         search.scores = {channel: {} for channel in search.channels}
     for (search, channel), hits in zip(best, found, strict=True):
         search.scores[channel] = dict(hits)
-    unions = [(search, sorted(set().union(*search.scores.values()))) for search in searches]
-    for search in searches:
-        search.exhausted = len(search.scores[Channel.DENSE]) < depth
+    near = [(search, sorted(_find_near(search, depth, weights))) for search in searches]
 
     gaps = [
         (search, channel, missing)
-        for search, union in unions
+        for search, point_ids in near
         for channel in search.channels
-        if (missing := tuple(pid for pid in union if pid not in search.scores[channel]))
+        if (missing := tuple(pid for pid in point_ids if pid not in search.scores[channel]))
     ]
     found = index.search_many(
         [
@@ -80,30 +97,65 @@ def gather_candidates(
     for (search, channel, _), hits in zip(gaps, found, strict=True):
         search.scores[channel].update(hits)
 
-    placed = places.look_up(index, sorted({point_id for _, union in unions for point_id in union}))
-    for search, union in unions:
+    placed = places.look_up(index, sorted({pid for _, point_ids in near for pid in point_ids}))
+    for search, point_ids in near:
         search.candidates = tuple(
-            _describe(placed[point_id], search.scores) for point_id in union if point_id in placed
+            _describe(placed[point_id], search.scores)
+            for point_id in point_ids
+            if point_id in placed
         )
 
 
+def _find_near(search: Search, depth: int, weights: FusionWeights) -> list[PointId]:
+    """Return the points that are best in both channels together; set `far` and `exhausted`.
+
+    A point that is missing from the hits of a channel counts there with the highest score that it
+    can have: the score of the last hit, or 0 for BM25 if all points with a term were found.
+    """
+    union = sorted(set().union(*search.scores.values()))
+    count = max(1, round(NEAR_SHARE * depth)) if search.windowed else len(union)
+    total = dict.fromkeys(union, 0.0)
+    for channel, weight in ((Channel.DENSE, weights.semantic), (Channel.BM25, weights.bm25)):
+        scores = search.scores.get(channel, {})
+        distribution = Distribution.of(scores.values())
+        most = 0.0 if len(scores) < depth else min(scores.values())
+        for point_id in union:
+            total[point_id] += weight * distribution.place(scores.get(point_id, most))
+    near = sorted(union, key=lambda point_id: (-total[point_id], point_id))[:count]
+    kept = set(near)
+    search.far = {
+        channel: [score for point_id, score in scores.items() if point_id not in kept]
+        for channel, scores in search.scores.items()
+    }
+    search.exhausted = len(search.scores[Channel.DENSE]) < depth and len(near) == len(union)
+    return near
+
+
 class PlaceCache:
-    """The places of points in the book, remembered while nobody else can change the collection.
+    """A cache of the place of each point in the book: its document, section and position.
 
     Args:
-        lasting: True when the collection cannot change while it is open, like the embedded store;
-            then each point is read once. Otherwise every query reads again.
+        lasting: True if the collection cannot change while it is open, as in the embedded store.
+            Each point is then read only once. If False, each look-up reads the store again.
     """
 
     def __init__(self, *, lasting: bool) -> None:
         self._lasting = lasting
-        # One reference, replaced as a whole: no thread sees one collection with another's places.
+        # A tuple that is replaced as a whole, so that no thread combines one collection with the
+        # places of another.
         self._read: tuple[VectorIndex | None, dict[PointId, Place]] = (None, {})
 
     def look_up(self, index: VectorIndex, point_ids: Sequence[PointId]) -> dict[PointId, Place]:
-        """Return the places of points, and perhaps of others; missing points are left out."""
-        of_index, remembered = self._read
-        known = remembered if self._lasting and index is of_index else {}
+        """Return the document, section and position of each point id.
+
+        Ids that the store does not have are left out. The result is the whole cache, so it may also
+        contain points that were looked up before.
+
+        Raises:
+            PayloadError: A stored point has a missing or invalid payload field.
+        """
+        cached_index, cached = self._read
+        known = cached if self._lasting and index is cached_index else {}
         missing = [point_id for point_id in point_ids if point_id not in known]
         if missing:
             payloads = index.fetch_fields(missing, _FIELDS)
@@ -114,7 +166,10 @@ class PlaceCache:
 
 
 def section_of(doc_path: str, anchor: str | None, heading: str) -> str:
-    """Return a name for a section, unique over all documents."""
+    """Return a section's key, which is unique over all documents: `doc_path#anchor`.
+
+    Without an anchor, the key ends with the heading of the section.
+    """
     return f"{doc_path}#{anchor or heading}"
 
 

@@ -1,4 +1,8 @@
-"""The choosing stage: one hit for each section first, documents spread, no near-duplicates."""
+"""The choosing stage of retrieval: pick the hits of each search from its ranked candidates.
+
+Each section gives one hit before any section gives a second, no document fills the list, and
+near-duplicates are left out.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +26,22 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.search import Search
 
 UNCROWDED: Final = 2
-"""Number of sections of one document that are chosen by their score alone."""
+"""Number of sections of one document that are ordered by their score without a penalty."""
 
 CROWDING: Final = 0.1
-"""Fused score that each further section of the document counts less than the one before."""
+"""Amount by which the penalty grows with each section of a document after the first two.
+
+The third section loses 0.1 of its fused score, the fourth 0.2, and so on.
+"""
 
 PART_DEPTH: Final = 20
-"""Hits of the whole question among which the best hit of a part is looked for."""
+"""Number of the whole question's best hits that can be moved up for a sub-question."""
 
 FIRST_PLACE: Final = 3
-"""Hits of the whole question that stand before any hit of a part."""
+"""Number of the whole question's best hits that come before the hits of its sub-questions."""
 
-_SPARE: Final = 2  # candidates whose vectors are read together with those of the hits asked for
-_DEEPEN_FACTOR: Final = 4  # how much further a search goes if duplicates left too few hits
+_SPARE: Final = 2  # further candidates whose vectors are read at once, to replace duplicates
+_DEEPEN_FACTOR: Final = 4  # growth of the search depth when duplicates leave too few hits
 
 
 def choose_hits(
@@ -44,11 +51,20 @@ def choose_hits(
     weights: FusionWeights,
     dedup_threshold: float,
 ) -> None:
-    """Set `chosen` of each search, from its candidates and evidence.
+    """Rank the candidates of each search and choose its hits.
 
-    A search whose duplicates leave too few hits is repeated with more candidates. These change the
-    statistics, so the hits that were chosen before keep their places: the first hits are the same
-    however many are asked for.
+    If duplicates leave too few hits, the search is repeated with more candidates. More candidates
+    change the score statistics, so the hits that were chosen before keep their places. The first
+    hits are therefore the same, however many results are asked for. Bare headings (headings
+    without text of their own) are chosen last.
+
+    Args:
+        index: The collection, for vectors and further candidates.
+        searches: Searches with candidates and evidence. Their `chosen`, `nearest`, `passages` and
+            `bare` are set.
+        places: A cache of the places of points in the book.
+        weights: The weights of the fused score.
+        dedup_threshold: Two chunks whose vectors have a higher cosine are near-duplicates.
     """
     near = NearDuplicates(index, dedup_threshold)
     for search in searches:
@@ -66,21 +82,23 @@ def choose_hits(
         search.chosen = select(search.passages, count, near.is_near)
         while len(search.chosen) < count and not search.exhausted:
             depth *= _DEEPEN_FACTOR
-            gather_candidates(index, [search], depth, places)
+            gather_candidates(index, [search], depth, places, weights)
             _rank(search, weights)
             search.chosen = select(search.passages, count, near.is_near, search.chosen)
         search.chosen = select(search.bare, count, near.is_near, search.chosen)
         if search.parts:
-            of_parts = [fuse(part.candidates, weights) for part in search.parts]
+            of_parts = [fuse(part.candidates, weights, far=part.far) for part in search.parts]
             search.chosen = place_parts(search.chosen, of_parts, search.offered)
 
 
 class NearDuplicates:
-    """Compares candidates by their dense vectors, which are read from the store when needed.
+    """A test for near-duplicates that compares the dense vectors of two candidates.
+
+    Vectors are read from the store when they are first needed.
 
     Args:
-        index: The store of the vectors.
-        threshold: Two texts with a higher cosine say the same.
+        index: The collection that stores the vectors.
+        threshold: Two candidates whose vectors have a higher cosine are near-duplicates.
     """
 
     def __init__(self, index: VectorIndex, threshold: float) -> None:
@@ -90,13 +108,16 @@ class NearDuplicates:
         self._asked: set[PointId] = set()
 
     def load(self, candidates: Sequence[Candidate]) -> None:
-        """Read the vectors that are likely to be compared, in one round trip."""
+        """Read the dense vectors of the candidates in one round trip, except those already read."""
         wanted = sorted({candidate.place.point_id for candidate in candidates} - self._asked)
         self._asked.update(wanted)
         self._vectors |= self._index.fetch_dense(wanted)
 
     def is_near(self, one: Candidate, other: Candidate) -> bool:
-        """Return True if two candidates say the same; False if one was deleted in the meantime."""
+        """Return True if the cosine of two candidates' vectors is above the threshold.
+
+        If one of the two points has been deleted from the store, the result is False.
+        """
         missing = [each for each in (one, other) if each.place.point_id not in self._asked]
         if missing:
             self.load(missing)
@@ -109,23 +130,24 @@ class NearDuplicates:
 def arrange(
     ranked: Sequence[Ranked], terms: frozenset[str] = frozenset()
 ) -> tuple[list[Ranked], list[Ranked]]:
-    """Order hits for being chosen: one of each section before a second of any, documents spread.
+    """Return ranked hits in the order in which they are to be chosen.
 
-    From its third section on, each hit of a document counts `CROWDING` less than the one before:
-    five places full of one page leave no room for the page that has the answer.
+    Each section gives one hit before any section gives a second. From its third section on, a
+    document loses score for each further section (see `CROWDING`), because five hits from one
+    document leave no room for the document that has the answer.
 
     Args:
-        ranked: Best first.
-        terms: Terms of the question. A bare heading that contains all of them is what was asked
-            for, so it counts as a passage.
+        ranked: Hits, best first.
+        terms: The terms of the question. A bare heading (a heading without text of its own) that
+            contains all of them counts as a passage, because the question names that heading.
 
     Returns:
-        The first hit of each section, then the sections' other hits; and the bare headings, which
-        come after everything that has text.
+        Two lists. The first has the best hit of each section and then all other hits with text.
+        The second has the bare headings.
     """
     bare = [hit for hit in ranked if _is_bare(hit.candidate.place, terms)]
-    telling = [hit for hit in ranked if not _is_bare(hit.candidate.place, terms)]
-    first, others = _split_by_section(telling)
+    with_text = [hit for hit in ranked if not _is_bare(hit.candidate.place, terms)]
+    first, others = _split_by_section(with_text)
     before: Counter[str] = Counter()
     spread: list[tuple[float, Ranked]] = []
     for hit in first:
@@ -142,13 +164,16 @@ def select(
     is_near: Callable[[Candidate, Candidate], bool],
     before: Sequence[Ranked] = (),
 ) -> list[Ranked]:
-    """Choose hits in their order: no text twice, no near-duplicate, `count` at most.
+    """Choose at most `count` hits in the given order, without equal texts and near-duplicates.
 
     Args:
-        arranged: In the order of choice.
-        count: Bound on the hits, those of `before` included.
-        is_near: Tells if two candidates of different text say the same.
-        before: Hits that are chosen already; they keep their places.
+        arranged: Hits in the order in which they are to be chosen.
+        count: Maximum number of hits, including the hits of `before`.
+        is_near: Returns True if two candidates are near-duplicates.
+        before: Hits that are already chosen. They come first in the result.
+
+    Returns:
+        The hits of `before`, followed by the new hits.
     """
     chosen = list(before)
     hashes = {hit.candidate.place.content_hash for hit in chosen}
@@ -165,10 +190,17 @@ def select(
 
 
 def find_scale(chosen: Sequence[Ranked], ranked: Sequence[Ranked]) -> float:
-    """Return the factor that makes the scores of a wider search compare with those chosen before.
+    """Return the factor that makes scores of a repeated search comparable with earlier scores.
 
-    Scores compare only within their own search. The first hit chosen is found by both searches:
-    every other hit keeps its share of the first hit's score.
+    Fused scores are comparable only within one search. Multiplied by this factor, the first chosen
+    hit has the same score in both searches.
+
+    Args:
+        chosen: The hits that were chosen from the earlier search, best first; may be empty.
+        ranked: The hits of the repeated, wider search.
+
+    Returns:
+        The factor, or 1.0 if the first chosen hit is missing from the repeated search.
     """
     if not chosen:
         return 1.0
@@ -180,13 +212,18 @@ def find_scale(chosen: Sequence[Ranked], ranked: Sequence[Ranked]) -> float:
 def place_parts(
     chosen: Sequence[Ranked], parts: Sequence[Sequence[Ranked]], count: int
 ) -> list[Ranked]:
-    """Give the best hit of each part a place after the first three hits of the whole question.
+    """Move the best hit of each sub-question up, to follow the question's first three hits.
+
+    A hit is not moved if its section is already among the hits before it.
 
     Args:
         chosen: Hits of the whole question, best first.
-        parts: Hits of each part, best first. Only hits among the first `PART_DEPTH` of the whole
-            question count.
-        count: Number of hits wanted; the places do not depend on it.
+        parts: Hits of each sub-question, best first. Hits that are not among the first
+            `PART_DEPTH` hits of the whole question are ignored.
+        count: Maximum number of hits to return. It does not change their order.
+
+    Returns:
+        The first `count` hits in the new order.
     """
     found = {hit.candidate.place.point_id: hit for hit in chosen[:PART_DEPTH]}
     first = list(chosen[:FIRST_PLACE])
@@ -205,9 +242,14 @@ def _count_wanted(search: Search) -> int:
 
 
 def _rank(search: Search, weights: FusionWeights) -> None:
-    """Set `passages` and `bare`, with scores that compare with those of the hits chosen so far."""
+    """Rank the candidates of a search and store them in its `passages` and `bare`.
+
+    Bare candidates are headings without text of their own. If hits are already chosen, the new
+    scores are scaled to be comparable with the scores of those hits.
+    """
     known = search.evidence.terms if search.evidence else ()
-    ranked = fuse(search.candidates, weights, math.fsum(term.weight for term in known))
+    term_weight = math.fsum(term.weight for term in known)
+    ranked = fuse(search.candidates, weights, term_weight, search.far)
     search.passages, search.bare = arrange(ranked, frozenset(term.term for term in known))
     if search.chosen:
         scale = find_scale(search.chosen, ranked)
@@ -222,7 +264,7 @@ def _is_bare(place: Place, terms: frozenset[str]) -> bool:
 
 
 def _split_by_section(ranked: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
-    """Return the first hit of each section, and all other hits; both in order."""
+    """Return the first hit of each section, and all other hits, both in the given order."""
     first: list[Ranked] = []
     others: list[Ranked] = []
     seen: set[str] = set()

@@ -1,11 +1,12 @@
-"""What the book and the passages found know of a question's words.
+"""Evidence about a question's words: their weights in the book and their closeness to the hits.
 
-The grounding rule of `answering` decides from it if the book answers the question.
+The grounding rule of `answering` uses the evidence to decide if the book answers the question.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.ids import ChunkId, to_point_id
@@ -14,47 +15,113 @@ from rag_pipeline.core.terms import extract_terms, extract_words, find_content_w
 from rag_pipeline.retrieval.models import Evidence, TermWeight, WordNearness
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rag_pipeline.core.protocols.embedding import SparseEncoder
     from rag_pipeline.core.protocols.stores import VectorIndex
     from rag_pipeline.retrieval.search import Search
 
 MAX_TERMS: Final = 48
-"""Distinct terms that are weighed: the first 48 of a long question say what it is about."""
+"""Maximum number of distinct terms of a question that are weighed; later terms are ignored."""
 
 EVIDENCE_DEPTH: Final = 5
-"""First hits that a question's words are compared with, however many were asked for."""
+"""Number of first hits that a question's words are compared with, for every `top_k`."""
+
+
+UNRELATED: Final = (
+    "Which spices go into a vegetable curry?",
+    "How do I repot an orchid?",
+    "Who was king of France before the revolution?",
+    "What is the offside rule in football?",
+    "How do I treat a cold at home?",
+    "Where do penguins live in winter?",
+    "Which novels did Jane Austen write?",
+    "How do I get a mortgage for an old house?",
+    "What is the tallest mountain in Africa?",
+    "How do I train a dog not to bark?",
+    "Which instruments play in a string quartet?",
+    "How long does a flight across the Atlantic take?",
+)
+"""Questions from twelve subjects. A book answers at most a few of them."""
+
+
+class UnrelatedNearness:
+    """A measurement of how near a book's passages seem to questions that they do not answer.
+
+    The scale of cosines differs between embedding models. The cosines of unrelated questions show
+    which values mean nothing for one model and one book.
+
+    Args:
+        lasting: True if the collection cannot change while it is open, as in the embedded store.
+            Each collection is then measured only once. If False, it is measured again when the
+            number of its chunks has changed.
+    """
+
+    def __init__(self, *, lasting: bool) -> None:
+        self._lasting = lasting
+        self._searches: Sequence[Search] = ()
+        self._read: tuple[VectorIndex | None, int, tuple[float, float]] = (None, 0, (0.0, 0.0))
+
+    def prepare(self, embed: Callable[[Sequence[str]], Sequence[Search]]) -> None:
+        """Embed the unrelated questions, on the first call only.
+
+        Args:
+            embed: Returns a search for each question.
+        """
+        if not self._searches:
+            self._searches = embed(UNRELATED)
+
+    def look_up(self, index: VectorIndex) -> tuple[float, float] | None:
+        """Return the mean and the deviation of the questions' highest cosines.
+
+        None if the questions were not embedded or the collection is empty.
+        """
+        if not self._searches:
+            return None
+        known_index, known_count, _ = self._read
+        count = known_count if self._lasting and known_index is index else index.count()
+        if known_index is not index or known_count != count:
+            hits = index.search_many(
+                [search.ask(Channel.DENSE, 1, PointFilter()) for search in self._searches]
+            )
+            best = [found[0][1] for found in hits if found]
+            if not best:
+                return None
+            self._read = (index, count, (statistics.fmean(best), statistics.pstdev(best)))
+        return self._read[2]
 
 
 class BookTerms:
-    """The weights of a collection's terms, remembered while nobody else can change it.
+    """A cache of the BM25 weights of a collection's terms and of the number of its chunks.
 
     Args:
-        encoder: The encoder that the collection was built with.
-        lasting: True when the collection cannot change while it is open, like the embedded store;
-            then its size and each term that it contains are read once. Otherwise every query reads
-            again.
+        encoder: The BM25 encoder that the collection was built with.
+        lasting: True if the collection cannot change while it is open, as in the embedded store.
+            Its size and the weight of each term that it contains are then read only once. If
+            False, each look-up reads the store again.
     """
 
     def __init__(self, encoder: SparseEncoder, *, lasting: bool) -> None:
         self._encoder = encoder
         self._lasting = lasting
-        # One reference, replaced as a whole: no thread sees one collection with another's terms.
+        # A tuple that is replaced as a whole, so that no thread combines one collection with the
+        # terms of another.
         self._read: tuple[VectorIndex | None, int, dict[str, float]] = (None, 0, {})
 
     def look_up(self, index: VectorIndex, terms: Sequence[str]) -> tuple[int, dict[str, float]]:
-        """Return the number of chunks, and the weights of the terms that occur in the collection.
+        """Return the number of chunks in the collection, and the weight of each given term.
 
-        A term's weight is the highest BM25 score that a chunk has for that term: its inverse
-        document frequency times a number up to 2.2 for how much that chunk is about it. One search
-        of limit 1 for each term is enough, all in one round trip.
+        The weight of a term is the highest BM25 score that any chunk has for this term alone. That
+        is the term's inverse document frequency times a factor of up to 2.2, which grows with the
+        term's frequency in the chunk. Terms that occur in no chunk are left out. The weights are
+        the whole cache, so they may include terms that were looked up before.
         """
-        of_index, count, known = self._read
-        if not self._lasting or index is not of_index:
+        cached_index, count, known = self._read
+        if not self._lasting or index is not cached_index:
             count, known = index.count(), {}
         missing = [term for term in terms if term not in known]
-        if missing or index is not of_index:
+        if missing or index is not cached_index:
+            # The score of a term's best chunk is its weight, so one result for each term is enough.
             vectors = self._encoder.encode_terms(missing)
             hits = index.search_many([ChannelQuery(Channel.BM25, vector, 1) for vector in vectors])
             found = {term: best[0][1] for term, best in zip(missing, hits, strict=True) if best}
@@ -64,18 +131,24 @@ class BookTerms:
 
 
 def weigh_terms(
-    index: VectorIndex, book: BookTerms, searches: Sequence[Search], model: str
+    index: VectorIndex,
+    book: BookTerms,
+    searches: Sequence[Search],
+    model: str,
+    unrelated: tuple[float, float] | None = None,
 ) -> None:
-    """Weigh the terms of questions over the whole book, and count the chunks that were searched.
+    """Set `evidence` of each search: the weights of the question's terms and the chunk count.
 
-    Sets `evidence` of each search, in one round trip and one for each different filter. A term that
-    occurs nowhere weighs its inverse document frequency.
+    Term weights come from the whole book, without the filters of the query. A term that occurs
+    nowhere gets the inverse document frequency of a term that no chunk has. The chunk count is the
+    number of chunks that the filters allow.
 
     Args:
         index: The collection.
-        book: Of the same collection.
-        searches: Questions with their filters.
-        model: Fingerprint of the embedding model, kept in the evidence.
+        book: The term weights of the same collection.
+        searches: Searches with text and filters; their `evidence` is set.
+        model: The fingerprint of the embedding model, which is stored in the evidence.
+        unrelated: The result of `UnrelatedNearness.look_up`, which is stored in the evidence.
     """
     asked = [(search, _read_terms(search.text)) for search in searches]
     count, known = book.look_up(index, sorted({term for _, words in asked for term in words}))
@@ -88,11 +161,16 @@ def weigh_terms(
             TermWeight(term, word, known.get(term, unknown_weight), term in known)
             for term, word in words.items()
         )
-        search.evidence = Evidence(model, counts[search.where], terms)
+        search.evidence = Evidence(model, counts[search.where], terms, unrelated=unrelated)
 
 
 def compare_words(index: VectorIndex, searches: Sequence[Search]) -> None:
-    """Set `words` of each search: how near its first hits come to each word; one round trip."""
+    """Append to `words` of each search the similarity of each question word to the first hits.
+
+    The token vectors of a word are compared with the windows (vectors of four words) of the first
+    `EVIDENCE_DEPTH` hits, and the best hit counts. If the store finds none of these hits any more,
+    the word gets 0. All searches together take one round trip. A search without hits is skipped.
+    """
     asked = [
         (search, word, weight, search.vectors.tokens[rows])
         for search in searches
@@ -105,6 +183,10 @@ def compare_words(index: VectorIndex, searches: Sequence[Search]) -> None:
             for search, _, _, rows in asked
         ]
     )
+    # Every stored point has a window, so `nearest` is empty only if an ingestion has deleted all
+    # first hits since the search found them. A cosine of 0 also means that no passage supports the
+    # word, so both cases lower the support alike. The worst result is a refusal, and a repeated
+    # question is judged with the new points. The order of the hits does not depend on it.
     for (search, word, weight, _), nearest in zip(asked, found, strict=True):
         search.words.append(WordNearness(word, weight, nearest[0][1] if nearest else 0.0))
 
@@ -115,9 +197,10 @@ def _first_hits(search: Search) -> PointFilter:
 
 
 def _weigh_words(search: Search) -> list[tuple[str, float, list[int]]]:
-    """Return the words that have a term of their own, as written.
+    """Return the words of a question that are compared with the hits, as written.
 
-    Each comes with the weight of its heaviest term and the rows of its tokens.
+    Each word comes with the weight of its heaviest term and the row numbers of its token vectors.
+    Stop words and words whose terms all occur in earlier words are left out.
     """
     weights = {term.term: term.weight for term in search.evidence.terms} if search.evidence else {}
     weighed = []
@@ -125,14 +208,14 @@ def _weigh_words(search: Search) -> list[tuple[str, float, list[int]]]:
         word = search.text[start:end]
         own = [weights.pop(term) for term in extract_terms(word) if term in weights]
         spans = enumerate(search.vectors.spans)
-        rows = [row for row, (first, behind) in spans if first < end and behind > start]
+        rows = [row for row, (first, last) in spans if first < end and last > start]
         if own and rows:
             weighed.append((word, max(own), rows))
     return weighed
 
 
 def _read_terms(question: str) -> dict[str, str]:
-    """Return the distinct terms of a question in order, each with the word it comes from."""
+    """Map each of the first `MAX_TERMS` distinct terms of a question to the word it comes from."""
     found: dict[str, str] = {}
     for word in extract_words(question):
         for term in extract_terms(word):

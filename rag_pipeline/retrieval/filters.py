@@ -1,6 +1,6 @@
-"""The filters of a query: checked, and translated into a store's filter.
+"""The filters of a query: their validation and their translation into a store's filter.
 
-Which payload field a filter restricts is declared in core.payload.
+The payload field that each filter restricts is declared in core.payload.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ DEFAULT_TOP_K: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class QueryFilters:
-    """Any of the values of each field, all fields together; None or empty does not restrict.
+    """Restrictions on the chunks that a query can find, and the number of results.
+
+    A chunk must have one of the given values in every filtered field. A field that is None or
+    empty does not restrict the search.
 
     Attributes:
-        modules: Such as `module-1`.
-        chapters: Such as `1.1-introduction-to-physical-ai`.
-        content_types: Of prose, code, table, lab, quiz, assessment.
-        tags: Tags from the documents' front matter.
-        top_k: Number of results, 1 to 100.
+        modules: Names of modules, such as `module-1`.
+        chapters: Names of chapters, such as `1.1-introduction-to-physical-ai`.
+        content_types: Any of prose, code, table, lab, quiz and assessment.
+        tags: Tags from the front matter of documents.
+        top_k: Number of results, 1 to 100. `Query.top_k` takes precedence.
     """
 
     modules: Sequence[str] | None = None
@@ -39,20 +42,22 @@ class QueryFilters:
 
 
 def check_filters(filters: object) -> None:
-    """Check the type of every filter, and the values of filters that allow only some.
+    """Check that each filter is a list of strings, and that content types are known.
 
     Raises:
-        QueryError: A filter is not usable; the message names it.
+        QueryError: A filter is invalid; the message names the filter.
     """
     if not isinstance(filters, QueryFilters):
-        raise QueryError(f"filters must be QueryFilters, not {filters!r:.40}")
+        raise QueryError(f"filters must be a QueryFilters object, not {filters!r:.40}")
     for field, declared in FILTERS.items():
         values = getattr(filters, declared.name)
         if values is None:
             continue
         is_list = isinstance(values, Collection) and not isinstance(values, str)
         if not is_list or not all(isinstance(value, str) for value in values):
-            raise QueryError(f"filter {declared.name} must be a list of texts, not {values!r:.40}")
+            raise QueryError(
+                f"filter {declared.name} must be a list of strings, not {values!r:.40}"
+            )
         unknown = [value for value in values if declared.values and value not in declared.values]
         if unknown:
             label, allowed = field.replace("_", " "), ", ".join(declared.values)
@@ -60,7 +65,10 @@ def check_filters(filters: object) -> None:
 
 
 def build_point_filter(filters: QueryFilters | None) -> PointFilter:
-    """Translate checked filters. A value that no chunk has matches nothing."""
+    """Translate checked query filters into the store's filter; None gives a filter for all chunks.
+
+    A value that no chunk has matches nothing.
+    """
     if filters is None:
         return PointFilter()
     return PointFilter.any_of(
@@ -69,5 +77,8 @@ def build_point_filter(filters: QueryFilters | None) -> PointFilter:
 
 
 def _clean(values: Sequence[str] | None) -> list[str]:
-    """Sort the distinct values. JSON can contain halves of surrogate pairs, which no page has."""
+    """Return the distinct values of a filter in sorted order; an empty list for None.
+
+    Unpaired surrogates, which can come from JSON, are replaced by `?`. No chunk contains them.
+    """
     return sorted({value.encode("utf-8", "replace").decode() for value in values or ()})

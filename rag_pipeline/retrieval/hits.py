@@ -1,4 +1,4 @@
-"""The presenting stage: chosen candidates as a caller sees them, and the rules that they keep."""
+"""The last stage of retrieval: build the results of a search and check the rules for results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from rag_pipeline.core.errors import ResultInvalidError
 from rag_pipeline.core.ids import is_chunk_id
-from rag_pipeline.core.models import TextBlock
 from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.rules import Rule, find_repeated, register_rule
@@ -24,24 +23,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
+    from rag_pipeline.core.models import TextBlock
     from rag_pipeline.core.protocols.embedding import Reranker
     from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
     from rag_pipeline.retrieval.search import Search
 
 Piece = tuple[ChunkMetadata, str]
-"""A chunk's metadata and text."""
+"""The metadata and the text of a chunk."""
 
 RESULT_RULES: Final[list[Rule[Sequence[ScoredChunk]]]] = []
-"""The checks of every result, whatever the question was."""
+"""The rules that the results of every query must keep."""
 
 _REQUIRED_FIELDS: Final = ("url", "title", "doc_path", "content_type", "content_hash")
 
 
 def build_hits(search: Search, points: Mapping[PointId, StoredPoint]) -> list[ScoredChunk]:
-    """Describe the chosen candidates of a search; points that were deleted meanwhile are left out.
+    """Return the chosen candidates of a search as scored chunks with citations, best first.
+
+    Args:
+        search: A search whose `chosen` and `nearest` are set.
+        points: The stored points by id. Candidates without a point, because the point was deleted
+            in the meantime, are left out.
 
     Raises:
-        PayloadError: A point does not keep the payload contract.
+        PayloadError: A stored point has a missing or invalid payload field.
     """
     terms = set(extract_terms(search.text))
     hits = []
@@ -52,17 +57,17 @@ def build_hits(search: Search, points: Mapping[PointId, StoredPoint]) -> list[Sc
         if point is None:
             continue
         metadata, text = read_metadata(point.payload), read_text(point.payload)
-        held = _find_terms_once(" ".join((*metadata.heading_breadcrumb, text)))
+        found_terms = _find_terms_once(" ".join((*metadata.heading_breadcrumb, text)))
         channels = ChannelScores(
             dense=candidate.dense,
             windows=candidate.windows,
             bm25=candidate.bm25,
-            lexical=len(terms & held) / len(terms) if terms else 0.0,
+            lexical=len(terms & found_terms) / len(terms) if terms else 0.0,
             fused=ranked.score,
         )
         citation = Citation(
             title=metadata.title,
-            section=metadata.section_heading or metadata.title,  # above a page's first heading
+            section=metadata.section_heading or metadata.title,  # no heading at the top of a page
             url=metadata.url,
             module=metadata.module,
             chapter=metadata.chapter,
@@ -71,24 +76,31 @@ def build_hits(search: Search, points: Mapping[PointId, StoredPoint]) -> list[Sc
     return hits
 
 
-_find_terms_once = lru_cache(maxsize=1024)(find_distinct_terms)  # chunks; about 10 MB
+_find_terms_once = lru_cache(maxsize=1024)(find_distinct_terms)  # 1,024 chunks take about 10 MB
 
 
 def rerank_hits(
     reranker: Reranker, question: str, hits: Sequence[ScoredChunk]
 ) -> list[ScoredChunk]:
-    """Order hits by a reranker's scores and give them these scores, within 0 to 1; ties keep order.
+    """Return the hits in the order of a reranker's scores, best first, with these scores.
+
+    Hits with equal scores keep their order. After sorting, scores are limited to 0 to 1.
+
+    Args:
+        reranker: The model that scores each passage against the question.
+        question: The question of the hits.
+        hits: The hits to reorder.
 
     Raises:
-        ResultInvalidError: There is not one finite score for each hit.
+        ResultInvalidError: The reranker did not return one finite score for each hit.
     """
     given = reranker.rerank(question, [hit.text for hit in hits])
-    scores = [float(score) for score in given]  # NumPy's numbers are not JSON
+    scores = [float(score) for score in given]  # NumPy numbers cannot be written as JSON
     if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
         finite = sum(map(math.isfinite, scores))
         raise ResultInvalidError(
-            f"the reranker {type(reranker).__name__} gave {len(scores)} scores, {finite} of them "
-            f"finite, for {len(hits)} passages. It must give a finite one for each"
+            f"the reranker {type(reranker).__name__} returned {len(scores)} scores ({finite} "
+            f"finite) for {len(hits)} passages. It must return one finite score for each passage"
         )
     ranked = sorted(zip(hits, scores, strict=True), key=lambda scored: -scored[1])
     return [replace(hit, score=min(1.0, max(0.0, score))) for hit, score in ranked]
@@ -97,7 +109,13 @@ def rerank_hits(
 def widen_hits(
     index: VectorIndex, hits: Sequence[ScoredChunk], budget_tokens: int
 ) -> list[ScoredChunk]:
-    """Give each hit its neighbours in the same section that fit the budget."""
+    """Return the hits with expanded text: each joined with its neighbours in the same section.
+
+    Args:
+        index: The collection to read the neighbours from.
+        hits: The hits to expand; the result has the same order.
+        budget_tokens: Maximum size of an expanded text, in cl100k_base tokens; see `expand`.
+    """
     sections = read_sections(index, [hit.metadata.doc_path for hit in hits])
     widened = []
     for hit in hits:
@@ -107,7 +125,11 @@ def widen_hits(
 
 
 def read_sections(index: VectorIndex, doc_paths: Sequence[str]) -> dict[str, list[Piece]]:
-    """Read all chunks of some documents, by section and in reading order."""
+    """Read all chunks of the documents, grouped by section.
+
+    Returns:
+        For each section's key (see `section_of`), its chunks in reading order.
+    """
     sections: dict[str, list[Piece]] = {}
     if not doc_paths:
         return sections
@@ -124,16 +146,19 @@ def read_sections(index: VectorIndex, doc_paths: Sequence[str]) -> dict[str, lis
 def expand(
     hit: ChunkMetadata, text: str, sections: Mapping[str, list[Piece]], budget_tokens: int
 ) -> tuple[str, tuple[TextBlock, ...]]:
-    """Join a hit's text with the neighbours that fit, the next and the previous in turns.
+    """Join the text of a hit with the neighbouring chunks of its section that fit the budget.
+
+    The next and the previous neighbour are added in turn.
 
     Args:
-        hit: Metadata of the hit.
-        text: Its text, which is returned unchanged if no neighbour fits.
-        sections: From `read_sections`.
-        budget_tokens: Bound on the sum of the chunks' own token counts; overlaps count twice.
+        hit: The metadata of the hit.
+        text: The text of the hit. It is returned unchanged if no neighbour fits.
+        sections: The chunks of each section, as `read_sections` returns them.
+        budget_tokens: Maximum sum of the token counts of the joined chunks. Tokens in the overlap
+            of two chunks count twice.
 
     Returns:
-        The text and its blocks.
+        The joined text, and the blocks of this text.
     """
     pieces = sections.get(_name_section(hit), [])
     at = next((i for i, (piece, _) in enumerate(pieces) if piece.chunk_id == hit.chunk_id), None)
@@ -157,10 +182,13 @@ def expand(
 
 
 def join_pieces(pieces: Sequence[Piece]) -> tuple[str, tuple[TextBlock, ...]]:
-    """Join chunks that follow each other; the overlap of two chunks is taken once.
+    """Join consecutive chunks into one text that contains the overlap of two chunks only once.
+
+    Args:
+        pieces: One or more chunks in reading order.
 
     Returns:
-        The text and its blocks. A block that was cut between two overlapping chunks is whole.
+        The text and its blocks. A block that was cut between two overlapping chunks is whole again.
     """
     joined, blocks = pieces[0][1], list(pieces[0][0].blocks)
     for (before, _), (piece, text) in pairwise(pieces):
@@ -179,13 +207,16 @@ def join_pieces(pieces: Sequence[Piece]) -> tuple[str, tuple[TextBlock, ...]]:
 def _add_blocks(
     blocks: list[TextBlock], added: Sequence[TextBlock], fresh: int, shift: int
 ) -> None:
-    """Add the blocks of a text that is appended.
+    """Append the blocks of the next chunk to the blocks of the text that was joined so far.
+
+    A block that begins in the overlap is merged into the last block of its kind in the joined text,
+    if that block was cut there.
 
     Args:
-        blocks: The blocks so far.
-        added: The blocks of the text, the overlap included.
-        fresh: Offset in the text after the overlap.
-        shift: Distance from an offset in the text to the offset in the joined text.
+        blocks: The blocks of the joined text, changed in place.
+        added: The blocks of the next chunk, including those in the overlap.
+        fresh: Offset in the next chunk's text at which the text after the overlap begins.
+        shift: Number to add to an offset in the next chunk's text to get the joined text's.
     """
     seam = max((block.end for block in blocks), default=0)
     for block in added:
@@ -194,9 +225,9 @@ def _add_blocks(
         end = block.end + shift
         cut = [at for at, kept in enumerate(blocks) if kept.kind is block.kind and kept.end == seam]
         if block.start < fresh and cut:
-            blocks[cut[-1]] = replace(blocks[cut[-1]], end=end)
+            blocks[cut[-1]] = replace(blocks[cut[-1]], end=end, end_line=block.end_line)
         else:
-            blocks.append(TextBlock(block.kind, max(block.start, fresh) + shift, end))
+            blocks.append(replace(block, start=max(block.start, fresh) + shift, end=end))
 
 
 def _adjoin(pieces: Sequence[Piece], one: int, other: int) -> bool:
@@ -208,10 +239,14 @@ def _name_section(metadata: ChunkMetadata) -> str:
 
 
 def check_results(hits: Sequence[ScoredChunk]) -> dict[str, str]:
-    """Check results, best first, against each rule.
+    """Check search results against each rule of `RESULT_RULES`.
+
+    Args:
+        hits: The results, best first.
 
     Returns:
-        For each rule, in a fixed order, the first thing that breaks it; empty if nothing does.
+        The description of the first violation of each rule, by rule name in a fixed order. It is
+        empty if the results keep the rule.
     """
     return {rule.name: next(rule.find(hits), "") for rule in RESULT_RULES}
 
@@ -227,15 +262,15 @@ def _rank_order(hits: Sequence[ScoredChunk]) -> Iterator[str]:
 def _score_bounds(hits: Sequence[ScoredChunk]) -> Iterator[str]:
     for hit in hits:
         if not (math.isfinite(hit.score) and 0.0 <= hit.score <= 1.0):
-            yield f"chunk {hit.chunk_id} scores {hit.score}"
+            yield f"chunk {hit.chunk_id} has the score {hit.score}, which is not between 0 and 1"
 
 
-@register_rule(RESULT_RULES, "No chunk occurs twice.")
+@register_rule(RESULT_RULES, "No chunk occurs twice in the results.")
 def _unique_ids(hits: Sequence[ScoredChunk]) -> Iterator[str]:
     return find_repeated(hit.chunk_id for hit in hits)
 
 
-@register_rule(RESULT_RULES, "Every result has a text, an id and a source.")
+@register_rule(RESULT_RULES, "Every result has a text, a valid id and a source.")
 def _required_fields(hits: Sequence[ScoredChunk]) -> Iterator[str]:
     for hit in hits:
         metadata = hit.metadata
@@ -244,16 +279,16 @@ def _required_fields(hits: Sequence[ScoredChunk]) -> Iterator[str]:
             if not value.strip():
                 yield f"chunk {hit.chunk_id} has no {name}"
         if not is_chunk_id(hit.chunk_id) or hit.chunk_id != metadata.chunk_id:
-            yield f"{hit.chunk_id!r:.40} is not the id of a chunk"
+            yield f"{hit.chunk_id!r:.40} is not the id of this chunk"
         if metadata.chunk_index < 0:
-            yield f"chunk {hit.chunk_id} has index {metadata.chunk_index}"
+            yield f"chunk {hit.chunk_id} has the negative index {metadata.chunk_index}"
 
 
-@register_rule(RESULT_RULES, "Every result can be linked to.")
+@register_rule(RESULT_RULES, "Every result has a valid URL.")
 def _urls(hits: Sequence[ScoredChunk]) -> Iterator[str]:
     for hit in hits:
         if not _is_address(hit.citation.url):
-            yield f"chunk {hit.chunk_id} has the address {hit.citation.url!r:.80}"
+            yield f"chunk {hit.chunk_id} has the invalid URL {hit.citation.url!r:.80}"
 
 
 def _is_address(url: str) -> bool:

@@ -1,6 +1,7 @@
-"""From settings to a retriever: the only module of this folder that reaches adapters.
+"""Build a retriever from settings.
 
-They are imported when a retriever is opened, so that importing the library costs nothing.
+This is the only module of the folder that uses adapters. It imports them when a retriever is
+opened, so that importing the library stays fast.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.protection.limits import ServiceLimits
     from rag_pipeline.retrieval.retriever import Retriever
 
-_SERVER_RECHECK_S: Final = 1.0  # asking a server which collection is in use costs a round trip
-_OWN_TIMEOUTS_FIRST_S: Final = 2.0
+_SERVER_RECHECK_S: Final = 1.0  # asking a server for the current collection costs a round trip
+_OWN_TIMEOUTS_FIRST_S: Final = 2.0  # added so that the settings' own timeouts end first
 
 
 def open_retriever(
@@ -27,33 +28,43 @@ def open_retriever(
     selection_embedder: Embedder | None = None,
     limits: ServiceLimits | None = None,
 ) -> Retriever:
-    """Make a retriever over the collection that the settings name.
+    """Return a retriever over the collection that the settings name.
 
-    Nothing is read or asked before the first query. Queries share one connection; the embedded
-    store is released after STORE_IDLE_S without a query, and before a fork. With a server or an
-    embedding service a forked process opens its own: two must not share one connection.
+    The store and the embedding service are first used by the first query. Queries share one
+    connection. The embedded store is released after STORE_IDLE_S seconds without a query, and
+    before the process forks. With a Qdrant server or an embedding service, each forked process
+    must open its own retriever, because two processes must not share one connection.
 
     Args:
         settings: None reads the environment and `.env`.
-        reranker: Orders the best hits again; None keeps the fused order.
-        selection_embedder: Helps selected-text mode tell related questions; None compares words.
-        limits: Bounds of time and failure. None gives a query 10 s, or 2 s more than the settings'
-            own timeouts, whose errors say more.
+        reranker: Reorders the best hits; None keeps the fused order.
+        selection_embedder: Compares questions with selections by meaning in selected-text mode.
+            None uses the local textbook model, whichever provider embeds the book.
+        limits: Time limits and circuit breaker thresholds. None gives each query 10 s, or 2 s more
+            than the timeouts in the settings if that is longer. Those timeouts then end first,
+            because their errors are more specific.
 
     Raises:
-        ConfigurationError: A setting is missing or out of its bounds.
+        ConfigurationError: A setting is missing or invalid.
         MissingDependencyError: The package of the embedding provider is not installed.
     """
-    from rag_pipeline.adapters.connect import connect_catalog, connect_embedder  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.connect import (  # noqa: PLC0415  # see module
+        connect_catalog,
+        connect_embedder,
+        connect_selection_embedder,
+    )
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.everyday_words import load_everyday_words  # noqa: PLC0415  # see module
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.options import RetrieverOptions  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.protection.limits import Protection  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.ranking import FusionWeights  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.retriever import Retriever  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.store_session import StoreSession  # noqa: PLC0415  # see module
 
     chosen = settings or load_settings()
-    embedder, catalog = connect_embedder(chosen), connect_catalog(chosen)
+    catalog = connect_catalog(chosen)
+    embedder = connect_embedder(chosen, catalog)
     space = EmbeddingSpace(embedder.model, FORMAT_VERSION)
     return Retriever(
         embedder,
@@ -75,20 +86,22 @@ def open_retriever(
             ),
             selected_text_threshold=chosen.selected_text_threshold,
             site=chosen.site,
+            load_everyday_words=load_everyday_words,
         ),
         reranker=reranker,
-        selection_embedder=selection_embedder,
+        selection_embedder=selection_embedder or connect_selection_embedder(),
         protection=Protection(
-            limits or _derive_limits(chosen, catalog.timeout_s), log_questions=chosen.log_questions
+            limits or _derive_limits(chosen, embedder.model.provider, catalog.timeout_s),
+            log_questions=chosen.log_questions,
         ),
     )
 
 
-def _derive_limits(settings: Settings, waits_s: float) -> ServiceLimits:
+def _derive_limits(settings: Settings, provider: str, waits_s: float) -> ServiceLimits:
     from rag_pipeline.core.settings import EmbeddingProvider  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.protection.limits import ServiceLimits  # noqa: PLC0415  # see module
 
-    if settings.provider is not EmbeddingProvider.LOCAL:
+    if provider != EmbeddingProvider.LOCAL:
         waits_s += settings.embedding_timeout_s
     plan = ServiceLimits()
     longer_s = max(0.0, waits_s + _OWN_TIMEOUTS_FIRST_S - plan.query_s)

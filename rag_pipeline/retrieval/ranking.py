@@ -1,6 +1,6 @@
-"""The fusion stage: candidates in the order of one score made of all channels' scores. Pure.
+"""The fusion stage: order candidates by one score that combines the scores of all channels.
 
-How each rule was chosen: docs/adr/0005-retrieval-fusion.md.
+All functions are pure. docs/adr/0005-retrieval-fusion.md explains how each rule was chosen.
 """
 
 from __future__ import annotations
@@ -8,35 +8,36 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.core.protocols.stores import Channel
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
 
 STATISTICS_DEPTH: Final = 100
-"""Number of a retriever's best scores that describe its distribution."""
+"""Number of a channel's best scores from which its mean and standard deviation are computed."""
 
 FULL_COVER: Final = 0.45
-"""Share of a question's terms, by weight, from which BM25 counts in full.
+"""Share of a question's term weight that the best BM25 hit must reach for BM25 to count in full.
 
-It is the median of our golden set.
+The value is the median over our golden set.
 """
 
 DOCUMENT_DEPTH: Final = 3
-"""Number of a document's best candidates that say how much the question is about it."""
+"""Number of a document's best candidates whose mean score raises all of its candidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a point in the book, and which text it has.
+    """The place of a point in the book, and the hash of its text.
 
     Attributes:
-        section: Equal for all chunks of one section of one document.
-        bare_heading: The heading, if the point is a heading without text of its own, which answers
-            nothing; else None.
+        section: A key that all chunks of one section of one document share.
+        bare_heading: The heading if the chunk has no other text, so that it answers nothing;
+            otherwise None.
     """
 
     point_id: PointId
@@ -49,13 +50,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A point that a retriever found, with its exact score by every retriever.
+    """A point that may answer a question, with its exact score in every channel.
 
     Attributes:
-        dense: Cosine of question and whole chunk.
-        windows: Mean over the tokens of the question's words, stop words left out, of each token's
-            cosine with the nearest window of words; `dense` if there are no windows.
-        bm25: 0 for a point without any of the question's terms.
+        dense: Cosine of the question's and the chunk's vectors.
+        windows: Late-interaction (MaxSim) score: the mean over the question's tokens, without stop
+            words, of each token's cosine with the chunk's nearest window (a vector of four words).
+            Equal to `dense` if the model has no windows.
+        bm25: BM25 score; 0 for a point without any of the question's terms.
     """
 
     place: Place
@@ -65,13 +67,13 @@ class Candidate:
 
     @property
     def semantic(self) -> float:
-        """Return the mean of both cosines: of the whole chunk's subject, and of its words."""
+        """Return the mean of the `dense` and `windows` scores."""
         return (self.dense + self.windows) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate and its fused score."""
+    """A candidate with its fused score; a higher score is better."""
 
     candidate: Candidate
     score: float
@@ -79,28 +81,31 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class FusionWeights:
-    """The weight of each retriever, and of a document's best candidates.
+    """The weights from which a fused score is computed.
 
     Attributes:
-        windows: Share of the windows in the semantic part; the rest belongs to the whole chunk.
+        semantic: Weight of the vector scores, `dense` and `windows` together.
+        bm25: Weight of the BM25 score.
+        document: Weight of the mean score of the document's three best candidates.
+        windows: Share of `windows` in the semantic weight, 0 to 1; `dense` has the rest.
     """
 
-    semantic: float = 0.6
-    bm25: float = 0.4
+    semantic: float = 0.8
+    bm25: float = 0.2
     document: float = 0.2
     windows: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Mean and standard deviation of a retriever's best scores."""
+    """The mean and the standard deviation of a channel's best scores."""
 
     mean: float
     deviation: float
 
     @classmethod
     def of(cls, scores: Iterable[float]) -> Distribution:
-        """Describe the best scores of a retriever; (0, 0) if there are none."""
+        """Return the distribution of the 100 highest scores, or (0, 0) if there are none."""
         top = sorted(scores, reverse=True)[:STATISTICS_DEPTH]
         if not top:
             return cls(0.0, 0.0)
@@ -109,9 +114,9 @@ class Distribution:
         return cls(mean, math.sqrt(variance))
 
     def place(self, score: float) -> float:
-        """Return 0 for a score three deviations below the mean, 1 for three above; not clamped.
+        """Return the normalized score: 0 at three deviations below the mean, 1 at three above it.
 
-        Equal scores tell nothing apart: without a deviation every score gives 0.5.
+        The result is not limited to 0 to 1. If all scores are equal, it is 0.5 for every score.
 
         Source:
             Distribution-based score fusion: (s - (mean - 3 deviation)) / (6 deviation).
@@ -122,52 +127,77 @@ class Distribution:
 
 
 def fuse(
-    candidates: Sequence[Candidate], weights: FusionWeights, term_weight: float = 0.0
+    candidates: Sequence[Candidate],
+    weights: FusionWeights,
+    term_weight: float = 0.0,
+    far: Mapping[Channel, Sequence[float]] | None = None,
 ) -> list[Ranked]:
-    """Order candidates by their fused score.
+    """Return the candidates of a question with their fused scores, best first.
 
-    Each retriever's scores are placed in the distribution of its 100 best, weighted and added.
-    Then the mean of each document's three best is added with its own weight. A text counts once
-    in a distribution: a hundred copies would leave it no deviation, and other texts no difference.
-    Ties go by document path and position, so that the order is the same on every run and store.
+    The scores of each channel are normalized by the distribution of its 100 best scores, then
+    weighted and added. Each candidate also gets a weighted share of the mean score of its
+    document's three best candidates. Equal texts count once in a distribution, because many copies
+    would reduce its deviation to almost 0. Equal scores are ordered by document path and position,
+    so that the order is the same on every run and store.
 
     Args:
-        candidates: Of one question.
-        weights: Weights for a question whose terms are covered.
-        term_weight: The BM25 score of a passage that is about each of the question's terms; 0 if
-            it is not known. If the best passage gets little of it, the book uses other words, and
-            BM25 gives part of its weight to the vectors.
+        candidates: All candidates of one question.
+        weights: The weights for a question whose terms the best BM25 hit covers.
+        term_weight: The sum of the weights of the question's terms: the BM25 score of a passage
+            about all of them. 0 if it is unknown. If the best candidate reaches only a small part
+            of it, the book uses other words, and BM25 passes part of its weight to the vectors.
+        far: The dense and BM25 scores of other points, which count in the distributions. Their
+            window scores were not computed; each is assumed to lie as many deviations from the
+            candidates' mean as the point's dense score. Equal scores count once.
     """
-    texts = [candidate.place.content_hash for candidate in candidates]
-    dense = _describe(texts, [candidate.dense for candidate in candidates])
-    windows = _describe(texts, [candidate.windows for candidate in candidates])
-    bm25 = _describe(texts, [candidate.bm25 for candidate in candidates])
-    of_bm25 = weights.bm25 * _trust_bm25(candidates, weights, term_weight)
-    of_windows = (weights.semantic + weights.bm25 - of_bm25) * weights.windows
-    of_dense = weights.semantic + weights.bm25 - of_bm25 - of_windows
-    own = [
-        of_dense * dense.place(candidate.dense)
-        + of_windows * windows.place(candidate.windows)
-        + of_bm25 * bm25.place(candidate.bm25)
+    by_text: dict[str, tuple[float, float, float]] = {}
+    for candidate in candidates:
+        own = (candidate.dense, candidate.windows, candidate.bm25)
+        held = by_text.get(candidate.place.content_hash, own)
+        highest = (max(own[0], held[0]), max(own[1], held[1]), max(own[2], held[2]))
+        by_text[candidate.place.content_hash] = highest
+    far_dense, far_bm25 = (
+        set(far.get(channel, ()) if far else ()) for channel in (Channel.DENSE, Channel.BM25)
+    )
+    near_dense, near_windows, near_bm25 = (
+        [scores[at] for scores in by_text.values()] for at in range(3)
+    )
+    own_dense, own_windows = Distribution.of(near_dense), Distribution.of(near_windows)
+    ratio = own_windows.deviation / own_dense.deviation if own_dense.deviation > 1e-9 else 0.0
+    far_windows = [own_windows.mean + ratio * (score - own_dense.mean) for score in far_dense]
+    dense = Distribution.of([*near_dense, *far_dense])
+    windows = Distribution.of([*near_windows, *far_windows])
+    bm25 = Distribution.of([*near_bm25, *far_bm25])
+    bm25_weight = weights.bm25 * _trust_bm25(candidates, weights, term_weight)
+    windows_weight = (weights.semantic + weights.bm25 - bm25_weight) * weights.windows
+    dense_weight = weights.semantic + weights.bm25 - bm25_weight - windows_weight
+    fused = [
+        dense_weight * dense.place(candidate.dense)
+        + windows_weight * windows.place(candidate.windows)
+        + bm25_weight * bm25.place(candidate.bm25)
         for candidate in candidates
     ]
     by_document: dict[str, list[float]] = defaultdict(list)
-    for candidate, score in zip(candidates, own, strict=True):
+    for candidate, score in zip(candidates, fused, strict=True):
         by_document[candidate.place.doc_path].append(score)
     means = {path: _mean_of_best(scores) for path, scores in by_document.items()}
     ranked = [
         Ranked(candidate, score + weights.document * means[candidate.place.doc_path])
-        for candidate, score in zip(candidates, own, strict=True)
+        for candidate, score in zip(candidates, fused, strict=True)
     ]
     return sorted(ranked, key=_rank_key)
 
 
 def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
-    """Return the scores shown to users: 0 to 1, never rising.
+    """Return the scores to show to users: one for each hit, from 0 to 1, never rising.
 
-    The first hit gets `nearest`, the cosine of the question and the nearest passage of the book, so
-    that a question on a foreign subject scores low. The other hits get their share of it by fused
-    score. The scores of a prefix do not depend on the number of results asked for.
+    The first hit gets `nearest`, so that all hits score low if the book does not cover the subject.
+    Each other hit gets `nearest` times the ratio of its fused score to the first hit's, but never
+    more than the hit before it. The score of a hit does not depend on the hits after it.
+
+    Args:
+        chosen: The hits in their final order.
+        nearest: The similarity of the question to the nearest candidate, usually -1 to 1.
     """
     level = min(max(nearest, 0.0), 1.0)
     scaled: list[float] = []
@@ -179,15 +209,10 @@ def scale_scores(chosen: Sequence[Ranked], nearest: float) -> list[float]:
     return scaled
 
 
-def _describe(texts: Sequence[str], scores: Sequence[float]) -> Distribution:
-    best = dict(sorted(zip(texts, scores, strict=True), key=itemgetter(1)))  # a text's highest
-    return Distribution.of(best.values())
-
-
 def _trust_bm25(
     candidates: Sequence[Candidate], weights: FusionWeights, term_weight: float
 ) -> float:
-    if term_weight <= 0 or weights.semantic == 0:  # there are no vectors to give it to
+    if term_weight <= 0 or weights.semantic == 0:  # vectors that do not count get no weight
         return 1.0
     best = max((candidate.bm25 for candidate in candidates), default=0.0)
     return min(1.0, best / term_weight / FULL_COVER)

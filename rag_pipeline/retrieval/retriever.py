@@ -1,28 +1,42 @@
-"""From queries to results: embed, search, fuse, choose, present."""
+"""The retriever: runs the stages that turn queries into ranked, cited passages.
+
+The stages are embedding, searching, fusing, choosing and presenting.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
 from rag_pipeline.core.closing import Closing
-from rag_pipeline.core.errors import CollectionMissingError, EmbeddingDimensionError
-from rag_pipeline.core.models import SiteSettings
+from rag_pipeline.core.errors import (
+    CollectionMissingError,
+    EmbeddingDimensionError,
+    EmbeddingError,
+    StoreError,
+)
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
 from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, gather_candidates
 from rag_pipeline.retrieval.choosing import choose_hits
-from rag_pipeline.retrieval.evidence import BookTerms, compare_words, weigh_terms
+from rag_pipeline.retrieval.evidence import (
+    BookTerms,
+    UnrelatedNearness,
+    compare_words,
+    weigh_terms,
+)
 from rag_pipeline.retrieval.hits import build_hits, rerank_hits, widen_hits
-from rag_pipeline.retrieval.models import Mode, Query, RetrievalResult, check_queries
+from rag_pipeline.retrieval.models import RetrievalResult
+from rag_pipeline.retrieval.options import RetrieverOptions
 from rag_pipeline.retrieval.protection.limits import Protection
-from rag_pipeline.retrieval.ranking import FusionWeights
+from rag_pipeline.retrieval.queries import Mode, Query, check_queries
 from rag_pipeline.retrieval.search import prepare_searches
 from rag_pipeline.retrieval.selected_text import retrieve_selected
+from rag_pipeline.retrieval.spelling import choose_result, correct_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,37 +49,23 @@ if TYPE_CHECKING:
 
 _Read = TypeVar("_Read")
 
-_RERANK_FACTOR: Final = 4  # hits offered to a reranker for each one asked for
-
-
-@dataclass(frozen=True, slots=True)
-class RetrieverOptions:
-    """The thresholds and weights that a user may tune.
-
-    Attributes:
-        dedup_threshold: Two chunks whose vectors have a higher cosine say the same.
-        selected_text_threshold: A question with a lower relatedness is not about the selection.
-        weights: Weights of the fusion.
-        site: How addresses are formed, for citing selections.
-    """
-
-    dedup_threshold: float = 0.95
-    selected_text_threshold: float = 0.38
-    weights: FusionWeights = FusionWeights()  # noqa: RUF009  # frozen
-    site: SiteSettings = SiteSettings()  # noqa: RUF009  # frozen
+_RERANK_FACTOR: Final = 4  # hits given to a reranker for each result that is asked for
 
 
 class Retriever(Closing):
-    """Answers queries with ranked, cited passages; safe to share among threads.
+    """A search over one collection that returns ranked, cited passages.
+
+    Several threads can share a retriever.
 
     Args:
-        embedder: Embeds questions; the model that the collection was built with.
-        encoder: Turns questions into terms; the encoder that the collection was built with.
-        session: The collection.
-        options: Thresholds and weights.
-        reranker: Orders the best hits again; None keeps the fused order.
-        selection_embedder: Helps to tell if a question is about a selection; None compares only
-            words.
+        embedder: Embeds questions; must be the model that the collection was built with.
+        encoder: Turns questions into BM25 terms; must be the encoder that the collection was built
+            with.
+        session: Opens the collection and shares it between queries.
+        options: Thresholds and weights; None for the defaults.
+        reranker: Reorders the best hits; None keeps the fused order.
+        selection_embedder: Compares questions with selections by meaning. It must be the local
+            textbook model. None compares only their words.
         protection: Time limits, circuit breakers and log; None for the default limits.
     """
 
@@ -86,56 +86,66 @@ class Retriever(Closing):
         self._options = options or RetrieverOptions()
         self._places = PlaceCache(lasting=session.is_exclusive)
         self._terms = BookTerms(encoder, lasting=session.is_exclusive)
+        self._unrelated = UnrelatedNearness(lasting=session.is_exclusive)
         self._reranker = reranker
         self._selection_embedder = selection_embedder
         self._protection = protection or Protection()
 
     @property
     def session(self) -> StoreSession:
-        """The collection, for reading it in other ways than by a question."""
+        """The session that opens the collection, for direct access to the store."""
         return self._session
 
     @property
     def protection(self) -> Protection:
-        """The limits, breakers and log that this retriever's calls share."""
+        """The time limits, circuit breakers and log that all calls of this retriever share."""
         return self._protection
 
     def protected_by(self, protection: Protection) -> Retriever:
-        """Return a retriever over the same collection with other limits, breakers and log."""
+        """Return a copy of this retriever that uses the given time limits, breakers and log."""
         other = copy(self)
-        other._protection = protection  # noqa: SLF001  # its own copy
+        other._protection = protection  # noqa: SLF001  # the copy is our own
         return other
 
     def retrieve(self, query: Query) -> RetrievalResult:
-        """Find passages for one query; see `retrieve_many`."""
+        """Return the passages for one query, best first; raises the errors of `retrieve_many`."""
         return self.retrieve_many([query])[0]
 
     def retrieve_many(self, queries: Sequence[Query]) -> list[RetrievalResult]:
-        """Find passages for several queries, in order, sharing the round trips to the store.
+        """Return the passages for several queries, one result for each query in order.
 
-        Queries in selected-text mode touch neither the store nor the search's embedder.
+        The queries share the round trips to the store. Queries in selected-text mode use neither
+        the store nor the embedder of the collection.
 
         Raises:
-            QueryError: A query is not usable (also a ValueError); nothing was searched.
-            EmbeddingError: A question could not be embedded, or not in time.
-            StoreError: The collection is missing, empty, of another model, or not reached in time.
-            PayloadError: A stored point is damaged.
+            QueryError: A query is invalid, so nothing was searched. It is also a ValueError.
+            EmbeddingError: Embedding a question failed or exceeded the time limit.
+            StoreError: The collection is missing, empty or built with another model, or the store
+                failed or exceeded the time limit.
+            PayloadError: A stored point has a missing or invalid payload field.
+            ResultInvalidError: The reranker did not return one finite score for each passage.
         """
         questions = [getattr(query, "question", "") for query in queries]
         with self._protection.watch("retrieve", questions) as operation:
             return self.find(queries, operation)
 
     async def aretrieve(self, query: Query) -> RetrievalResult:
-        """Run `retrieve` in a thread, so that the event loop goes on."""
+        """Run `retrieve` in another thread and return its result; the event loop continues."""
         return await asyncio.to_thread(self.retrieve, query)
 
     async def aretrieve_many(self, queries: Sequence[Query]) -> list[RetrievalResult]:
-        """Run `retrieve_many` in a thread, so that the event loop goes on."""
+        """Run `retrieve_many` in another thread and return its result; the event loop continues."""
         return await asyncio.to_thread(self.retrieve_many, queries)
 
     def find(self, queries: Sequence[Query], operation: Operation) -> list[RetrievalResult]:
-        """Find passages as a part of an operation, within its time limit; raises as
-        `retrieve_many`.
+        """Return the passages for several queries, within the time limit of a running operation.
+
+        Raises the same errors as `retrieve_many`. That method begins an operation of its own, which
+        is logged; this one adds to the operation of the caller.
+
+        Args:
+            queries: The queries; they are checked before anything is searched.
+            operation: The running call that is logged. Its timings and result count are set.
         """
         check_queries(queries)
         normal = [query for query in queries if query.mode == Mode.NORMAL]
@@ -143,6 +153,7 @@ class Retriever(Closing):
         if normal:
             searches = self._protection.embed(operation, lambda: self._prepare(normal))
             results = self._protection.search(operation, lambda: self._search(searches))
+            results = self._search_corrected(results, operation)
         found = iter(results)
         results = [
             next(found) if query.mode == Mode.NORMAL else self._retrieve_selected(query, operation)
@@ -152,10 +163,16 @@ class Retriever(Closing):
         return results
 
     def read(self, action: Callable[[PointStore], _Read]) -> _Read:
-        """Run an action that reads the collection, within the time limit of a query.
+        """Run an action on the open collection and return its result.
+
+        The time limit of one query applies.
+
+        Args:
+            action: A function that gets the open collection.
 
         Raises:
-            StoreError: The collection is missing, of another model, or not reached in time.
+            StoreError: The collection is missing or built with another model, or the store failed
+                or exceeded the time limit.
         """
 
         def use() -> _Read:
@@ -165,31 +182,41 @@ class Retriever(Closing):
         return self._protection.read_store(use)
 
     def probe(self) -> None:
-        """Check that the collection can be searched: model, dimension, and one point's payload.
+        """Check that the collection can be searched: its model, dimension and one point's payload.
 
         Raises:
-            StoreError: The collection is missing, empty, of another model, or not reached in time.
-            EmbeddingDimensionError: Questions and points have vectors of different length.
-            PayloadError: The point does not keep the payload contract.
+            StoreError: The collection is missing, empty or built with another model, or the store
+                failed or exceeded the time limit.
+            EmbeddingDimensionError: The vectors of questions and points differ in length.
+            PayloadError: The point that was read has a missing or invalid payload field.
         """
         self.read(self._probe)
 
     def close(self) -> None:
-        """Release the store; a later query opens it again."""
+        """Close the collection; a later query opens it again."""
         self._session.close()
 
     def _prepare(self, queries: Sequence[Query]) -> list[Search]:
         choices = _RERANK_FACTOR if self._reranker else 1
+        # A model with windows has a rule measured on its own cosines, or its words are compared.
+        if self._embedder.model.window_words is None:
+            self._unrelated.prepare(
+                lambda texts: prepare_searches(
+                    self._embedder, self._encoder, [Query(text) for text in texts]
+                )
+            )
         return prepare_searches(self._embedder, self._encoder, queries, choices)
 
     def _search(self, searches: Sequence[Search]) -> list[RetrievalResult]:
         with self._session.use() as index:
             parts = [part for search in searches for part in search.parts]
-            gather_candidates(index, [*searches, *parts], DEPTH, self._places)
-            if not any(search.candidates for search in searches) and index.count() == 0:
-                raise CollectionMissingError(index.collection_id, "the store in use")
-            weigh_terms(index, self._terms, searches, self._embedder.model.fingerprint)
             options = self._options
+            gather_candidates(index, [*searches, *parts], DEPTH, self._places, options.weights)
+            if not any(search.candidates for search in searches) and index.count() == 0:
+                raise CollectionMissingError(index.collection_id, "the vector store")
+            unrelated = self._unrelated.look_up(index)
+            fingerprint = self._embedder.model.fingerprint
+            weigh_terms(index, self._terms, searches, fingerprint, unrelated)
             choose_hits(index, searches, self._places, options.weights, options.dedup_threshold)
             chosen = {hit.candidate.place.point_id for search in searches for hit in search.chosen}
             points = {point.point_id: point for point in index.fetch(sorted(chosen))}
@@ -212,6 +239,26 @@ class Retriever(Closing):
             for search in searches
         ]
 
+    def _search_corrected(
+        self, results: list[RetrievalResult], operation: Operation
+    ) -> list[RetrievalResult]:
+        """Search again for questions with misspelled words, and return the better results.
+
+        If that fails, the results for the questions as asked are returned.
+        """
+        load_words = self._options.load_everyday_words
+        try:
+            queries = correct_queries(results, self._encoder, load_words, self.read)
+            if not queries:
+                return results
+            searches = self._protection.embed(operation, lambda: self._prepare([*queries.values()]))
+            corrected = self._protection.search(operation, lambda: self._search(searches))
+        except (StoreError, EmbeddingError) as error:
+            operation.details["correction"] = error.code
+            return results
+        found = dict(zip(queries, corrected, strict=True))
+        return [choose_result(entry, found.get(at)) for at, entry in enumerate(results)]
+
     def _probe(self, index: PointStore) -> None:
         model = self._embedder.model
         if index.space.model.dim != model.dim:
@@ -222,7 +269,7 @@ class Retriever(Closing):
         found_ids = index.search_many([ChannelQuery(Channel.DENSE, unit, 1)])[0]
         points = index.fetch([point_id for point_id, _ in found_ids])
         if not points:
-            raise CollectionMissingError(index.collection_id, "the store in use")
+            raise CollectionMissingError(index.collection_id, "the vector store")
         read_metadata(points[0].payload)
 
     def _retrieve_selected(self, query: Query, operation: Operation) -> RetrievalResult:
@@ -230,6 +277,6 @@ class Retriever(Closing):
         embedder = self._selection_embedder
         if embedder is None:
             return retrieve_selected(query, threshold, site)
-        return self._protection.embed(
+        return self._protection.compare(
             operation, lambda: retrieve_selected(query, threshold, site, embedder)
         )

@@ -1,4 +1,4 @@
-"""One question on its way through retrieval, and its first stage: split into parts and embedded."""
+"""The first stage of retrieval (splitting and embedding), and the state of one question."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.embedding import Embedder, SparseEncoder, WindowEmbedder
     from rag_pipeline.core.protocols.stores import PointFilter
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector, SparseVector
-    from rag_pipeline.retrieval.models import Evidence, Query, ScoredChunk, WordNearness
+    from rag_pipeline.retrieval.models import Evidence, ScoredChunk, WordNearness
+    from rag_pipeline.retrieval.queries import Query
     from rag_pipeline.retrieval.ranking import Candidate, Ranked
 
-MAX_PARTS: Final = 3
+MAX_PARTS: Final = 3  # sub-questions of a compound question
 
-_PARALLEL: Final = 8  # as many requests as a service adapter has in flight
+_PARALLEL: Final = 8  # texts embedded at once: the number of requests that a service adapter allows
 
 _SENTENCE: Final = re.compile(r"(?<=[.?!;])\s+")
 _ASKING: Final = (
@@ -49,28 +50,32 @@ _PAIR: Final = (
     ),
     re.compile(r"^(?P<one>.+?)\s+(?:vs\.?|versus)\s+(?P<other>.+)", re.IGNORECASE),
 )
-_CLAUSE_TERMS: Final = 2  # a clause with fewer says too little to be searched for
+_CLAUSE_TERMS: Final = 2  # a clause with fewer terms is too vague to search for
 _PAIR_TERMS: Final = 1
-_MAX_CHARS: Final = 1_000  # time grows with the square; a longer text is not a compound question
+_MAX_CHARS: Final = 1_000  # the time grows with the square; longer texts are not compound questions
 
 
 @dataclass(slots=True)
 class Search:
-    """A question on its way: each stage reads what the stages before it found and adds its own.
+    """A question and what the stages find for it. Each stage reads earlier fields and sets its own.
 
     Attributes:
-        offered: Number of hits to choose: as many as were asked for, or more for a reranker.
-        text: The question without white space at its ends; for a part of a question, that part.
-        where: Which points count at all.
-        vectors: Of the text; of its tokens only those that are compared with windows.
-        terms: The text's BM25 terms; may be empty.
-        windowed: True if the collection has windows of words beside whole chunks.
-        parts: The sub-questions of a compound question, as searches; usually none.
-        exhausted: True when the store has no further candidate.
-        passages: Candidates in the order in which they are chosen.
-        bare: Headings without text of their own, which are chosen last.
-        nearest: Cosine of the question and the nearest candidate, -1 to 1.
-        words: How near the first hits come to each word of the question.
+        offered: Number of hits to choose: the number of results, or more if a reranker follows.
+        text: The question without white space at its ends, or one of its sub-questions.
+        where: The filter that points must match.
+        vectors: The vector of `text`, and the vectors of its tokens except stop words.
+        terms: The BM25 terms of `text`; may be empty.
+        windowed: True if the collection has windows (vectors of four words each).
+        parts: A search for each sub-question of a compound question; empty for other questions.
+        candidates: The near points; `scores` has their scores by channel and point id. `far` has,
+            by channel, the scores of the points that are too far to be candidates.
+        exhausted: True if the store has no candidates besides those found.
+        passages: The ranked candidates in the order in which they are to be chosen.
+        bare: The ranked candidates that are headings without text; they are chosen last.
+        nearest: The highest similarity of a candidate to the question, -1 to 1.
+        chosen: The candidates that were chosen as results.
+        hits: The results that were built from `chosen`.
+        words: The similarity of the first hits to each word of the question.
     """
 
     query: Query
@@ -82,13 +87,14 @@ class Search:
     windowed: bool
     parts: tuple[Search, ...] = ()
 
-    # Found by the search stage; candidates by ascending point id.
+    # Set by the search stage; candidates are ordered by ascending point id.
     scores: dict[Channel, dict[PointId, float]] = field(default_factory=dict)
     candidates: tuple[Candidate, ...] = ()
+    far: dict[Channel, list[float]] = field(default_factory=dict)
     exhausted: bool = False
     evidence: Evidence | None = None
 
-    # Made by fusing, choosing and presenting; each list best first.
+    # Set by the fusing, choosing and presenting stages; each list is ordered best first.
     passages: list[Ranked] = field(default_factory=list)
     bare: list[Ranked] = field(default_factory=list)
     nearest: float = 0.0
@@ -98,7 +104,10 @@ class Search:
 
     @property
     def channels(self) -> list[Channel]:
-        """The channels that can score this question."""
+        """The channels (ways of scoring) that can score this question.
+
+        These are dense, windows if the collection has them, and BM25 if the question has terms.
+        """
         channels = [Channel.DENSE]
         if self.windowed:
             channels.append(Channel.WINDOWS)
@@ -107,7 +116,7 @@ class Search:
         return channels
 
     def ask(self, channel: Channel, limit: int, where: PointFilter) -> ChannelQuery:
-        """Build the store's query of this question for a channel."""
+        """Return the store query for the `limit` best points in a channel that match `where`."""
         vectors: dict[Channel, FloatVector | FloatMatrix | SparseVector] = {
             Channel.DENSE: self.vectors.dense,
             Channel.WINDOWS: self.vectors.tokens,
@@ -122,20 +131,22 @@ def prepare_searches(
     queries: Sequence[Query],
     choices_per_result: int = 1,
 ) -> list[Search]:
-    """Embed the questions of checked queries and their parts, several at a time.
+    """Split compound questions, embed all questions, and return a search for each query.
+
+    Up to eight texts are embedded at the same time, and equal texts only once.
 
     Args:
         embedder: The model that the collection was built with.
-        encoder: The encoder that the collection was built with.
-        queries: In normal mode.
-        choices_per_result: Hits to choose for each result asked for; more than 1 for a reranker.
+        encoder: The BM25 encoder that the collection was built with.
+        queries: Checked queries in normal mode.
+        choices_per_result: Hits to choose for each result; more than 1 if a reranker follows.
 
     Returns:
-        A search for each query, in order.
+        One search for each query, in order.
 
     Raises:
-        EmbeddingServiceError: The service failed after all retries.
-        EmbeddingDimensionError: A vector has another length than the model's.
+        EmbeddingServiceError: The embedding service failed after all retries.
+        EmbeddingDimensionError: The dimension of a vector differs from the model's.
     """
     parts = {text: split_question(text) for text in map(_read_text, queries)}
     texts = [*parts, *(part for own in parts.values() for part in own)]
@@ -162,12 +173,13 @@ def prepare_searches(
 
 
 def split_question(question: str) -> tuple[str, ...]:
-    """Split a compound question into 2 or 3 sub-questions; return none for a simple question.
+    """Return the 2 or 3 sub-questions of a compound question; empty for a simple question.
 
-    To a model, a question such as "How does X relate to Y?" is one point between X and Y, and
-    passages on the stronger half fill the list. So each half is searched for as well.
+    The vector of a question such as "How does X relate to Y?" lies between those of X and Y, and
+    the best results may all be about only one of them. Searching for each sub-question in addition
+    to the whole question avoids this.
     """
-    question = " ".join(question.split())  # runs of blanks would take the cube of their length
+    question = " ".join(question.split())  # a run of blanks takes cubic time
     if len(question) > _MAX_CHARS:
         return ()
     clauses = [
@@ -192,15 +204,16 @@ def split_question(question: str) -> tuple[str, ...]:
 
 
 def keep_content_tokens(text: str, vectors: QuestionVectors) -> QuestionVectors:
-    """Leave out the tokens of punctuation and of stop words, which windows do not contain.
+    """Return a question's vectors without the tokens of stop words and punctuation.
 
-    A question of nothing else keeps all of them. See docs/adr/0020.
+    Windows contain no stop words, so these tokens match nothing in particular (ADR 20). If
+    no other tokens exist, all are kept.
     """
     words = find_content_words(text)
     rows = [
         row
         for row, (start, end) in enumerate(vectors.spans)
-        if any(start < behind and end > first for first, behind in words)
+        if any(start < last and end > first for first, last in words)
     ]
     if not rows:
         return vectors

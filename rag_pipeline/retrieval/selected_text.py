@@ -1,14 +1,13 @@
-"""Selected-text mode: the caller's selection is all the context there is.
+"""Selected-text mode: the text that a reader selected is the only passage.
 
-Imports core and the models beside it, nothing else: no store, no search, no model can be reached
-from here, which a test of the import graph holds. What stands in the selection or the question is
-data; nothing in it is followed.
+This module and the modules of this folder that it needs import nothing else outside core, so that
+they cannot reach a store, a search or a service; a test checks the imports. The selection and the
+question are data: instructions in them are not followed.
 """
 
 from __future__ import annotations
 
 import posixpath
-import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.docusaurus import HeadingIds, build_permalink, link_to_anchor
@@ -16,133 +15,71 @@ from rag_pipeline.core.errors import DocumentIdError
 from rag_pipeline.core.ids import hash_text, parse_doc_id
 from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.payload import ChunkMetadata
-from rag_pipeline.core.sentences import split_sentences
-from rag_pipeline.core.terms import UNSPACED, count_words, extract_terms, extract_words
-from rag_pipeline.retrieval.models import Citation, Mode, RetrievalResult, ScoredChunk
+from rag_pipeline.core.terms import count_words, extract_words
+from rag_pipeline.retrieval.models import Citation, RetrievalResult, ScoredChunk
+from rag_pipeline.retrieval.queries import Mode
+from rag_pipeline.retrieval.relatedness import SelectionVerdict, judge_selection
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.protocols.embedding import Embedder
-    from rag_pipeline.retrieval.models import Query
+    from rag_pipeline.retrieval.queries import Query
 
 SHORT_SELECTION_WORDS: Final = 10
 
 UNRELATED_NOTICE: Final = (
-    "The question does not seem to be about the selected text. Ask the whole book to search every "
-    "chapter."
+    "Your selection does not answer this. Ask the whole book to search every chapter."
+)
+POSSIBLE_NOTICE: Final = (
+    "If your selection does not answer this, ask the whole book to search every chapter."
 )
 SHORT_NOTICE: Final = (
-    "The selection is short, so the answer rests on little. Select more text, or ask the whole "
+    "The selection is short, so the answer has little to go on. Select more text, or ask the whole "
     "book to search every chapter."
 )
-
-_GENERIC_WORDS: Final = (
-    "above answer arabic argument author beginner beginners below bit book brief briefly bug "
-    "bullet chapter chart child children chinese clarify class code command comment concept "
-    "conclude conclusion content define definition describe detail detailed diagram difference "
-    "different discuss eight elaborate english entire equation example excerpt explain explanation "
-    "express fact figure five follow following formula four french function generate german give "
-    "going happen happening help highlighted hindi idea image important instruction italian "
-    "japanese key kid kind language layman level line list lists literally look loop main make "
-    "mean meaning meant mention message method need nine old one outline output page paragraph "
-    "parameter paraphrase part passage phrase picture please point portuguese previous purpose "
-    "question quote read relate rephrase return review rewrite right russian saying script section "
-    "see select selected selection sense sentence seven short shorten show significance simple "
-    "simplify simply six snippet somebody someone spanish speak state step student summarise "
-    "summarize summary table takeaway takeaways talk tell ten term text thing third three "
-    "translate try tutor two type understand urdu use used useful variable want way whole word "
-    "work write year years dr tl"
-)
-_GENERIC_TERMS: Final = frozenset(extract_terms(_GENERIC_WORDS))
-"""Terms about reading itself: a question of nothing else is about whatever is selected."""
-
-_JUDGED_WITH: Final = {"DIGIT": "LATIN", "HIRAGANA": "CJK", "KATAKANA": "CJK"}
-
-_MIN_SHARED_PREFIX: Final = 4  # characters: `gyro` and `gyroscop` mean one thing
+_NOTICES: Final = {
+    SelectionVerdict.UNRELATED: UNRELATED_NOTICE,
+    SelectionVerdict.MAY_NOT_ANSWER: POSSIBLE_NOTICE,
+}
 
 
 def retrieve_selected(
     query: Query, threshold: float, site: SiteSettings, embedder: Embedder | None = None
 ) -> RetrievalResult:
-    """Make the selection the one passage found, with score 1.
+    """Return the selected text as the only passage, with score 1.
 
-    The passage is given even where the question seems to be about something else: the caller
-    decides, `related` and `notice` say so.
+    The passage is returned even if the question is about something else. The result says so in
+    `verdict` and `notice`, and the caller decides what to do.
 
     Args:
-        query: Checked, in selected-text mode.
-        threshold: Relatedness from which the question counts as being about the selection.
-        site: How addresses are formed, for the citation.
-        embedder: Compares meanings besides words; None compares words alone.
+        query: A checked query in selected-text mode.
+        threshold: The least share of the question's words in a selection that answers, 0 to 1.
+        site: The site settings from which the URL of the citation is built.
+        embedder: Compares the question and the selection by meaning as well. It must be the local
+            textbook model. None compares only their words.
     """
-    text = (query.selected_text or "").strip()
-    relatedness = measure_relatedness(query.question, text, embedder)
-    related = relatedness >= threshold
-    notice = None if related else UNRELATED_NOTICE
+    text = _trim(query.selected_text or "")
+    verdict, relatedness = judge_selection(query.question, text, threshold, embedder)
+    notice = _NOTICES.get(verdict)
     if notice is None and count_words(text) < SHORT_SELECTION_WORDS:
         notice = SHORT_NOTICE
     citation = _cite(query, site)
     metadata = _describe(query, text, citation)
     chunk = ScoredChunk(metadata.chunk_id, text, 1.0, metadata, citation)
     return RetrievalResult(
-        (chunk,), query, Mode.SELECTED_TEXT_ONLY, 1, related, relatedness, notice
+        (chunk,), query, Mode.SELECTED_TEXT_ONLY, 1, verdict, relatedness, notice
     )
 
 
-def measure_relatedness(question: str, selection: str, embedder: Embedder | None = None) -> float:
-    """How far a question is about a selection, 0 to 1.
+def _trim(selection: str) -> str:
+    """Return a selection without white space around it.
 
-    The share of the question's terms that the selection holds, each by its length: long words are
-    rarer and say more. Words about reading itself (`explain`, `line`, `summarize`) are left out; a
-    question of nothing else points at the selection and counts as 1. Words in a script that the
-    selection is not written in are left out too: they cannot be compared. An embedder can raise it
-    to the cosine with the nearest sentence.
+    The indentation of the first line is kept if another line has it too, because the lines may be
+    code.
     """
-    asked = {term for term in _extract_units(question) if term not in _GENERIC_TERMS}
-    if not asked:
-        return 1.0
-    held = set(_extract_units(selection))
-    if embedder is None and held:
-        scripts = {_name_script(term) for term in held}
-        asked = {term for term in asked if _name_script(term) in scripts}
-        if not asked:
-            return 1.0
-    share = sum(len(t) for t in asked if _is_held(t, held)) / sum(len(t) for t in asked)
-    if embedder is None:
-        return share
-    sentences = [selection[start:end] for start, end in split_sentences(selection)] or [selection]
-    rows, _ = embedder.embed_passages([*sentences, selection])
-    cosine = float((rows @ embedder.embed_query(question)).max())
-    return min(1.0, max(share, cosine))
-
-
-def _extract_units(text: str) -> list[str]:
-    """Terms; of scripts without spaces pairs of characters, which is what words there are near."""
-    return [
-        unit
-        for term in extract_terms(text)
-        for unit in (
-            [term[at : at + 2] for at in range(max(1, len(term) - 1))]
-            if UNSPACED.search(term)
-            else [term]
-        )
-    ]
-
-
-def _name_script(term: str) -> str:
-    script = unicodedata.name(term[0], "").split(" ")[0]
-    return _JUDGED_WITH.get(script, script)
-
-
-def _is_held(term: str, held: set[str]) -> bool:
-    if term in held:
-        return True
-    if len(term) < _MIN_SHARED_PREFIX:
-        return False
-    return any(
-        len(other) >= _MIN_SHARED_PREFIX and (other.startswith(term) or term.startswith(other))
-        for other in held
-    )
+    text = selection.strip()
+    indentation = selection[: selection.index(text)].rpartition("\n")[2]
+    return f"{indentation}{text}" if indentation and f"\n{indentation}" in text else text
 
 
 def _cite(query: Query, site: SiteSettings) -> Citation:
@@ -160,7 +97,10 @@ def _cite(query: Query, site: SiteSettings) -> Citation:
 
 
 def _link(query: Query, site: SiteSettings) -> str:
-    """Address of the selection's section on the caller's page, or on the page its path makes."""
+    """Return the URL of the section with the selection, or "" if the document path is invalid.
+
+    `source_url` of the query takes precedence over the URL that follows from its document path.
+    """
     anchor = HeadingIds().next_id(2, query.source_section, None) if query.source_section else None
     if query.source_url is not None:
         page_url, _, named = query.source_url.partition("#")

@@ -1,4 +1,7 @@
-"""Retrieval under the names of the validation plan, with plain results that are ready for JSON."""
+"""A search service for web backends, with results that can be written as JSON.
+
+The names of methods and result fields come from the plan for validating retrieval (ADR 25).
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from rag_pipeline.core.errors import QueryError, ResultInvalidError, ValidationF
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, QueryFilters
 from rag_pipeline.retrieval.hits import check_results
-from rag_pipeline.retrieval.models import Query
 from rag_pipeline.retrieval.opening import open_retriever
 from rag_pipeline.retrieval.protection.limits import MAX_BATCH, Protection, ServiceLimits
 from rag_pipeline.retrieval.protection.logs import configure_logging
+from rag_pipeline.retrieval.queries import Query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +33,7 @@ _STATS_FRESH_S: Final = 30.0
 
 
 class ResultMetadata(TypedDict):
-    """The place of a result in the book."""
+    """The page, section and position of a search result in the book."""
 
     url: str
     page_title: str
@@ -43,7 +46,11 @@ class ResultMetadata(TypedDict):
 
 
 class SearchResult(TypedDict):
-    """One result: `similarity_score` 0 to 1, never higher than that of the result before."""
+    """One search result with its text, score and source.
+
+    `vector_id` is the chunk's id, 16 hexadecimal digits. `similarity_score` is 0 to 1 and never
+    higher than the score of the previous result.
+    """
 
     vector_id: str
     similarity_score: float
@@ -52,8 +59,10 @@ class SearchResult(TypedDict):
 
 
 class SearchResponse(TypedDict):
-    """The answer to one query. `timings_ms` has embed, search and validate; in a batch these are
-    the times of the whole batch.
+    """The results of one query, best first, with their timings.
+
+    `timings_ms` contains the milliseconds of the steps embed, search and validate. In a batch,
+    `latency_ms` and `timings_ms` are the times of the whole batch.
     """
 
     query: str
@@ -65,9 +74,9 @@ class SearchResponse(TypedDict):
 
 
 class ValidationReport(TypedDict):
-    """The rules that the results of a query keep or break.
+    """The outcome of checking the results of a query against every rule.
 
-    `checks` maps each rule to the problem found, or to an empty text.
+    `checks` maps the name of each rule to the problem that was found, or to an empty string.
     """
 
     query: str
@@ -78,7 +87,11 @@ class ValidationReport(TypedDict):
 
 
 class CollectionStats(TypedDict):
-    """The collection in use; `memory_usage` is the peak resident memory of this process."""
+    """The size of the current collection and the memory of this process.
+
+    `total_vectors` and `vector_count` are both the number of points. `memory_usage` is the peak
+    resident memory, such as `512.0 MB`.
+    """
 
     total_vectors: int
     vector_dimension: int
@@ -88,21 +101,24 @@ class CollectionStats(TypedDict):
 
 
 class RetrievalService(Closing):
-    """The searches of a backend; safe to share among threads.
+    """A search service over one collection, with time limits, circuit breakers and logs.
+
+    Several threads can share a service. The constructor checks that the collection can be searched.
 
     Args:
         settings: None reads the environment and `.env`.
-        retriever: None opens the one that the settings name.
-        limits: Bounds of time and failure; None for those of the validation plan.
-        log_to_files: True to write log lines to the console and to `logs/` in the book's state
-            folder; False leaves them to the process's own configuration.
+        retriever: None opens a retriever over the collection that the settings name.
+        limits: Time limits and circuit breaker thresholds; None for the defaults.
+        log_to_files: True writes log lines to the console and to `logs/` in the book's state
+            folder. False leaves logging to the configuration of the application.
 
     Attributes:
-        retriever: Shares the limits, breakers and log of this service, for `answer` and others.
+        retriever: A retriever with the limits, circuit breakers and log of this service. Pass it to
+            `answer`, so that answers share them.
 
     Raises:
-        StoreError: The collection is missing, empty, of another model, or not reached.
-        PayloadError: Its points do not keep the payload contract.
+        StoreError: The collection cannot be searched; the message says why.
+        EmbeddingDimensionError: The vectors of questions and points differ in length.
     """
 
     def __init__(
@@ -126,18 +142,18 @@ class RetrievalService(Closing):
     def search(
         self, query: str, k: int = DEFAULT_TOP_K, filters: QueryFilters | None = None
     ) -> SearchResponse:
-        """Find the passages nearest to a question.
+        """Return the passages that best match a question.
 
         Args:
-            query: 1 to 5,000 characters.
-            k: Number of results, 1 to 100; takes precedence over that of `filters`.
-            filters: Restrict the search.
+            query: The question, 1 to 5,000 characters.
+            k: Number of results, 1 to 100; takes precedence over `filters.top_k`.
+            filters: Restrictions on the search; None searches the whole book.
 
         Raises:
-            QueryError: QUERY_EMPTY, QUERY_TOO_LONG, INVALID_K (400).
-            EmbeddingError: EMBEDDING_FAILED (500).
-            StoreError: QDRANT_CONNECTION_ERROR (503), QDRANT_TIMEOUT (504), and others.
-            ResultInvalidError: INVALID_RESULT (500).
+            QueryError: The query is invalid: QUERY_EMPTY, QUERY_TOO_LONG or INVALID_K (400).
+            EmbeddingError: The question could not be embedded: EMBEDDING_FAILED (500).
+            StoreError: The store failed, as in QDRANT_CONNECTION_ERROR (503), QDRANT_TIMEOUT (504).
+            ResultInvalidError: A result breaks a rule: INVALID_RESULT (500).
         """
         asked = [Query(query, filters=filters, top_k=k)]
         return self._run("search", asked, self._protection.limits.query_s)[0]
@@ -148,27 +164,30 @@ class RetrievalService(Closing):
         k: int = DEFAULT_TOP_K,
         filters: QueryFilters | None = None,
     ) -> list[SearchResponse]:
-        """Find passages for up to 100 questions in order, sharing the round trips.
+        """Return the passages for up to 100 questions, one response for each question in order.
 
-        Raises as `search`, for the whole batch.
+        `k` and `filters` are those of `search`. Any error that `search` raises fails the whole
+        batch.
         """
         if isinstance(queries, str) or not isinstance(queries, Iterable):
-            raise QueryError(f"a batch must be a list of texts, not {queries!r:.40}")
+            raise QueryError(f"a batch must be a list of questions, not {queries!r:.40}")
         asked = [Query(query, filters=filters, top_k=k) for query in queries]
         if len(asked) > MAX_BATCH:
             raise QueryError(f"a batch has at most {MAX_BATCH} queries, not {len(asked)}. Split it")
         return self._run("batch_search", asked, self._protection.limits.batch_s)
 
     def validate_retrieval(self, query: str, *, strict: bool = False) -> ValidationReport:
-        """Run a query twice and check its results against every rule.
+        """Run a query twice and check the results against every rule.
+
+        In addition to the rules for results, both runs must return equal results, and at least one.
 
         Args:
-            query: 1 to 5,000 characters.
-            strict: Raise if a rule is broken.
+            query: The question, 1 to 5,000 characters.
+            strict: True raises an error if a rule is broken; False only reports it.
 
         Raises:
-            ValidationFailedError: VALIDATION_FAILED (422), with `strict` only.
-            RagPipelineError: As `search`.
+            ValidationFailedError: A rule is broken and `strict` is True (422).
+            RagPipelineError: The search failed, as described for `search`.
         """
         asked = Query(query)
         both_s = 2 * self._protection.limits.query_s
@@ -179,8 +198,8 @@ class RetrievalService(Closing):
             same = [(hit.chunk_id, hit.score) for hit in first] == [
                 (hit.chunk_id, hit.score) for hit in second
             ]
-            checks["deterministic"] = "" if same else "a second run gave other results"
-            checks["not_empty"] = "" if first else "nothing was found"
+            checks["deterministic"] = "" if same else "a second run returned different results"
+            checks["not_empty"] = "" if first else "no passage was found"
             failed = tuple(name for name, problem in checks.items() if problem)
             operation.status = "error" if failed else "success"
         if strict and failed:
@@ -194,26 +213,25 @@ class RetrievalService(Closing):
         )
 
     def get_stats(self) -> CollectionStats:
-        """Return the size of the collection in use, at most 30 s old."""
+        """Return the size of the current collection; the numbers may be up to 30 s old."""
         now, known = time.monotonic(), self._stats
         if known is None or now - known[0] > _STATS_FRESH_S:
-            # No lock: callers of a hung store would wait for each other's time limits in turn.
+            # No lock: the callers of a hung store would wait for each other's timeouts in turn.
             known = (now, self.retriever.read(self._read_stats))
             self._stats = known
         return known[1]
 
     def check_collection(self) -> None:
-        """Check that the collection can be searched: model, dimension, and a point's payload.
+        """Check that the collection can be searched: its model, dimension and one point's payload.
 
         Raises:
-            StoreError: The collection is missing, empty, of another model, or not reached.
-            EmbeddingDimensionError: Questions and points have vectors of different length.
-            PayloadError: A point does not keep the payload contract.
+            StoreError: The collection cannot be searched; the message says why.
+            EmbeddingDimensionError: The vectors of questions and points differ in length.
         """
         self.retriever.probe()
 
     def close(self) -> None:
-        """Release the store; a later call opens it again."""
+        """Close the collection; a later call opens it again."""
         self.retriever.close()
 
     def _run(
@@ -229,7 +247,7 @@ class RetrievalService(Closing):
 
     def _read_stats(self, index: PointStore) -> CollectionStats:
         count = index.count()
-        unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss: bytes there, KiB elsewhere
+        unit = 1 if sys.platform == "darwin" else 1024  # macOS counts in bytes, others in KiB
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
         return CollectionStats(
             total_vectors=count,
@@ -244,7 +262,10 @@ def _require_valid(results: Sequence[RetrievalResult]) -> None:
     for result in results:
         broken = [problem for problem in check_results(result.chunks).values() if problem]
         if broken:
-            raise ResultInvalidError(f"{broken[0]}. Run `rag-pipeline audit`")
+            raise ResultInvalidError(
+                f"the search returned an invalid result: {broken[0]}. Run `rag-pipeline audit` to "
+                "check the collection"
+            )
 
 
 def _respond(

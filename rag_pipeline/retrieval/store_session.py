@@ -1,8 +1,8 @@
-"""Holding the collection in use open between queries, and letting go of it when idle.
+"""A session that keeps the current collection open between queries and closes it when idle.
 
-The embedded store admits one process at a time: a query must not keep an ingest out for longer than
-it works. A rebuild that was switched to is seen by the next query. A forked process would keep what
-is open at the fork locked for as long as it lives, even from the one it comes from.
+Only one process at a time can open the embedded store, so a session releases it when another
+process waits for it. After a rebuild, the next query uses the new collection. Before a fork, the
+collection is closed, because the child process would keep the store locked as long as it runs.
 """
 
 from __future__ import annotations
@@ -23,14 +23,20 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import EmbeddingSpace
 
 
-_MAKE_WAY_S = 0.3  # a waiting process looks at least every 0.25 s
-_LOOK_S = 0.25  # how often an idle holder looks whether another process waits
-_FORK_WAIT_S = 10.0  # how long a fork waits for callers: longer than any query that does not hang
+_MAKE_WAY_S = 0.3  # seconds; a waiting process tries at least every 0.25 s
+_LOOK_S = 0.25  # seconds between two checks of an idle session for a waiting process
+_FORK_WAIT_S = 10.0  # seconds that a fork waits for running queries; only a hung query takes longer
 
 
 @dataclass(slots=True)
-class _Held:
-    """An open collection, how many callers are in it, and whether the last closes it."""
+class _OpenCollection:
+    """An open collection and its users.
+
+    Attributes:
+        users: Number of `use` blocks that are running.
+        last_used: The `time.monotonic()` at which a user last left.
+        closing: True if the last user must close the collection.
+    """
 
     store: PointStore
     users: int = 0
@@ -39,15 +45,15 @@ class _Held:
 
 
 class StoreSession:
-    """Opens the collection in use on demand, shares it among threads, closes it after a while.
+    """The current collection, opened on demand, shared among threads and closed when idle.
 
     Args:
-        catalog: Knows which collection is in use.
-        space: What the collection must have been built with.
-        idle_s: How long an unused collection stays open; 0 closes it after every use.
-        is_exclusive: Whether nobody else can write the collection while it is open here.
-        recheck_s: How long it is taken for granted that the open collection is the one in use; 0
-            asks the catalog before each use.
+        catalog: Knows which collection is current, and opens it.
+        space: The embedding space (model and format) that the collection must be built with.
+        idle_s: Seconds that an unused collection stays open; 0 closes it after every use.
+        is_exclusive: True if no other process can write the collection while it is open here.
+        recheck_s: Seconds after a check during which the open collection is assumed to be the
+            current one; 0 asks the catalog before each use.
     """
 
     def __init__(
@@ -66,9 +72,9 @@ class StoreSession:
         self._recheck_s = recheck_s
         self._checked_at = -recheck_s
         self._begin_locks()
-        self._held: _Held | None = None
+        self._opened: _OpenCollection | None = None
         self._closer: threading.Thread | None = None
-        self._threads: list[int] = []  # of callers, each as often as it is in a collection
+        self._threads: list[int] = []  # ids of the users' threads, one entry for each running use
         self._is_paused = False
         with _forking:
             _watch_forks()
@@ -76,27 +82,31 @@ class StoreSession:
 
     @contextmanager
     def use(self) -> Iterator[PointStore]:
-        """The collection in use, open at least until the block ends.
+        """Yield the current collection, which stays open at least until the block ends.
 
         Raises:
-            CollectionMissingError: Nothing has been ingested.
-            SpaceMismatchError: It was built with another space.
-            StoreUnavailableError: Not reached, not in time, or held by another process.
+            CollectionMissingError: Nothing has been ingested yet.
+            SpaceMismatchError: The collection was built with another embedding space.
+            StoreUnavailableError: The store is unreachable, timed out or is locked by another
+                process.
         """
         own = threading.get_ident()
-        held = self._enter(own)
+        opened = self._enter(own)
         try:
-            yield held.store
+            yield opened.store
         finally:
-            self._leave(held, own)
+            self._leave(opened, own)
 
     def pause(self, deadline: float) -> None:
-        """Let nobody in before `resume`, and let go of the collection once nobody is in it.
+        """Block new uses of the collection until `resume`, and close it when its users are done.
 
-        The wait for callers ends at the deadline, a `time.monotonic()`. The calling thread's own
-        use is not waited for, nor that of a server, which any number of processes may use. A
-        collection that somebody is still in then stays open: opened anew after a fork it would be
-        refused.
+        A handler calls this before the process forks. It waits for the users of an exclusive
+        collection, except for the calling thread. It does not wait for the users of a server,
+        because several processes can share a server. A collection that is still in use at the
+        deadline stays open in the parent process.
+
+        Args:
+            deadline: The `time.monotonic()` at which the wait for users ends.
         """
         own = threading.get_ident()
         with self._changed:
@@ -106,31 +116,33 @@ class StoreSession:
                     lambda: all(thread == own for thread in self._threads),
                     max(deadline - time.monotonic(), 0.0),
                 )
-            if self._held is not None and self._held.users == 0:
+            if self._opened is not None and self._opened.users == 0:
                 self._drop()
 
     def resume(self) -> None:
-        """Let callers in again."""
+        """Allow new uses of the collection again; called in the parent process after a fork."""
         with self._changed:
             self._is_paused = False
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let go of the collection, now or when its last caller is done; a later use reopens it."""
+        """Close the collection, now or when its last user is done; a later use opens it again."""
         with self._changed:
-            if self._held is not None and self._held.users > 0:
-                self._held.closing = True  # to open it beside itself, its own lock is in the way
+            if self._opened is not None and self._opened.users > 0:
+                self._opened.closing = True  # its lock would prevent a second opening now
             else:
                 self._drop()
 
     def forget(self) -> None:
-        """Begin anew in a forked process: it has none of the threads, and must not touch a store
-        that the process it comes from had open.
+        """Reset the session in a child process, directly after the fork that created it.
+
+        The child has none of the parent's other threads, and it must not use a store that the
+        parent has open. The child's next query opens the collection itself.
         """
-        if self._held is not None:
-            self._held.users += 1  # a caller that leaves it here is not the last
-            _inherited.append(self._held)  # an end of its life would close it
-        self._held, self._closer = None, None
+        if self._opened is not None:
+            self._opened.users += 1  # so that no user in the child is the last one and closes it
+            _inherited.append(self._opened)  # garbage collection would close it
+        self._opened, self._closer = None, None
         own = threading.get_ident()
         self._threads = [thread for thread in self._threads if thread == own]
         self._is_paused = False
@@ -139,58 +151,60 @@ class StoreSession:
     def _begin_locks(self) -> None:
         lock = threading.RLock()
         self._changed = threading.Condition(lock)
-        # The closer waits by itself: to wake it at each use would cost every query a switch to it.
+        # A separate condition: waking the closing thread would cost each use a thread switch.
         self._dropped = threading.Condition(lock)
 
-    def _enter(self, own: int) -> _Held:
+    def _enter(self, own: int) -> _OpenCollection:
         self._drop_if_replaced()
         with self._changed:
             self._make_way()
-            # Who is in it already is waited for: to keep it here would hold up both.
+            # `pause` waits for threads that are already users, so they must not wait for `resume`.
             self._changed.wait_for(lambda: not self._is_paused or own in self._threads)
-            if self._held is None:
-                self._held = _Held(self._catalog.open_current(self._space))
+            if self._opened is None:
+                self._opened = _OpenCollection(self._catalog.open_current(self._space))
                 self._checked_at = time.monotonic()
-            self._held.users += 1
+            self._opened.users += 1
             self._threads.append(own)
-            return self._held
+            return self._opened
 
     def _drop_if_replaced(self) -> None:
-        """Ask the catalog where it is time to, without the lock: a request that is lost on the way
-        to a server holds up one caller, not all of them.
+        """Stop sharing the open collection if the catalog has switched to another collection.
+
+        The catalog is asked at most once in `recheck_s` seconds. The lock is not held meanwhile, so
+        that a lost request to a server delays only one caller.
         """
         with self._changed:
-            held, now = self._held, time.monotonic()
-            if held is None or now - self._checked_at < self._recheck_s:
+            opened, now = self._opened, time.monotonic()
+            if opened is None or now - self._checked_at < self._recheck_s:
                 return
             self._checked_at = now
         collection_id = self._catalog.current_id()
         with self._changed:
-            if self._held is held and held.store.collection_id != collection_id:
+            if self._opened is opened and opened.store.collection_id != collection_id:
                 self._drop()
 
     def _make_way(self) -> None:
-        """Let a process that waits for the store have it once, before it is opened here again."""
+        """Release the embedded store for a moment if another process is waiting to open it."""
         if not self.is_exclusive or not self._catalog.is_wanted():
             return
-        self._changed.wait_for(lambda: self._held is None or self._held.users == 0, _MAKE_WAY_S)
-        if self._held is not None and self._held.users == 0:
+        self._changed.wait_for(lambda: self._opened is None or self._opened.users == 0, _MAKE_WAY_S)
+        if self._opened is not None and self._opened.users == 0:
             self._drop()
-        if self._held is None:
+        if self._opened is None:
             self._changed.wait(_MAKE_WAY_S)
 
-    def _leave(self, held: _Held, own: int) -> None:
+    def _leave(self, opened: _OpenCollection, own: int) -> None:
         with self._changed:
-            held.users -= 1
-            held.last_used = time.monotonic()
+            opened.users -= 1
+            opened.last_used = time.monotonic()
             self._threads.remove(own)
             self._changed.notify_all()
-            if held.users > 0:
+            if opened.users > 0:
                 return
-            if held is not self._held:
-                held.store.close()
+            if opened is not self._opened:
+                opened.store.close()
             elif (
-                held.closing
+                opened.closing
                 or self._idle_s == 0
                 or (self.is_exclusive and self._catalog.is_wanted())
             ):
@@ -202,19 +216,19 @@ class StoreSession:
                 self._closer.start()
 
     def _drop(self) -> None:
-        """Forget the open collection; whoever is still in it closes it on leaving."""
-        held, self._held = self._held, None
+        """Stop sharing the open collection, and close it now or when its last user leaves."""
+        opened, self._opened = self._opened, None
         self._changed.notify_all()
         self._dropped.notify_all()
-        if held is not None and held.users == 0:
-            held.store.close()
+        if opened is not None and opened.users == 0:
+            opened.store.close()
 
     def _close_when_idle(self) -> None:
         with self._changed:
-            while self._held is not None:
+            while self._opened is not None:
                 wait_s = self._idle_s
-                if self._held.users == 0:
-                    wait_s = self._held.last_used + self._idle_s - time.monotonic()
+                if self._opened.users == 0:
+                    wait_s = self._opened.last_used + self._idle_s - time.monotonic()
                     if wait_s <= 0 or (self.is_exclusive and self._catalog.is_wanted()):
                         self._drop()
                         break
@@ -223,9 +237,9 @@ class StoreSession:
 
 
 _sessions: Final[WeakSet[StoreSession]] = WeakSet()
-_inherited: Final[list[_Held]] = []
+_inherited: Final[list[_OpenCollection]] = []
 _forking: Final = threading.RLock()
-"""Held over a fork: a second one at once would resume sessions that the first has paused."""
+"""A lock that is held during a fork, so that two forks do not resume each other's sessions."""
 
 
 def _pause_all() -> None:
@@ -249,7 +263,10 @@ def _forget_all() -> None:
 
 @cache
 def _watch_forks() -> None:
-    """Register for forks behind all that the catalog of the first session has imported: the last
-    registered goes first, and a library of file locks that went before us would let none go.
+    """Register the fork handlers once, when the first session is created.
+
+    Handlers that are registered last run first. Ours must run before those of the file lock
+    library, because no lock can be released after them. The catalog has already imported that
+    library.
     """
     os.register_at_fork(before=_pause_all, after_in_parent=_resume_all, after_in_child=_forget_all)

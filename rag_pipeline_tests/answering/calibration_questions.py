@@ -1,9 +1,10 @@
-"""Questions that the textbook does not answer, beside the golden ones, to calibrate refusal.
+"""Questions that calibrate when to refuse, in addition to those of the golden set.
 
-`NEAR` are about robots, simulation or machine learning and were checked against the chapters; `FAR`
-are about anything else and fit any technical book. The rest belongs to three foreign books that
-come with a Rust toolchain (`rustup component add rust-docs`), on which no threshold is tuned: they
-show whether the rule holds for a book that it never saw.
+The textbook does not answer the questions in `NEAR` and `FAR`. `NEAR` asks about robots, simulation
+or machine learning, and was checked against the chapters. `FAR` asks about other subjects and suits
+any technical book. The other lists belong to three books that come with a Rust toolchain (`rustup
+component add rust-docs`). No threshold is tuned on these books. They show whether the grounding
+rule also works for a book that was not used to fit it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small results and a scripted chat model, so that each test states only what it is about."""
+"""Factories for small retrieval results, a retriever with fixed passages and a scripted model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from rag_pipeline.retrieval.models import (
     ChannelScores,
     Citation,
     Evidence,
-    Mode,
-    Query,
     RetrievalResult,
     ScoredChunk,
     TermWeight,
 )
 from rag_pipeline.retrieval.protection.limits import Protection
+from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -49,7 +48,7 @@ def make_chunk(
     section: str = "Capture point",
     cosine: float | None = 0.6,
 ) -> ScoredChunk:
-    """A passage; without a cosine it carries no channel scores."""
+    """Return a retrieved passage. With `cosine=None` it has no channel scores."""
     citation = Citation(title, section, f"/docs/{section}", "module-1", "1.1-start")
     metadata = ChunkMetadata(
         chunk_id=hash_text(text)[:16],
@@ -83,7 +82,7 @@ def make_chunk(
 
 
 def make_evidence(question: str, unknown: Sequence[str] = (), model: str = LOCAL_MODEL) -> Evidence:
-    """What a book knows of a question, where it holds every term but those of some words."""
+    """Return evidence of a book that contains all words of the question except `unknown`."""
     terms = {
         term: TermWeight(term, word, 8.0 if word in unknown else 5.0, word not in unknown)
         for word in extract_words(question)
@@ -100,15 +99,15 @@ def make_result(
     model: str = LOCAL_MODEL,
     query: Query | None = None,
 ) -> RetrievalResult:
-    """A result in normal mode."""
+    """Return a retrieval result in normal mode with the given passages."""
     evidence = make_evidence(question, unknown, model)
-    asked = query or Query(question)
-    return RetrievalResult(tuple(chunks), asked, Mode.NORMAL, len(chunks), evidence=evidence)
+    query = query or Query(question)
+    return RetrievalResult(tuple(chunks), query, Mode.NORMAL, len(chunks), evidence=evidence)
 
 
 @dataclass(slots=True)
 class FixedRetriever:
-    """Finds the same passages for every question."""
+    """A retriever that returns the same passages for every question and records the queries."""
 
     chunks: Sequence[ScoredChunk]
     unknown: Sequence[str] = ()
@@ -116,14 +115,14 @@ class FixedRetriever:
     protection: Protection = field(default_factory=Protection)
 
     def retrieve(self, query: Query) -> RetrievalResult:
-        """Find them."""
+        """Return a result with the fixed passages."""
         self.asked.append(query)
         return make_result(query.question, self.chunks, unknown=self.unknown, query=query)
 
 
 @dataclass(slots=True)
 class ScriptedModel:
-    """A `ChatModel` that writes given pieces and remembers what it was told."""
+    """A `ChatModel` that writes the given pieces and records the messages it receives."""
 
     pieces: Sequence[str]
     complete: bool = True
@@ -132,7 +131,7 @@ class ScriptedModel:
     closed: bool = False
 
     def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
-        """Write the pieces."""
+        """Yield the pieces; set `closed` when the generator ends or is closed."""
         self.told.append(messages)
         try:
             yield from self.pieces

@@ -1,30 +1,32 @@
-"""Whether passages suffice, and what a model is given of them."""
+"""Tests of the decision whether passages suffice, and of the sources that a model gets."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from rag_pipeline.adapters.embedders.local import PUBLISHED, TEXTBOOK, LocalEmbedder
-from rag_pipeline.answering.grounding import (
+from rag_pipeline.answering.confidence import (
     LEXICAL_RULE,
-    RELATED_SECTIONS,
-    apply_grounding_policy,
+    choose_level,
     choose_rule,
-    find_missing_names,
     measure_signals,
     weigh_question,
 )
-from rag_pipeline.answering.models import Reason
-from rag_pipeline.core.models import SiteSettings, TextBlock, TextBlockKind
-from rag_pipeline.retrieval import QueryFilters
-from rag_pipeline.retrieval.models import (
-    Mode,
-    Query,
-    RetrievalResult,
-    WordNearness,
+from rag_pipeline.answering.grounding import (
+    CLOSEST,
+    RELATED_SECTIONS,
+    apply_grounding_policy,
+    find_missing_names,
 )
+from rag_pipeline.answering.models import Level, Reason
+from rag_pipeline.core.models import SiteSettings, TextBlock, TextBlockKind
+from rag_pipeline.core.terms import extract_words
+from rag_pipeline.retrieval import QueryFilters
+from rag_pipeline.retrieval.models import RetrievalResult, WordNearness
+from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 from rag_pipeline_tests.answering.factories import (
     SENSING,
@@ -34,6 +36,11 @@ from rag_pipeline_tests.answering.factories import (
     make_result,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.answering.models import GroundedResponse
+
 QUESTION = "How does a walking robot keep its balance with the capture point?"
 
 
@@ -42,26 +49,68 @@ def test_passages_that_cover_the_question_suffice() -> None:
     assert grounded.sufficient_context
     assert grounded.reason is Reason.SUFFICIENT
     assert grounded.message == ""
-    assert grounded.related == ()
     assert grounded.confidence is not None
     assert grounded.confidence > 0.5
 
 
-def test_far_passages_are_refused_with_three_different_sections() -> None:
+def ground(cosine: float, unknown: Sequence[str] = ()) -> GroundedResponse:
+    """Return the decision about `QUESTION` and one passage of the given similarity."""
+    result = make_result(QUESTION, [make_chunk(cosine=cosine)], unknown=unknown)
+    return apply_grounding_policy(result, QUESTION)
+
+
+def test_the_three_levels_follow_from_the_confidence() -> None:
+    grounded = [ground(cosine / 100) for cosine in range(101)]
+    assert list(dict.fromkeys(entry.level for entry in grounded)) == [
+        Level.NOT_COVERED,
+        Level.CLOSEST_PASSAGES,
+        Level.ANSWERED,
+    ]
+    assert all(entry.level is choose_level(entry.confidence or 0.0) for entry in grounded)
+    expected = {
+        Level.NOT_COVERED: (Reason.NOT_COVERED, "The book does not cover this."),
+        Level.CLOSEST_PASSAGES: (
+            Reason.UNCERTAIN,
+            "The book does not seem to answer this directly. The closest passages are:",
+        ),
+        Level.ANSWERED: (Reason.SUFFICIENT, ""),
+    }
+    for entry in grounded:
+        assert (entry.reason, entry.message) == expected[entry.level]
+        assert entry.sufficient_context == (entry.level is Level.ANSWERED)
+        assert entry.sources
+
+
+def test_only_related_sections_are_named_and_each_once() -> None:
     question = "What is the capital of France?"
+    cosines = [0.5, 0.5, 0.1, 0.5, 0.5, 0.5, 0.5, 0.1]
     chunks = [
-        make_chunk(f"{WALKING} {n}", section=f"Section {n // 2}", cosine=0.15) for n in range(8)
+        make_chunk(f"{WALKING} {n}", section=f"Section {n // 2}", cosine=cosine)
+        for n, cosine in enumerate(cosines)
     ]
     unknown = ["capital", "France"]
-    grounded = apply_grounding_policy(make_result(question, chunks, unknown=unknown), question)
-    assert not grounded.sufficient_context
-    assert grounded.reason is Reason.NOT_COVERED
-    assert "enough information" in grounded.message
-    assert [entry.section for entry in grounded.related] == ["Section 0", "Section 1", "Section 2"]
-    assert len(grounded.related) == RELATED_SECTIONS
+    related = apply_grounding_policy(make_result(question, chunks, unknown=unknown), question)
+    assert related.reason is Reason.NOT_COVERED
+    assert [entry.section for entry in related.related] == ["Section 0", "Section 1", "Section 2"]
+    assert len(related.related) == RELATED_SECTIONS
+    one = make_result(question, chunks[:3], unknown=unknown)
+    assert len(apply_grounding_policy(one, question).related) == 1
 
 
-def test_no_passage_is_refused() -> None:
+def test_a_question_far_from_the_book_has_no_related_sections() -> None:
+    chunks = [make_chunk(f"{WALKING} {n}", cosine=0.1) for n in range(8)]
+    question = "How do I cook pasta?"
+    result = make_result(question, chunks, unknown=["cook", "pasta"])
+    assert apply_grounding_policy(result, question).related == ()
+
+
+def test_the_words_of_a_refusal_name_no_part_of_the_system() -> None:
+    for message in (ground(0.01).message, ground(0.45, ["walking"]).message, CLOSEST):
+        said = {word.lower() for word in extract_words(message)}
+        assert not said & {"i", "context", "retrieval", "chunk", "information", "sorry"}
+
+
+def test_a_question_without_passages_is_refused() -> None:
     grounded = apply_grounding_policy(make_result(QUESTION, []), QUESTION)
     assert not grounded.sufficient_context
     assert grounded.reason is Reason.NO_PASSAGES
@@ -78,8 +127,8 @@ def test_sources_are_numbered_and_cited_in_their_order() -> None:
     assert grounded.context.index("SOURCE 2") < second
 
 
-def test_the_context_is_bounded_but_never_empty() -> None:
-    chunks = [make_chunk(f"{WALKING} {n}") for n in range(9)]
+def test_the_context_is_limited_but_has_at_least_one_source() -> None:
+    chunks = [make_chunk(f"{WALKING} {n}", section=str(n)) for n in range(9)]
     each = chunks[0].metadata.token_count
     grounded = apply_grounding_policy(
         make_result(QUESTION, chunks), QUESTION, max_context_tokens=2 * each + 1
@@ -90,9 +139,9 @@ def test_the_context_is_bounded_but_never_empty() -> None:
     assert len(tiny.citations) == 1
 
 
-def test_a_widened_passage_is_given_widened() -> None:
+def test_the_widened_text_of_a_passage_is_the_source() -> None:
     text = f"Before. {WALKING} Behind."
-    blocks = (TextBlock(TextBlockKind.PARAGRAPH, 0, len(text)),)
+    blocks = (TextBlock(TextBlockKind.PARAGRAPH, 0, len(text), 1, 1),)
     wide = replace(make_chunk(), expanded_text=text, expanded_blocks=blocks)
     grounded = apply_grounding_policy(make_result(QUESTION, [wide]), QUESTION)
     assert "Before." in grounded.context
@@ -101,12 +150,13 @@ def test_a_widened_passage_is_given_widened() -> None:
 
 
 def confidence(result: RetrievalResult) -> float:
+    """Return the confidence of the grounding policy for a result in normal mode."""
     grounded = apply_grounding_policy(result, result.query.question)
     assert grounded.confidence is not None
     return grounded.confidence
 
 
-def test_confidence_grows_with_nearness_and_with_what_the_book_knows() -> None:
+def test_confidence_grows_with_nearness_and_with_words_known_to_the_book() -> None:
     low, middle, high = (
         confidence(make_result(QUESTION, [make_chunk(cosine=cosine)])) for cosine in (0.2, 0.4, 0.6)
     )
@@ -116,14 +166,14 @@ def test_confidence_grows_with_nearness_and_with_what_the_book_knows() -> None:
 
 
 def with_words(*nearness: float) -> RetrievalResult:
-    """A result whose question has a word for each nearness."""
+    """Return a result whose evidence has one word of weight 5 for each nearness."""
     result = make_result(QUESTION, [make_chunk(cosine=0.45)])
     assert result.evidence is not None
     words = tuple(WordNearness(f"w{at}", 5.0, near) for at, near in enumerate(nearness))
     return replace(result, evidence=replace(result.evidence, words=words))
 
 
-def test_one_word_without_support_is_not_made_good_by_many_with_it() -> None:
+def test_many_supported_words_do_not_outweigh_one_unsupported_word() -> None:
     signals = [
         measure_signals(with_words(*nearness), QUESTION).support
         for nearness in ((0.5, 0.5, 0.5, 0.5), (0.8, 0.8, 0.8, 0.1), (0.1, 0.1, 0.1, 0.1))
@@ -146,11 +196,11 @@ def test_a_heavy_word_counts_more_than_a_light_one() -> None:
 
 
 @pytest.mark.parametrize("model", [PUBLISHED, TEXTBOOK])
-def test_each_local_model_has_a_rule_of_its_own(model: str) -> None:
+def test_each_local_model_has_its_own_rule(model: str) -> None:
     assert choose_rule(LocalEmbedder(model).model.fingerprint) is not LEXICAL_RULE
 
 
-def test_an_unknown_embedding_model_is_judged_by_words_alone() -> None:
+def test_an_unknown_embedding_model_is_judged_only_by_words() -> None:
     assert choose_rule("openai/text-embedding-3-small/1536/8191/0") is LEXICAL_RULE
     assert choose_rule("") is LEXICAL_RULE
     for cosine in (0.05, 0.95):
@@ -164,7 +214,7 @@ def test_an_unknown_embedding_model_is_judged_by_words_alone() -> None:
         assert not apply_grounding_policy(far, far.query.question).sufficient_context
 
 
-def test_a_result_made_by_hand_is_judged_by_its_passages() -> None:
+def test_a_result_without_evidence_is_judged_by_its_passages() -> None:
     bare = RetrievalResult((make_chunk(cosine=None),), Query(QUESTION), Mode.NORMAL, 1)
     assert apply_grounding_policy(bare, QUESTION).sufficient_context
     far = "Which glue holds wooden chairs?"
@@ -172,12 +222,12 @@ def test_a_result_made_by_hand_is_judged_by_its_passages() -> None:
 
 
 @pytest.mark.parametrize("question", ["", "   ", "?!", "what is it", "a", "123", "special@chars!"])
-def test_a_question_without_content_is_decided_all_the_same(question: str) -> None:
+def test_a_question_without_meaningful_words_is_refused(question: str) -> None:
     grounded = apply_grounding_policy(make_result(question, [make_chunk(cosine=0.1)]), question)
     assert not grounded.sufficient_context
 
 
-def test_rarer_terms_weigh_more_and_unasked_ones_nothing() -> None:
+def test_rarer_terms_of_the_question_weigh_more() -> None:
     evidence = make_evidence("balance of quadrotors", unknown=["quadrotors"])
     weights = weigh_question(evidence, "balance of quadrotors")
     assert weights["quadrotor"] > weights["balanc"]
@@ -193,12 +243,13 @@ def test_rarer_terms_weigh_more_and_unasked_ones_nothing() -> None:
         ("How do I use OpenCV with my robot?", ["OpenCV"], ("OpenCV",)),
         ("Does it run on a Unitree robot?", ["Unitree"], ("Unitree",)),
         ("Set use_magic here", ["use_magic"], ("use_magic",)),
-        ("Quokkas balance how?", ["Quokkas"], ()),  # a capital begins any sentence
-        ("How do quokkas balance?", ["quokkas"], ()),  # no name
+        ("Quokkas balance how?", ["Quokkas"], ()),  # every sentence begins with a capital letter
+        ("How do quokkas balance?", ["quokkas"], ()),  # not a name
         ("How does ROS balance?", [], ()),
+        ("Who won the cup in 1998?", ["1998"], ()),
     ],
 )
-def test_names_that_the_book_never_mentions_are_told(
+def test_names_that_the_book_does_not_mention_are_reported(
     question: str, unknown: list[str], expected: tuple[str, ...]
 ) -> None:
     assert find_missing_names(make_evidence(question, unknown), question) == expected
@@ -207,13 +258,13 @@ def test_names_that_the_book_never_mentions_are_told(
     assert any("does not mention" in notice for notice in notices) == bool(expected)
 
 
-def test_a_compound_name_is_not_missing_where_its_parts_stand() -> None:
+def test_a_compound_name_is_not_missing_if_its_parts_occur() -> None:
     evidence = make_evidence("Does it run on ROS2?")
     terms = tuple(replace(entry, known=entry.term != "ros2") for entry in evidence.terms)
     assert find_missing_names(replace(evidence, terms=terms), "Does it run on ROS2?") == ()
 
 
-def test_a_refusal_within_filters_says_that_they_were_set() -> None:
+def test_a_refusal_of_a_filtered_search_mentions_the_filters() -> None:
     query = Query("Which glue holds chairs?", filters=QueryFilters(modules=["module-9"]))
     result = make_result(query.question, [make_chunk(cosine=0.1)], query=query)
     notices = apply_grounding_policy(result, query.question).notices
@@ -223,11 +274,12 @@ def test_a_refusal_within_filters_says_that_they_were_set() -> None:
 
 
 def select(question: str, text: str) -> RetrievalResult:
+    """Return the result of a question about a selected text."""
     query = Query(question, Mode.SELECTED_TEXT_ONLY, selected_text=text)
     return retrieve_selected(query, 0.34, SiteSettings())
 
 
-def test_a_selection_is_the_context_as_it_is() -> None:
+def test_the_context_of_a_selection_is_the_unchanged_selection() -> None:
     grounded = apply_grounding_policy(select("What is the capture point?", WALKING), "x")
     assert grounded.context == WALKING
     assert grounded.sufficient_context
@@ -238,7 +290,7 @@ def test_a_selection_is_the_context_as_it_is() -> None:
     )
 
 
-def test_a_question_beside_the_selection_is_told_so_with_both_ways_on() -> None:
+def test_a_refusal_for_an_unrelated_selection_offers_selection_and_whole_book() -> None:
     question = "Which glue holds wooden chairs?"
     grounded = apply_grounding_policy(select(question, WALKING), question)
     assert not grounded.sufficient_context
@@ -249,13 +301,13 @@ def test_a_question_beside_the_selection_is_told_so_with_both_ways_on() -> None:
     assert grounded.context == WALKING
 
 
-def test_a_short_selection_suffices_with_a_hint() -> None:
+def test_a_short_selection_suffices_with_a_notice() -> None:
     grounded = apply_grounding_policy(select("What is a ZMP?", "The ZMP."), "What is a ZMP?")
     assert grounded.sufficient_context
     assert len(grounded.notices) == 1
 
 
-def test_the_normal_instruction_keeps_the_contract_words() -> None:
+def test_the_instruction_in_normal_mode_begins_with_the_required_words() -> None:
     grounded = apply_grounding_policy(make_result(QUESTION, [make_chunk()]), QUESTION)
     assert grounded.system_instruction.startswith(
         "Answer based on the following textbook excerpts. Cite sources. If insufficient, say so."

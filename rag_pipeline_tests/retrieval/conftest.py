@@ -1,4 +1,4 @@
-"""One tiny book, built once."""
+"""Fixtures of a tiny book: its points, its settings with a collection, and a retriever."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.retrieval import open_retriever
-from rag_pipeline_tests.retrieval.world import PAGES, build_collection, make_points, make_settings
+from rag_pipeline_tests.retrieval.indexed_book import (
+    PAGES,
+    build_collection,
+    make_points,
+    make_settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,13 +24,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def book_points() -> list[Point]:
-    """Points of the tiny book, embedded once."""
+    """The points of the tiny book, embedded once for all tests."""
     return make_points(PAGES)
 
 
 @pytest.fixture(scope="session")
 def book_settings(tmp_path_factory: pytest.TempPathFactory, book_points: list[Point]) -> Settings:
-    """Settings of the tiny book, its collection in place."""
+    """Settings of the tiny book; its collection exists and has all points."""
     settings = make_settings(tmp_path_factory.mktemp("book"), store_idle_s=30.0)
     build_collection(settings, book_points)
     return settings
@@ -33,6 +38,6 @@ def book_settings(tmp_path_factory: pytest.TempPathFactory, book_points: list[Po
 
 @pytest.fixture
 def retriever(book_settings: Settings) -> Iterator[Retriever]:
-    """A retriever over the tiny book."""
+    """An open retriever over the collection of the tiny book."""
     with open_retriever(book_settings) as opened:
         yield opened

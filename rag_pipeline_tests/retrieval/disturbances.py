@@ -1,4 +1,4 @@
-"""A store that fails or hangs as it is told, and the log lines written meanwhile."""
+"""A store session that fails or hangs on demand, and a collector of log lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watch_lines() -> Iterator[list[dict[str, Any]]]:
-    """Collect retrieval's log lines while the block lasts."""
+    """Yield a list that collects the log lines of retrieval, parsed from JSON, during the block."""
     lines: list[dict[str, Any]] = []
 
     class Collect(logging.Handler):
@@ -38,7 +38,13 @@ def watch_lines() -> Iterator[list[dict[str, Any]]]:
 
 
 class FlakySession:
-    """A session over a real one that fails, or hangs, as it is told."""
+    """A wrapper of a real store session that can be made to fail or hang.
+
+    Attributes:
+        failing: True makes each use raise `StoreUnavailableError`.
+        hang: Each use waits for this event or barrier, at most 30 s.
+        uses: Number of uses so far.
+    """
 
     is_exclusive = True
 

@@ -1,4 +1,4 @@
-"""What the book knows of a question's terms, from a real store."""
+"""Evidence about the terms and words of a question, from a real store."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.answering import apply_grounding_policy
 from rag_pipeline.retrieval import Query, QueryFilters
-from rag_pipeline.retrieval.evidence import MAX_TERMS, BookTerms
+from rag_pipeline.retrieval.evidence import MAX_TERMS, UNRELATED, BookTerms, UnrelatedNearness
+from rag_pipeline.retrieval.search import prepare_searches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +19,12 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.protocols.stores import ChannelQuery
     from rag_pipeline.retrieval import Retriever
+    from rag_pipeline.retrieval.search import Search
 
 
-def test_terms_come_with_word_weight_and_whether_the_book_holds_them(retriever: Retriever) -> None:
+def test_each_term_has_its_word_its_weight_and_whether_the_book_contains_it(
+    retriever: Retriever,
+) -> None:
     evidence = retriever.retrieve(Query("Which grippers use_sim_time on a Quadrotor?")).evidence
     assert evidence is not None
     terms = {entry.term: entry for entry in evidence.terms}
@@ -38,7 +43,7 @@ def test_rarer_terms_weigh_more(retriever: Retriever) -> None:
     assert rubber.weight > scanner.weight
 
 
-def test_filters_change_what_was_searched_and_not_what_the_book_knows(
+def test_filters_change_the_chunk_count_but_not_the_term_weights(
     retriever: Retriever,
 ) -> None:
     question = "How does a gripper close?"
@@ -50,7 +55,7 @@ def test_filters_change_what_was_searched_and_not_what_the_book_knows(
     assert part.terms == whole.terms
 
 
-def test_many_queries_have_each_its_own_evidence(retriever: Retriever) -> None:
+def test_each_query_of_a_batch_has_its_own_evidence(retriever: Retriever) -> None:
     queries = [
         Query("soft gripper"),
         Query("what is it"),
@@ -65,7 +70,7 @@ def test_many_queries_have_each_its_own_evidence(retriever: Retriever) -> None:
 
 
 @pytest.mark.parametrize("lasting", [True, False])
-def test_the_book_is_asked_once_for_a_term_while_it_cannot_change(
+def test_a_term_is_looked_up_once_if_the_collection_cannot_change(
     retriever: Retriever, monkeypatch: pytest.MonkeyPatch, *, lasting: bool
 ) -> None:
     asked: list[int] = []
@@ -80,7 +85,8 @@ def test_the_book_is_asked_once_for_a_term_while_it_cannot_change(
         monkeypatch.setattr(index, "search_many", count_queries)
         first = book.look_up(index, ["gripper", "quokka"])
         second = book.look_up(index, ["gripper", "quokka", "scanner"])
-    assert asked == ([2, 2] if lasting else [2, 3])  # what the book lacks is looked for again
+    # The term `quokka` is not in the book, so it is always looked up again.
+    assert asked == ([2, 2] if lasting else [2, 3])
     assert first[0] == second[0] > 0
     assert set(first[1]) == {"gripper"}
     assert {term: second[1][term] for term in first[1]} == first[1]
@@ -98,7 +104,7 @@ def test_words_are_compared_with_the_best_passages(retriever: Retriever) -> None
     assert [entry.weight for entry in result.evidence.words] == list(weights.values())
 
 
-def test_words_are_compared_with_five_passages_however_many_are_asked_for(
+def test_words_are_compared_with_five_passages_for_every_top_k(
     retriever: Retriever,
 ) -> None:
     question = "What do rain and glass do to a scanner?"
@@ -106,7 +112,7 @@ def test_words_are_compared_with_five_passages_however_many_are_asked_for(
     assert five.evidence == seven.evidence
 
 
-def test_without_a_passage_or_a_word_there_is_nothing_to_compare(retriever: Retriever) -> None:
+def test_without_a_passage_or_a_content_word_no_words_are_compared(retriever: Retriever) -> None:
     for query in (Query("lidar", filters=QueryFilters(tags=["none"])), Query("what is it?")):
         evidence = retriever.retrieve(query).evidence
         assert evidence is not None
@@ -120,7 +126,9 @@ def test_a_long_question_is_weighed_by_its_first_terms(retriever: Retriever) -> 
     assert len(evidence.terms) == MAX_TERMS
 
 
-def test_a_real_book_answers_its_own_questions_and_refuses_others(retriever: Retriever) -> None:
+def test_a_book_answers_its_own_questions_and_refuses_unrelated_questions(
+    retriever: Retriever,
+) -> None:
     for question, held in {
         "How does a soft gripper pick up an egg?": True,
         "What does setting use_sim_time to true change?": True,
@@ -130,3 +138,34 @@ def test_a_real_book_answers_its_own_questions_and_refuses_others(retriever: Ret
     }.items():
         grounded = apply_grounding_policy(retriever.retrieve(Query(question)), question)
         assert grounded.sufficient_context == held, (question, grounded.confidence)
+
+
+def test_unrelated_questions_are_measured_once_per_collection(
+    retriever: Retriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded: list[Sequence[str]] = []
+
+    def embed(texts: Sequence[str]) -> list[Search]:
+        embedded.append(texts)
+        return prepare_searches(LocalEmbedder(), Bm25Encoder(), [Query(text) for text in texts])
+
+    unrelated = UnrelatedNearness(lasting=True)
+    with retriever.session.use() as index:
+        assert unrelated.look_up(index) is None
+        for _ in range(2):
+            unrelated.prepare(embed)
+            measured = unrelated.look_up(index)
+            monkeypatch.setattr(index, "search_many", lambda _: pytest.fail("asked again"))
+    assert embedded == [UNRELATED]
+    assert measured is not None
+    mean, deviation = measured
+    monkeypatch.undo()
+    asked = retriever.retrieve(Query("How does a soft gripper hold an object?")).chunks[0].channels
+    assert asked is not None
+    assert asked.dense > mean + deviation > mean
+
+
+def test_a_model_with_windows_needs_no_unrelated_questions(retriever: Retriever) -> None:
+    evidence = retriever.retrieve(Query("soft gripper")).evidence
+    assert evidence is not None
+    assert evidence.unrelated is None

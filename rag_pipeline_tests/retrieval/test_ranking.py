@@ -1,4 +1,4 @@
-"""Fusion and shown scores, by numbers worked by hand and by properties."""
+"""Fusion and shown scores, tested with numbers computed by hand and with properties."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.core.ids import PointId
+from rag_pipeline.core.protocols.stores import Channel
 from rag_pipeline.retrieval.choosing import arrange, select
 from rag_pipeline.retrieval.ranking import (
     Candidate,
@@ -37,20 +38,24 @@ def make_candidate(
     bm25: float = 0.0,
     bare_heading: str | None = None,
 ) -> Candidate:
+    """Return a candidate whose `dense` and `windows` scores are both `cosine`."""
     section, text = section or f"{doc}#{number}", text or f"t{number}"
     place = Place(PointId(number), doc, section, number, text, bare_heading)
     return Candidate(place, cosine, cosine, bm25)
 
 
 def rank(*candidates: Candidate) -> list[Ranked]:
+    """Give the candidates the scores 1.0, 0.9, 0.8 and so on, in the given order."""
     return [Ranked(candidate, 1.0 - at / 10) for at, candidate in enumerate(candidates)]
 
 
 def numbers(hits: list[Ranked]) -> list[int]:
+    """Return the point ids of the hits, in order."""
     return [hit.candidate.place.point_id for hit in hits]
 
 
 def never_near(one: Candidate, other: Candidate) -> bool:
+    """Return False: no two candidates are near-duplicates."""
     del one, other
     return False
 
@@ -65,7 +70,7 @@ def choose(
     return select(bare, count, is_near, select(passages, count, is_near))
 
 
-def test_a_distribution_places_its_mean_at_half_and_three_deviations_above_at_one() -> None:
+def test_the_mean_is_placed_at_one_half_and_three_deviations_above_it_at_1() -> None:
     described = Distribution.of([2.0, 4.0, 6.0, 8.0])
     assert described.mean == 5.0
     assert described.deviation == pytest.approx(math.sqrt(5.0))
@@ -73,13 +78,13 @@ def test_a_distribution_places_its_mean_at_half_and_three_deviations_above_at_on
     assert described.place(5.0 + 3 * math.sqrt(5.0)) == pytest.approx(1.0)
 
 
-def test_places_beyond_three_deviations_are_not_clamped() -> None:
+def test_scores_beyond_three_deviations_are_not_clamped() -> None:
     described = Distribution(0.0, 1.0)
     assert described.place(6.0) == 1.5
     assert described.place(-6.0) == -0.5
 
 
-def test_bm25_counts_by_how_much_of_the_question_its_best_hit_covers() -> None:
+def test_bm25_counts_less_if_its_best_hit_covers_little_of_the_question() -> None:
     near, worded = (
         make_candidate(1, cosine=0.4, bm25=0.0),
         make_candidate(2, cosine=0.2, bm25=9.0),
@@ -91,16 +96,16 @@ def test_bm25_counts_by_how_much_of_the_question_its_best_hit_covers() -> None:
     assert numbers(fuse([near, worded], words_alone, 1000.0))[0] == 2
 
 
-def test_only_the_hundred_best_scores_describe_a_retriever() -> None:
+def test_a_distribution_uses_only_the_hundred_best_scores() -> None:
     assert Distribution.of([*[1.0] * 100, *[-50.0] * 100]).mean == 1.0
 
 
-def test_equal_scores_tell_nothing_apart() -> None:
+def test_equal_scores_are_all_placed_at_one_half() -> None:
     assert Distribution.of([3.0, 3.0]).place(3.0) == 0.5
     assert Distribution.of([]).place(7.0) == 0.5
 
 
-def test_a_hundred_copies_of_a_text_leave_the_others_their_order() -> None:
+def test_a_hundred_copies_of_a_text_do_not_change_the_order_of_other_texts() -> None:
     copies = [
         make_candidate(at, doc=f"c{at}.md", text="same", cosine=0.9, bm25=20.0) for at in range(120)
     ]
@@ -114,8 +119,9 @@ def test_a_hundred_copies_of_a_text_leave_the_others_their_order() -> None:
     assert shown[-1] > 0.0
 
 
-def test_fusion_adds_both_placed_scores() -> None:
-    # cosines 0.2, 0.4: mean 0.3, deviation 0.1, so they stand at 1/3 and 2/3; BM25 0, 10 likewise
+def test_fusion_adds_the_normalized_scores_of_both_channels() -> None:
+    # Cosines 0.2 and 0.4 have mean 0.3 and deviation 0.1, so they are placed at 1/3 and 2/3.
+    # BM25 scores 0 and 10 are placed at 1/3 and 2/3 too.
     hits = fuse(
         [make_candidate(1, cosine=0.2, bm25=10.0), make_candidate(2, cosine=0.4, bm25=10.0),
          make_candidate(3, cosine=0.4, bm25=0.0), make_candidate(4, cosine=0.2, bm25=0.0)],
@@ -125,7 +131,7 @@ def test_fusion_adds_both_placed_scores() -> None:
     assert [hit.score for hit in hits] == pytest.approx([2 / 3, 1 / 2, 1 / 2, 1 / 3])
 
 
-def test_a_document_lifts_its_hits_by_the_mean_of_its_three_best() -> None:
+def test_each_hit_gets_a_share_of_the_mean_of_its_documents_three_best() -> None:
     candidates = [
         make_candidate(1, doc="a.md", cosine=0.4),
         make_candidate(2, doc="a.md", cosine=0.4),
@@ -144,7 +150,7 @@ def test_a_document_lifts_its_hits_by_the_mean_of_its_three_best() -> None:
     assert lifted[3] == pytest.approx(own[3] + 0.2 * (own[3] + own[4]) / 2)
 
 
-def test_ties_go_by_document_and_position_whatever_the_order_of_candidates() -> None:
+def test_ties_are_ordered_by_document_and_position() -> None:
     tied = [
         make_candidate(9, doc="b.md", cosine=0.3),
         make_candidate(7, doc="a.md", cosine=0.3),
@@ -154,14 +160,14 @@ def test_ties_go_by_document_and_position_whatever_the_order_of_candidates() -> 
     assert numbers(fuse(tied[::-1], NO_DOCUMENT)) == [7, 5, 9]
 
 
-def test_shown_scores_begin_at_the_nearest_cosine_and_never_rise() -> None:
+def test_shown_scores_start_at_the_nearest_cosine_and_never_rise() -> None:
     hits = rank(make_candidate(1), make_candidate(2), make_candidate(3))
     assert scale_scores(hits, 0.8) == pytest.approx([0.8, 0.72, 0.64])
     assert scale_scores(hits, -0.2) == [0.0, 0.0, 0.0]
     assert scale_scores([], 0.5) == []
 
 
-def test_a_hit_that_fills_up_late_never_scores_above_the_one_before() -> None:
+def test_a_hit_that_is_chosen_late_is_never_shown_above_the_hit_before_it() -> None:
     hits = rank(make_candidate(1), make_candidate(2), make_candidate(3))
     late = [hits[0], hits[2], hits[1]]
     assert scale_scores(late, 1.0) == pytest.approx([1.0, 0.8, 0.8])
@@ -192,17 +198,43 @@ candidates_lists = st.lists(
 )
 
 
+@given(
+    st.lists(st.tuples(st.integers(-99, 99), st.integers(0, 99)), max_size=99, unique=True),
+    st.integers(0, 99),
+)
+def test_far_points_count_in_the_distributions_like_candidates(
+    rows: list[tuple[int, int]], near: int
+) -> None:
+    """The estimated window scores are exact here, because the windows equal the dense scores."""
+    rows = list({cosine: (cosine, bm25) for cosine, bm25 in rows}.values())
+    rows = list({bm25: (cosine, bm25) for cosine, bm25 in rows}.values())
+    candidates = [
+        make_candidate(at, doc=f"d{at}.md", text=f"t{at}", cosine=cosine / 100, bm25=float(bm25))
+        for at, (cosine, bm25) in enumerate(rows)
+    ]
+    own, others = candidates[:near], candidates[near:]
+    if len({candidate.dense for candidate in own}) < 2:
+        return
+    far = {
+        Channel.DENSE: [candidate.dense for candidate in others],
+        Channel.BM25: [candidate.bm25 for candidate in others],
+    }
+    whole = {hit.candidate.place.point_id: hit.score for hit in fuse(candidates, NO_DOCUMENT)}
+    for hit in fuse(own, NO_DOCUMENT, far=far):
+        assert hit.score == pytest.approx(whole[hit.candidate.place.point_id])
+
+
 @given(candidates_lists, st.randoms(use_true_random=False))
 def test_the_order_does_not_depend_on_the_order_of_candidates(
     candidates: list[Candidate], random: object
 ) -> None:
     shuffled = list(candidates)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]  # Hypothesis gives a random.Random
+    random.shuffle(shuffled)  # type: ignore[attr-defined]  # Hypothesis passes a random.Random
     assert fuse(candidates, FusionWeights()) == fuse(shuffled, FusionWeights())
 
 
 @given(candidates_lists, st.integers(1, 12), st.floats(-1, 1))
-def test_shown_scores_keep_their_bounds(
+def test_shown_scores_are_from_0_to_1_and_never_rise(
     candidates: list[Candidate], count: int, nearest: float
 ) -> None:
     shown = scale_scores(choose(fuse(candidates, FusionWeights()), count), nearest)

@@ -39,7 +39,7 @@ from rag_pipeline.retrieval import (
     StoreLockedError,
     open_retriever,
 )
-from rag_pipeline_tests.retrieval.world import (
+from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
     make_catalog,
@@ -70,10 +70,12 @@ QUESTIONS = [
 
 
 def headings(result: RetrievalResult) -> list[str]:
+    """Return the section headings of the hits, in order."""
     return [hit.metadata.section_heading for hit in result.chunks]
 
 
 def outline(result: RetrievalResult) -> list[tuple[str, float]]:
+    """Return the chunk id and the score of each hit, in order."""
     return [(hit.chunk_id, hit.score) for hit in result.chunks]
 
 
@@ -88,12 +90,14 @@ def test_a_paraphrased_question_finds_its_section_first(retriever: Retriever) ->
     assert result.total_candidates >= len(result.chunks) == 5
 
 
-def test_an_identifier_is_found_however_it_is_written(retriever: Retriever) -> None:
+def test_an_identifier_is_found_in_every_spelling(retriever: Retriever) -> None:
     for question in ("use_sim_time", "what does use sim time do", "create_publisher JointState"):
         assert retriever.retrieve(Query(question)).chunks[0].metadata.title == "Topics and Services"
 
 
-def test_scores_are_bounded_descending_and_carry_their_channels(retriever: Retriever) -> None:
+def test_scores_are_descending_and_between_0_and_1_and_include_channels(
+    retriever: Retriever,
+) -> None:
     for question in QUESTIONS:
         result = retriever.retrieve(Query(question, top_k=10))
         shown = [hit.score for hit in result.chunks]
@@ -115,7 +119,9 @@ def test_scores_are_bounded_descending_and_carry_their_channels(retriever: Retri
         (QueryFilters(modules=("module-1", "module-2")), {"module-1", "module-2"}),
     ],
 )
-def test_filters_restrict(retriever: Retriever, filters: QueryFilters, allowed: set[str]) -> None:
+def test_filters_restrict_the_results(
+    retriever: Retriever, filters: QueryFilters, allowed: set[str]
+) -> None:
     result = retriever.retrieve(Query("How are things measured?", filters=filters, top_k=20))
     assert result.chunks
     assert {hit.metadata.module for hit in result.chunks} <= allowed
@@ -123,7 +129,7 @@ def test_filters_restrict(retriever: Retriever, filters: QueryFilters, allowed: 
         assert {hit.metadata.chapter for hit in result.chunks} == set(filters.chapters)
 
 
-def test_filters_hold_all_together(retriever: Retriever) -> None:
+def test_all_filters_of_a_query_apply_together(retriever: Retriever) -> None:
     filters = QueryFilters(modules=["module-2"], content_types=["lab"], tags=["practice", "other"])
     result = retriever.retrieve(Query("noise of the scanner", filters=filters))
     assert {hit.metadata.doc_path for hit in result.chunks} == {
@@ -131,7 +137,7 @@ def test_filters_hold_all_together(retriever: Retriever) -> None:
     }
 
 
-def test_an_unknown_module_is_no_hit_and_an_unknown_content_type_an_error(
+def test_an_unknown_module_has_no_hits_and_an_unknown_content_type_is_an_error(
     retriever: Retriever,
 ) -> None:
     assert retriever.retrieve(Query("x", filters=QueryFilters(modules=["module-7"]))).chunks == ()
@@ -139,7 +145,7 @@ def test_an_unknown_module_is_no_hit_and_an_unknown_content_type_an_error(
         retriever.retrieve(Query("x", filters=QueryFilters(content_types=["essay"])))
 
 
-def test_a_filter_that_is_no_text_of_any_page_is_no_hit(retriever: Retriever) -> None:
+def test_a_filter_with_an_unpaired_surrogate_has_no_hits(retriever: Retriever) -> None:
     broken = QueryFilters(tags=["half a pair: \ud800"])
     assert retriever.retrieve(Query("x", filters=broken)).chunks == ()
 
@@ -154,13 +160,14 @@ def test_an_empty_filter_does_not_restrict(retriever: Retriever) -> None:
     assert outline(plain) == outline(empty)
 
 
-def test_a_repeated_passage_is_given_once(retriever: Retriever) -> None:
+def test_a_repeated_passage_is_returned_once(retriever: Retriever) -> None:
     result = retriever.retrieve(Query("How do I store a lithium battery?", top_k=20))
     assert len([text for text in headings(result) if text == "Storage"]) == 1
     assert result.chunks[0].metadata.doc_path == "module-2/2.2-copies/copy-one.md"
 
 
-def test_a_hit_behind_many_copies_scores_by_its_own_nearness(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_many_copies_of_the_best_text_do_not_raise_the_scores_of_other_hits(tmp_path: Path) -> None:
     copy = "# Care\n\n## Oil\n\nOil the chain once a week, and wipe off what drips from it.\n"
     pages = {f"module-1/copy-{at}.md": copy for at in range(40)} | dict(list(PAGES.items())[:3])
     settings = make_settings(tmp_path)
@@ -171,7 +178,7 @@ def test_a_hit_behind_many_copies_scores_by_its_own_nearness(tmp_path: Path) -> 
     assert all(0.0 < hit.score < 0.8 * found[0].score for hit in found[1:])
 
 
-def test_the_dedup_threshold_takes_near_duplicates_out(
+def test_a_lower_dedup_threshold_removes_more_near_duplicates(
     book_settings: Settings, retriever: Retriever
 ) -> None:
     strict = book_settings.model_copy(update={"dedup_threshold": 0.5})
@@ -181,18 +188,20 @@ def test_the_dedup_threshold_takes_near_duplicates_out(
     assert 0 < len(few.chunks) < len(many.chunks)
 
 
-def test_all_distinct_chunks_are_given_when_as_many_are_asked_for(
+def test_a_high_top_k_returns_all_distinct_chunks(
     retriever: Retriever, book_points: list[Point]
 ) -> None:
     result = retriever.retrieve(Query("scanner", top_k=100))
     texts = {str(point.payload["content_hash"]) for point in book_points}
     found = {hit.metadata.content_hash for hit in result.chunks}
     assert found <= texts
-    # The five chunks of one section overlap and say nearly the same.
+    # The five chunks of one section overlap, so some of them are near-duplicates.
     assert len(found) == len(result.chunks) >= len(texts) - 5
 
 
-def test_sections_come_first_and_their_other_chunks_fill_up(retriever: Retriever) -> None:
+def test_one_hit_of_each_section_comes_before_further_chunks_of_a_section(
+    retriever: Retriever,
+) -> None:
     result = retriever.retrieve(Query("How far is each beam, in meters?", top_k=100))
     with_text = [hit for hit in result.chunks if re.fullmatch("#+ .*", hit.text) is None]
     assert result.chunks[: len(with_text)] == tuple(with_text)  # bare headings come last
@@ -217,7 +226,8 @@ _PARTS = (
 _ACTS = ("warms", "slows", "wears out", "drifts", "rattles", "leaks", "bends", "sticks", "slips")
 
 
-def test_the_first_hits_are_the_same_however_many_are_asked_for(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_first_hits_are_the_same_for_every_top_k(tmp_path: Path) -> None:
     pages = {
         f"module-1/{part}.md": f"# The {part}\n\n"
         + "\n".join(
@@ -244,10 +254,10 @@ def test_the_first_hits_are_the_same_however_many_are_asked_for(tmp_path: Path) 
             hashes = [hit.metadata.content_hash for hit in every.chunks]
             assert len(set(hashes)) == len(hashes) > 50
             is_bare = [re.fullmatch("#+ .*", hit.text) is not None for hit in every.chunks]
-            assert is_bare == sorted(is_bare)  # behind all that says something
+            assert is_bare == sorted(is_bare)  # bare headings come last
 
 
-def test_top_k_may_stand_in_the_filters_or_in_the_query(retriever: Retriever) -> None:
+def test_top_k_can_be_set_in_the_filters_or_in_the_query(retriever: Retriever) -> None:
     assert len(retriever.retrieve(Query("robot", filters=QueryFilters(top_k=2))).chunks) == 2
     both = Query("robot", filters=QueryFilters(top_k=2), top_k=3)
     assert len(retriever.retrieve(both).chunks) == 3
@@ -258,12 +268,12 @@ def test_top_k_may_stand_in_the_filters_or_in_the_query(retriever: Retriever) ->
     [
         (Query(""), QueryEmptyError),
         (Query(" \n\t"), QueryEmptyError),
-        (Query("\u200b\u3000\x00"), QueryEmptyError),  # nothing that can be seen
+        (Query("\u200b\u3000\x00"), QueryEmptyError),  # no visible character
         (Query("x" * 5001), QueryTooLongError),
         (Query("x", top_k=0), InvalidKError),
         (Query("x", top_k=101), InvalidKError),
         (Query("x", top_k=True), InvalidKError),
-        (Query("x", top_k=2.5), InvalidKError),  # type: ignore[arg-type]  # what a caller may do
+        (Query("x", top_k=2.5), InvalidKError),  # type: ignore[arg-type]  # an invalid argument on purpose
         (Query("x", filters=QueryFilters(top_k=-1)), InvalidKError),
         (Query("x", filters=QueryFilters(modules="module-1")), QueryError),
         (Query("x", filters=QueryFilters(tags=[1])), QueryError),  # type: ignore[list-item]  # the same
@@ -277,7 +287,7 @@ def test_top_k_may_stand_in_the_filters_or_in_the_query(retriever: Retriever) ->
         (Query("x", expand_to_section_tokens=0), QueryError),
     ],
 )
-def test_unusable_queries_are_value_errors_with_a_status(
+def test_invalid_queries_are_value_errors_with_http_status_400(
     retriever: Retriever, query: Query, error: type[QueryError]
 ) -> None:
     with pytest.raises(error) as caught:
@@ -290,11 +300,11 @@ def test_unusable_queries_are_value_errors_with_a_status(
     "question",
     ["a", "123", "special@chars!", "???", "日本語のロボット", "\ud800 lone", "x\x00y", "w " * 2500],
 )
-def test_odd_questions_are_answered(retriever: Retriever, question: str) -> None:
+def test_unusual_questions_have_results(retriever: Retriever, question: str) -> None:
     assert len(retriever.retrieve(Query(question)).chunks) == 5
 
 
-def test_a_text_in_place_of_a_query_is_refused(retriever: Retriever) -> None:
+def test_a_string_instead_of_a_query_is_refused(retriever: Retriever) -> None:
     text: Any = "How can a hand pick up an egg?"
     with pytest.raises(QueryError, match=r"Query\("):
         retriever.retrieve(text)
@@ -302,7 +312,7 @@ def test_a_text_in_place_of_a_query_is_refused(retriever: Retriever) -> None:
         retriever.retrieve_many([Query(text), text])
 
 
-def test_a_batch_gives_what_single_queries_give(retriever: Retriever) -> None:
+def test_a_batch_returns_the_same_results_as_single_queries(retriever: Retriever) -> None:
     single = [retriever.retrieve(Query(question)) for question in QUESTIONS]
     batch = retriever.retrieve_many([Query(question) for question in QUESTIONS])
     assert [outline(result) for result in batch] == [outline(result) for result in single]
@@ -310,7 +320,7 @@ def test_a_batch_gives_what_single_queries_give(retriever: Retriever) -> None:
     assert retriever.retrieve_many([]) == []
 
 
-def test_the_asynchronous_way_gives_the_same(retriever: Retriever) -> None:
+def test_asynchronous_calls_return_the_same_results(retriever: Retriever) -> None:
     async def ask() -> tuple[RetrievalResult, list[RetrievalResult]]:
         one, many = await asyncio.gather(
             retriever.aretrieve(Query(QUESTIONS[0])),
@@ -323,7 +333,7 @@ def test_the_asynchronous_way_gives_the_same(retriever: Retriever) -> None:
     assert outline(many[1]) == outline(retriever.retrieve(Query(QUESTIONS[2])))
 
 
-def test_ten_callers_at_once_get_what_one_gets(retriever: Retriever) -> None:
+def test_ten_concurrent_callers_get_the_same_results_as_one_caller(retriever: Retriever) -> None:
     alone = [outline(retriever.retrieve(Query(question))) for question in QUESTIONS]
     with ThreadPoolExecutor(10) as callers:
         together = list(
@@ -334,7 +344,7 @@ def test_ten_callers_at_once_get_what_one_gets(retriever: Retriever) -> None:
     assert together == alone * 3
 
 
-def test_a_hit_is_widened_within_its_section_and_budget(retriever: Retriever) -> None:
+def test_a_hit_is_expanded_within_its_section_and_budget(retriever: Retriever) -> None:
     narrow = retriever.retrieve(Query("range of beam 7"))
     hit = narrow.chunks[0]
     assert hit.metadata.section_heading == "Time of flight"
@@ -359,7 +369,7 @@ sys.stdin.read()
 
 
 class _Backwards:
-    """A `Reranker` that turns the order around."""
+    """A `Reranker` whose scores reverse the order of the passages."""
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
         del question
@@ -377,12 +387,14 @@ def test_a_reranker_decides_the_order(book_settings: Settings, retriever: Retrie
 
 
 class _Logits:
+    """A `Reranker` whose scores are all above 1 and reverse the order of the passages."""
+
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
         assert question
         return [3.0 + number for number in range(len(texts))]
 
 
-def test_scores_of_a_reranker_beyond_the_bounds_keep_their_order(
+def test_reranker_scores_above_1_keep_their_order_and_become_1(
     book_settings: Settings, retriever: Retriever
 ) -> None:
     plain = retriever.retrieve(Query(QUESTIONS[0], top_k=20))
@@ -396,7 +408,7 @@ def test_scores_of_a_reranker_beyond_the_bounds_keep_their_order(
 
 
 class _Scores:
-    """A `Reranker` that gives what a function makes of the number of texts."""
+    """A `Reranker` whose scores are computed by a function from the number of passages."""
 
     def __init__(self, score: Callable[[int], object]) -> None:
         self._score = score
@@ -409,13 +421,13 @@ class _Scores:
 @pytest.mark.parametrize(
     ("score", "said"),
     [
-        (lambda count: [0.5] * (count - 1), "gave 7 scores"),
-        (lambda count: [0.5] * (count + 1), "gave 9 scores"),
-        (lambda count: [0.5, math.nan] + [0.5] * (count - 2), "7 of them finite"),
-        (lambda count: [math.inf] * count, "0 of them finite"),
+        (lambda count: [0.5] * (count - 1), "returned 7 scores"),
+        (lambda count: [0.5] * (count + 1), "returned 9 scores"),
+        (lambda count: [0.5, math.nan] + [0.5] * (count - 2), "7 finite"),
+        (lambda count: [math.inf] * count, "0 finite"),
     ],
 )
-def test_a_reranker_without_one_finite_score_a_passage_is_named(
+def test_a_reranker_must_return_one_finite_score_for_each_passage(
     book_settings: Settings, score: Callable[[int], object], said: str
 ) -> None:
     with (
@@ -425,7 +437,7 @@ def test_a_reranker_without_one_finite_score_a_passage_is_named(
         other.retrieve(Query(QUESTIONS[0], top_k=2))
 
 
-def test_scores_of_a_reranker_that_are_numpy_numbers_are_plain_ones(
+def test_numpy_scores_of_a_reranker_become_python_floats(
     book_settings: Settings,
 ) -> None:
     reranker = _Scores(lambda count: np.linspace(0, 1, count, dtype=np.float32))
@@ -434,7 +446,7 @@ def test_scores_of_a_reranker_that_are_numpy_numbers_are_plain_ones(
     assert [type(hit.score) for hit in found.chunks] == [float, float]
 
 
-def test_before_the_first_ingest_the_error_says_what_to_do(tmp_path: Path) -> None:
+def test_a_query_before_the_first_ingest_says_to_run_ingest(tmp_path: Path) -> None:
     with (
         open_retriever(make_settings(tmp_path)) as fresh,
         pytest.raises(CollectionMissingError, match="rag-pipeline ingest"),
@@ -442,7 +454,7 @@ def test_before_the_first_ingest_the_error_says_what_to_do(tmp_path: Path) -> No
         fresh.retrieve(Query("anything"))
 
 
-def test_an_empty_collection_is_said_to_be_empty(tmp_path: Path) -> None:
+def test_a_query_of_an_empty_collection_is_an_error(tmp_path: Path) -> None:
     settings = make_settings(tmp_path)
     build_collection(settings, [])
     with open_retriever(settings) as empty, pytest.raises(CollectionMissingError, match="empty"):
@@ -461,7 +473,7 @@ def test_a_collection_of_another_model_is_refused(tmp_path: Path) -> None:
         mismatched.retrieve(Query("anything"))
 
 
-def test_a_rebuild_is_seen_by_the_next_query(tmp_path: Path, book_points: list[Point]) -> None:
+def test_the_next_query_uses_a_rebuilt_collection(tmp_path: Path, book_points: list[Point]) -> None:
     settings = make_settings(tmp_path)
     build_collection(settings, book_points)
     with open_retriever(settings) as reader:
@@ -472,20 +484,20 @@ def test_a_rebuild_is_seen_by_the_next_query(tmp_path: Path, book_points: list[P
         assert {hit.metadata.doc_path for hit in result.chunks} == {page}
 
 
-def test_an_idle_store_is_let_go_and_opened_again(tmp_path: Path, book_points: list[Point]) -> None:
+def test_an_idle_store_is_closed_and_opened_again(tmp_path: Path, book_points: list[Point]) -> None:
     settings = make_settings(tmp_path, store_idle_s=0.05, store_lock_timeout_s=5.0)
     build_collection(settings, book_points)
     catalog = make_catalog(settings)
     with open_retriever(settings) as reader:
         for _ in range(2):
             first = reader.retrieve(Query(QUESTIONS[0]))
-            writer = catalog.open_current()  # waits until the reader lets go
+            writer = catalog.open_current()  # waits until the reader closes it
             writer.delete([PointId(1)])
             writer.close()
             assert outline(reader.retrieve(Query(QUESTIONS[0]))) == outline(first)
 
 
-def test_a_store_held_by_another_process_is_waited_for_and_then_named(
+def test_a_store_that_another_process_has_locked_is_an_error_until_unlocked(
     tmp_path: Path, book_points: list[Point]
 ) -> None:
     settings = make_settings(tmp_path, store_lock_timeout_s=0.2)
@@ -505,7 +517,7 @@ def test_a_store_held_by_another_process_is_waited_for_and_then_named(
         assert holder.stdout is not None
         holder.stdout.readline()
         with open_retriever(settings) as reader:
-            with pytest.raises(StoreLockedError, match="held by another process"):
+            with pytest.raises(StoreLockedError, match="another process has"):
                 reader.retrieve(Query(QUESTIONS[0]))
             holder.communicate()
             assert reader.retrieve(Query(QUESTIONS[0])).chunks
@@ -514,7 +526,7 @@ def test_a_store_held_by_another_process_is_waited_for_and_then_named(
         holder.communicate()
 
 
-def test_a_heading_without_text_of_its_own_stands_behind_its_subsections(tmp_path: Path) -> None:
+def test_a_heading_without_text_comes_after_its_subsections(tmp_path: Path) -> None:
     page = "# Gears\n\n## Backlash in gears\n\n### Cause\n\nTeeth need room.\n\n### 12\n\n28\n"
     settings = make_settings(tmp_path)
     build_collection(settings, make_points({"module-1/gears.md": page}))
@@ -523,11 +535,11 @@ def test_a_heading_without_text_of_its_own_stands_behind_its_subsections(tmp_pat
         named = headings(reader.retrieve(Query("backlash in gears")))
     assert set(asked[:2]) == {"Cause", "12"}
     assert set(asked[2:]) == {"Gears", "Backlash in gears"}
-    assert named[0] == "Backlash in gears"  # whoever names a heading looks for it
+    assert named[0] == "Backlash in gears"  # the question names this heading
 
 
 class _WrongEmbedder(LocalEmbedder):
-    """Returns vectors of another length than its model says."""
+    """An embedder whose vectors have another length than its model declares."""
 
     def embed_question(self, text: str) -> QuestionVectors:
         del text
@@ -541,7 +553,7 @@ def test_a_query_vector_of_wrong_length_is_an_embedding_error(book_settings: Set
             wrong.retrieve(Query("anything"))
 
 
-def test_closing_while_others_ask_breaks_nothing(retriever: Retriever) -> None:
+def test_closing_a_retriever_does_not_disturb_running_queries(retriever: Retriever) -> None:
     expected = outline(retriever.retrieve(Query(QUESTIONS[0])))
     stop = threading.Event()
 
@@ -560,7 +572,7 @@ def test_closing_while_others_ask_breaks_nothing(retriever: Retriever) -> None:
         closer.join()
 
 
-def test_probing_reads_one_point_and_its_payload(
+def test_a_probe_checks_the_payload_of_one_point(
     tmp_path: Path, book_points: list[Point], retriever: Retriever
 ) -> None:
     retriever.probe()

@@ -1,4 +1,4 @@
-"""Questions on their way: split into parts, embedded, reduced to the tokens that say something."""
+"""Preparing questions: splitting, embedding, and dropping the tokens of stop words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from rag_pipeline_tests.hashing_embedder import HashingEmbedder
         ("PID vs. model predictive control", ("PID", "model predictive control")),
     ],
 )
-def test_a_question_for_two_things_is_split(question: str, parts: tuple[str, ...]) -> None:
+def test_a_compound_question_is_split_into_its_parts(question: str, parts: tuple[str, ...]) -> None:
     assert split_question(question) == parts
 
 
@@ -60,12 +60,12 @@ def test_a_question_for_two_things_is_split(question: str, parts: tuple[str, ...
         "vs",
     ],
 )
-def test_a_question_for_one_thing_is_left_whole(question: str) -> None:
+def test_a_simple_question_is_not_split(question: str) -> None:
     assert split_question(question) == ()
 
 
 @given(st.text(max_size=300))
-def test_any_text_gives_no_part_or_two_or_three_of_its_own_words(question: str) -> None:
+def test_any_text_has_zero_two_or_three_parts_that_occur_in_it(question: str) -> None:
     parts = split_question(question)
     assert len(parts) in {0, 2, MAX_PARTS}
     assert all(part and part in " ".join(question.split()) for part in parts)
@@ -74,14 +74,14 @@ def test_any_text_gives_no_part_or_two_or_three_of_its_own_words(question: str) 
 @pytest.mark.parametrize(
     "question", ["how does a" + " " * 4_900 + "relate", "\t" * 4_999 + "x", "a " * 2_500]
 )
-def test_no_question_takes_long_to_look_at(question: str) -> None:
+def test_splitting_a_long_question_takes_less_than_100_ms(question: str) -> None:
     start = time.perf_counter()
     assert split_question(question) == ()
-    assert time.perf_counter() - start < 0.1  # runs of blanks once took hours
+    assert time.perf_counter() - start < 0.1  # runs of blanks took hours before a fix
 
 
 def make_vectors(text: str, tokens: list[str]) -> QuestionVectors:
-    """One row a token, told apart by its position."""
+    """Return vectors with a distinct unit row for each token of the text."""
     spans, at = [], 0
     for token in tokens:
         start = text.index(token, at)
@@ -110,7 +110,7 @@ def make_vectors(text: str, tokens: list[str]) -> QuestionVectors:
         ("什么是 力矩", ["什", "么", "是", "力", "矩"], ["什", "么", "是", "力", "矩"]),
     ],
 )
-def test_tokens_of_words_that_say_something_are_kept(
+def test_only_tokens_of_content_words_are_kept_if_there_are_any(
     text: str, tokens: list[str], kept: list[str]
 ) -> None:
     vectors = make_vectors(text, tokens)
@@ -121,7 +121,7 @@ def test_tokens_of_words_that_say_something_are_kept(
     np.testing.assert_array_equal(found.tokens, vectors.tokens[rows])
 
 
-def test_vectors_of_a_model_without_windows_stay_as_they_are() -> None:
+def test_vectors_of_a_model_without_windows_are_not_changed() -> None:
     row = np.ones((1, 4), dtype=np.float32)
     vectors = QuestionVectors(row[0], row)
     assert keep_content_tokens("What is a Jacobian?", vectors) is vectors

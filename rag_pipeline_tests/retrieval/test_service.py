@@ -1,4 +1,4 @@
-"""The service around retrieval: codes, limits, breaker, logs, over real stores and sockets."""
+"""The search service: error codes, time limits, breaker and logs, with real stores and sockets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from rag_pipeline.retrieval.store_session import StoreSession
 from rag_pipeline_tests.adapters.embedders.test_openai import KEY, answer_well
 from rag_pipeline_tests.loopback import HANG, MALFORMED, RESET, Reply, find_closed_port, serve
 from rag_pipeline_tests.retrieval.disturbances import FlakySession, watch_lines
-from rag_pipeline_tests.retrieval.world import make_catalog, make_settings
+from rag_pipeline_tests.retrieval.indexed_book import make_catalog, make_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,10 +55,13 @@ QUICK = ServiceLimits(query_s=8.0, batch_s=12.0, breaker_failures=2, breaker_res
 
 @pytest.fixture
 def service(book_settings: Settings, retriever: Retriever) -> RetrievalService:
+    """A service over the tiny book that writes no log files."""
     return RetrievalService(book_settings, retriever=retriever, log_to_files=False)
 
 
-def test_a_search_answers_under_the_names_of_the_validation_plan(service: RetrievalService) -> None:
+def test_a_search_response_has_the_field_names_of_the_validation_plan(
+    service: RetrievalService,
+) -> None:
     answer = service.search(QUESTION, k=3)
     assert json.loads(json.dumps(answer)) == answer
     assert (answer["query"], answer["status"], answer["total_results"]) == (QUESTION, "success", 3)
@@ -73,7 +76,7 @@ def test_a_search_answers_under_the_names_of_the_validation_plan(service: Retrie
     assert first["metadata"]["chunk_index"] >= 0
 
 
-def test_a_batch_answers_in_order(service: RetrievalService) -> None:
+def test_a_batch_returns_its_responses_in_order(service: RetrievalService) -> None:
     questions = [QUESTION, "Who receives the messages of a publisher?"]
     batch = service.batch_search(questions, k=2)
     assert [answer["query"] for answer in batch] == questions
@@ -85,13 +88,13 @@ def test_a_batch_answers_in_order(service: RetrievalService) -> None:
         service.batch_search(["x"] * 101)
     with pytest.raises(QueryEmptyError, match="query 2: the question is empty"):
         service.batch_search([QUESTION, " "])
-    for no_batch in ("one text is no batch", None, 5):
-        with pytest.raises(QueryError, match="list of texts"):
-            service.batch_search(no_batch)  # type: ignore[arg-type]  # what is refused
+    for not_a_batch in ("one text, not a batch", None, 5):
+        with pytest.raises(QueryError, match="list of questions"):
+            service.batch_search(not_a_batch)  # type: ignore[arg-type]  # an invalid argument on purpose
     assert len(service.batch_search(question for question in questions)) == 2
 
 
-def test_halves_of_surrogate_pairs_never_reach_an_answer(service: RetrievalService) -> None:
+def test_unpaired_surrogates_never_reach_a_response(service: RetrievalService) -> None:
     question = json.loads(r'"egg \ud83d"')
     for answer in (service.search(question), service.validate_retrieval(question)):
         assert json.loads(json.dumps(answer, ensure_ascii=False).encode())["query"] == "egg ?"
@@ -112,7 +115,7 @@ def test_filters_restrict_a_search(service: RetrievalService) -> None:
         ("x", 101, "INVALID_K"),
     ],
 )
-def test_bad_queries_have_their_codes(
+def test_each_kind_of_invalid_query_has_its_error_code(
     service: RetrievalService, question: str, k: int, code: str
 ) -> None:
     with watch_lines() as lines, pytest.raises(RagPipelineError) as caught:
@@ -121,7 +124,7 @@ def test_bad_queries_have_their_codes(
     assert [line["error_code"] for line in lines] == [code]
 
 
-def test_validation_names_every_rule(service: RetrievalService) -> None:
+def test_a_validation_report_lists_every_rule(service: RetrievalService) -> None:
     report = service.validate_retrieval(QUESTION)
     assert report["passed"]
     assert set(report["checks"]) == {
@@ -131,7 +134,7 @@ def test_validation_names_every_rule(service: RetrievalService) -> None:
     assert not any(report["checks"].values())
 
 
-def test_validation_fails_loudly_when_asked_to(
+def test_strict_validation_raises_if_a_rule_is_broken(
     service: RetrievalService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_module, "check_results", lambda _: {"urls": "no address"})
@@ -144,14 +147,14 @@ def test_validation_fails_loudly_when_asked_to(
     assert (invalid.value.code, invalid.value.http_status) == ("INVALID_RESULT", 500)
 
 
-def test_the_names_of_the_rules_are_public() -> None:
+def test_the_rules_have_their_documented_names() -> None:
     assert [rule.name for rule in RESULT_RULES] == [
         "rank_order", "score_bounds", "unique_ids", "required_fields", "urls",
     ]  # fmt: skip
 
 
-def test_each_rule_finds_what_breaks_it(retriever: Retriever) -> None:
-    from rag_pipeline.retrieval import Query  # noqa: PLC0415  # beside its one use
+def test_each_rule_detects_results_that_break_it(retriever: Retriever) -> None:
+    from rag_pipeline.retrieval import Query  # noqa: PLC0415  # used only here
 
     first, second = retriever.retrieve(Query(QUESTION)).chunks[:2]
     no_title = replace(first, metadata=replace(first.metadata, title=" "))
@@ -172,7 +175,7 @@ def test_each_rule_finds_what_breaks_it(retriever: Retriever) -> None:
     assert not any(check_results([first, second]).values())
 
 
-def test_stats_are_counted_once_and_kept(service: RetrievalService) -> None:
+def test_stats_are_counted_once_and_cached(service: RetrievalService) -> None:
     stats = service.get_stats()
     assert stats["vector_dimension"] == 384
     assert stats["total_vectors"] == stats["vector_count"] > 10
@@ -181,12 +184,12 @@ def test_stats_are_counted_once_and_kept(service: RetrievalService) -> None:
     assert service.get_stats() is stats
 
 
-def test_starting_on_nothing_says_what_to_do(tmp_path: Path) -> None:
+def test_a_service_without_a_collection_says_to_run_ingest(tmp_path: Path) -> None:
     with pytest.raises(CollectionMissingError, match="rag-pipeline ingest"):
         RetrievalService(make_settings(tmp_path), log_to_files=False)
 
 
-def test_ten_callers_share_a_service(service: RetrievalService) -> None:
+def test_ten_threads_can_share_a_service(service: RetrievalService) -> None:
     expected = service.search(QUESTION)["results"]
     with ThreadPoolExecutor(10) as callers:
         answers = list(callers.map(lambda _: service.search(QUESTION)["results"], range(20)))
@@ -207,7 +210,7 @@ def test_log_lines_are_json_without_the_question(service: RetrievalService) -> N
     assert lines[1]["questions"] == 2
 
 
-def test_what_is_no_question_is_refused_and_logged_by_every_operation(
+def test_every_operation_refuses_and_logs_a_question_that_is_none(
     service: RetrievalService,
 ) -> None:
     nothing: Any = None
@@ -222,12 +225,14 @@ def test_what_is_no_question_is_refused_and_logged_by_every_operation(
     ]
 
 
-def test_a_service_closes_with_its_block(book_settings: Settings, retriever: Retriever) -> None:
+def test_a_service_can_be_used_in_a_with_block(
+    book_settings: Settings, retriever: Retriever
+) -> None:
     with RetrievalService(book_settings, retriever=retriever, log_to_files=False) as opened:
         assert opened.search(QUESTION)["status"] == "success"
 
 
-def test_the_question_is_logged_when_asked_for(
+def test_the_question_is_logged_if_the_settings_ask_for_it(
     book_settings: Settings, retriever: Retriever
 ) -> None:
     settings = book_settings.model_copy(update={"log_questions": True})
@@ -250,7 +255,7 @@ def test_logs_go_to_the_console_and_to_a_file_in_the_state_folder(
         configure_logging(None, console=False)
 
 
-def test_a_log_folder_that_cannot_be_made_names_the_setting(tmp_path: Path) -> None:
+def test_a_log_folder_that_cannot_be_created_is_a_configuration_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match=r"DATA_DIR.*log_to_files"):
         configure_logging(tmp_path / "file" / "logs", console=False)
@@ -258,25 +263,28 @@ def test_a_log_folder_that_cannot_be_made_names_the_setting(tmp_path: Path) -> N
 
 @pytest.fixture
 def flaky(retriever: Retriever) -> FlakySession:
+    """A session over the tiny book that can be made to fail or hang."""
     return FlakySession(retriever.session)
 
 
 def make_service(
     settings: Settings, session: object, limits: ServiceLimits = QUICK
 ) -> RetrievalService:
+    """Return a service with the local model over the given session."""
     store: Any = session
     retriever = Retriever(LocalEmbedder(), Bm25Encoder(), store)
     return RetrievalService(settings, retriever=retriever, limits=limits, log_to_files=False)
 
 
 def expect_code(service: RetrievalService, code: str, status: int) -> RagPipelineError:
+    """Check that a search fails with the error code and HTTP status, and return the error."""
     with pytest.raises(RagPipelineError) as caught:
         service.search(QUESTION)
     assert (caught.value.code, caught.value.http_status) == (code, status)
     return caught.value
 
 
-def test_the_breaker_opens_after_failures_and_closes_after_a_good_probe(
+def test_the_breaker_opens_after_failures_and_closes_after_a_successful_probe(
     book_settings: Settings, flaky: FlakySession
 ) -> None:
     service = make_service(book_settings, flaky)
@@ -285,16 +293,19 @@ def test_the_breaker_opens_after_failures_and_closes_after_a_good_probe(
         expect_code(service, "QDRANT_CONNECTION_ERROR", 503)
     uses = flaky.uses
     refused = expect_code(service, "QDRANT_CONNECTION_ERROR", 503)
-    assert "left alone" in str(refused)
+    assert "calls are paused" in str(refused)
     assert refused.retry_after_s is not None
     assert flaky.uses == uses
     flaky.failing = False
-    service.retriever.protection.store._clock = lambda: time.monotonic() + QUICK.breaker_reset_s  # noqa: SLF001  # instead of waiting
+    service.retriever.protection.store._clock = lambda: time.monotonic() + QUICK.breaker_reset_s  # noqa: SLF001  # moves the clock instead of waiting
     assert service.search(QUESTION)["total_results"] == 5
     assert service.search(QUESTION)["total_results"] == 5
 
 
-def test_a_hung_store_is_given_up_on_in_time(book_settings: Settings, flaky: FlakySession) -> None:
+@pytest.mark.slow
+def test_a_search_times_out_when_the_store_hangs(
+    book_settings: Settings, flaky: FlakySession
+) -> None:
     service = make_service(book_settings, flaky, replace(QUICK, query_s=6.0))
     service.search(QUESTION)
     flaky.hang = Event()
@@ -308,12 +319,13 @@ def test_callers_of_stats_do_not_wait_for_each_other(
     book_settings: Settings, flaky: FlakySession
 ) -> None:
     service = make_service(book_settings, flaky)
-    flaky.hang = Barrier(3)  # the store answers once three are in it
+    flaky.hang = Barrier(3)  # the store answers when three callers are in it
     with ThreadPoolExecutor(3) as callers:
         assert len(list(callers.map(lambda _: service.get_stats(), range(3)))) == 3
 
 
 def open_on_server(url: str, settings: Settings) -> RetrievalService:
+    """Return a service whose store is a Qdrant server at the URL."""
     embedder = LocalEmbedder()
     connection = connect_server(url, api_key=QDRANT_KEY, timeout_s=0.3, sleep=lambda _: None)
     session = StoreSession(
@@ -325,6 +337,7 @@ def open_on_server(url: str, settings: Settings) -> RetrievalService:
     return make_service(settings, session, replace(QUICK, query_s=20.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "code", "status"),
     [
@@ -335,7 +348,7 @@ def open_on_server(url: str, settings: Settings) -> RetrievalService:
         (None, "QDRANT_CONNECTION_ERROR", 503),
     ],
 )
-def test_each_fault_of_the_store_has_its_code_and_tells_no_secret(
+def test_each_failure_of_the_store_has_its_error_code_and_reveals_no_key(
     book_settings: Settings, reply: Reply | None, code: str, status: int
 ) -> None:
     with serve([reply or HANG]) as server, watch_lines() as lines:
@@ -348,7 +361,9 @@ def test_each_fault_of_the_store_has_its_code_and_tells_no_secret(
     assert QDRANT_KEY not in str(caught.value) + json.dumps(lines)
 
 
-def test_a_malformed_answer_of_the_store_is_an_error_of_ours(book_settings: Settings) -> None:
+def test_a_malformed_response_of_the_store_raises_an_error_of_this_package(
+    book_settings: Settings,
+) -> None:
     with serve([MALFORMED]) as server, pytest.raises(RagPipelineError) as caught:
         open_on_server(server.url, book_settings)
     assert caught.value.http_status >= 500
@@ -356,7 +371,7 @@ def test_a_malformed_answer_of_the_store_is_an_error_of_ours(book_settings: Sett
 
 @pytest.fixture
 def small_settings(tmp_path: Path, book_points: list[Point]) -> Settings:
-    """A collection of an OpenAI-compatible model of eight dimensions."""
+    """Settings of a collection that was built with an OpenAI-compatible model of 8 dimensions."""
     settings = make_settings(tmp_path)
     with serve(answer_well) as server:
         embedder = make_openai(server.url)
@@ -375,12 +390,14 @@ def small_settings(tmp_path: Path, book_points: list[Point]) -> Settings:
 
 
 def make_openai(url: str) -> OpenAIEmbedder:
+    """Return an embedder of an OpenAI-compatible service at the URL, with 8 dimensions."""
     return OpenAIEmbedder(
         model="small-model", dim=8, api_key=KEY, base_url=url, batch_size=100, timeout_s=0.3,
         sleep=lambda _: None,
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "status"),
     [
@@ -393,7 +410,7 @@ def make_openai(url: str) -> OpenAIEmbedder:
         (Reply(200, {"object": "list", "data": []}), 500),
     ],
 )
-def test_each_fault_of_the_embedding_service_is_embedding_failed(
+def test_each_failure_of_the_embedding_service_has_the_code_embedding_failed(
     small_settings: Settings, reply: Reply, status: int
 ) -> None:
     with serve([reply]) as server, watch_lines() as lines:
@@ -417,7 +434,7 @@ def test_each_fault_of_the_embedding_service_is_embedding_failed(
     assert lines[-1]["error_code"] == "EMBEDDING_FAILED"
 
 
-def test_an_embedding_service_that_works_is_searched_with(small_settings: Settings) -> None:
+def test_a_search_works_with_an_embedding_service(small_settings: Settings) -> None:
     with serve(answer_well) as server:
         embedder = make_openai(server.url)
         session = StoreSession(
@@ -434,7 +451,8 @@ def test_an_embedding_service_that_works_is_searched_with(small_settings: Settin
         assert [answer["total_results"] for answer in batch] == [2, 2, 2]
 
 
-def test_a_slow_embedding_service_is_given_up_on_in_time(
+@pytest.mark.slow
+def test_a_search_times_out_when_the_embedding_service_is_slow(
     book_settings: Settings, retriever: Retriever
 ) -> None:
     let_go = Event()
@@ -454,15 +472,15 @@ def test_a_slow_embedding_service_is_given_up_on_in_time(
     let_go.set()
 
 
-def test_a_part_of_a_question_that_cannot_be_embedded_is_no_fault_of_the_store(
+def test_a_sub_question_that_cannot_be_embedded_fails_before_the_store_is_used(
     book_settings: Settings, flaky: FlakySession
 ) -> None:
     question = "What is the difference between a publisher and a service?"
 
     class Fails(LocalEmbedder):
-        def embed_question(self, text: str) -> Any:  # noqa: ANN401  # a vector, or nothing
+        def embed_question(self, text: str) -> Any:  # noqa: ANN401  # a vector or an error
             if text != question:
-                raise EmbeddingServiceError("the service said no")
+                raise EmbeddingServiceError("the service refused")
             return super().embed_question(text)
 
     fails = Retriever(Fails(), Bm25Encoder(), cast("StoreSession", flaky))
@@ -475,11 +493,11 @@ def test_a_part_of_a_question_that_cannot_be_embedded_is_no_fault_of_the_store(
     assert (caught.value.code, flaky.uses) == ("EMBEDDING_FAILED", uses)
 
 
-def test_the_service_opens_what_its_settings_name(book_settings: Settings) -> None:
+def test_a_service_opens_the_collection_that_its_settings_name(book_settings: Settings) -> None:
     service = RetrievalService(book_settings, log_to_files=False)
     try:
         assert service.search(QUESTION, k=1)["total_results"] == 1
     finally:
         service.close()
-    with open_retriever(book_settings) as again:  # the store was let go
+    with open_retriever(book_settings) as again:  # the service has released the store
         again.probe()

@@ -1,4 +1,4 @@
-"""A process that reads lets one that wants to write have the embedded store in between."""
+"""Store sessions: sharing the embedded store with other processes, and forks."""
 
 from __future__ import annotations
 
@@ -32,18 +32,20 @@ store.close()
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> EdgeCatalog:
+    """A catalog with an empty current collection."""
     catalog = EdgeCatalog(tmp_path, "book", 20.0)
     build(catalog)
     return catalog
 
 
 def build(catalog: EdgeCatalog) -> None:
+    """Create an empty collection and make it the current one."""
     store = catalog.create(SPACE)
     store.close()
     catalog.switch_to(store.collection_id)
 
 
-def test_a_writer_gets_the_store_while_four_callers_query_without_a_pause(
+def test_a_writer_can_open_the_store_while_four_threads_query_without_a_break(
     catalog: EdgeCatalog, tmp_path: Path
 ) -> None:
     session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
@@ -80,7 +82,7 @@ def test_a_writer_gets_the_store_while_four_callers_query_without_a_pause(
     assert not list(tmp_path.glob(".waiting-*"))
 
 
-def test_a_writer_gets_the_store_from_a_session_that_idles_for_long(
+def test_a_writer_can_open_the_store_that_an_idle_session_has_open(
     catalog: EdgeCatalog, tmp_path: Path
 ) -> None:
     session = StoreSession(catalog, SPACE, idle_s=600.0, is_exclusive=True)
@@ -88,12 +90,12 @@ def test_a_writer_gets_the_store_from_a_session_that_idles_for_long(
         assert store.count() == 0
     writer = EdgeCatalog(tmp_path, "book", 20.0).open_current()
     writer.close()
-    with session.use() as store:  # and opens it again when asked
+    with session.use() as store:  # the session opens the store again
         assert store.count() == 0
     session.close()
 
 
-def test_a_session_closed_under_one_caller_serves_the_next_at_once(
+def test_a_session_that_is_closed_during_a_use_serves_the_next_caller_at_once(
     catalog: EdgeCatalog, tmp_path: Path
 ) -> None:
     session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
@@ -108,12 +110,13 @@ def test_a_session_closed_under_one_caller_serves_the_next_at_once(
         other = threading.Thread(target=query)
         other.start()
         other.join(5)
-        assert counts == [0]  # it once waited for a lock that only its own process could let go of
-    EdgeCatalog(tmp_path, "book", 0.0).open_current().close()  # the last caller closed it
+        assert counts == [0]  # before a fix, it waited for a lock of its own process
+    # Opening succeeds because the last user has closed the store.
+    EdgeCatalog(tmp_path, "book", 0.0).open_current().close()
 
 
 class _LosesOne(EdgeCatalog):
-    """A catalog that answers the next caller only when told to, as when a request is lost."""
+    """A catalog that delays one answer until the event `lost` is set, like a lost request."""
 
     lost: threading.Event | None = None
 
@@ -124,10 +127,8 @@ class _LosesOne(EdgeCatalog):
         return super().current_id()
 
 
-def test_a_lost_request_holds_up_no_caller_but_its_own(
-    catalog: EdgeCatalog, tmp_path: Path
-) -> None:
-    del catalog  # made the collection
+def test_a_lost_request_delays_only_its_own_caller(catalog: EdgeCatalog, tmp_path: Path) -> None:
+    del catalog  # the fixture is needed only to create the collection
     losing = _LosesOne(tmp_path, "book", 20.0)
     session = StoreSession(losing, SPACE, idle_s=60.0, is_exclusive=False)
     served = threading.Semaphore(0)
@@ -142,7 +143,8 @@ def test_a_lost_request_holds_up_no_caller_but_its_own(
     for caller in callers:
         caller.start()
     try:
-        assert all(served.acquire(timeout=10) for _ in range(4))  # one before, three now
+        # One query was served before, and three of the four callers now.
+        assert all(served.acquire(timeout=10) for _ in range(4))
     finally:
         answered.set()
         for caller in callers:
@@ -150,13 +152,13 @@ def test_a_lost_request_holds_up_no_caller_but_its_own(
         session.close()
 
 
-def test_a_process_forked_from_one_that_queried_can_query(catalog: EdgeCatalog) -> None:
+def test_a_child_process_can_query_after_its_parent_has_queried(catalog: EdgeCatalog) -> None:
     session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
     with session.use() as store:
         store.count()
     child = os.fork()
     if child == 0:
-        signal.alarm(10)  # ends a child that waits for a thread it has not
+        signal.alarm(10)  # ends a child that waits for a thread that it does not have
         with session.use() as store:
             os._exit(store.count())
     _, status = os.waitpid(child, 0)
@@ -167,7 +169,10 @@ def test_a_process_forked_from_one_that_queried_can_query(catalog: EdgeCatalog) 
 
 
 def fork_until_told() -> tuple[int, int]:
-    """Fork a process that touches nothing; it ends once the descriptor returned is closed."""
+    """Fork an idle child process and return its id and a descriptor.
+
+    Closing the descriptor ends the child.
+    """
     waits, tells = os.pipe()
     child = os.fork()
     if child == 0:
@@ -179,7 +184,7 @@ def fork_until_told() -> tuple[int, int]:
     return child, tells
 
 
-def test_a_caller_goes_on_while_a_process_lives_that_was_forked_meanwhile(tmp_path: Path) -> None:
+def test_queries_continue_while_a_child_forked_during_a_query_is_alive(tmp_path: Path) -> None:
     catalog = EdgeCatalog(tmp_path, "book", timeout_s=0.5)
     build(catalog)
     session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
@@ -191,7 +196,7 @@ def test_a_caller_goes_on_while_a_process_lives_that_was_forked_meanwhile(tmp_pa
             while not stop.is_set():
                 with session.use() as store:
                     begun.release()
-                    for _ in range(200):  # all but always under way when the fork comes
+                    for _ in range(200):  # makes it likely that a use is running at the fork
                         store.count()
         except Exception as error:  # noqa: BLE001  # shown by the assertion below
             errors.append(error)
@@ -213,7 +218,7 @@ def test_a_caller_goes_on_while_a_process_lives_that_was_forked_meanwhile(tmp_pa
     assert errors == []
 
 
-def test_a_paused_session_lets_go_once_its_callers_are_done_and_lets_in_no_others(
+def test_a_paused_session_closes_when_its_users_are_done_and_blocks_new_users(
     catalog: EdgeCatalog, tmp_path: Path
 ) -> None:
     session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
@@ -223,7 +228,7 @@ def test_a_paused_session_lets_go_once_its_callers_are_done_and_lets_in_no_other
         with session.use():
             entered.set()
             leave.wait(30)
-            with session.use():  # inside its own: to wait for the pause's end would be for itself
+            with session.use():  # a nested use must not wait for the end of the pause
                 pass
 
     def query() -> None:
@@ -233,7 +238,7 @@ def test_a_paused_session_lets_go_once_its_callers_are_done_and_lets_in_no_other
     staying = threading.Thread(target=stay)
     staying.start()
     assert entered.wait(10)
-    session.pause(time.monotonic())  # given up on at once
+    session.pause(time.monotonic())  # the deadline has passed already
     coming = threading.Thread(target=query)
     coming.start()
     leave.set()
@@ -247,7 +252,7 @@ def test_a_paused_session_lets_go_once_its_callers_are_done_and_lets_in_no_other
     session.close()
 
 
-def test_a_fork_inside_a_use_does_not_wait_for_it_and_leaves_it_open(catalog: EdgeCatalog) -> None:
+def test_a_fork_inside_a_use_does_not_wait_and_leaves_the_store_open(catalog: EdgeCatalog) -> None:
     session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
     with session.use() as store:
         start = time.monotonic()
@@ -261,7 +266,7 @@ def test_a_fork_inside_a_use_does_not_wait_for_it_and_leaves_it_open(catalog: Ed
     session.close()
 
 
-def test_a_process_forked_inside_a_use_leaves_it_without_unlocking_the_store(
+def test_a_child_forked_inside_a_use_exits_without_unlocking_the_store(
     catalog: EdgeCatalog, tmp_path: Path
 ) -> None:
     session = StoreSession(catalog, SPACE, idle_s=60.0, is_exclusive=True)
@@ -275,9 +280,7 @@ def test_a_process_forked_inside_a_use_leaves_it_without_unlocking_the_store(
     session.close()
 
 
-def test_a_mark_that_a_killed_process_left_stops_counting(
-    catalog: EdgeCatalog, tmp_path: Path
-) -> None:
+def test_the_waiting_mark_of_a_killed_process_expires(catalog: EdgeCatalog, tmp_path: Path) -> None:
     mark = tmp_path / ".waiting-1"
     mark.touch()
     assert catalog.is_wanted()

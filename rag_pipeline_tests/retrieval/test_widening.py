@@ -1,4 +1,4 @@
-"""Chunks of one section joined again, with their blocks."""
+"""Chunks of one section that are joined into one text, with their blocks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from rag_pipeline.core.models import TextBlock, TextBlockKind
 from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks
 from rag_pipeline.retrieval.hits import join_pieces
 from rag_pipeline_tests.answering.factories import make_chunk
@@ -14,7 +15,7 @@ FENCE = "```py\nx = 1\n```"
 
 
 def join(source: str, *cuts: tuple[int, int]) -> tuple[str, list[tuple[str, str]]]:
-    """Cut spans out of an ASCII source, as chunks with their blocks, and join them."""
+    """Make chunks of the given spans of an ASCII source, join them, and return text and blocks."""
     pieces = []
     for start, end in cuts:
         text = source[start:end].strip()
@@ -30,7 +31,7 @@ def join(source: str, *cuts: tuple[int, int]) -> tuple[str, list[tuple[str, str]
     return joined, [(block.kind.value, joined[block.start : block.end]) for block in blocks]
 
 
-def test_the_blocks_of_a_neighbour_are_moved_to_their_place() -> None:
+def test_the_blocks_of_a_neighbour_get_offsets_in_the_joined_text() -> None:
     source = f"One robot walks.\n\n{FENCE}\n\n- Two\n- Three"
     cut = source.index("- Two")
     joined, blocks = join(source, (0, cut), (cut, len(source)))
@@ -61,3 +62,17 @@ def test_a_list_cut_between_overlapping_chunks_is_whole_again(end: str) -> None:
     assert blocks == [
         (block.kind.value, source[block.start : block.end]) for block in find_text_blocks(source)
     ]
+
+
+def test_a_block_cut_between_chunks_reaches_from_its_first_to_its_last_line() -> None:
+    source = "It walks.\nIt runs.\nIt falls."
+    chunks = [
+        ("It walks.\nIt runs.", TextBlock(TextBlockKind.PARAGRAPH, 0, 18, 5, 6)),
+        ("It runs.\nIt falls.", TextBlock(TextBlockKind.PARAGRAPH, 0, 18, 6, 7)),
+    ]
+    pieces = []
+    for text, block in chunks:
+        at = source.index(text)
+        place = replace(make_chunk().metadata, start_byte=at, end_byte=at + len(text))
+        pieces.append((replace(place, blocks=(block,)), text))
+    assert join_pieces(pieces) == (source, (TextBlock(TextBlockKind.PARAGRAPH, 0, 28, 5, 7),))

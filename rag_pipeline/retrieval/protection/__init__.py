@@ -1,1 +1,1 @@
-"""What surrounds every search and answer: time limits, circuit breakers and log lines."""
+"""Time limits, circuit breakers and log lines around every search and answer."""

@@ -1,4 +1,4 @@
-"""Giving up in time: a circuit breaker, and a time limit for a call."""
+"""A circuit breaker for a service, and a time limit for a call."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 _MAX_RUNNING: Final = 32
-"""Calls under way at once, including calls that were given up on: a hung service cannot fill the
-process with threads.
+"""Maximum number of calls that run at once, including calls that have exceeded their time limit.
+
+The maximum prevents a hung service from filling the process with threads.
 """
 
 
 class CircuitBreaker:
-    """Passes calls on until a service has failed several times in a row.
+    """A circuit breaker that refuses calls to a service after several failures in a row.
 
-    Closed: calls pass. Open: calls fail at once. After `reset_s` one call at a time is let through
-    as a probe: its success closes the breaker, its failure opens it for another `reset_s`. Only
-    transient errors and timeouts count: a damaged point or a wrong key says nothing about the
-    service's health.
+    A closed breaker lets calls pass. An open breaker refuses calls at once. After `reset_s`
+    seconds, it lets one call at a time pass as a probe. If the probe succeeds, the breaker closes;
+    if it fails, the breaker stays open for another `reset_s` seconds. Only transient errors and
+    timeouts count as failures, because a damaged point or a wrong key does not mean that the
+    service is down.
 
     Args:
-        failures: Failures in a row that open it, 1 or more.
-        reset_s: Seconds until a probe.
+        failures: Number of failures in a row that open the breaker, 1 or more.
+        reset_s: Seconds from opening until a probe may pass.
         refuse: Builds the error of a refused call from the seconds until the next probe.
-        clock: Seconds that never go back.
+        clock: Returns a time in seconds that never decreases.
     """
 
     def __init__(
@@ -58,30 +60,34 @@ class CircuitBreaker:
 
     @property
     def state(self) -> str:
-        """`closed`, `open` or `half-open`."""
+        """The state of the breaker: `closed`, `open`, or `half-open` when a probe may pass."""
         with self._lock:
             if self._opened_at is None:
                 return "closed"
             return "half-open" if self._wait_s() <= 0 else "open"
 
     def call(self, action: Callable[[], _Result]) -> _Result:
-        """Run an action, or refuse it while the breaker is open; raises as `passing`."""
+        """Run an action and return its result, or refuse it while the breaker is open.
+
+        Raises:
+            RagPipelineError: The action's own error, or the refusal with `retry_after_s`.
+        """
         with self.passing():
             return action()
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """Let a block pass, or refuse it while the breaker is open.
+        """Return a context manager that runs its block, or refuses it while the breaker is open.
 
         Raises:
             RagPipelineError: The block's own error, or the refusal with `retry_after_s`.
         """
         is_probe = self._enter()
-        failed: bool | None = None  # nothing is known of an interrupted call
+        failed: bool | None = None  # an interrupted call says nothing about the service
         try:
             yield
             failed = False
-        except Exception as error:
+        except Exception as error:  # any error is judged and passed on
             failed = isinstance(error, AnswerTimeoutError) or (
                 isinstance(error, RagPipelineError) and error.transient
             )
@@ -106,7 +112,7 @@ class CircuitBreaker:
             if is_probe:
                 self._probing = False
             elif self._opened_at is not None:
-                return  # begun before the breaker opened: it says nothing of the service now
+                return  # a call from before the breaker opened says nothing about the service now
             if failed is None:
                 return
             if not failed:
@@ -126,24 +132,31 @@ def run_within(
     action: Callable[[], _Result],
     on_timeout: Callable[[float], RagPipelineError],
 ) -> _Result:
-    """Run an action in another thread and wait for it at most some seconds.
+    """Run an action in another thread and wait at most `seconds` for its result.
 
-    A thread cannot be stopped: an action that was given up on ends by the adapters' own time
-    limits, and it never keeps the process alive.
+    A thread cannot be stopped, so an action that exceeds the limit continues until the adapter's
+    own timeout ends it. It does not keep the process alive.
+
+    Args:
+        seconds: The time limit. If 32 actions are running already, it includes the wait for one of
+            them to end.
+        action: The function to run. It sees the context variables of the caller.
+        on_timeout: Builds the error to raise after a timeout from the time limit in seconds.
 
     Raises:
-        RagPipelineError: The error that `on_timeout` builds from the seconds, or the action's own.
+        RagPipelineError: The error that `on_timeout` builds, or an error of the action.
     """
+    deadline = time.monotonic() + seconds
     running = _running
     if not running.acquire(timeout=max(seconds, 0.0)):
         raise on_timeout(seconds)
     future: Future[_Result] = Future()
-    context = contextvars.copy_context()  # so that traces and loggers of the caller go on
+    context = contextvars.copy_context()  # keeps the caller's traces and log context
 
     def run() -> None:
         try:
             future.set_result(context.run(action))
-        except BaseException as error:  # noqa: BLE001  # handed on to the waiting caller
+        except BaseException as error:  # noqa: BLE001  # passed on to the waiting caller
             future.set_exception(error)
         finally:
             running.release()
@@ -155,7 +168,7 @@ def run_within(
         threading.Thread(target=_work, args=(tasks,), name="retrieval-call", daemon=True).start()
     tasks.put(run)
     try:
-        return future.result(timeout=max(seconds, 0.0))
+        return future.result(timeout=max(deadline - time.monotonic(), 0.0))
     except FutureTimeoutError:
         if future.done():  # the action's own TimeoutError
             raise
@@ -164,7 +177,7 @@ def run_within(
 
 _running = threading.BoundedSemaphore(_MAX_RUNNING)
 _idle: Final[list[SimpleQueue[Callable[[], None]]]] = []
-"""The tasks of threads that have none: starting a thread costs a query five times as much."""
+"""The task queues of idle threads; a query that reuses a thread saves the cost of starting one."""
 
 
 def _work(tasks: SimpleQueue[Callable[[], None]]) -> None:
@@ -173,11 +186,11 @@ def _work(tasks: SimpleQueue[Callable[[], None]]) -> None:
         _idle.append(tasks)
 
 
-def _begin_anew() -> None:
-    """Forget the calls of the parent process: their threads do not exist in a forked one."""
-    global _running  # noqa: PLW0603  # one for the process
+def _reset_after_fork() -> None:
+    """Forget the running calls and idle threads, which do not exist in a forked child process."""
+    global _running  # noqa: PLW0603  # one count for the whole process
     _running = threading.BoundedSemaphore(_MAX_RUNNING)
     _idle.clear()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+os.register_at_fork(after_in_child=_reset_after_fork)

@@ -1,7 +1,7 @@
-"""Time limits, circuit breakers and log lines around every path to a store or a model.
+"""Time limits, circuit breakers and log lines around all calls of a store or a model.
 
-A `Retriever` carries one `Protection`; searches, the service and answers go through it. Retries
-belong to the adapters: a second round of retries here would multiply their waits.
+Each `Retriever` has one `Protection`, which searches, the search service and answers use. Only the
+adapters retry calls, because retrying here as well would multiply the waiting times.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 MAX_BATCH: Final = 100
-"""Questions that `ServiceLimits.batch_s` is meant for; more questions have more time."""
+"""Number of questions that `ServiceLimits.batch_s` is meant for; more questions get more time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceLimits:
-    """Bounds of time and failure; the defaults are those of the validation plan.
+    """Time limits of queries, and thresholds of the circuit breakers of store and models.
 
     Attributes:
-        query_s: Limit for one query, embedding and search together.
-        batch_s: Limit for one batch of up to 100 queries.
-        breaker_failures: Transient failures in a row after which calls fail at once.
-        breaker_reset_s: Seconds until the service is tried again.
+        query_s: Seconds for one query, embedding and search together.
+        batch_s: Seconds for one batch of up to 100 queries.
+        breaker_failures: Number of transient failures in a row after which calls to the failing
+            store or model are refused.
+        breaker_reset_s: Seconds of refusing until one call is let through to try it again.
     """
 
     query_s: float = 10.0
@@ -47,16 +48,17 @@ class ServiceLimits:
 
 
 class Protection:
-    """Limits and circuit breakers of the services behind a retriever, and its log.
+    """The time limits, circuit breakers and log of a retriever.
 
     Args:
-        limits: None for the defaults.
-        log_questions: True to log the questions' text, not only its length.
+        limits: None for the default limits.
+        log_questions: True logs the text of questions; False logs only their length.
 
     Attributes:
-        embedding: The breaker of the embedding service.
-        store: The breaker of the vector store.
-        chat_model: The breaker of the model that writes answers; it has a time limit of its own.
+        embedding: The circuit breaker of the embedding service.
+        store: The circuit breaker of the vector store.
+        chat_model: The circuit breaker of the model that writes answers. The model's time limit is
+            set elsewhere, by ANSWER_TIMEOUT_S.
     """
 
     def __init__(self, limits: ServiceLimits | None = None, *, log_questions: bool = False) -> None:
@@ -71,12 +73,17 @@ class Protection:
     def watch(
         self, name: str, questions: Sequence[str], limit_s: float | None = None
     ) -> Iterator[Operation]:
-        """Log one line when the block ends, whether it succeeds, fails or is aborted.
+        """Yield an `Operation` for the `with` block, and log one line when the block ends.
+
+        The operation carries the time limit and collects the contents of the log line. Pass it to
+        `embed` and `search`. The line has the status `error` if the block raises an exception, and
+        `aborted` if it is interrupted, for example by Ctrl-C or by closing an answer's stream.
 
         Args:
-            name: Of the operation.
-            questions: As asked.
-            limit_s: None for that of one query or of a batch.
+            name: Name of the operation, as it appears in the log.
+            questions: The questions as they were asked.
+            limit_s: Time limit in seconds; None for the limit of one query or of a batch, depending
+                on the number of questions.
         """
         if limit_s is None and len(questions) <= 1:
             limit_s = self.limits.query_s
@@ -88,39 +95,60 @@ class Protection:
         except Exception as error:
             write_line(operation, error, with_questions=self._log_questions)
             raise
-        except BaseException:  # Ctrl-C, or a reader that closes its answer
+        except BaseException:  # Ctrl-C, or the caller closed the answer's stream
             operation.status = "aborted"
             write_line(operation, with_questions=self._log_questions)
             raise
         write_line(operation, with_questions=self._log_questions)
 
     def embed(self, operation: Operation, action: Callable[[], _Result]) -> _Result:
-        """Run the embedding step of an operation.
+        """Run a function that embeds questions within the time limit of an operation.
+
+        The time that the operation has already used counts. The function's result is returned.
 
         Raises:
-            EmbeddingTimeoutError: It did not end within the operation's limit.
-            EmbeddingServiceError: The breaker is open.
+            EmbeddingTimeoutError: The function exceeded the time limit of the operation.
+            EmbeddingServiceError: The circuit breaker is open after repeated failures.
         """
         with operation.measure("embed"):
             left_s = operation.limit_s - operation.elapsed_ms / 1000
             return self.embedding.call(lambda: run_within(left_s, action, _embedding_timeout))
 
-    def search(self, operation: Operation, action: Callable[[], _Result]) -> _Result:
-        """Run the search step of an operation.
+    def compare(self, operation: Operation, action: Callable[[], _Result]) -> _Result:
+        """Run a function that compares a selection with a local model, within the time limit.
+
+        The circuit breaker of the embedding service is not used, because a selection must be
+        answered even while that service is down.
 
         Raises:
-            StoreTimeoutError: It did not end within the operation's limit.
-            StoreUnavailableError: The breaker is open.
+            EmbeddingTimeoutError: The function exceeded the time limit of the operation.
+        """
+        with operation.measure("embed"):
+            left_s = operation.limit_s - operation.elapsed_ms / 1000
+            return run_within(left_s, action, _embedding_timeout)
+
+    def search(self, operation: Operation, action: Callable[[], _Result]) -> _Result:
+        """Run a function that searches the store within the time limit of an operation.
+
+        The time that the operation has already used counts. The function's result is returned.
+
+        Raises:
+            StoreTimeoutError: The function exceeded the time limit of the operation.
+            StoreUnavailableError: The circuit breaker is open after repeated failures.
         """
         with operation.measure("search"):
             return self.read_store(action, operation.limit_s - operation.elapsed_ms / 1000)
 
     def read_store(self, action: Callable[[], _Result], limit_s: float | None = None) -> _Result:
-        """Run an action that reads the store, within the limit of one query by default.
+        """Run an action that reads the store and return its result.
+
+        Args:
+            action: The function to run.
+            limit_s: Time limit in seconds; None for the limit of one query.
 
         Raises:
-            StoreTimeoutError: It did not end within the limit.
-            StoreUnavailableError: The breaker is open.
+            StoreTimeoutError: The action exceeded the time limit.
+            StoreUnavailableError: The circuit breaker is open after repeated failures.
         """
         bound_s = self.limits.query_s if limit_s is None else limit_s
         return self.store.call(lambda: run_within(bound_s, action, _store_timeout))
@@ -128,7 +156,7 @@ class Protection:
 
 def _embedding_timeout(limit_s: float) -> EmbeddingTimeoutError:
     return EmbeddingTimeoutError(
-        f"the question was not embedded within {max(limit_s, 0):.3g} s. Try again later"
+        f"the question could not be embedded within {max(limit_s, 0):.3g} s. Try again later"
     )
 
 
@@ -141,17 +169,20 @@ def _store_timeout(limit_s: float) -> StoreTimeoutError:
 
 def _refuse_embedding(wait_s: float) -> EmbeddingServiceError:
     return EmbeddingServiceError(
-        f"the embedding service failed several times and is left alone for {wait_s:.0f} s"
+        "the embedding service failed several times in a row, so calls are paused. Try again in "
+        f"{wait_s:.0f} s"
     )
 
 
 def _refuse_store(wait_s: float) -> StoreUnavailableError:
     return StoreUnavailableError(
-        f"the vector store failed several times and is left alone for {wait_s:.0f} s"
+        "the vector store failed several times in a row, so calls are paused. Try again in "
+        f"{wait_s:.0f} s"
     )
 
 
 def _refuse_chat_model(wait_s: float) -> AnswerServiceError:
     return AnswerServiceError(
-        f"the answer service failed several times and is left alone for {wait_s:.0f} s"
+        "the answer service failed several times in a row, so calls are paused. Try again in "
+        f"{wait_s:.0f} s"
     )

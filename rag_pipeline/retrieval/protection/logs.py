@@ -1,6 +1,7 @@
 """Structured log lines of searches and answers: one JSON object for each operation.
 
-A line never contains keys or text of the book, and the question only if LOG_QUESTIONS is set.
+A line never contains API keys or text of the book. It contains the question only if LOG_QUESTIONS
+is set.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import structlog
 
 LOGGER_NAME: Final = "rag_pipeline.retrieval"
-_KEPT_WEEKS: Final = 1  # beside the current one: the validation plan keeps lines for seven days
+_KEPT_WEEKS: Final = 1  # besides the current week; the validation plan asks for seven days
 
 _logger = logging.getLogger(LOGGER_NAME)
 _logger.addHandler(logging.NullHandler())
@@ -29,17 +30,18 @@ _logger.addHandler(logging.NullHandler())
 
 @dataclass(slots=True)
 class Operation:
-    """A call of the library that is under way, and the content of its log line.
+    """A running call of the library, such as a search, and the content of its log line.
 
     Attributes:
-        name: Such as `search`.
-        questions: As asked.
-        limit_s: Time for embedding and search together.
+        name: Name of the call in the log, such as `search`.
+        questions: The questions as they were asked.
+        limit_s: Time limit in seconds for embedding and search together.
         status: `success`, `error` or `aborted`.
-        result_count: Number of passages, over all questions.
-        timings_ms: Duration of each step that ended.
+        result_count: Number of passages found for all questions together.
+        timings_ms: Milliseconds of each completed step, by the name of the step. A step that runs
+            twice has the sum.
         details: Further fields of the log line.
-        started: A `time.perf_counter()`.
+        started: The `time.perf_counter()` at which the call began.
     """
 
     name: str
@@ -53,29 +55,31 @@ class Operation:
 
     @property
     def elapsed_ms(self) -> float:
-        """Milliseconds since the operation began."""
+        """The number of milliseconds since the operation began."""
         return (time.perf_counter() - self.started) * 1000
 
     @contextmanager
     def measure(self, step: str) -> Iterator[None]:
-        """Record the duration of a step that succeeds."""
+        """Add the milliseconds of the `with` block to `timings_ms[step]`, unless it fails."""
         start = time.perf_counter()
         yield
-        self.timings_ms[step] = (time.perf_counter() - start) * 1000
+        spent_ms = (time.perf_counter() - start) * 1000
+        self.timings_ms[step] = self.timings_ms.get(step, 0.0) + spent_ms
 
 
 def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
     """Send log lines to the console (standard error) and to the file `retrieval.log`.
 
-    A second call replaces the first. Without any call the lines go to the process's own logs.
+    A second call replaces the outputs of the first. Without a call, log lines go to the logging
+    that the application has configured.
 
     Args:
-        log_dir: Folder of the file, made if missing; None for no file. A new file begins every
-            Monday (UTC), and the file of the week before is kept.
-        console: True to write to standard error as well.
+        log_dir: Folder of the log file, created if missing; None writes no file. A new file begins
+            every Monday (UTC), and the file of the previous week is kept.
+        console: True writes to standard error as well.
 
     Raises:
-        ConfigurationError: The folder cannot be made.
+        ConfigurationError: The folder cannot be created.
     """
     for handler in list(_logger.handlers):
         if not isinstance(handler, logging.NullHandler):
@@ -88,9 +92,9 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
         try:
             log_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            problem = f"{log_dir} cannot be made ({error.strerror})"
-            mend = "Make it writable, or start the service with log_to_files=False"
-            raise ConfigurationError("DATA_DIR", problem, mend) from error
+            problem = f"the log folder {log_dir} cannot be created in it ({error.strerror})"
+            remedy = "Set DATA_DIR to a folder that you can write, or pass log_to_files=False"
+            raise ConfigurationError("DATA_DIR", problem, remedy) from error
         handlers.append(
             TimedRotatingFileHandler(
                 log_dir / "retrieval.log",
@@ -111,16 +115,17 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
 def write_line(
     operation: Operation, error: Exception | None = None, *, with_questions: bool = False
 ) -> None:
-    """Log an operation that ended.
+    """Log one line for an operation that has ended.
 
     Args:
-        operation: What was done.
-        error: What ended it; its class and code are logged, not its message.
-        with_questions: True to log the questions' text, not only its length.
+        operation: The operation.
+        error: The error that ended the operation, or None. Its class and code are logged, but not
+            its message.
+        with_questions: True logs the text of the questions; False logs only their length.
     """
     level = logging.INFO if error is None else logging.WARNING
     if not _logger.isEnabledFor(level):
-        return  # before the import of structlog, which nobody needs then
+        return  # structlog is not imported when nothing is logged
     questions = operation.questions
     timings_ms = {**operation.timings_ms, "total": operation.elapsed_ms}
     fields: dict[str, object] = {
@@ -142,7 +147,7 @@ def write_line(
 
 @cache
 def _structure() -> structlog.stdlib.BoundLogger:
-    import structlog  # noqa: PLC0415  # only for a process that logs
+    import structlog  # noqa: PLC0415  # needed only by a process that logs
 
     logger: structlog.stdlib.BoundLogger = structlog.wrap_logger(
         _logger,

@@ -1,1 +1,1 @@
-"""Time limits, circuit breakers and log lines."""
+"""Tests of time limits, circuit breakers and log lines."""

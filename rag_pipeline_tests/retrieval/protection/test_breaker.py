@@ -1,4 +1,4 @@
-"""The circuit breaker, by a clock of its own."""
+"""The circuit breaker, tested with a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_failed_probe_keeps_the_breaker_open() -> None:
     assert breaker.state == "closed"
 
 
-def test_only_one_probe_goes_through_at_a_time() -> None:
+def test_only_one_probe_passes_at_a_time() -> None:
     now = [0.0]
     breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
 
@@ -47,7 +47,7 @@ def test_only_one_probe_goes_through_at_a_time() -> None:
     assert breaker.call(probe) == 7
 
 
-def test_a_call_from_before_the_breaker_opened_says_nothing_of_the_service() -> None:
+def test_the_success_of_a_call_from_before_the_breaker_opened_is_ignored() -> None:
     now = [0.0]
     breaker = CircuitBreaker(1, 10.0, lambda _: StoreUnavailableError("open"), lambda: now[0])
 
@@ -59,7 +59,7 @@ def test_a_call_from_before_the_breaker_opened_says_nothing_of_the_service() -> 
             breaker.call(fail)
         return 7
 
-    assert breaker.call(fail_while_open) == 7  # begun while it was closed
+    assert breaker.call(fail_while_open) == 7  # the call began while the breaker was closed
     assert breaker.state == "open"
 
 

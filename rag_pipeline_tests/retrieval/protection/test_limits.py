@@ -1,4 +1,4 @@
-"""Searches and answers share one protection: time limits, circuit breakers and log lines."""
+"""Time limits, circuit breakers and log lines, which searches and answers share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import time
 from contextlib import contextmanager
-from threading import Event
+from threading import BoundedSemaphore, Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,13 +29,13 @@ from rag_pipeline.retrieval import (
     ServiceLimits,
     open_retriever,
 )
-from rag_pipeline.retrieval.models import Mode
 from rag_pipeline.retrieval.protection import breaker
 from rag_pipeline.retrieval.protection.breaker import run_within
 from rag_pipeline.retrieval.protection.limits import Protection
+from rag_pipeline.retrieval.queries import Mode
 from rag_pipeline_tests.answering.factories import ScriptedModel
 from rag_pipeline_tests.retrieval.disturbances import FlakySession, watch_lines
-from rag_pipeline_tests.retrieval.world import build_collection, make_settings
+from rag_pipeline_tests.retrieval.indexed_book import build_collection, make_settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -51,32 +51,37 @@ SHORT = ServiceLimits(query_s=3.0, breaker_failures=2, breaker_reset_s=60.0)
 
 @pytest.fixture
 def flaky(retriever: Retriever) -> FlakySession:
+    """A session over the tiny book that can be made to fail or hang."""
     return FlakySession(retriever.session)
 
 
-def protect(session: object, limits: ServiceLimits = SHORT, **parts: Any) -> Retriever:  # noqa: ANN401  # of a Retriever
+def protect(session: object, limits: ServiceLimits = SHORT, **parts: Any) -> Retriever:  # noqa: ANN401  # arguments of Retriever
+    """Return a retriever over the session with the given limits."""
     store: Any = session
     embedder = parts.pop("embedder", None) or LocalEmbedder()
     return Retriever(embedder, Bm25Encoder(), store, protection=Protection(limits), **parts)
 
 
 def ask(retriever: Retriever, settings: Settings, model: ScriptedModel | None = None) -> Answer:
+    """Return the answer to `QUESTION`, written by the chat model if one is given."""
     return answer(QUESTION, retriever=retriever, settings=settings, chat_model=model)
 
 
 def warm(retriever: Retriever) -> None:
-    """Load the model and open the store, so that a short limit is enough."""
+    """Run one query without a short limit, so that the model is loaded and the store is open."""
     retriever.protected_by(Protection()).retrieve(Query(QUESTION))
 
 
 @contextmanager
 def given_up_in_time() -> Iterator[None]:
+    """Check that the block takes less than 25 s, which is shorter than the hang."""
     start = time.perf_counter()
     yield
     assert time.perf_counter() - start < 25.0
 
 
-def test_an_answer_gives_a_hung_store_up_in_time(
+@pytest.mark.slow
+def test_an_answer_times_out_when_the_store_hangs(
     book_settings: Settings, flaky: FlakySession
 ) -> None:
     retriever = protect(flaky)
@@ -88,7 +93,8 @@ def test_an_answer_gives_a_hung_store_up_in_time(
     flaky.hang.set()
 
 
-def test_an_answer_gives_a_hung_embedding_service_up_in_time(
+@pytest.mark.slow
+def test_an_answer_times_out_when_the_embedding_service_hangs(
     book_settings: Settings, retriever: Retriever
 ) -> None:
     let_go = Event()
@@ -104,7 +110,8 @@ def test_an_answer_gives_a_hung_embedding_service_up_in_time(
     let_go.set()
 
 
-def test_an_answer_gives_a_hung_comparison_with_a_selection_up_in_time(
+@pytest.mark.slow
+def test_an_answer_times_out_when_the_comparison_with_a_selection_hangs(
     retriever: Retriever,
 ) -> None:
     let_go = Event()
@@ -139,14 +146,14 @@ def test_searches_and_answers_share_a_breaker(book_settings: Settings, flaky: Fl
         lambda: service.retriever.retrieve(Query(QUESTION)),
         service.retriever.probe,
     ):
-        with pytest.raises(StoreUnavailableError, match="left alone") as caught:
+        with pytest.raises(StoreUnavailableError, match="calls are paused") as caught:
             refused()
         assert caught.value.retry_after_s is not None
     assert flaky.uses == uses
 
 
 class _FailingModel(ScriptedModel):
-    """A chat model that raises in place of its first piece."""
+    """A chat model that raises an error instead of its first piece, and counts its calls."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__([])
@@ -164,7 +171,7 @@ class _FailingModel(ScriptedModel):
 
 
 @pytest.mark.parametrize("error", [AnswerServiceError("down"), AnswerTimeoutError("late")])
-def test_a_failing_answer_service_is_left_alone(
+def test_calls_of_a_failing_answer_service_are_paused(
     book_settings: Settings, retriever: Retriever, error: Exception
 ) -> None:
     protected = protect(retriever.session, ServiceLimits(breaker_failures=2))
@@ -172,13 +179,13 @@ def test_a_failing_answer_service_is_left_alone(
     for _ in range(2):
         with pytest.raises(type(error), match=str(error)):
             ask(protected, book_settings, model)
-    with pytest.raises(AnswerServiceError, match="left alone") as caught:
+    with pytest.raises(AnswerServiceError, match="calls are paused") as caught:
         ask(protected, book_settings, model)
     assert caught.value.retry_after_s is not None
     assert model.asked == 2
-    assert protected.retrieve(Query(QUESTION)).chunks  # searching goes on
+    assert protected.retrieve(Query(QUESTION)).chunks  # searches still work
     breaker = protected.protection.chat_model
-    breaker._clock = lambda: time.monotonic() + 60.0  # noqa: SLF001  # instead of waiting
+    breaker._clock = lambda: time.monotonic() + 60.0  # noqa: SLF001  # moves the clock instead of waiting
     model.error, model.pieces = None, ["It closes around the egg [1]."]
     assert ask(protected, book_settings, model).kind is AnswerKind.GENERATED
     assert breaker.state == "closed"
@@ -198,7 +205,7 @@ def test_an_answer_has_a_log_line_without_the_question(
     assert "egg" not in json.dumps(lines)
 
 
-def test_answers_that_fail_or_are_closed_have_a_log_line_too(
+def test_failed_and_aborted_answers_have_a_log_line(
     book_settings: Settings, retriever: Retriever
 ) -> None:
     with watch_lines() as lines:
@@ -217,7 +224,7 @@ def test_answers_that_fail_or_are_closed_have_a_log_line_too(
     ]
 
 
-def test_an_answer_logs_its_question_when_asked_to(book_settings: Settings) -> None:
+def test_an_answer_logs_its_question_if_the_settings_ask_for_it(book_settings: Settings) -> None:
     settings = book_settings.model_copy(update={"log_questions": True})
     with watch_lines() as lines:
         answer(QUESTION, settings=settings)
@@ -226,7 +233,9 @@ def test_an_answer_logs_its_question_when_asked_to(book_settings: Settings) -> N
     assert {line["query"] for line in lines} == {QUESTION}
 
 
-def test_the_library_writes_no_log_file(tmp_path: Path, book_points: list[Point]) -> None:
+def test_the_library_writes_no_log_file_by_default(
+    tmp_path: Path, book_points: list[Point]
+) -> None:
     settings = make_settings(tmp_path)
     build_collection(settings, book_points)
     with open_retriever(settings) as opened:
@@ -235,7 +244,7 @@ def test_the_library_writes_no_log_file(tmp_path: Path, book_points: list[Point]
     assert not list(tmp_path.rglob("*.log"))
 
 
-def test_limits_leave_the_settings_own_timeouts_their_time(tmp_path: Path) -> None:
+def test_the_query_limit_is_longer_than_the_timeouts_in_the_settings(tmp_path: Path) -> None:
     def limit_s(**settings: object) -> float:
         return open_retriever(make_settings(tmp_path, **settings)).protection.limits.query_s
 
@@ -249,7 +258,7 @@ def test_limits_leave_the_settings_own_timeouts_their_time(tmp_path: Path) -> No
     assert open_retriever(service, limits=own).protection.limits == own
 
 
-def test_many_questions_have_more_time_than_one() -> None:
+def test_many_questions_have_more_time_than_one_question() -> None:
     protection = Protection(ServiceLimits(query_s=1.0, batch_s=3.0))
     times = []
     for count in (1, 2, 100, 250):
@@ -258,15 +267,34 @@ def test_many_questions_have_more_time_than_one() -> None:
     assert times == [1.0, 3.0, 3.0, 7.5]
 
 
-def test_a_forked_process_has_all_its_calls_left() -> None:
+def test_the_wait_for_a_free_thread_counts_towards_the_time_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(breaker, "_running", BoundedSemaphore(1))
+    let_go = Event()
+
+    def on_timeout(limit_s: float) -> StoreTimeoutError:
+        return StoreTimeoutError(f"limit {limit_s:g}")
+
+    with pytest.raises(StoreTimeoutError):  # takes the only slot and keeps it
+        run_within(0.01, lambda: time.sleep(0.7), on_timeout)
+    start = time.monotonic()
+    with pytest.raises(StoreTimeoutError, match=r"limit 0\.8"):
+        run_within(0.8, lambda: let_go.wait(30), on_timeout)
+    took_s = time.monotonic() - start
+    let_go.set()
+    assert 0.8 <= took_s < 1.3  # with a separate limit for each wait it takes 1.5 s
+
+
+def test_running_calls_of_the_parent_do_not_count_in_a_forked_process() -> None:
     let_go = Event()
     with pytest.raises(StoreTimeoutError):
         run_within(0.01, lambda: let_go.wait(30), lambda _: StoreTimeoutError("late"))
     child = os.fork()
     if child == 0:
         try:
-            os._exit(breaker._running._value != breaker._MAX_RUNNING)  # noqa: SLF001  # counted inside
+            os._exit(breaker._running._value != breaker._MAX_RUNNING)  # noqa: SLF001  # the counter is private
         finally:
-            os._exit(2)  # an error must not let the child go on with the tests
+            os._exit(2)  # after an error, the child must not continue with the tests
     let_go.set()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,4 +1,4 @@
-"""A tiny book in a real embedded store with the real local model."""
+"""A tiny book, and functions that index it in a real embedded store with the real local model."""
 
 from __future__ import annotations
 
@@ -119,24 +119,24 @@ Store a lithium battery half charged in a cool, dry place, away from anything th
 
 
 class NoCache:
-    """An `EmbeddingCache` that remembers nothing."""
+    """An `EmbeddingCache` that stores nothing."""
 
     def get_many(self, fingerprint: str, text_hashes: Sequence[str]) -> dict[str, ChunkVectors]:
-        """Nothing."""
+        """Return no vectors."""
         del fingerprint, text_hashes
         return {}
 
     def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
-        """Forget them."""
+        """Store nothing."""
 
     def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
-        """Nothing to forget."""
+        """Delete nothing and return 0."""
         del keep
         return 0
 
 
 def make_points(pages: Mapping[str, str]) -> list[Point]:
-    """Points of pages as an ingest would write them."""
+    """Return the points that an ingestion would write for the pages, which map paths to sources."""
     points = []
     embedder, encoder = LocalEmbedder(), Bm25Encoder()
     for doc_path, source in pages.items():
@@ -157,7 +157,7 @@ def make_points(pages: Mapping[str, str]) -> list[Point]:
 
 
 def make_settings(folder: Path, **overrides: object) -> Settings:
-    """Settings of a book in a folder; the environment does not count."""
+    """Return settings of a book in the folder, with the local model and the embedded store."""
     return load_settings(
         docs_dir=folder / "docs",
         data_dir=folder / "data",
@@ -169,13 +169,13 @@ def make_settings(folder: Path, **overrides: object) -> Settings:
 
 
 def make_catalog(settings: Settings) -> EdgeCatalog:
-    """The catalog that the settings name."""
+    """Return the catalog of the embedded store that the settings name."""
     root = settings.state_dir / "store" / settings.qdrant_collection
     return EdgeCatalog(root, settings.qdrant_collection, settings.store_lock_timeout_s)
 
 
 def build_collection(settings: Settings, points: Sequence[Point]) -> str:
-    """Write points into a new collection and put it in use; returns its id."""
+    """Write the points into a new collection, make it the current one and return its id."""
     catalog = make_catalog(settings)
     store = catalog.create(EmbeddingSpace(LocalEmbedder().model, FORMAT_VERSION))
     store.upsert(points)

@@ -1,7 +1,7 @@
-r"""Units of a text that an answer quotes or cites whole: sentences, code blocks, tables, formulas.
+"""Split a text into units: sentences, code blocks, tables and formulas.
 
-The blocks of the text come from the parser (`core.models.TextBlock`). Only code spans and formulas
-within a sentence have no blocks; one regular expression finds them.
+An answer quotes or cites a unit as a whole. The Markdown parser finds the blocks of the text
+(`core.models.TextBlock`); a regular expression finds code spans and formulas within a sentence.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
 CODE_SPAN: Final = r"(?P<ticks>`++)[^\n]+?(?<!`)(?P=ticks)(?!`)"
 DISPLAYED: Final = r"\$\$(?:(?!\$\$|\n[ \t\r]*\n).)++\$\$"
 INLINE_FORMULA: Final = r"\$(?![\s$])(?:\\[^\n]|[^\\$\n])++(?<!\s)\$(?!\d)"
-"""A formula by Pandoc's rule: no blank after the opening mark or before the closing mark, no digit
-after it, all on one line. The prices in "$5 and $10" are not a formula."""
+"""A formula on one line, as Pandoc defines it.
+
+No white space follows the opening mark or precedes the closing mark, and no digit follows the
+closing mark. Therefore the prices in "$5 and $10" are not a formula.
+"""
 NO_MARK: Final = r"\\[\\$`]?|`++|\$++"
-"""Escaped marks and runs of marks that nothing closes; tried last."""
+"""Escaped marks and marks that nothing closes. This pattern must be tried last."""
 
 _LITERAL: Final = re.compile(
     rf"(?P<literal>{DISPLAYED}|{CODE_SPAN}|{INLINE_FORMULA})|{NO_MARK}", re.DOTALL
 )
 _WHOLE: Final = frozenset({TextBlockKind.CODE, TextBlockKind.TABLE, TextBlockKind.FORMULA})
-_FENCE: Final = re.compile("`{3}|~{3}")
 _SOFT_BREAK: Final = re.compile(r"(?<!  )(?<![\\\n])\r?\n(?!\r?\n)[ \t>]*+(?!\r?\n)")
-"""A line break that a reader sees as a blank: neither a hard break nor the end of a paragraph."""
+"""A line break that is shown as a space: neither a hard break nor the end of a paragraph."""
 _CITED: Final = r"(?:\[[^\]\n]*\][ \t]*)*+"
 _LEADING_CITED: Final = re.compile(_CITED)
 _ENDED: Final = re.compile(rf"(?:^|[{SENTENCE_MARKS}][\"')\]*_ \t]*){_CITED}$")
@@ -42,14 +44,14 @@ _LOOK_BACK: Final = 64  # characters; longer than a full stop with its citations
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A piece of a text that makes sense without its neighbours.
+    """A sentence, code block, table or formula of a text, which can be quoted on its own.
 
     Attributes:
         start: Offset of the first character in the text.
-        end: Offset after the last character.
-        first: Kind of the block that the unit begins in; LIST_ITEM only at the item's beginning.
-        last: Kind of the block that the unit ends in.
-        quoted: True within a block quote.
+        end: Offset after the last character in the text.
+        first: Kind of the block in which the unit begins. LIST_ITEM if a list item begins here.
+        last: Kind of the block in which the unit ends.
+        quoted: True if the unit is inside a block quote.
     """
 
     start: int
@@ -65,20 +67,23 @@ class Unit:
 
     @property
     def ends_with_block(self) -> bool:
-        """True if nothing can be written after the unit on its last line."""
+        """True if the unit ends with a code block, a table or a formula.
+
+        Nothing can be written after such a unit on its last line.
+        """
         return self.last in _WHOLE
 
 
 def split_units(text: str, blocks: Sequence[TextBlock] = ()) -> list[Unit]:
-    """Split a text into units, in order.
+    """Split a Markdown text into sentences, code blocks, tables and formulas, in order.
 
-    Code blocks and tables are one unit each. A displayed formula is one unit with the sentence that
-    leads to it and the sentence that goes on after it: each says nothing without the other.
+    A displayed formula forms one unit with the unfinished sentence before it and with the rest of
+    that sentence after it.
 
     Args:
-        text: Markdown.
-        blocks: The blocks of the text. Without them the text is parsed. It may then be plain text
-            that was selected on a page, so that line breaks still end sentences.
+        text: Markdown text.
+        blocks: Blocks of the text. If they are empty, the text is parsed. Then line breaks end
+            sentences, because the text may be plain text that a reader selected on a page.
     """
     units: list[Unit] = []
     for run in _read_runs(text, blocks or find_blocks(text)):
@@ -91,7 +96,10 @@ def split_units(text: str, blocks: Sequence[TextBlock] = ()) -> list[Unit]:
 
 
 def find_blocks(text: str) -> Sequence[TextBlock]:
-    """Parse a text that has no blocks of a chunk: a reader's selection or a model's answer."""
+    """Parse a Markdown text, such as a model's answer, and return its blocks.
+
+    The result is empty for a text without visible characters.
+    """
     if not text.strip():
         return ()
     from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks  # noqa: PLC0415  # loads markdown-it
@@ -99,27 +107,12 @@ def find_blocks(text: str) -> Sequence[TextBlock]:
     return find_text_blocks(text)
 
 
-def show_unit(text: str, unit: Unit) -> str:
-    """Return a unit as it stands at the margin: without indentation and quote marks.
-
-    Indented code outside its list would be shown with its fences.
-    """
-    marks = " \t>" if unit.quoted else " \t"
-    lines = text[unit.start : unit.end].split("\n")
-    if unit.first is not TextBlockKind.CODE:
-        return "\n".join(line.lstrip(marks) for line in lines)
-    fence = _FENCE.search(lines[0])  # a list mark may stand before it
-    column = fence.start() if fence else _count_lead(lines[0], marks)
-    cut = [line[min(column, _count_lead(line, marks)) :] for line in lines[1:]]
-    return "\n".join([lines[0][column:], *cut])
-
-
-def _count_lead(line: str, marks: str) -> int:
-    return len(line) - len(line.lstrip(marks))
-
-
 def _read_runs(text: str, blocks: Sequence[TextBlock]) -> Iterator[Unit]:
-    """Divide a text at the edges of its blocks; each run has the kind of the innermost block."""
+    """Split a text at the start and end of each of its blocks.
+
+    Yields:
+        The non-blank pieces in order, each with the kind of the innermost block around it.
+    """
     edges = {edge for block in blocks for edge in (block.start, block.end)}
     inside: list[TextBlock] = []
     following = 0
@@ -151,7 +144,10 @@ def _split_run(text: str, run: Unit, *, soft_breaks: bool) -> Iterator[Unit]:
 
 
 def _hide_literals(prose: str) -> str:
-    """Mask code spans and formulas, in which no sentence ends; the length stays."""
+    """Return the text with the inside of code spans and formulas replaced by `x` characters.
+
+    No sentence can then end inside them. The text keeps its length.
+    """
     return _LITERAL.sub(_hide, prose)
 
 
@@ -162,7 +158,13 @@ def _hide(part: re.Match[str]) -> str:
 
 
 def _belong_together(text: str, before: Unit, unit: Unit) -> bool:
-    """Tell if a formula completes the sentence before it, or a sentence goes on after a formula."""
+    """Return True if two units next to each other are parts of one sentence with a formula.
+
+    Either `unit` is a formula and the sentence before it is unfinished, or `before` ends with a
+    formula and `unit` continues the sentence.
+    """
+    if any(text.count("$$", part.start, part.end) % 2 for part in (before, unit)):
+        return False  # one mark of the formula is not selected, so its end is uncertain
     if unit.first is TextBlockKind.FORMULA:
         ended = _ENDED.search(text[max(before.start, before.end - _LOOK_BACK) : before.end])
         return not (ended or before.first is TextBlockKind.HEADING or before.ends_with_block)

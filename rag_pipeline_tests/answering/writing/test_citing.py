@@ -1,4 +1,4 @@
-"""Citations in a finished or streamed answer."""
+"""Tests of the citations in complete answers and in answers that arrive in pieces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.answering.citing import CitationFilter, split_answer
+from rag_pipeline.answering.writing.citing import CitationFilter, split_answer
 
 KNOWN = frozenset({1, 2, 3})
 
@@ -59,7 +59,7 @@ def clean(text: str) -> tuple[str, set[int]]:
         ("", "", set()),
     ],
 )
-def test_unknown_numbers_are_dropped_and_code_is_left_alone(
+def test_numbers_without_a_source_are_removed_except_in_code_and_formulas(
     text: str, expected: str, dropped: set[int]
 ) -> None:
     assert clean(text) == (expected, dropped)
@@ -89,7 +89,7 @@ def test_unknown_numbers_are_dropped_and_code_is_left_alone(
     ),
     st.integers(1, 5),
 )
-def test_the_pieces_a_text_comes_in_change_nothing(parts: list[str], size: int) -> None:
+def test_the_size_of_the_pieces_does_not_change_the_result(parts: list[str], size: int) -> None:
     text = "".join(parts)
     checked = CitationFilter(KNOWN)
     shown = [checked.feed(text[at : at + size]) for at in range(0, len(text), size)]
@@ -97,15 +97,15 @@ def test_the_pieces_a_text_comes_in_change_nothing(parts: list[str], size: int) 
 
 
 @given(st.text(alphabet="[]0123456789,;- `~$\nab.", max_size=60))
-def test_nothing_but_brackets_and_blanks_is_ever_lost(text: str) -> None:
+def test_only_brackets_and_white_space_can_be_removed(text: str) -> None:
     shown, _ = clean(text)
     kept = [char for char in shown if char in "ab."]
     assert kept == [char for char in text if char in "ab."]
 
 
-def test_sentences_carry_their_numbers() -> None:
+def test_each_sentence_has_its_text_and_its_source_numbers() -> None:
     text = "It walks [1]. It falls. Both hold [2, 3].\n\n```py\nx[1]\n```\n\nIt ends here.[1] [2]"
-    assert [(entry.text, entry.cited) for entry in split_answer(text)] == [
+    assert [(entry.text, entry.cited) for entry in split_answer(text, KNOWN)] == [
         ("It walks [1].", (1,)),
         ("It falls.", ()),
         ("Both hold [2, 3].", (2, 3)),
@@ -114,14 +114,15 @@ def test_sentences_carry_their_numbers() -> None:
     ]
 
 
-def test_no_answer_takes_long_to_check() -> None:
+@pytest.mark.no_cover  # tracing would add to the measured time
+def test_checking_an_answer_takes_under_half_a_second() -> None:
     runs = ("[1" + " " * 9_000, "$" * 9_000, "$x " * 2_000, "$$\n\n" * 2_000, "` `` " * 1_000)
     spent = []
-    for _ in range(3):  # the first round also loads the parser; a busy machine slows any of them
+    for _ in range(3):  # the first round also loads the parser; other work may slow any round
         start = time.process_time()
         for text in ("a" + " " * 20_000 + "b" + "\t" * 20_000 + "[1]", *runs):
             assert clean(text) == (text.strip(), set())
-            split_answer(text)
+            split_answer(text, KNOWN)
         spent.append(time.process_time() - start)
     assert min(spent) < 0.5
 
@@ -146,32 +147,33 @@ def test_no_answer_takes_long_to_check() -> None:
         ("Use `a. B[1]` here.", [()]),
         ("So $a. B[1]$ holds.", [()]),
         ("It walks.\n\n[2](http://x) says so.", [(), ()]),
+        ("Start a fence with ``` here [1].\n\nIt ends at [9].", [(), ()]),
         ("", []),
     ],
 )
-def test_each_sentence_has_the_numbers_that_stand_with_it(
+def test_each_sentence_gets_the_citations_in_it_and_directly_after_it(
     text: str, expected: list[tuple[int, ...]]
 ) -> None:
-    assert [entry.cited for entry in split_answer(text)] == expected
+    assert [entry.cited for entry in split_answer(text, KNOWN)] == expected
 
 
-def test_what_stands_behind_a_link_is_left_as_it_is() -> None:
-    sentences = split_answer("It walks.\n\n[2](http://x) says so.")
+def test_a_link_whose_text_is_a_number_is_not_a_citation() -> None:
+    sentences = split_answer("It walks.\n\n[2](http://x) says so.", KNOWN)
     assert [entry.text for entry in sentences] == ["It walks.", "[2](http://x) says so."]
 
 
 def test_a_citation_after_a_closing_fence_belongs_to_the_code() -> None:
-    sentences = split_answer("```\na\n``` [1]\nIt.")
+    sentences = split_answer("```\na\n``` [1]\nIt.", KNOWN)
     assert [entry.text for entry in sentences] == ["```\na\n``` [1]", "It."]
 
 
-def test_white_space_at_the_ends_is_left_out_while_the_text_comes_in_pieces() -> None:
+def test_white_space_at_both_ends_of_a_text_in_pieces_is_removed() -> None:
     checked = CitationFilter(KNOWN)
     shown = [checked.feed(piece) for piece in (" \n", " It", " ", " walks", ". ", "\n")]
     assert "".join(shown) + checked.finish() == checked.text == "It  walks."
 
 
-def test_headings_and_numbers_alone_are_no_sentences() -> None:
-    assert [entry.text for entry in split_answer("## Walking\n\nIt walks [1].\n\n---")] == [
+def test_headings_and_thematic_breaks_are_not_sentences() -> None:
+    assert [entry.text for entry in split_answer("## Walking\n\nIt walks [1].\n\n---", KNOWN)] == [
         "It walks [1]."
     ]

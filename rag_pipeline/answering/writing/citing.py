@@ -1,8 +1,9 @@
-"""Citations of an answer: which sentence cites what, and that nothing is cited that was not given.
+"""Check the citations of an answer, and find out which sentence cites which source.
 
-A model's text comes in pieces, so the filter cannot wait for blocks: a fence or formula may still
-be open, and what was shown cannot be taken back. It therefore keeps one regular expression of its
-own for code and formulas, whose brackets are not citations. The complete answer is split by blocks.
+`CitationFilter` checks a model's text piece by piece. Pieces are shown to the reader at once and
+cannot be taken back, so the filter cannot wait until a whole block has arrived and been parsed. It
+therefore uses a regular expression to find code and formulas, whose brackets are not citations.
+`split_answer` splits the complete answer by the blocks that the Markdown parser finds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import AnswerSentence
-from rag_pipeline.answering.passages import (
+from rag_pipeline.answering.units import (
     CODE_SPAN,
     DISPLAYED,
     INLINE_FORMULA,
@@ -25,6 +26,7 @@ from rag_pipeline.core.sentences import SENTENCE_MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
 
 _NUMBER: Final = r"(?:(?i:sources?)\s*)?\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
 _LIST: Final = rf"\s*{_NUMBER}(?:(?:\s*[,;](?:\s*and\b)?|\s+and\b)\s*{_NUMBER})*\s*"
@@ -40,11 +42,11 @@ _OPEN: Final = (
     r"|\$(?![\s$])(?:\\[^\n]|[^\\$\n])*+\\?\Z"
     r"|[ \t]*+\[{1,2}(?i:[sourceand\d\s,;\u2013\u2014-])*+\]?\Z"
 )
-"""Beginnings of code spans, formulas and citations that the next piece may close."""
+"""Beginnings of code spans, formulas and citations that the next piece of text may complete."""
 _PLAIN: Final = rf"{NO_MARK}|~++|[ \t]++"
 _PARTS: Final = re.compile(rf"{_DONE}|{_PLAIN}", re.DOTALL)
 _PARTS_SO_FAR: Final = re.compile(rf"{_DONE}|{_OPEN}|{_PLAIN}", re.DOTALL)
-"""Of a text that may go on: a part that reaches its end may become another one."""
+"""Like `_PARTS`, for a text that may go on. A part that reaches its end may still change."""
 
 _WORDS: Final = re.compile(r"[^\W\d_]{2,}")
 _ONLY_CITATIONS: Final = re.compile(rf"(?:\s*{_CITATION}\s*[.!?]?)+")
@@ -56,44 +58,49 @@ _LONGEST_RANGE: Final = 100
 
 @dataclass(slots=True)
 class CitationFilter:
-    """Passes on a text that comes in pieces, with checked citations.
+    """A filter that checks the citations in a text which arrives in pieces.
 
-    Unknown numbers are dropped; `[1-3]`, `[1 and 3]` or `[Source 1]` become `[1][2][3]`, `[1][3]`
-    or `[1]`; white space at both ends of the text is left out. A bracket that is still open is held
-    back until it closes, and nothing in code or formulas is touched.
+    Source numbers in brackets that are not in `known` are removed. `[1-3]`, `[1 and 3]` and
+    `[Source 1]` are rewritten as `[1][2][3]`, `[1][3]` and `[1]`. White space at both ends of the
+    text is removed. A bracket that is still open is kept back until it closes. Code and formulas
+    are not changed.
 
     Attributes:
-        known: Numbers that have a source.
-        dropped: Unknown numbers seen so far.
-        text: Everything that was passed on.
+        known: Numbers of the sources that the text may cite.
+        dropped: Cited numbers that were removed so far because they are not in `known`.
+        text: All text that the filter has returned so far.
     """
 
     known: Collection[int]
     dropped: set[int] = field(default_factory=set)
     text: str = ""
-    _held: str = ""
+    _pending: str = ""
     _blank: str = ""
 
     def feed(self, piece: str) -> str:
-        """Take a piece and return what can be shown."""
-        text = self._held + piece
+        """Add the next piece of the text, and return the checked text that can be shown now."""
+        text = self._pending + piece
         shown, position = "", 0
         for part in _PARTS_SO_FAR.finditer(text):
             if part.end() == len(text):
-                self._held = part.group()
+                self._pending = part.group()
                 return self._pass(shown + text[position : part.start()])
             shown += text[position : part.start()] + self._replace(part)
             position = part.end()
-        self._held = ""
+        self._pending = ""
         return self._pass(shown + text[position:])
 
     def finish(self) -> str:
-        """Return what was still held back."""
-        held, self._held = self._held, ""
-        return self._pass(_PARTS.sub(self._replace, held))
+        """Return the text that is still kept back, checked; call this once after the last piece."""
+        rest, self._pending = self._pending, ""
+        return self._pass(_PARTS.sub(self._replace, rest))
 
     def _pass(self, piece: str) -> str:
-        """Hold white space back until something else follows it; leave it out at the start."""
+        """Return a checked piece without the white space at its end.
+
+        That white space is put before the next piece, or dropped if no text follows. White space at
+        the beginning of the whole text is dropped.
+        """
         waiting = self._blank + piece
         if not self.text:
             waiting = waiting.lstrip()
@@ -114,30 +121,35 @@ class CitationFilter:
         return part.group("gap") + "".join(f"[{number}]" for number in kept) if kept else ""
 
 
-def split_answer(text: str) -> tuple[AnswerSentence, ...]:
-    """Split an answer into sentences with the numbers they cite.
+def split_answer(text: str, known: Collection[int]) -> tuple[AnswerSentence, ...]:
+    """Split an answer into sentences, each with the numbers of the sources that it cites.
 
-    Citations after the full stop belong to the sentence before them; a code block is one sentence.
-    Headings, and units with neither word nor code, are sentences only if they cite.
+    A citation after a full stop belongs to the sentence before it. A code block counts as one
+    sentence. Headings, and pieces without words or code, are left out if they cite nothing.
+
+    Args:
+        text: The text of the answer.
+        known: Numbers of the sources that the answer may cite. Other numbers are ignored.
     """
-    # "``` [1]" closes no fence, so citations at the end of a line are hidden from the parser.
+    # The parser does not read "``` [1]" as the end of a fence, so citations at line ends are
+    # replaced by blanks.
     blocks = find_blocks(_END_OF_LINE.sub(lambda match: " " * len(match.group()), text))
-    # A citation after a full stop is one more closing bracket to the rules of sentences.
+    # Closing brackets after a full stop stay in its sentence, so they replace citations there.
     marked = _CITED_END.sub(lambda match: "]" * len(match.group()), text)
     sentences: list[AnswerSentence] = []
     with_content: list[bool] = []
     for part in split_units(marked, blocks):
         unit = text[part.start : part.end]
-        cited = _cited_in(unit)
+        cited = _cited_in(unit, known)
         if part.first is TextBlockKind.HEADING and not cited:
             continue
         lead = _ONLY_CITATIONS.match(unit)
         if lead and sentences:
             last = sentences[-1]
-            both = tuple(sorted({*last.cited, *_cited_in(lead.group())}))
+            both = tuple(sorted({*last.cited, *_cited_in(lead.group(), known)}))
             sentences[-1] = AnswerSentence(f"{last.text} {lead.group().strip()}", both)
             unit = unit[lead.end() :].strip()
-            cited = _cited_in(unit)
+            cited = _cited_in(unit, known)
         if unit:
             sentences.append(AnswerSentence(unit, cited))
             with_content.append(part.is_block or "`" in unit or bool(_WORDS.search(unit)))
@@ -145,14 +157,23 @@ def split_answer(text: str) -> tuple[AnswerSentence, ...]:
     return tuple(sentence for sentence, content in kept if content or sentence.cited)
 
 
-def _cited_in(text: str) -> tuple[int, ...]:
+def remove_citations(text: str) -> str:
+    """Return a text without its citations. Brackets in code and formulas are not changed."""
+    return _PARTS.sub(lambda part: "" if part.group("citation") else part.group(), text)
+
+
+def _cited_in(text: str, known: Collection[int]) -> tuple[int, ...]:
     written = (part.group("citation") for part in _PARTS.finditer(text))
     found = {number for entry in written if entry for number in _read_numbers(entry)}
-    return tuple(sorted(found))
+    return tuple(sorted(found.intersection(known)))
 
 
 def _read_numbers(citation: str) -> list[int]:
-    """Return the numbers as listed: all of a range, only the ends of a very long range."""
+    """Return the source numbers in a citation such as `[1, 3-5]`, in the order of the citation.
+
+    A range such as `3-5` gives all its numbers. A range with more than `_LONGEST_RANGE` numbers
+    gives only its two ends.
+    """
     numbers: list[int] = []
     for entry in re.split(r"[,;]|and", citation):
         ends = sorted(map(int, re.findall(r"\d+", entry)))

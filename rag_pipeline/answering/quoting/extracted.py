@@ -1,0 +1,159 @@
+"""Answer a question without a chat model: quote the passages that answer it best.
+
+All text of these answers is copied from the sources, except the place above each passage.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.answering.models import Answer, AnswerKind, AnswerSentence, Passage
+from rag_pipeline.answering.quoting.choosing import choose_passages
+from rag_pipeline.answering.selected_blocks import complete_marks
+from rag_pipeline.answering.sources import cite_sources
+from rag_pipeline.answering.units import split_units
+from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.core.terms import extract_terms, find_distinct_terms
+from rag_pipeline.retrieval.queries import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+
+    from rag_pipeline.answering.models import GroundedResponse
+    from rag_pipeline.answering.quoting.choosing import PassageChoice
+    from rag_pipeline.core.protocols.embedding import Embedder
+
+_MAX_HIGHLIGHTS: Final = 3  # sentences marked in one passage
+_MARKED_SHARE: Final = 0.6  # least weight of a marked sentence's terms, relative to the best one
+
+_MARKS: Final = re.compile(r"[\\\[\]*_`<]")  # a heading is shown as it is written
+
+NO_MODEL_NOTICE: Final = (
+    "No answer model is configured, so the answer consists of passages from the book. Set "
+    "OPENAI_API_KEY, or OPENAI_BASE_URL and ANSWER_MODEL, to get a written answer."
+)
+
+
+def quote_answer(
+    grounded: GroundedResponse,
+    question: str,
+    weights: Mapping[str, float],
+    embedder: Embedder | None,
+) -> Generator[str, None, Answer]:
+    """Yield the text of an answer that quotes the sources as one piece, and return the answer.
+
+    Args:
+        grounded: The sources to quote from.
+        question: The question of the user.
+        weights: Weight of each term of the question.
+        embedder: Model that compares passages with the question. None compares only words.
+
+    Returns:
+        The answer with its passages. Its sentences are the marked sentences of each passage, or the
+        whole passage if none is marked.
+    """
+    choices = choose_passages(question, grounded.sources, weights, embedder)
+    passages = tuple(_quote(choice, question, weights) for choice in choices)
+    selected = grounded.mode == Mode.SELECTED_TEXT_ONLY
+    text = format_selection(choices) if selected else format_passages(choices)
+    if text:
+        yield text
+    sentences = [
+        AnswerSentence(passage.text[start:end], (passage.number,))
+        for passage in passages
+        for start, end in passage.highlights or [(0, len(passage.text))]
+    ]
+    quoted = Answer(
+        question=question,
+        text=text,
+        kind=AnswerKind.EXTRACTED,
+        sentences=tuple(sentences),
+        citations=(),
+        grounding=grounded,
+        passages=passages,
+        notices=(*grounded.notices, NO_MODEL_NOTICE),
+        explanation=tuple(
+            f"[{choice.source.number}] {', '.join(choice.reasons)}" for choice in choices
+        ),
+    )
+    return cite_sources(quoted)
+
+
+def format_passages(choices: Sequence[PassageChoice]) -> str:
+    """Join passages into a Markdown text, each below the place that it comes from.
+
+    The place is a link to the section, followed by the number of the source.
+    """
+    shown = []
+    for choice in choices:
+        citation, number = choice.source.citation, choice.source.number
+        place = _MARKS.sub(r"\\\g<0>", citation.place)
+        linked = f"[{place}]({citation.url})" if citation.url else place
+        shown.append(f"**{linked}** [{number}]\n\n{choice.text}")
+    return "\n\n".join(shown)
+
+
+def format_selection(choices: Sequence[PassageChoice]) -> str:
+    """Join passages of a selected text into a Markdown text that contains nothing else.
+
+    The marks of code and formulas are completed, because a reader may have selected only a part of
+    a block. The number of the source has a line of its own, except after a paragraph, because text
+    directly after a list, a table or code would belong to that block.
+    """
+    shown = []
+    for choice in choices:
+        gap = " " if choice.parts[-1].kinds[-1] is TextBlockKind.PARAGRAPH else "\n\n"
+        shown.append(f"{_complete_blocks(choice)}{gap}[{choice.source.number}]")
+    return "\n\n".join(shown)
+
+
+def _complete_blocks(choice: PassageChoice) -> str:
+    text, low, high = choice.text, choice.parts[0].start, choice.parts[-1].end
+    for block in reversed(choice.source.blocks):
+        if low <= block.start and block.end <= high:
+            start, end = block.start - low, block.end - low
+            text = text[:start] + complete_marks(text[start:end], block.kind) + text[end:]
+    return text
+
+
+def _quote(choice: PassageChoice, question: str, weights: Mapping[str, float]) -> Passage:
+    first, last = choice.parts[0], choice.parts[-1]
+    return Passage(
+        number=choice.source.number,
+        text=choice.text,
+        doc_path=choice.source.doc_path,
+        start_line=first.start_line,
+        end_line=last.end_line,
+        citation=choice.source.citation,
+        highlights=_mark_sentences(choice, question, weights),
+    )
+
+
+def _mark_sentences(
+    choice: PassageChoice, question: str, weights: Mapping[str, float]
+) -> tuple[tuple[int, int], ...]:
+    """Return the places of the sentences with most terms of the question, in order of the text.
+
+    If no sentence has such a term but a heading has, the heading leads to the answer, as in a
+    glossary, and the first sentence is marked.
+    """
+    source, low, high = choice.source, choice.parts[0].start, choice.parts[-1].end
+    asked = {term: weights.get(term, 1.0) for term in extract_terms(question)}
+    found: list[tuple[float, int, int]] = []
+    for unit in split_units(source.text, source.blocks):
+        if unit.is_block or unit.first is TextBlockKind.HEADING:
+            continue
+        if low <= unit.start and unit.end <= high:
+            terms = find_distinct_terms(source.text[unit.start : unit.end])
+            share = sum(weight for term, weight in asked.items() if term in terms)
+            found.append((share, unit.start - low, unit.end - low))
+    best = max((share for share, _, _ in found), default=0.0)
+    if found and not best and asked.keys() & find_distinct_terms(" ".join(source.headings)):
+        return (found[0][1:],)
+    marked = sorted(found, key=lambda one: (-one[0], one[1]))[:_MAX_HIGHLIGHTS]
+    return tuple(
+        (start, end)
+        for share, start, end in sorted(marked, key=lambda one: one[1])
+        if share > 0 and share >= _MARKED_SHARE * best
+    )

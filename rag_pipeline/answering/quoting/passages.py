@@ -1,0 +1,209 @@
+"""Find the parts of a source that can be quoted: whole blocks that belong together.
+
+A part is a paragraph, a list, table, code block or formula with the paragraph that introduces it,
+or an admonition. A passage is a run of such parts. Headings separate runs and are never quoted.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.answering.units import find_blocks
+from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.core.sentences import SENTENCE_MARKS
+from rag_pipeline.core.terms import count_words, find_distinct_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rag_pipeline.answering.models import Source
+    from rag_pipeline.core.models import TextBlock
+
+LONG_LIST_WORDS: Final = 150
+"""Size from which the items of a list are parts of their own."""
+
+_INTRODUCED: Final = frozenset(
+    {TextBlockKind.LIST, TextBlockKind.TABLE, TextBlockKind.CODE, TextBlockKind.FORMULA}
+)
+_LABEL_WORDS: Final = 3
+_SENTENCE_ENDS: Final = (*SENTENCE_MARKS, ":")
+_INTRODUCES: Final = frozenset({TextBlockKind.PARAGRAPH, TextBlockKind.HTML})
+_DIAGRAM: Final = re.compile(r"[\s>*+-]*(?:`{3,}|~{3,})\s*(?:mermaid|plantuml|dot|graphviz)\b")
+REFERRING_WORDS: Final = (
+    "he|hers?|him|his|its?|she|such|that|their|them|these|they|this|those|accordingly"
+    "|additionally|also|and|besides|but|consequently|conversely|furthermore|hence|however"
+    "|instead|likewise|meanwhile|moreover|nevertheless|nonetheless|or|otherwise|similarly|so"
+    "|then|therefore|thus|yet"
+)
+"""English pronouns and connectives that refer to a text before them, as a regular expression."""
+
+_REFERS_BACK: Final = re.compile(
+    r"(?:[-*+>][ \t]++|\d{1,3}[.)][ \t]++|[*_]++(?=[^\W_]))*+"
+    rf"(?:{REFERRING_WORDS})(?![^\W_])",
+    re.IGNORECASE,
+)
+_CONTINUES: Final = re.compile(r"[a-z,.;:)]")
+_MARKS: Final = re.compile(r"[\s>*_|`+\-]*(?:\d+[.)]\s+)?[*_`]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A group of whole blocks of a source that an answer quotes together or not at all.
+
+    Attributes:
+        source: The source that contains the part.
+        start: Offset of the first character in the source's text.
+        end: Offset after the last character.
+        start_line: First line in the document's file, 1-based.
+        end_line: Last line, inclusive.
+        kinds: Kinds of the outermost blocks; LIST_ITEM for an item of a long list.
+        words: Number of words.
+        terms: Distinct search terms (stemmed words).
+        run: Number of the run of parts without a heading between them, from 0.
+        opens: True if the part is the first of its run.
+        has_code: True if a block of code, other than a diagram, is in the part.
+        lists_pages: True if at least half of the items of its lists begin with a link.
+        labelled: True if the part begins with a label, such as `Answer` or the title of a tab.
+    """
+
+    source: Source
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    kinds: tuple[TextBlockKind, ...]
+    words: int
+    terms: frozenset[str]
+    run: int
+    opens: bool
+    has_code: bool
+    labelled: bool
+    lists_pages: bool
+
+    @property
+    def text(self) -> str:
+        """The Markdown text of the part, exactly as in the source."""
+        return self.source.text[self.start : self.end]
+
+    @property
+    def refers_back(self) -> bool:
+        """True if the part begins with a word such as `It` that refers to the text before it."""
+        return _REFERS_BACK.match(self.text) is not None
+
+
+def find_parts(source: Source) -> list[Part]:
+    """Return the parts of a source in the order of its text.
+
+    The blocks of a source from the book are known. Only a text without blocks, such as a reader's
+    selection, is parsed. A list of at least `LONG_LIST_WORDS` words gives one part for each item.
+    """
+    text, blocks = source.text, source.blocks or find_blocks(source.text)
+    groups: list[tuple[int, Sequence[TextBlock]]] = []
+    for run, group in _group_blocks(text, blocks):
+        last = group[-1]
+        is_long = count_words(text[last.start : last.end]) >= LONG_LIST_WORDS
+        if last.kind is not TextBlockKind.LIST or not is_long:
+            groups.append((run, group))
+            continue
+        if group[:-1]:
+            groups.append((run, group[:-1]))
+        inner = _read_inner(blocks, last.start, last.end)
+        items = [block for block in inner if block.kind is TextBlockKind.LIST_ITEM]
+        groups += [(run, [item]) for item in _drop_inner(items)]
+    parts: list[Part] = []
+    for run, group in groups:
+        opens = not parts or parts[-1].run != run
+        parts.append(_make_part(source, blocks, group, run, opens=opens))
+    return parts
+
+
+def skip_marks(text: str) -> str:
+    """Return a text without the list marks, quote marks and emphasis at its beginning."""
+    marks = _MARKS.match(text)
+    return text[marks.end() :] if marks else text
+
+
+def _group_blocks(
+    text: str, blocks: Sequence[TextBlock]
+) -> Iterator[tuple[int, Sequence[TextBlock]]]:
+    """Yield the number of the run and the outermost blocks of each part of a text."""
+    run = 0
+    group: list[TextBlock] = []
+    for block in _drop_inner(blocks):
+        last = group[-1].kind if group else None
+        introduced = block.kind in _INTRODUCED and last in _INTRODUCES
+        introduced |= bool(group) and _is_label(text, group[-1])
+        continued = last is TextBlockKind.FORMULA and (
+            _CONTINUES.match(text, block.start) is not None
+        )
+        is_heading = block.kind is TextBlockKind.HEADING
+        if group and (is_heading or not (introduced or continued)):
+            yield run, group
+            group = []
+        if is_heading:
+            run += 1
+        else:
+            group.append(block)
+    if group:
+        yield run, group
+
+
+def _is_label(text: str, block: TextBlock) -> bool:
+    """Return True for a paragraph of a few words that names the text after it, such as `Answer`."""
+    words = text[block.start : block.end]
+    is_short = count_words(words) <= _LABEL_WORDS and not words.rstrip("*_ ").endswith(
+        _SENTENCE_ENDS
+    )
+    return block.kind in _INTRODUCES and is_short
+
+
+def _make_part(
+    source: Source,
+    blocks: Sequence[TextBlock],
+    group: Sequence[TextBlock],
+    run: int,
+    *,
+    opens: bool,
+) -> Part:
+    start, end = group[0].start, group[-1].end
+    text = source.text[start:end]
+    inner = _read_inner(blocks, start, end)
+    has_code = any(
+        block.kind is TextBlockKind.CODE and not _DIAGRAM.match(source.text, block.start)
+        for block in inner
+    )
+    items = [block for block in inner if block.kind is TextBlockKind.LIST_ITEM]
+    linked = sum(item.opens_with_link for item in items)
+    return Part(
+        source=source,
+        start=start,
+        end=end,
+        start_line=group[0].start_line,
+        end_line=group[-1].end_line,
+        kinds=tuple(block.kind for block in group),
+        words=count_words(text),
+        terms=find_distinct_terms(text),
+        run=run,
+        opens=opens,
+        has_code=has_code,
+        labelled=_is_label(source.text, group[0]),
+        lists_pages=linked > 0 and 2 * linked >= len(items),
+    )
+
+
+def _read_inner(blocks: Sequence[TextBlock], start: int, end: int) -> Sequence[TextBlock]:
+    """Return the blocks that begin between two offsets."""
+    first = bisect.bisect_left(blocks, start, key=lambda block: block.start)
+    return blocks[first : bisect.bisect_left(blocks, end, key=lambda block: block.start)]
+
+
+def _drop_inner(blocks: Sequence[TextBlock]) -> list[TextBlock]:
+    """Return the blocks that are not inside another of the given blocks."""
+    outer: list[TextBlock] = []
+    for block in blocks:
+        if not outer or block.start >= outer[-1].end:
+            outer.append(block)
+    return outer

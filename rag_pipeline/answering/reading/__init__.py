@@ -1,0 +1,1 @@
+"""Reading of the question before anything is searched: its kind, its language, and small talk."""

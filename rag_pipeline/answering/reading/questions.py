@@ -1,0 +1,170 @@
+"""Read from the words of a question which kind of answer it asks for, and its subject.
+
+The rules are for English. A single word of any language with spaces between words asks for its
+meaning. Any other question is of the kind `OTHER`, which no rule treats apart.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from rag_pipeline.core.terms import UNSPACED
+
+_MAX_CHARS: Final = 500  # a longer text is no short question about one thing
+_MAX_SUBJECT_WORDS: Final = 7
+
+
+class QuestionKind(StrEnum):
+    """The kind of answer that a question asks for.
+
+    `DEFINITION`: the meaning of a term. `CODE`: code or a command. `HOW_TO`: steps to follow.
+    `COMPARISON`: what two or more things have in common or not. `OTHER`: anything else.
+    """
+
+    DEFINITION = "definition"
+    CODE = "code"
+    HOW_TO = "how_to"
+    COMPARISON = "comparison"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadQuestion:
+    """The kind of a question and its subject.
+
+    Attributes:
+        kind: The kind of answer that the question asks for.
+        subject: The term whose meaning is asked, as written, without an article; empty unless
+            `kind` is `DEFINITION`.
+    """
+
+    kind: QuestionKind
+    subject: str
+
+
+_OPENING: Final = re.compile(
+    r"(?:(?:hello|hi|hey|good (?:morning|afternoon|evening)|thanks|thank you|ok|okay|so|please|and)"
+    r"\b[\s,.!:]*)+",
+    re.IGNORECASE,
+)
+_REQUEST: Final = re.compile(
+    r"(?:(?:can|could|would|will) you (?:please )?|please )?"
+    r"(?:tell me|(?:do you|i|i'd like to|i want to|i would like to) know"
+    r"|i (?:don't|do not) (?:understand|know)|give me|explain(?: to me)?)(?: please)? "
+    r"(?=what\b|an? (?:short )?(?:definition|explanation)\b|the (?:meaning|definition)\b)",
+    re.IGNORECASE,
+)
+_PLEASE: Final = re.compile(
+    r"(?:can|could|would|will) you (?:please )?|please |i'd like |i would like ", re.IGNORECASE
+)
+_CODE_LANGUAGE: Final = (
+    r"(?:python|c\+\+|c#|java|javascript|typescript|rust|bash|shell|sql|xml|yaml|json|toml|html|css"
+    r"|kotlin|swift|php|ruby|perl|matlab|julia|golang)"
+)
+_COMPARES: Final = re.compile(
+    r"\bdifferences?\s+(?:between|of|in|to|from)\b|\bdiffers?\s+from\b|\bdifferent\s+from\b"
+    r"|\bvs\b|\bversus\b|\bcompar(?:e|ed|ing|ison)\b|\bbetter\s+than\b|\bpros\s+and\s+cons\b"
+    r"|\b(?:choose|decide)\s+between\b|\binstead\s+of\b|\badvantages?\s+of\b.+\bover\b"
+    r"|\b(?:should|which|rather|better|prefer)\b[^.?!]*\bor\b"
+    r"|\bor\b[^.?!]*[,:]\s*(?:which|what)\b",
+    re.IGNORECASE,
+)
+_WANTS_CODE: Final = re.compile(
+    rf"^(?!what\b(?!.*\blook\s+like\b)).*\bin\s+(?:code\b|{_CODE_LANGUAGE}(?!\w))"
+    rf"|(?<!what is )(?<!what's )\b{_CODE_LANGUAGE}\s+(?:code|script|function|class|example|snippet"
+    r"|program|for|that|to)\b"
+    r"|(?<!error )(?<!exit )(?<!status )\bcode\s+(?:for|to|that|example|sample|snippet)"
+    r"|\b(?:example|sample|source)\s+code\b|\bcode\s*[?.]*$|\bshow\b[^.?!]*\b(?:code|example|that)\b"
+    rf"|\b{_CODE_LANGUAGE}\b[^.?!]*\bexample\b"
+    r"|\b(?:minimal|working|full|complete)\s+example\b|\bsnippets?\b|\bsyntax\s+(?:of|for)\b"
+    r"|\b(?:which|what)\s+(?:command|script|code|line)\b(?!s?\s+(?:is|does|mean))"
+    r"|\bcommand\s+(?:for|to|that)\b|\bscript\s+(?:for|to|that)\b|\bimplement\b"
+    r"|\b(?:write|give)\s+(?:me\s+)?an?\b[^.?!]*\b(?:script|program|node|function|class|query|test"
+    r"|file)\b|\b(?:tiny|small|short|simple|little|example)\s+(?:program|script)\b",
+    re.IGNORECASE,
+)
+_WANTS_STEPS: Final = re.compile(
+    r"\bhow\s+(?:(?:do|can|could|should|must|may|would|shall)\s+(?:i|we|you|one)\b|to\b)"
+    r"|\bsteps\s+(?:to|for|of|in)\b|\bwalk\s+me\s+through\b|\bbest\s+way\s+to\b"
+    r"|\bwhat\s+(?:should|must|can|do)\s+(?:i|we)\s+(?:(?:have|need)\s+to\s+)?do\b",
+    re.IGNORECASE,
+)
+_MEANING: Final = (
+    re.compile(
+        r"what\s+do(?:es)?\s+(?P<subject>.+?)\s+(?:mean|stand for|refer to)"
+        r"(?:\s+(?:in|for|here)\b.*)?",
+        re.IGNORECASE,
+    ),
+    re.compile(r"what\s+(?:do\s+you\s+mean\s+by|is\s+meant\s+by)\s+(?P<subject>.+)", re.IGNORECASE),
+    re.compile(
+        r"(?:what(?:'s|\s+is|\s+are)\s+)?(?:an?\s+|the\s+)?(?:short\s+)?"
+        r"(?:definition|meaning)\s+of\s+(?P<subject>.+)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"(?:define|explain)\s+(?:the\s+)?(?:(?:terms?|words?|concepts?|ideas?|notion)\s+(?:of\s+)?)?"
+        r"(?P<subject>.+)",
+        re.IGNORECASE,
+    ),
+    re.compile(r"what(?:'s|\s+(?:exactly\s+)?(?:is|are))\s+(?P<subject>.+)", re.IGNORECASE),
+    re.compile(r"what\s+(?P<subject>.+?)\s+(?:is|are|means?)", re.IGNORECASE),
+    re.compile(rf"(?!.*{UNSPACED.pattern})(?P<subject>[^\W_][\w+#.-]+)"),
+)
+"""Phrasings that ask for the meaning of a term; the first that fits the whole question counts."""
+
+_AROUND: Final = re.compile(
+    r"^(?:(?:an?|the)\s+)+"
+    r"|,?\s+(?:exactly|really|actually|please|again|in\s+(?!the\b)\S+(?: \S+){0,2})$",
+    re.IGNORECASE,
+)
+_ABOUT_SOMETHING_ELSE: Final = re.compile(
+    r"\b(?:i|my|me|we|our|you|your|it|its|this|that|these|those|there|here|he|she|they|do|does|did"
+    r"|is|are|was|were|has|have|can|could|should|will|would|wrong|how|why|when|where|which|who|if"
+    r"|what)\b"
+    r"|^(?:best|better|most|purpose|point|goal|aim|role|function|benefits?|advantages?|reasons?|causes?"
+    r"|effects?|use|value|size|number|amount|cost|price|name|relation|relationship|connection"
+    r"|(?:max|min)(?:imum)?)\b|\bof\s+(?:an?|the)\b"
+    r"|\b(?:for|of|with|to|from|on|at|by|about|like|into|used|happening|called)$",
+    re.IGNORECASE,
+)
+
+
+def read_question(question: str) -> ReadQuestion:
+    """Return the kind of answer that a question asks for, and the term whose meaning it asks.
+
+    A greeting or a polite phrase at the beginning does not matter. A single word asks for its
+    meaning. A question that fits several kinds counts as a comparison first, then as asking for
+    code, for steps, and for a meaning. A question of more than 500 characters is `OTHER`.
+    """
+    text = " ".join(question.split()).replace("\u2019", "'")
+    if len(text) > _MAX_CHARS:
+        return ReadQuestion(QuestionKind.OTHER, "")
+    opening = _OPENING.match(text)
+    asked = text[opening.end() :] if opening else text
+    if _COMPARES.search(asked):
+        return ReadQuestion(QuestionKind.COMPARISON, "")
+    if _WANTS_CODE.search(asked):
+        return ReadQuestion(QuestionKind.CODE, "")
+    if _WANTS_STEPS.search(asked):
+        return ReadQuestion(QuestionKind.HOW_TO, "")
+    subject = _find_subject(asked)
+    return ReadQuestion(QuestionKind.DEFINITION if subject else QuestionKind.OTHER, subject)
+
+
+def _find_subject(asked: str) -> str:
+    """Return the term whose meaning a question asks, without articles and quotes; "" if none."""
+    request = _REQUEST.match(asked) or _PLEASE.match(asked)
+    asked = (asked[request.end() :] if request else asked).strip(" ?!.,;:")
+    for pattern in _MEANING:
+        match = pattern.fullmatch(asked)
+        if match is None:
+            continue
+        subject = _AROUND.sub("", match["subject"]).strip(" \"'`\u201c\u201d\u2018*,;:?!")
+        words = subject.split()
+        if not any(char.isalnum() for char in subject) or len(words) > _MAX_SUBJECT_WORDS:
+            return ""
+        return "" if _ABOUT_SOMETHING_ELSE.search(subject) else subject
+    return ""

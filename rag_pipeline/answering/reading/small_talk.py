@@ -1,0 +1,190 @@
+"""Recognise greetings, thanks and questions about the tutor itself, which need no search."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.answering.models import Answer, AnswerKind, GroundedResponse, Level, Reason
+from rag_pipeline.retrieval.models import RetrievalResult
+from rag_pipeline.retrieval.queries import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from rag_pipeline.retrieval.queries import Query
+
+_REPLIES: Final = {
+    "about": "I answer questions from this book and show you where it says so. Ask me anything "
+    "about it, or select a passage and ask about it.",
+    "farewell": "Goodbye. Come back when you have a question about this book.",
+    "thanks": "Glad to help. Ask me anything else about this book.",
+    "greeting": "Hello. Ask me anything about this book, or select a passage and ask about it.",
+}
+"""The reply to each kind of small talk. The first kind that occurs decides."""
+
+_PHRASES: Final = {
+    "about": r"""
+        (?:can|could|would|will) you (?:please )?help(?: me)?
+        (?:please )?help(?: me)?
+        i need (?:some )?help
+        how (?:can|do|could) you help(?: me)?
+        (?:who|what) are you
+        who (?:made|built|created) you
+        (?:what is|what's|whats) your name
+        what (?:can|do) you (?:do|know)(?: for me)?
+        what can i (?:ask|do)(?: you| here)?
+        how do you work
+        how do i use you
+        (?:tell me about|introduce) yourself
+        can i ask (?:you )?(?:a question|questions|something)
+        i have a question
+        are you there
+        are you (?:an? )?(?:bot|robot|ai|human|person|real person|real|chatbot|machine|chatgpt)
+    """,
+    "pointing": r"""
+        how does (?:this|it)(?: (?:tutor|bot|chatbot|chat|assistant|tool))? work
+        what is this(?: (?:tutor|bot|chatbot|chat|assistant|tool))?
+        how do i use this(?: (?:tutor|bot|chatbot|chat|assistant|tool))?
+        what can this (?:tutor|bot|chatbot|chat|assistant|tool) do
+    """,
+    "farewell": r"""
+        good ?bye
+        bye(?: bye)?
+        good night
+        see (?:you|ya)(?: later| soon| tomorrow)?
+        have a (?:nice|good|great) (?:day|evening|weekend)
+        take care
+        au revoir
+        tschüss
+        adios
+        ciao
+    """,
+    "thanks": r"""
+        (?:many thanks|thanks|thank you)(?: a lot| so much| very much)?(?: for (?:your|the) help)?
+        in advance
+        thx
+        danke
+        merci
+        gracias
+        shukria
+        great
+        ok
+        okay
+        cool
+        nice
+        perfect
+        awesome
+        got it
+        i see
+        (?:that|this|it) (?:was|is) (?:very |really )?(?:helpful|great|good)
+        (?:that|this|it) help(?:s|ed)(?: me)?(?: a lot)?
+        well done
+        good job
+    """,
+    "greeting": r"""
+        hello+
+        hi+
+        hey+
+        hiya
+        howdy
+        greetings
+        good (?:morning|afternoon|evening|day)
+        how are you(?: doing)?(?: today)?
+        (?:how is|how's) it going
+        what's up
+        nice to meet you
+        hola
+        bonjour
+        hallo
+        salut
+        namaste
+        as?sala+mu? ?(?:o |u )?alaikum
+        salam
+    """,
+}
+_ADDRESSED: Final = "there|again|everyone|all|sir|friend|please|today|tutor|robotutor|bot|assistant"
+_PHRASE: Final = re.compile(
+    "(?:"
+    + "|".join(
+        f"(?P<{kind}>{'|'.join(line.strip() for line in lines.strip().splitlines())})"
+        for kind, lines in _PHRASES.items()
+    )
+    + rf")(?: (?:{_ADDRESSED}))*(?: |$)"
+)
+_SMILEY: Final = re.compile(r"[:;]-?[)(DP]")
+_WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_CODE_SIGNS: Final = re.compile(r"[-+*/\\_=<>(){}\[\]`#$%&@|^~]")
+_SEGMENT: Final = re.compile(r"[^,.!?;]+[,.!?;\s]*")
+_MAX_WORDS: Final = 20
+_LEFT_WORDS: Final = 2  # "Hello, world" stays whole
+
+
+def find_reply(query: Query) -> str:
+    """Return the fixed reply to a question that is only small talk, otherwise an empty text.
+
+    Small talk is a greeting, thanks, a farewell, or a question about the tutor. If the reader has
+    selected a text, "How does this work?" is a question about that text.
+    """
+    kinds = _read_small_talk(query.question)
+    if "pointing" in kinds:
+        kinds = set() if query.mode == Mode.SELECTED_TEXT_ONLY else {"about"}
+    return next((reply for kind, reply in _REPLIES.items() if kind in kinds), "")
+
+
+def remove_small_talk(question: str) -> str:
+    """Return a question without a greeting or thanks before or after it.
+
+    They must be separated from the question by a punctuation mark. A question of fewer than two
+    other words stays as it is.
+    """
+    segments = _SEGMENT.findall(question)
+    kept = list(segments)
+    while kept and _is_polite(kept[0]):
+        del kept[0]
+    while kept and _is_polite(kept[-1]):
+        del kept[-1]
+    left = "".join(kept)
+    if len(kept) == len(segments) or len(_WORD.findall(left)) < _LEFT_WORDS:
+        return question
+    return left.strip(" ,;")
+
+
+def make_empty_result(query: Query) -> RetrievalResult:
+    """Return a result without passages, for a question that was not searched."""
+    return RetrievalResult((), query, Mode(query.mode), 0)
+
+
+def ground_reply(query: Query, reply: str) -> GroundedResponse:
+    """Return the decision not to search for a question, with the reply as its message."""
+    mode, reason = Mode(query.mode), Reason.SMALL_TALK
+    return GroundedResponse("", "", (), mode, Level.NOT_COVERED, reason, message=reply)
+
+
+def give_reply(grounded: GroundedResponse, question: str) -> Generator[str, None, Answer]:
+    """Yield the text of a fixed reply as one piece, and return the answer."""
+    yield grounded.message
+    return Answer(question, grounded.message, AnswerKind.REPLY, (), (), grounded)
+
+
+def _is_polite(segment: str) -> bool:
+    return bool(_read_small_talk(segment)) and _read_small_talk(segment) <= {"greeting", "thanks"}
+
+
+def _read_small_talk(text: str) -> set[str]:
+    """Return the kinds of small talk that a text consists of; empty if it contains anything else.
+
+    A text with signs of code, such as `help()` or `--help`, contains something else.
+    """
+    text = _SMILEY.sub(" ", text.casefold().replace("\u2019", "'"))
+    words = _WORD.findall(text)
+    if not words or len(words) > _MAX_WORDS or _CODE_SIGNS.search(text):
+        return set()
+    spoken, kinds, at = " ".join(words), set(), 0
+    while at < len(spoken):
+        phrase = _PHRASE.match(spoken, at)
+        if phrase is None:
+            return set()
+        kinds.add(phrase.lastgroup or "")
+        at = phrase.end()
+    return kinds

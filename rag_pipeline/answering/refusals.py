@@ -1,0 +1,62 @@
+"""Turn a decision not to answer into a refusal that names sections to try."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.answering.models import Answer, AnswerKind, Level, Reason
+from rag_pipeline.retrieval.queries import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from rag_pipeline.answering.models import GroundedResponse
+    from rag_pipeline.retrieval.models import Citation
+
+
+_DECLINED: Final = "The book does not seem to answer this directly."
+_SELECTION_DECLINED: Final = "Your selection does not answer this. Try to search the whole book."
+
+
+def refuse(grounded: GroundedResponse, question: str) -> Generator[str, None, Answer]:
+    """Yield the text of a refusal as one piece, and return the refusal."""
+    yield grounded.message + list_related(grounded)
+    return make_refusal(grounded, question)
+
+
+def decline(grounded: GroundedResponse) -> GroundedResponse:
+    """Return a refusal for a question that a model declined to answer from the sources."""
+    selected = grounded.mode == Mode.SELECTED_TEXT_ONLY
+    return replace(
+        grounded,
+        level=Level.NOT_COVERED,
+        reason=Reason.MODEL_DECLINED,
+        message=_SELECTION_DECLINED if selected else _DECLINED,
+    )
+
+
+def make_refusal(grounded: GroundedResponse, question: str) -> Answer:
+    """Return the refusal of a question. Its citations are the related sections or the selection."""
+    selected = grounded.mode == Mode.SELECTED_TEXT_ONLY
+    return Answer(
+        question=question,
+        text=grounded.message + list_related(grounded),
+        kind=AnswerKind.REFUSED,
+        sentences=(),
+        citations=grounded.citations if selected else grounded.related,
+        grounding=grounded,
+        notices=grounded.notices,
+    )
+
+
+def list_related(grounded: GroundedResponse) -> str:
+    """Return the text that lists related sections below a refusal; empty if there are none."""
+    if not grounded.related:
+        return ""
+    places = "\n".join(_format_place(entry) for entry in grounded.related)
+    return f"\n\nRelated sections:\n{places}"
+
+
+def _format_place(citation: Citation) -> str:
+    return f"- {citation.place} ({citation.url})" if citation.url else f"- {citation.place}"

@@ -1,0 +1,153 @@
+"""The queries of the retrieval library, and their validation.
+
+The field names are part of the library's public contract.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.errors import (
+    InvalidKError,
+    QueryEmptyError,
+    QueryError,
+    QueryTooLongError,
+    SelectionMissingError,
+)
+from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, check_filters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.retrieval.filters import QueryFilters
+
+MAX_QUESTION_CHARS: Final = 5_000
+MAX_TOP_K: Final = 100
+_SELECTION_FIELDS: Final = ("selected_text", "source_doc_path", "source_section")
+
+
+class Mode(StrEnum):
+    """The source of the passages: the whole book, or only the text that the reader selected."""
+
+    NORMAL = "normal"
+    SELECTED_TEXT_ONLY = "selected_text_only"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question with its mode, filters and number of results.
+
+    Attributes:
+        question: 1 to 5,000 characters after stripping white space; at least one is visible.
+        mode: Search the whole book, or use only `selected_text`.
+        selected_text: Text that the reader selected; used and required only in selected-text mode.
+        source_doc_path: Path of the document with the selection, for the citation.
+        source_section: Heading above the selection, for the citation.
+        filters: Restrictions on the search. They have no effect in selected-text mode.
+        top_k: Number of results, 1 to 100. None uses `filters.top_k`, or 5 without filters.
+        expand_to_section_tokens: Join each hit with neighbouring chunks of its section, up to this
+            many cl100k_base tokens. None does not expand hits.
+        source_url: URL of the page with the selection, for the citation. None derives the URL from
+            `source_doc_path`, which is wrong for a page whose front matter sets a `slug`.
+    """
+
+    question: str
+    mode: Mode = Mode.NORMAL
+    selected_text: str | None = None
+    source_doc_path: str | None = None
+    source_section: str | None = None
+    filters: QueryFilters | None = None
+    top_k: int | None = None
+    expand_to_section_tokens: int | None = None
+    source_url: str | None = None
+
+    def __post_init__(self) -> None:
+        """Replace unpaired surrogates, which JSON can contain but UTF-8 cannot, by `?`."""
+        for name in ("question", *_SELECTION_FIELDS, "source_url"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                object.__setattr__(self, name, value.encode("utf-8", "replace").decode())
+
+    @property
+    def result_count(self) -> int:
+        """The number of results: `top_k`, otherwise `filters.top_k`, otherwise 5."""
+        if self.top_k is not None:
+            return self.top_k
+        return self.filters.top_k if self.filters else DEFAULT_TOP_K
+
+    def check(self) -> None:
+        """Check that the fields of the query are valid.
+
+        Raises:
+            QueryEmptyError: The question has no visible character.
+            QueryTooLongError: The question has more than 5,000 characters.
+            InvalidKError: The number of results is not a whole number from 1 to 100.
+            SelectionMissingError: The mode is selected-text, but `selected_text` is empty.
+            QueryError: Another field is invalid; the message names the field.
+        """
+        if not isinstance(self.question, str) or _is_blank(self.question):
+            raise QueryEmptyError
+        length = len(self.question.strip())
+        if length > MAX_QUESTION_CHARS:
+            raise QueryTooLongError(length, MAX_QUESTION_CHARS)
+        if self.mode not in tuple(Mode):
+            raise QueryError(f"mode must be one of {', '.join(Mode)}, not {self.mode!r:.40}")
+        for name in _SELECTION_FIELDS:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise QueryError(f"{name} must be a string, not {value!r:.40}")
+        if self.mode == Mode.SELECTED_TEXT_ONLY and _is_blank(self.selected_text or ""):
+            raise SelectionMissingError
+        self._check_search()
+
+    def _check_search(self) -> None:
+        if self.filters is not None:
+            check_filters(self.filters)
+        count = self.result_count
+        if not _is_count(count, 1, MAX_TOP_K):
+            raise InvalidKError(count, 1, MAX_TOP_K)
+        budget = self.expand_to_section_tokens
+        if budget is not None and not _is_count(budget, 1, None):
+            raise QueryError(
+                f"expand_to_section_tokens must be a whole number of at least 1, not {budget!r:.40}"
+            )
+        if self.source_url is not None and not _is_address(self.source_url):
+            raise QueryError(
+                f"source_url must begin with https://, http:// or /, not {self.source_url!r:.40}"
+            )
+
+
+def check_queries(queries: Sequence[Query]) -> None:
+    """Check each query with `Query.check`.
+
+    Raises:
+        QueryError: A query is invalid. If there are several queries, `position` and the message
+            give the number of the first invalid query, counted from 1.
+    """
+    for position, query in enumerate(queries, 1):
+        try:
+            _check_query(query)
+        except QueryError as error:
+            error.position = position if len(queries) > 1 else None
+            raise
+
+
+def _check_query(query: object) -> None:
+    if not isinstance(query, Query):
+        raise QueryError(f"{query!r:.40} is not a Query. Pass Query(question) instead")
+    query.check()
+
+
+def _is_blank(text: str) -> bool:
+    """Return True if a text has only white space, control characters and zero-width characters."""
+    return not any(char.isprintable() and not char.isspace() for char in text)
+
+
+def _is_count(value: object, lowest: int, highest: int | None) -> bool:
+    return type(value) is int and lowest <= value <= (value if highest is None else highest)
+
+
+def _is_address(url: object) -> bool:
+    return isinstance(url, str) and url.startswith(("https://", "http://", "/"))

@@ -1,0 +1,244 @@
+"""Tests of the choice of passages that answer a question without a chat model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rag_pipeline.answering.models import Source
+from rag_pipeline.answering.quoting.choosing import MAX_PASSAGES, MAX_WORDS, choose_passages
+from rag_pipeline.answering.quoting.defining import measure_definition
+from rag_pipeline.answering.quoting.passages import find_parts
+from rag_pipeline.answering.units import find_blocks
+from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage
+from rag_pipeline.retrieval.models import Citation
+from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING
+from rag_pipeline_tests.growth import assert_linear
+
+TABLE = "Both pots bake bread.\n\n| Pot | Crust |\n|---|---|\n| iron | thin |\n| clay | thick |"
+
+
+def make_source(text: str, *headings: str, kind: str = "prose", score: float = 0.5) -> Source:
+    """Return a source with the blocks of its text, the given headings and content type."""
+    headings = headings or ("Page", "Section")
+    citation = Citation(headings[0], headings[-1], "", "", "")
+    blocks = tuple(find_blocks(text))
+    return Source(1, text[:20], text, citation, blocks, "p.md", headings, kind, score)
+
+
+def choose(question: str, *sources: Source) -> list[str]:
+    """Return the texts of the passages that are chosen from sources, numbered in their order."""
+    numbered = [replace(source, number=at) for at, source in enumerate(sources, 1)]
+    return [choice.text for choice in choose_passages(question, numbered, {})]
+
+
+def test_the_main_passage_covers_the_words_of_the_question() -> None:
+    found = choose("How fast does the gyroscope drift?", make_source(WALKING), make_source(SENSING))
+    assert found[0] == SENSING
+
+
+def test_the_better_source_is_preferred_if_words_do_not_decide() -> None:
+    assert choose("Explain this please", make_source(WALKING), make_source(SENSING))[0] == WALKING
+
+
+def test_the_weight_of_a_word_decides_which_part_is_the_best() -> None:
+    parts = "\n\n".join(f"The {word} moves. {'It counts. ' * 60}" for word in ("ankle", "wrist"))
+    for term, first in (("ankl", "The ankle"), ("wrist", "The wrist")):
+        (choice, *_) = choose_passages("ankle wrist", [make_source(parts)], {term: 9.0})
+        assert choice.text.startswith(first)
+
+
+def test_a_passage_that_begins_with_a_pronoun_is_extended_to_the_part_before() -> None:
+    filler = "Nothing of note. " * 60
+    text = f"{filler}\n\nA starter is a dough.\n\nIt floats on water when ripe.\n\n{filler}"
+    assert choose("When does something float on water?", make_source(text))[0].startswith("A star")
+
+
+def test_a_short_section_is_quoted_as_a_whole_without_its_heading() -> None:
+    text = "## Feed\n\nFeed it daily.\n\nDiscard half of it first."
+    assert choose("How often do I feed it?", make_source(text)) == [text[9:]]
+
+
+def test_all_passages_together_are_limited_but_one_part_is_always_whole() -> None:
+    long = "The starter floats on cold water. " * 30
+    sources = [make_source(f"{long}{n}.", "Page", f"Part {n}") for n in range(6)]
+    found = choose_passages("Does a starter float on cold water?", sources, {})
+    assert sum(choice.words for choice in found) <= MAX_WORDS
+    code = "Run it:\n\n```py\n" + "x = 1\n" * 300 + "```"
+    assert choose("Show the code", make_source(code)) == [code]
+
+
+def test_at_most_three_passages_are_chosen_and_none_is_a_repetition() -> None:
+    texts = [f"The gear number {n} turns the {n} wheel of gears." for n in range(9)]
+    sources = [make_source(text, "Gears", f"Gear {n}") for n, text in enumerate(texts)]
+    assert len(choose("Which gear turns a wheel?", *sources)) <= MAX_PASSAGES
+    assert choose("capture point", make_source(WALKING), make_source(WALKING, "Other")) == [WALKING]
+
+
+def test_each_half_of_a_compound_question_gets_a_passage() -> None:
+    filler = [
+        make_source(f"Nothing else of note stands in this text {n}.", score=0.49) for n in range(3)
+    ]
+    question = "How does the ankle torque correct errors, and why do gyroscopes drift?"
+    found = choose(question, make_source(WALKING), *filler, make_source(SENSING, score=0.3))
+    assert found[:2] == [WALKING, SENSING]
+
+
+@pytest.mark.parametrize(
+    ("question", "main"),
+    [
+        ("Show me code that starts the walker node", CODE),
+        ("Compare iron and clay pots", TABLE),
+        ("How do I start the walker node?", CODE),
+    ],
+)
+def test_a_question_gets_the_form_that_it_asks_for(question: str, main: str) -> None:
+    prose = make_source("A walker node exists, and so do iron pots and clay pots.")
+    assert choose(question, prose, make_source(main))[0] == main
+
+
+def test_a_quiz_question_is_not_the_main_passage_if_another_section_answers() -> None:
+    quiz = make_source(
+        "Which pot gives a thin crust?\n\n- iron\n- clay\n\nAnswer\n\nThe iron pot does.",
+        kind="quiz",
+        score=0.6,
+    )
+    prose = make_source("An iron pot gives a thin crust because it keeps the steam in.")
+    assert choose("Which pot gives a thin crust?", quiz, prose)[0] == prose.text
+    assert "Which pot" not in "".join(choose("Which pot gives a thin crust?", quiz, prose)[1:])
+    assert choose("Which pot gives a thin crust?", quiz) == ["Answer\n\nThe iron pot does."]
+
+
+def test_a_list_of_pages_is_not_the_main_passage_if_another_section_answers() -> None:
+    lessons = "Lessons:\n\n1. [Sourdough](a.md): how starters work\n2. [Steam](b.md): how it works"
+    contents = make_source(lessons, "Chapter", "Lessons", score=0.6)
+    page = make_source("A sourdough starter rises slowly by wild yeast.", "Sourdough")
+    assert choose("How do sourdough starters work?", contents, page)[0] == page.text
+
+
+def test_sources_without_text_give_no_passage() -> None:
+    assert choose("x") == []
+    assert choose("x", make_source("  "), make_source("## Only a heading")) == []
+
+
+def test_a_text_in_a_script_without_spaces_can_be_quoted() -> None:
+    text = "机器人用两条腿走路并保持平衡。它每一步都会摔倒并接住自己。"
+    assert choose("机器人?", make_source(text)) == [text]
+
+
+ENTRY_LIST = "Terms:\n\n" + "\n".join(
+    f"- **{name}**: {'it is a long explanation of the word ' * 12}" for name in ("Crumb", "Crust")
+)
+
+
+@pytest.mark.parametrize(
+    ("subject", "text", "heading", "least"),
+    [
+        ("crust", "The outer part of a loaf.", "Crust", 1.0),
+        ("crusts", "The outer part of a loaf.", "Crust", 1.0),
+        ("MPC", "It plans ahead.", "Model predictive control (MPC)", 1.0),
+        ("model predictive control", "It plans.", "Model predictive control (MPC)", 1.0),
+        ("ROS", "A set of libraries.", "ROS 2", 1.0),
+        ("crust", "- **Crust**: the outer part.", "Glossary", 0.9),
+        ("crust", "Crust — the outer part.", "Glossary", 0.9),
+        ("DDS", "Data Distribution Service (DDS) is a standard.", "Parts", 0.9),
+        ("DDS", "DDS (Data Distribution Service) is a standard.", "Parts", 0.9),
+        ("crust", "| Term | Meaning |\n|---|---|\n| **Crust** | the outer part |", "Words", 0.8),
+        ("crust", "Bake it. The crust is the outer part of a loaf.", "Baking", 0.6),
+        ("crust", "Bake it. A *crust* forms.", "Baking", 0.3),
+        ("ROS", "They talk. ROS 2 is the set of libraries for it.", "Parts", 0.6),
+    ],
+)
+def test_a_definition_is_recognised(subject: str, text: str, heading: str, least: float) -> None:
+    (part,) = find_parts(make_source(text, "Page", heading))
+    assert measure_definition(part, subject) >= least
+
+
+@pytest.mark.parametrize(
+    ("subject", "text", "heading"),
+    [
+        ("crust", "The crust forms late.", "Baking"),
+        ("crust", "A thick crust is hard.", "Crust thickness"),
+        ("art", "Starting is the hardest.", "Party"),
+        ("the", "The thing: it is.", "Page"),
+        ("crust", "| Pot | Part |\n|---|---|\n| iron | crust |", "Pots"),
+    ],
+)
+def test_another_mention_is_not_a_definition(subject: str, text: str, heading: str) -> None:
+    (part,) = find_parts(make_source(text, "Page", heading))
+    assert measure_definition(part, subject) == 0
+
+
+def test_what_is_x_is_answered_by_the_entry_of_a_long_glossary_list() -> None:
+    chapters = make_source("Crust and crumb: the crust of bread, the crumb of bread.", score=0.9)
+    glossary = make_source(ENTRY_LIST, "Glossary", score=0.5)
+    assert choose("What is a crust?", chapters, glossary)[0].startswith("- **Crust**")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mark",
+    ["a ", "(", "word (x ", "| ", "*", "\n", "[", "crust ", "crust (", "- crust\n", "A.\n\n"],
+)
+def test_repeated_marks_take_linear_time(mark: str) -> None:
+    assert_linear(
+        lambda size: choose("What is a crust?", make_source("x " + mark * (size // len(mark)))),
+        5_000,
+    )
+
+
+class FirstLetterEmbedder:
+    """An embedder for which two texts are equal if they begin with the same letter."""
+
+    model = EmbeddingModel("test", "letters", 26, 100)
+
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        return [1 for _ in texts]
+
+    def embed_passages(self, texts: list[str]) -> tuple[np.ndarray, EmbeddingUsage]:
+        return np.stack([self.embed_query(text) for text in texts]), EmbeddingUsage()
+
+    def embed_query(self, text: str) -> np.ndarray:
+        row = np.zeros(26, dtype=np.float32)
+        row[ord(text[0].lower()) - 97] = 1
+        return row
+
+
+def test_an_embedder_finds_a_passage_without_a_common_word() -> None:
+    sources = [replace(make_source(text), number=at) for at, text in enumerate((WALKING, SENSING))]
+    question = "Say something about wheels"
+    assert choose_passages(question, sources, {})[0].text == WALKING
+    question = "So what?"
+    embedder = FirstLetterEmbedder()
+    third = replace(make_source("Sea water is salty."), number=2)
+    (main, *_) = choose_passages(question, [*sources, third], {}, embedder)  # type: ignore[arg-type]  # lists for sequences
+    assert main.text == third.text
+
+
+def test_a_part_that_is_added_and_refers_back_takes_the_part_before_it_along() -> None:
+    first = "The motor spins a wheel. " * 20
+    asked = f"The brake stops the flywheel. {'Slowly. ' * 80}"
+    text = f"{first.strip()}\n\nIt also spins a fan.\n\n{asked}"
+    (found,) = choose("What does the brake of the flywheel do?", make_source(text))
+    assert not found.startswith("It also")
+
+
+def test_sources_without_a_score_are_quoted() -> None:
+    text = "# A\n\nLions hunt antelopes.\n\n# B\n\nFish swim quickly."
+    assert choose("zebra?", make_source(text, score=0.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "defined"),
+    [
+        ("C++: a compiled language.", "C++", True),
+        ("C: an old language.", "C++", False),
+        ("C#: a language of Microsoft.", "C#", True),
+        ("C++: a compiled language.", "C", False),
+    ],
+)
+def test_a_sign_after_a_term_belongs_to_it(text: str, subject: str, *, defined: bool) -> None:
+    (part,) = find_parts(make_source(text))
+    assert (measure_definition(part, subject) >= 0.8) is defined

@@ -1,0 +1,112 @@
+"""Tests of answers that quote passages of the book."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rag_pipeline.answering.grounding import apply_grounding_policy
+from rag_pipeline.answering.models import Answer, AnswerKind
+from rag_pipeline.answering.quoting.choosing import choose_passages
+from rag_pipeline.answering.quoting.extracted import (
+    NO_MODEL_NOTICE,
+    format_passages,
+    format_selection,
+    quote_answer,
+)
+from rag_pipeline.retrieval.models import Citation
+from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING, make_chunk, make_result
+from rag_pipeline_tests.answering.quoting.test_choosing import make_source
+
+QUESTION = "How does ankle torque relate to gyroscope drifts?"
+
+
+def ask(question: str, *texts: str) -> tuple[Answer, str]:
+    """Return an answer that quotes the given texts, and the pieces that were yielded, joined."""
+    chunks = [make_chunk(text, section=f"Section {at}") for at, text in enumerate(texts, 1)]
+    pieces = quote_answer(
+        apply_grounding_policy(make_result(question, chunks), question), question, {}, None
+    )
+    shown = ""
+    while True:
+        try:
+            shown += next(pieces)
+        except StopIteration as end:
+            return end.value, shown
+
+
+def test_every_passage_is_verbatim_with_its_place_and_lines() -> None:
+    answer, shown = ask(QUESTION, WALKING, SENSING)
+    assert answer.kind is AnswerKind.EXTRACTED
+    assert answer.text == shown
+    assert {passage.text for passage in answer.passages} == {WALKING, SENSING}
+    for passage in answer.passages:
+        source = answer.grounding.sources[passage.number - 1]
+        assert passage.text in source.text
+        assert (passage.start_line, passage.end_line) == (1, 1)
+        assert passage.citation == source.citation
+        assert f"[{passage.number}]\n\n{passage.text}" in answer.text
+    assert answer.citations == tuple(source.citation for source in answer.grounding.sources)
+    assert answer.notices[-1] == NO_MODEL_NOTICE
+
+
+def test_the_sentences_with_the_words_of_the_question_are_marked() -> None:
+    answer, _ = ask("What does ankle torque correct?", WALKING)
+    (passage,) = answer.passages
+    marked = [passage.text[start:end] for start, end in passage.highlights]
+    assert marked == ["Ankle torque corrects small errors within the support polygon."]
+    assert [(one.text, one.cited) for one in answer.sentences] == [(marked[0], (1,))]
+
+
+def test_a_passage_without_words_of_the_question_counts_as_one_sentence() -> None:
+    answer, _ = ask("Why is that?", WALKING)
+    assert answer.passages[0].highlights == ()
+    assert [one.text for one in answer.sentences] == [WALKING]
+
+
+def test_below_a_heading_with_the_term_the_first_sentence_is_marked() -> None:
+    chunk = make_chunk("It keeps the balance. It bends.", section="Ankle")
+    question = "What is an ankle?"
+    grounded = apply_grounding_policy(make_result(question, [chunk]), question)
+    pieces = quote_answer(grounded, question, {}, None)
+    next(pieces)
+    with pytest.raises(StopIteration) as end:
+        next(pieces)
+    (passage,) = end.value.value.passages
+    assert [passage.text[low:high] for low, high in passage.highlights] == ["It keeps the balance."]
+
+
+def test_code_is_quoted_but_not_marked() -> None:
+    answer, _ = ask("Which rclpy call spins the walker node?", CODE)
+    (passage,) = answer.passages
+    assert passage.text == CODE
+    assert all("```" not in passage.text[start:end] for start, end in passage.highlights)
+
+
+def test_each_passage_has_an_explanation_of_its_choice() -> None:
+    answer, _ = ask(QUESTION, WALKING, SENSING)
+    assert len(answer.explanation) == len(answer.passages)
+    assert all(text.startswith("[") for text in answer.explanation)
+
+
+def test_a_number_after_a_list_table_or_code_has_a_line_of_its_own() -> None:
+    for text, gap in [
+        ("It walks.", " "),
+        ("Pick:\n\n- walk\n- trot", "\n\n"),
+        ("Go:\n\n```sh\ngo\n```", "\n\n"),
+        ("See:\n\n| a |\n|---|\n| 1 |", "\n\n"),
+    ]:
+        choices = choose_passages("walk", [make_source(text)], {})
+        assert format_selection(choices) == f"{text}{gap}[1]"
+
+
+def test_each_passage_stands_below_a_link_to_its_section() -> None:
+    source = replace(
+        make_source("It walks.\n\n- a\n- b"),
+        citation=Citation("Walking", "The `ZMP` [1]", "/docs/walk#zmp", "", ""),
+    )
+    choices = choose_passages("walk", [source], {})
+    assert format_passages(choices) == (
+        "**[Walking > The \\`ZMP\\` \\[1\\]](/docs/walk#zmp)** [1]\n\nIt walks.\n\n- a\n- b"
+    )

@@ -1,0 +1,66 @@
+"""Tests of the three levels of confidence and of the bar for related passages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rag_pipeline.answering.confidence import (
+    ANSWERED_FROM,
+    COVERED_FROM,
+    RELATED_FROM,
+    choose_level,
+    choose_rule,
+    is_related,
+    measure_signals,
+)
+from rag_pipeline.answering.models import Level
+from rag_pipeline_tests.answering.factories import make_chunk, make_result
+
+QUESTION = "How does a walking robot keep its balance with the capture point?"
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.1, 1.0])
+def test_a_passage_of_an_unknown_model_must_stand_out_from_unrelated_questions(
+    scale: float,
+) -> None:
+    """The scale of the model's cosines makes no difference."""
+    found = []
+    for deviations in (0.0, 2.0, 3.0, 5.0):
+        chunk = make_chunk(cosine=0.2 + deviations * 0.1 * scale)
+        result = make_result(QUESTION, [chunk], model="openai/x/1/1/0")
+        assert result.evidence is not None
+        evidence = replace(result.evidence, unrelated=(0.2, 0.1 * scale))
+        confident = choose_rule(evidence.model).confidence(
+            measure_signals(replace(result, evidence=evidence), QUESTION)
+        )
+        found.append((choose_level(confident), is_related(chunk, evidence)))
+    assert found == [
+        (Level.NOT_COVERED, False),
+        (Level.NOT_COVERED, False),
+        (Level.ANSWERED, True),
+        (Level.ANSWERED, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("confident", "level"),
+    [
+        (0.0, Level.NOT_COVERED),
+        (COVERED_FROM - 1e-9, Level.NOT_COVERED),
+        (COVERED_FROM, Level.CLOSEST_PASSAGES),
+        (ANSWERED_FROM - 1e-9, Level.CLOSEST_PASSAGES),
+        (ANSWERED_FROM, Level.ANSWERED),
+        (1.0, Level.ANSWERED),
+    ],
+)
+def test_a_confidence_has_one_of_three_levels(confident: float, level: Level) -> None:
+    assert choose_level(confident) is level
+
+
+@pytest.mark.parametrize(
+    ("cosine", "related"), [(RELATED_FROM - 0.01, False), (RELATED_FROM + 0.01, True)]
+)
+def test_a_passage_is_related_from_a_nearness_on(cosine: float, *, related: bool) -> None:
+    assert is_related(make_chunk(cosine=cosine)) is related

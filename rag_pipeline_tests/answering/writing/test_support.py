@@ -1,0 +1,251 @@
+"""Tests of the check that cited sources contain what a written sentence says."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from rag_pipeline.answering.grounding import apply_grounding_policy
+from rag_pipeline.answering.models import Answer, AnswerKind
+from rag_pipeline.answering.units import find_blocks, split_units
+from rag_pipeline.answering.writing.citing import split_answer
+from rag_pipeline.answering.writing.support import SentenceSupport, measure_support, report_support
+from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING, make_chunk, make_result
+from rag_pipeline_tests.growth import assert_linear
+
+QUESTION = "How does a walking robot keep its balance?"
+MOTION = (
+    "The controller of the Unitree G1 runs at 1,000 Hz and sends joint torques every 20 ms. "
+    "Its battery of 0.5 kg loses 12.5% of its charge in two hours, and it has twenty-five joints. "
+    "The zero moment point (ZMP) must stay inside the support polygon. "
+    "A Kalman filter joins the measurements of three sensors:\n\n"
+    "- the inertial measurement unit,\n- the encoders,\n- the force plates,\n- the camera.\n\n"
+    "Set `use_sim_time` to true, and start it with `ros2 launch walker walk.launch.py`. "
+    "The gravity is 9.81 m/s², and the drag coefficient is $c_d = 0.47$."
+)
+SCRIPT = (
+    "Create the node before the timer:\n\n```python\nimport rclpy\n\n\nclass Walker(Node):\n"
+    "    def __init__(self):\n        super().__init__('walker')\n"
+    "        self.timer = self.create_timer(0.02, self.take_step)\n```\n\n"
+    "The timer calls `take_step` on Ubuntu 22.04 with ROS 2 Humble."
+)
+COST = "A seven-token answer costs about 98 ms, and a token takes 14 ms. See rule 9."
+SOURCES = (MOTION, SENSING, SCRIPT, COST)
+
+
+def check(text: str, sources: tuple[str, ...] = SOURCES) -> list[SentenceSupport]:
+    """Return the support of each sentence of a written answer with the given sources."""
+    chunks = [make_chunk(source, section=f"Part {n}") for n, source in enumerate(sources)]
+    grounded = apply_grounding_policy(make_result(QUESTION, chunks), QUESTION)
+    sentences = split_answer(text, range(1, 100))
+    written = Answer(QUESTION, text, AnswerKind.GENERATED, sentences, (), grounded)
+    return list(measure_support(written))
+
+
+SUPPORTED = [
+    "It runs at 1000 Hz [1].",
+    "It runs at 1 000 times per second [1].",
+    "It runs at 1 kHz [1].",
+    "Torques are sent every 0.02 s [1].",
+    "Torques are sent every 20 milliseconds [1].",
+    "The battery has a mass of .5 kg [1].",
+    "The battery weighs 500 g [1].",
+    "The gyroscope and the torques need about 0.02 s and 0.5 kg [1].",
+    "A token takes almost 0.1 s [4].",
+    "The battery loses 12.5 percent of its charge [1].",
+    "The battery loses about 12% of its charge [1].",
+    "The battery loses 0.125 of its charge [1].",
+    "It has 25 joints [1].",
+    "The battery lasts longer than 2 hours [1].",
+    "The filter reads 3 sensors [1].",
+    "The list names 4 devices [1].",
+    "It loses one eighth of its charge in two hours [1].",
+    "The robots' controllers were running at 1,000 Hz [1].",
+    "The Unitree G1 sends torques to its joints [1].",
+    "The Zero Moment Point has to stay in the polygon [1].",
+    "The ZMP has to stay in the polygon [1].",
+    "The measurements of the IMU are joined by the filter [1].",
+    "A KALMAN filter joins the measurements [1].",
+    "Kalman filters join measurements [1].",
+    "You have to set `use_sim_time` to `True` [1].",
+    "Set *use_sim_time* to **true** [1].",
+    "Start it with `ros2 launch walker walk.launch.py` [1].",
+    "Start it with `ros2  launch walker  walk.launch.py` [1].",
+    "The file `walk.launch.py` belongs to `walker` [1].",
+    "Gravity is about 9.8 m/s^2 [1].",
+    "The drag coefficient $c_d$ is $0.47$ [1].",
+    "From $c_d = 0.47$ follows the drag [1].",
+    "The unit reports the angular velocity at 400Hz [2].",
+    "The unit reports the angular velocity at 400 hertz [2].",
+    "1. The gyroscope drifts [2].\n2. The filter adds the direction of gravity [2].",
+    "**Step 7:** The filter adds the direction of gravity [2].",
+    "## Part 9\n\nThe filter adds the direction of gravity [2].",
+    "**Key Takeaway:** the gyroscope of an inertial measurement unit drifts [2].",
+    "The filter needs it: The gyroscope drifts [2].",
+    "It drifts. [2]",
+    "- **Gyroscope**: drifts [2]\n- **Accelerometer**: gives the direction of gravity [2]",
+    "The timer calls it every 20 ms on Ubuntu 22 [3].",
+    "Use ROS2 Humble [3].",
+    "```python\nself.timer = self.create_timer(0.02,   self.take_step)\n``` [3]",
+    "The class `Walker` derives from `Node` [3].",
+    "`create_timer` calls `self.take_step` [3].",
+    "Here is the code that it needs for this [3]:",
+    "The timer calls a step, and the gyroscope drifts [2][3].",
+    "It runs at 1 kHz while the unit reports at 400 Hz [1][2].",
+    "This is why it helps [1].",
+    "IMPORTANT: the gyroscope drifts [2].",
+    "NOTE that the gyroscope drifts, which the Filter corrects [2].",
+    "The Controller reads the unit, and the gyroscope drifts [2].",
+    "The gyroscope's drift is corrected [2].",
+    "The accelerometer\u2019s gravity direction corrects the gyroscope \u2013 it drifts [2].",
+    "| Sensor | Rate |\n|---|---|\n| Gyroscope | 400 Hz |\n\n[2]",
+    "> The gyroscope drifts. [2]",
+]
+"""Sentences that say what their sources say, in other words or in another notation."""
+
+MISSING = [
+    ("It runs at 900 Hz [1].", ("900",)),
+    ("It runs at 10,000 Hz [1].", ("10,000",)),
+    ("It runs at 400 Hz [1].", ("400",)),
+    ("Torques are sent every 0.2 s [1].", ("0.2",)),
+    ("It loses 15% of its charge in 3.5 hours [1].", ("15%", "3.5")),
+    ("It has 29 joints and a mass of 47 kg [1].", ("29", "47")),
+    ("The Boston Dynamics controller runs at 1,000 Hz [1].", ("Boston", "Dynamics")),
+    ("It was shown by Vukobratović [1].", ("Vukobratović",)),
+    ("The Unitree H1 sends torques [1].", ("H1",)),
+    ("The filter is part of OpenCV [2].", ("OpenCV",)),
+    ("The LQR joins the measurements [1].", ("LQR",)),
+    ("Set use_real_time to true [1].", ("use_real_time",)),
+    ("Set `use_wall_time` to true [1].", ("`use_wall_time`",)),
+    ("Start it with `ros2 run walker` [1].", ("`run`",)),
+    ("Start it with `ros2 launch walker --verbose` [1].", ("`--verbose`",)),
+    ("Call `spin_once` on the node [3].", ("`spin_once`",)),
+    ("```python\nself.timer = self.create_timer(0.05, self.take_step)\n``` [3]", ("0.05",)),
+    (
+        "```python\nrclpy.spin_until_future_complete(Node)\n``` [3]",
+        ("`spin_until_future_complete`",),
+    ),
+    ("The gravity is $g = 1.62$ [1].", ("1.62",)),
+    ("See https://example.org/gait for the gyroscope [2].", ("https://example.org/gait",)),
+    ("It runs at 900 Hz, while the unit reports at 400 Hz [1][2].", ("900",)),
+    ("The timer needs Ubuntu 24.04 [3].", ("24.04",)),
+    ("It takes 4 [2].", ("4",)),
+    ("A token turns by 90 degrees [4].", ("90",)),
+    ("A token needs 9,000 motors and 900 cameras [4].", ("9,000", "900")),
+]
+"""Sentences with numbers, names or code that their sources do not contain."""
+
+
+@pytest.mark.parametrize("text", SUPPORTED)
+def test_what_a_source_says_in_other_words_is_not_reported(text: str) -> None:
+    assert report_support(check(text)) == ()
+
+
+@pytest.mark.parametrize(("text", "missing"), MISSING)
+def test_numbers_names_and_code_that_no_cited_source_contains_are_named(
+    text: str, missing: tuple[str, ...]
+) -> None:
+    records = check(text)
+    assert records[-1].missing == missing
+    assert not records[-1].supported
+    assert all(entry in report_support(records)[0] for entry in missing)
+
+
+@pytest.mark.parametrize(
+    ("text", "unrelated"),
+    [
+        ("Bread dough rises overnight in the kitchen [2].", (2,)),
+        ("The gyroscope of the unit drifts slowly [2][3].", (3,)),
+        ("The gyroscope of the unit drifts slowly [2].", ()),
+        ("Bread rises [2].", ()),  # too short to tell
+        ("Bread dough rises in these steps [2]:", ()),  # introduces a list
+    ],
+)
+def test_a_citation_whose_source_shares_nothing_is_reported(
+    text: str, unrelated: tuple[int, ...]
+) -> None:
+    records = check(text)
+    assert records[0].unrelated == unrelated
+    assert bool(report_support(records)) == bool(unrelated)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("Der Regler des Roboters läuft mit 1.000 Hz und die Batterie wiegt 0,5 kg [1].", ()),
+        ("Der Regler des Roboters läuft mit 900 Hz und die Batterie wiegt 0,5 kg [1].", ("900",)),
+        ("Le contrôleur du robot tourne à 1 000 Hz dans le Polygone [1].", ()),
+        ("控制器以1000赫兹运行 [1]。", ()),
+        ("控制器以900赫兹运行 [1]。", ("900",)),
+    ],
+)
+def test_in_another_language_only_numbers_and_identifiers_are_compared(
+    text: str, missing: tuple[str, ...]
+) -> None:
+    records = check(text)
+    assert records[0].missing == missing
+    assert records[0].unrelated == ()
+    assert records[0].supported == (not missing)
+
+
+def test_ordinary_words_of_a_language_that_writes_nouns_with_capitals_are_not_names() -> None:
+    source = (
+        "Der Regler des Roboters läuft mit hoher Rate und sendet das Moment an jedes Gelenk. Der "
+        "Akku liefert die Energie für den Motor, und die Kamera liefert das Bild der Umgebung."
+    )
+    (record,) = check("Die Steuerung sendet an jedes Gelenk ein Drehmoment [1].", (source,))
+    assert record.missing == ()
+
+
+def test_a_sentence_without_a_citation_is_not_supported() -> None:
+    (record,) = check("It runs at 900 Hz.")
+    assert (record.missing, record.unrelated, record.word_share) == ((), (), 0.0)
+    assert not record.supported
+
+
+def test_the_share_of_words_counts_word_forms() -> None:
+    first, second = check("The gyroscopes are drifting [2]. A gyroscope costs much money [2].")
+    assert (first.word_share, first.supported) == (1.0, True)
+    assert second.word_share == pytest.approx(1 / 4)
+    assert not second.supported
+
+
+def test_a_notice_names_a_few_expressions_and_counts_the_rest() -> None:
+    (notice,) = report_support(check(f"It needs {', '.join(str(n) for n in range(60, 70))} [2]."))
+    assert "60, 61, 62, 63, 64 and 5 more" in notice
+
+
+PAGES = sorted((Path(__file__).parents[3] / "website" / "docs").rglob("*.md"))[::9]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_sentences_copied_from_a_page_are_never_reported(page: Path) -> None:
+    text = page.read_text("utf-8").split("---\n", 2)[-1][:6_000]
+    units = split_units(text, find_blocks(text))
+    written = "\n\n".join(f"{text[unit.start : unit.end]} [1]" for unit in units)
+    reported = report_support(check(written, (text, WALKING)))
+    assert reported == ()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_words_of_a_page_in_any_order_are_never_reported(page: Path) -> None:
+    text = page.read_text("utf-8").split("---\n", 2)[-1][:6_000]
+    draw = random.Random(page.stem)  # noqa: S311  # not for cryptography
+    words = [word for word in text.split() if not set(word) & set("`$[]{}()|*_~<>#")]
+    for _ in range(20):
+        said = " ".join(draw.choices(words, k=12)) + " [1]."
+        assert report_support(check(said, (text, WALKING))) == (), said
+
+
+@hypothesis.given(st.text(alphabet=st.sampled_from("aB1.,% '`$_-\n|*5kHz"), max_size=60))
+def test_any_text_supports_itself(text: str) -> None:
+    assert all(not entry.missing for entry in check(f"{text.strip()} [1]", (text, CODE)))
+
+
+@pytest.mark.parametrize("unit", ["It runs at 1 kHz on the G1. ", "1 111", "10^", "**a", "10   "])
+def test_the_time_grows_with_the_length(unit: str) -> None:
+    assert_linear(lambda size: check(f"{unit * size} [1]"), 500)
