@@ -1,3 +1,4 @@
-"""The only code that talks to models, services and stores: each module implements a Protocol of
-core.protocols.
+"""Adapters: the only code that talks to models, services and stores.
+
+Each adapter implements a protocol of `core.protocols`.
 """

@@ -1,28 +1,33 @@
-"""The one place that picks an adapter for a setting.
+"""Creation of the adapters that the settings select: embedder, catalog, services and chat model.
 
-Each branch imports its own adapter, so that no process loads a client it does not use.
+Each function imports only the adapters that it creates, so that no process loads an unused client.
 """
 
-# ruff: noqa: PLC0415  # see above: imports are the branches' own
+# ruff: noqa: PLC0415  # each function imports only the adapters that it creates
 
 from __future__ import annotations
 
 import threading
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from rag_pipeline.adapters.endpoints import read_key, read_url
 from rag_pipeline.adapters.stores.builds import forget_nothing
-from rag_pipeline.core.errors import ConfigurationError, StoreLockedError
+from rag_pipeline.core.errors import (
+    ConfigurationError,
+    RagPipelineError,
+    StoreError,
+    StoreLockedError,
+    StoreUnavailableError,
+)
 from rag_pipeline.core.protocols.services import Services
 from rag_pipeline.core.settings import EmbeddingProvider
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
-
-    from pydantic import SecretStr
 
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
     from rag_pipeline.adapters.embedders.service import ServiceEmbedder
@@ -33,22 +38,55 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
 
 
-def connect_embedder(settings: Settings) -> Embedder:
-    """Build the embedder that EMBEDDING_PROVIDER asks for; asks no service and loads no weights.
+def choose_provider(
+    settings: Settings, catalog: CollectionCatalog | None = None
+) -> EmbeddingProvider:
+    """Return the embedding provider of the settings, with `auto` resolved.
 
-    A service has the module `embedders/NAME.py` with its class as `EMBEDDER`, and the settings
-    NAME_API_KEY and NAME_BASE_URL.
+    `auto` is the provider that the existing collection was built with, so that an API key for
+    written answers does not change the embeddings. Without a collection that can be read, it is
+    OpenAI if OPENAI_API_KEY is set, and otherwise the local model.
 
     Raises:
-        ConfigurationError: The provider's key is not set, or the model or its dimension is not one
-            of its own.
-        MissingDependencyError: The provider's package is not installed.
+        StoreUnavailableError: The store does not answer, and a key is set, so that the provider of
+            the collection is unknown.
     """
-    provider = settings.provider
+    if settings.embedding_provider is not EmbeddingProvider.AUTO:
+        return settings.embedding_provider
+    has_key = bool(settings.openai_api_key.get_secret_value())
+    catalog = catalog or connect_catalog(settings)
+    try:
+        collection_id = catalog.current_id()
+        space = catalog.read_space(collection_id) if collection_id else None
+        if space is not None and space.model.provider in set(EmbeddingProvider):
+            return EmbeddingProvider(space.model.provider)
+    except StoreUnavailableError:
+        if has_key:
+            raise
+    except (StoreError, ConfigurationError):
+        pass  # shows again when the collection is opened, with all that is known about it
+    return EmbeddingProvider.OPENAI if has_key else EmbeddingProvider.LOCAL
+
+
+def connect_embedder(settings: Settings, catalog: CollectionCatalog | None = None) -> Embedder:
+    """Create the embedder that the settings select, without loading a model.
+
+    No embedding service is asked. If EMBEDDING_PROVIDER is `auto`, the collection's model is read.
+
+    Any provider other than `local` is a service. For the service NAME, the class `EMBEDDER` of the
+    module `embedders/NAME.py` is used, with the settings NAME_API_KEY and NAME_BASE_URL.
+
+    Raises:
+        ConfigurationError: The provider's API key is missing, its key or URL is not valid, or the
+            provider does not offer the configured model or dimension.
+        MissingDependencyError: The provider's package is not installed.
+        StoreUnavailableError: See `choose_provider`.
+    """
+    provider = choose_provider(settings, catalog)
     if provider is EmbeddingProvider.LOCAL:
         return _connect_local(settings)
     key_setting, url_setting = f"{provider}_api_key", f"{provider}_base_url"
-    key = _read_key(key_setting.upper(), getattr(settings, key_setting))
+    key = read_key(key_setting.upper(), getattr(settings, key_setting))
     base_url = read_url(url_setting.upper(), getattr(settings, url_setting))
     module = import_module(f"rag_pipeline.adapters.embedders.{provider}")
     build: type[ServiceEmbedder] = module.EMBEDDER
@@ -62,31 +100,52 @@ def connect_embedder(settings: Settings) -> Embedder:
     )
 
 
-def load_model_early(settings: Settings) -> None:
-    """Begin to load a local model in a thread, while the caller imports what else it needs.
+def connect_selection_embedder() -> Embedder | None:
+    """Create the local model that compares questions with selected texts, without loading it.
 
-    A service has nothing to load. Raises as `connect_embedder`.
+    It is the same model for every provider, because the bounds of selected-text mode hold for its
+    cosines. None if ONNX Runtime or the tokenizer is not installed.
     """
-    if settings.provider is EmbeddingProvider.LOCAL:
-        threading.Thread(target=_connect_local(settings).load, name="load-model").start()
+    if any(find_spec(name) is None for name in ("onnxruntime", "tokenizers")):
+        return None
+    from rag_pipeline.adapters.embedders.local import TEXTBOOK, LocalEmbedder
+
+    return LocalEmbedder(TEXTBOOK)
+
+
+def load_model_early(settings: Settings) -> None:
+    """Start to load the local embedding model in a background thread.
+
+    The caller can import other modules meanwhile. If the settings select an embedding service,
+    nothing happens, because there is no model to load. Errors show when the embedder is connected.
+    """
+
+    def load() -> None:
+        with suppress(RagPipelineError):
+            if choose_provider(settings) is EmbeddingProvider.LOCAL:
+                _connect_local(settings).load()
+
+    threading.Thread(target=load, name="load-model").start()
 
 
 def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> CollectionCatalog:
-    """Build the catalog of the collection: on the server at QDRANT_URL, else embedded in DATA_DIR.
+    """Create the catalog that manages the builds (versions) of the configured collection.
 
-    No server is asked and no file opened before the catalog is used.
+    The collection is on the Qdrant server at QDRANT_URL. If QDRANT_URL is empty, it is in the
+    embedded store in DATA_DIR. No request is sent and no file is opened before the catalog is used.
 
     Args:
-        settings: Where the collection lies.
-        forget: Called with the id of a build before the catalog deletes it.
+        settings: Settings with the name and the place of the collection.
+        forget: Function that takes the id of a build and deletes the files kept for it outside the
+            store (ledger and stage outputs). It is called just before a build is deleted.
 
     Raises:
-        ConfigurationError: QDRANT_URL or QDRANT_API_KEY cannot be used.
+        ConfigurationError: QDRANT_URL or QDRANT_API_KEY is not valid.
     """
     if settings.qdrant_url:
         url = read_url("QDRANT_URL", settings.qdrant_url)
         secret = settings.qdrant_api_key.get_secret_value().strip()
-        key = _read_key("QDRANT_API_KEY", settings.qdrant_api_key) if secret else ""
+        key = read_key("QDRANT_API_KEY", settings.qdrant_api_key) if secret else ""
         from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
         from rag_pipeline.adapters.stores.qdrant_connection import connect_server
 
@@ -99,18 +158,21 @@ def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> Coll
 
 
 def connect_services(settings: Settings) -> Services:
-    """Build the services of an ingestion; opens no store, asks no service and loads no weights.
+    """Create the services that an ingestion uses: embedder, cache, catalog, ledger and lock.
 
-    State lies below the book's folder in DATA_DIR, or at STATE_URL for workers that share no disk:
+    No store is opened, no service is called and no model is loaded. The services keep their state
+    in the book's folder in DATA_DIR, or at STATE_URL if that is set (for workers without a common
+    disk):
 
-        artifacts/<collection id>/  stage outputs
-        ledger/<collection id>/     what is really indexed
-        cache.sqlite                embeddings by text and model; the folder cache/ at STATE_URL
-        store/<collection name>/    the embedded store, always in DATA_DIR
+        artifacts/<collection id>/  outputs of the stages
+        ledger/<collection id>/     record of what is indexed, per document
+        cache.sqlite                embeddings by text and model; at STATE_URL, the folder cache/
+        store/<collection name>/    embedded store, always in DATA_DIR
 
     Raises:
-        ConfigurationError: A key or model that the settings need is missing, or STATE_URL cannot
-            be used.
+        ConfigurationError: A required key or model is missing or not valid, or STATE_URL cannot be
+            opened.
+        MissingDependencyError: The package of the embedding provider is not installed.
     """
     from upath import UPath
 
@@ -145,7 +207,7 @@ def connect_services(settings: Settings) -> Services:
         return hold_lock(state_dir / "ingest.lock", wait_s)
 
     return Services(
-        embedder=connect_embedder(settings),
+        embedder=connect_embedder(settings, catalog),
         sparse=Bm25Encoder(),
         cache=ObjectEmbeddingCache(shared / "cache")
         if shared
@@ -159,17 +221,29 @@ def connect_services(settings: Settings) -> Services:
 
 
 def locate_cell_lock(settings: Settings, collection: str) -> Path:
-    """Return the lock file that is held while a sweep builds and evaluates a design."""
+    """Return the path of the lock file of one sweep cell.
+
+    A sweep cell is one combination of settings that `rag-pipeline sweep` compares with others. The
+    lock is held while the cell's collection is built and evaluated.
+
+    Args:
+        settings: Settings of the book.
+        collection: Name of the cell's collection.
+    """
     return settings.state_dir / "cells" / f"{collection}.lock"
 
 
 def connect_chat_model(settings: Settings) -> ChatModel | None:
-    """Build the model that writes answers; None if neither a key nor a server of one's own is set.
+    """Create the chat model that writes answers, or return None if no model is configured.
 
-    A server at OPENAI_BASE_URL may ask for no key: ANSWER_MODEL alone is enough for it.
+    OPENAI_API_KEY is enough to configure a model. Without a key, both OPENAI_BASE_URL and
+    ANSWER_MODEL must be set, because a local server may need no key.
+
+    Raises:
+        ConfigurationError: OPENAI_API_KEY or OPENAI_BASE_URL is not valid.
     """
     has_key = bool(settings.openai_api_key.get_secret_value().strip())
-    key = _read_key("OPENAI_API_KEY", settings.openai_api_key) if has_key else ""
+    key = read_key("OPENAI_API_KEY", settings.openai_api_key) if has_key else ""
     if not key and not (settings.openai_base_url and settings.answer_model):
         return None
     from rag_pipeline.adapters.chat_model import OpenAIChatModel
@@ -191,37 +265,3 @@ def _connect_local(settings: Settings) -> LocalEmbedder:
         problem = f"the local model has {embedder.model.dim} dimensions"
         raise ConfigurationError("EMBEDDING_DIM", problem, "Set it to 0")
     return embedder
-
-
-def _read_key(setting: str, secret: SecretStr) -> str:
-    """Return a key that fits into a header; an HTTP client's own complaint would show the key."""
-    key = secret.get_secret_value().strip()
-    if not key:
-        raise ConfigurationError(setting, "it is not set", "Set it in the environment or in .env")
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        problem = "it contains characters that no key has"
-        raise ConfigurationError(setting, problem, "Copy it again, without quotes or line breaks")
-    return key
-
-
-def read_url(setting: str, url: str) -> str:
-    """Return an address with its scheme, or an empty text; no part of a wrong one is shown.
-
-    Raises:
-        ConfigurationError: The address is not valid. The message names the setting or option.
-    """
-    stripped = url.strip()
-    if stripped and not stripped.startswith(("http://", "https://")):
-        problem = "it does not begin with http:// or https://"
-        raise ConfigurationError(setting, problem, "Give the whole address, such as http://host:1")
-    try:
-        parts = urlsplit(stripped)
-        is_usable = not stripped or bool(parts.hostname and parts.port != 0)
-    except ValueError:
-        is_usable = False
-    if not is_usable:
-        raise ConfigurationError(setting, "it is not a valid address", "Example: http://host:1")
-    if parts.query or parts.fragment:
-        problem = "it contains more than an address (? or #)"
-        raise ConfigurationError(setting, problem, "Leave that out; a key has its own setting")
-    return stripped

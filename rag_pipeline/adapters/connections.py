@@ -1,5 +1,6 @@
-"""HTTP connections that can be given up: after a time limit on the whole answer, or from another
-thread. Both follow the trace events of `httpx` and `httpx2`.
+"""Time limits and aborts for requests of the HTTP clients `httpx` and `httpx2`.
+
+The trace events that the clients emit tell which connection a request uses.
 """
 
 from __future__ import annotations
@@ -19,26 +20,29 @@ _CONNECTED = ("connect_tcp.complete", "start_tls.complete")  # ends of the trace
 
 
 def limit_answers(http: ModuleType, seconds: float) -> dict[str, list[Callable[[Any], None]]]:
-    """Return event hooks that end an answer that is not whole in time, however it comes in.
+    """Return event hooks that give an HTTP client a time limit for each whole request.
 
-    A client's own time limit begins anew with every byte. It never ends a head, early hints, a
-    chunk's length or trailers that come byte by byte.
+    A client's own read timeout starts again with every byte that arrives. It never stops a
+    response whose headers, chunk lengths or trailers arrive byte by byte.
 
     Args:
-        http: `httpx`, or `httpx2` for a client of that module.
-        seconds: For one request, from its start to the last byte of its answer. After that a read
-            raises the module's own ReadTimeout.
-    """
-    current = threading.local()  # a client sends a request and reads its answer in one thread
+        http: Module of the client, `httpx` or `httpx2`.
+        seconds: Time limit from the start of a request to the last byte of its response. After
+            that, a read raises the module's own ReadTimeout.
 
-    def begin(request: Any) -> None:  # noqa: ANN401  # a request of that module
+    Returns:
+        Value for the client's `event_hooks` argument.
+    """
+    current = threading.local()  # a request is sent and its response read in one thread
+
+    def begin(request: Any) -> None:  # noqa: ANN401  # a request class of `http`
         current.deadline = time.monotonic() + seconds
         request.extensions["trace"] = follow
 
     def follow(event: str, details: dict[str, Any]) -> None:
         if event.endswith(_CONNECTED):
-            # Kept with the connection, for later requests too. A transport of our own could do the
-            # same, but clients ignore the environment's proxies if they are given one.
+            # The wrapper stays on the connection and also limits later requests. A custom transport
+            # could do the same, but with one the clients ignore the proxies of the environment.
             stream = details["return_value"]
             stream.read = partial(read, stream.read)
 
@@ -47,7 +51,7 @@ def limit_answers(http: ModuleType, seconds: float) -> dict[str, list[Callable[[
     ) -> bytes:
         left_s = current.deadline - time.monotonic()
         if left_s <= 0:
-            message = f"the answer took longer than {seconds:g} s"
+            message = f"the response took longer than {seconds:g} s"
             raise http.ReadTimeout(message)
         return read_more(max_bytes, left_s if timeout is None else min(timeout, left_s))
 
@@ -55,25 +59,33 @@ def limit_answers(http: ModuleType, seconds: float) -> dict[str, list[Callable[[
 
 
 class RequestLine:
-    """The connection of a client that has one request at a time, tries and redirects included.
+    """A handle with which any thread can abort the current request of an HTTP client.
+
+    The client must send only one request at a time. Retries and redirects are aborted too.
 
     Attributes:
-        hung_up: True after `hang_up`; a connection that is made later is ended at once.
+        hung_up: True after `hang_up` was called.
     """
 
     def __init__(self) -> None:
         self.hung_up = False
         self._socket: socket.socket | None = None
 
-    def attach(self, request: Any) -> None:  # noqa: ANN401  # a request of either module
-        """Follow the connection that a request will use; an event hook of the client."""
+    def attach(self, request: Any) -> None:  # noqa: ANN401  # a request class of `httpx` or `httpx2`
+        """Follow the connection that a request will use, so that `hang_up` can end it.
+
+        Pass this method to the client as an event hook for requests.
+        """
         request.extensions["trace"] = self._follow
 
     def hang_up(self) -> None:
-        """End the connection, from any thread; a read that waits on it ends too."""
+        """End the client's current connection and, as soon as it is made, each later one.
+
+        The method may be called from any thread. A read that waits for data ends with an error.
+        """
         self.hung_up = True
         if self._socket is not None:
-            with suppress(OSError):  # ended already
+            with suppress(OSError):  # the connection has already ended
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def _follow(self, event: str, details: dict[str, Any]) -> None:

@@ -1,6 +1,4 @@
-"""Calls to services over HTTP: which error a failure becomes, when a call is tried again, and which
-words of a service may be shown.
-"""
+"""Rules for calls to HTTP services: retries, the error for each failure, and safe messages."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 TRIES: Final = 3
-_FIRST_WAIT_S: Final = 0.5  # doubled for each further try
+_FIRST_WAIT_S: Final = 0.5  # doubled after each attempt
 _LONGEST_QUOTE: Final = 200  # characters; a message is one line
 
 UNREADABLE: Final = (
@@ -40,29 +38,29 @@ UNREADABLE: Final = (
     OverflowError,
     RecursionError,
 )
-"""Errors that reading an answer raises if the answer does not have the service's form."""
+"""Exceptions raised while reading a response that does not have the expected form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service that is called over HTTP, and the one table from its failures to our errors.
+    """An HTTP service, with the rules that turn its failures into errors of this package.
 
     Attributes:
-        name: The service in a message, such as "the embedding service".
-        kind: What the service should be, such as "an embedding service".
-        host: Host and port, without a login.
-        api_key: Replaced by *** in messages; empty for none.
-        refused_error: Raised if the same call would fail again.
-        failed_error: Raised if the same call may succeed later.
-        late_error: Raised if no answer came in time.
-        key_setting: Setting of the key.
-        url_setting: Setting of the address.
-        hint: What to do if the service refuses a request.
-        late_hint: What to do if no answer came in time.
-        model: The model that is asked for; empty if the service has no models.
-        model_setting: Setting of the model.
-        tries: How often the call was made before an error is shown; empty if that differs.
-        transient_statuses: Statuses below 500 after which the call is tried again.
+        name: Name of the service in messages, such as "the embedding service".
+        kind: Kind of service that should be at the URL, such as "an embedding service".
+        host: Host and port of the service, without user and password.
+        api_key: API key, which messages show as ***. Empty if there is no key.
+        refused_error: Error class for a call that would fail again.
+        failed_error: Error class for a call that may succeed later.
+        late_error: Error class for a call without a response in time.
+        key_setting: Name of the setting for the API key.
+        url_setting: Name of the setting for the URL.
+        hint: Advice in the message if the service rejects a request.
+        late_hint: Advice in the message if no response arrives in time.
+        model: Name of the requested model. Empty if the service has no models.
+        model_setting: Name of the setting for the model.
+        tries: Number of attempts in messages, such as " three times"; empty if the number varies.
+        transient_statuses: HTTP statuses below 500 after which a call is retried.
     """
 
     name: str
@@ -83,7 +81,7 @@ class Service:
 
     @property
     def place(self) -> str:
-        """Name and host."""
+        """Name and host of the service, for messages."""
         return f"{self.name} at {self.host}"
 
     @property
@@ -93,59 +91,75 @@ class Service:
     def translate_status(
         self, status: int, text: object, retry_after: str | None, *, has_quota: bool = True
     ) -> RagPipelineError:
-        """Return the error for an HTTP status.
+        """Return the error for an HTTP status of the service.
 
         Args:
-            status: Of the answer; 0 if the answer could not be read that far.
-            text: The service's own message.
-            retry_after: Its Retry-After header.
-            has_quota: False if the service says that the account's quota is spent.
+            status: HTTP status of the response, or 0 if it could not be read.
+            text: The service's own error message, which the error quotes.
+            retry_after: Value of the Retry-After header, or None.
+            has_quota: False if the service says that the account's quota is used up.
+
+        Returns:
+            A `ConfigurationError` for a rejected key, a used-up quota or an unknown model. A
+            `failed_error` for a status after which a call is retried. Otherwise a `refused_error`.
         """
         said = f"HTTP {status}: {quote_vendor(text, self.api_key)}"
         if status in {401, 403}:
-            problem = f"{self.place} refused it (HTTP {status})"
-            mend = f"Set a key that may use {'the model' if self.model else 'it'}"
-            return ConfigurationError(self.key_setting, problem, mend)
+            problem = f"{self.place} rejected the key (HTTP {status})"
+            remedy = f"Set a key that may use {'the model' if self.model else 'the service'}"
+            return ConfigurationError(self.key_setting, problem, remedy)
         if not has_quota:
-            problem = f"its account at {self.host} has no quota left (HTTP {status})"
+            problem = f"the key's account at {self.host} has no quota left (HTTP {status})"
             return ConfigurationError(self.key_setting, problem, "Add credit or use another key")
         if status in self.transient_statuses or status >= 500:
             failure = self.fail(f"failed{self.tries} ({said}). Try again later")
             failure.retry_after_s = read_retry_after(retry_after)
             return failure
         if status == 404 and self.model:
-            problem = f"the service at {self.host} does not know {self.model} ({said})"
-            mend = f"Check it and {self.url_setting}"
-            return ConfigurationError(self.model_setting, problem, mend)
+            problem = f"the service at {self.host} does not have model {self.model} ({said})"
+            remedy = f"Check the model's name and {self.url_setting}"
+            return ConfigurationError(self.model_setting, problem, remedy)
         if status == 404 or status < 300:
             return self.describe_unreadable("HTTP 404" if status == 404 else "malformed JSON")
-        return self.refused_error(f"{self.place} refused {self._request} ({said}). {self.hint}")
+        return self.refused_error(f"{self.place} rejected {self._request} ({said}). {self.hint}")
 
     def describe_late(self, timeout_s: float) -> RagPipelineError:
-        """Return the error for no answer in time."""
-        tries = f",{self.tries}" if self.tries else ""
+        """Return the error for a call that got no complete response within `timeout_s` seconds."""
+        tries = f" (tried{self.tries})" if self.tries else ""
         return self.late_error(
             f"{self.place} did not complete {self._request} within {timeout_s:g} s{tries}. "
             f"{self.late_hint}"
         )
 
     def describe_unreachable(self, cause: BaseException | None) -> RagPipelineError:
-        """Return the error for a connection that was not made, or that broke."""
+        """Return the error for a connection that could not be made, or that broke off.
+
+        The error may be retried. Its message contains the class name of the cause.
+        """
         reason = type(cause).__name__ if cause else "no connection"
-        check = f"Check that it runs, {self.url_setting} and the network"
-        return self.fail(f"cannot be reached or broke off ({reason}). {check}")
+        check = f"Check {self.url_setting}, the network, and that the service is running"
+        return self.fail(f"cannot be reached or closed the connection ({reason}). {check}")
 
     def describe_unreadable(self, detail: str) -> RagPipelineError:
-        """Return the error for an answer that such a service would not give."""
+        """Return the error for a response that does not have the form of this kind of service.
+
+        Args:
+            detail: Short reason that the message contains, such as "malformed JSON".
+        """
         settings = (
             f"{self.url_setting} and {self.model_setting}" if self.model else self.url_setting
         )
         return self.refused_error(
-            f"{self.host} did not answer as {self.kind} does ({detail}). Check {settings}"
+            f"the response from {self.host} is not what {self.kind} would send ({detail}). Check "
+            f"{settings}"
         )
 
     def fail(self, problem: str) -> RagPipelineError:
-        """Return the error for a failure after which the same call may succeed."""
+        """Return the error for a failure after which the same call may succeed later.
+
+        Args:
+            problem: End of the message, after the name and host of the service.
+        """
         return self.failed_error(f"{self.place} {problem}")
 
 
@@ -156,29 +170,30 @@ def call_with_retries(
     sleep: Callable[[float], None],
     longest_s: float = math.inf,
 ) -> tuple[_Result, int]:
-    """Run an action until it succeeds, fails for good, or has failed three times.
+    """Call an action until it succeeds, fails permanently, or has failed three times.
 
-    Only a `RagPipelineError` with `transient` set is tried again. The wait is the error's
-    `retry_after_s` if the service named one, else 0.5 s doubled each time, plus up to half of that
-    at random so that callers do not come back together.
+    Only a `RagPipelineError` whose `transient` attribute is True leads to a retry; the last error
+    is raised. The wait before a retry is the error's `retry_after_s` if the service asked for one.
+    Otherwise it is 0.5 s, doubled each time, plus a random part of up to a half, so that several
+    callers do not retry at the same moment.
 
     Args:
-        action: Raises errors of this package.
-        longest_wait_s: Bound on any single wait, a Retry-After included.
-        sleep: Takes seconds; `time.sleep` outside tests.
-        longest_s: Bound on all tries and waits together. The call gives up with the last error
-            instead of a wait that would end later.
+        action: Function that makes the call once and raises errors of this package.
+        longest_wait_s: Upper limit in seconds for a single wait, including a requested one.
+        sleep: Function that waits the given number of seconds, such as `time.sleep`.
+        longest_s: Upper limit in seconds for all attempts and waits together. If the next wait
+            would exceed it, the last error is raised at once.
 
     Returns:
-        The action's result and how many retries it took.
+        The action's result and the number of retries.
     """
 
     def wait_s(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        asked_s = getattr(error, "retry_after_s", None)
+        requested_s = getattr(error, "retry_after_s", None)
         backoff_s = _FIRST_WAIT_S * 2 ** (state.attempt_number - 1)
-        backoff_s *= 1 + random.random() / 2  # noqa: S311  # spreads load, keeps no secret
-        return float(min(backoff_s if asked_s is None else asked_s, longest_wait_s))
+        backoff_s *= 1 + random.random() / 2  # noqa: S311  # only spreads the load
+        return float(min(backoff_s if requested_s is None else requested_s, longest_wait_s))
 
     retrying = Retrying(
         stop=stop_after_attempt(TRIES) | stop_before_delay(longest_s),
@@ -192,7 +207,7 @@ def call_with_retries(
 
 
 def read_retry_after(value: str | None) -> float | None:
-    """Return the seconds that a Retry-After header asks for, or None if it cannot be read.
+    """Return the seconds that a Retry-After header asks to wait, or None without a valid value.
 
     Source:
         RFC 9110, section 10.2.3: a number of seconds or an HTTP date.
@@ -212,19 +227,26 @@ def read_retry_after(value: str | None) -> float | None:
 
 
 def name_host(url: str) -> str:
-    """Return host and port of an address, without user, password, path and query."""
+    """Return the host and port of a URL, without user, password, path and query.
+
+    The result may be shown in messages. If the URL has no host or is not valid, the result is a
+    short description instead.
+    """
     try:
         parts = urlsplit(url if "//" in url else f"//{url}")
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return "an address that cannot be read"
+        return "not readable"
     return f"{parts.hostname or 'an address without a host'}{port}"
 
 
 def separate_login(url: str) -> tuple[str, dict[str, str]]:
-    """Split an address into one without a login, and the header that carries the login.
+    """Split a URL into the URL without user and password, and an Authorization header with them.
 
-    HTTP clients write addresses to their logs. The header is missing if the address has no user.
+    HTTP clients write URLs to their logs, so a URL must not contain a password.
+
+    Returns:
+        The URL, and the headers for basic authentication; no headers if the URL has no user.
     """
     parts = urlsplit(url)
     if parts.username is None:
@@ -236,7 +258,10 @@ def separate_login(url: str) -> tuple[str, dict[str, str]]:
 
 
 def quote_vendor(text: object, secret: str) -> str:
-    """Return a service's message on one line, at most 200 characters, the secret as ***."""
+    """Return a service's error message as one line that is safe to show.
+
+    `secret` is replaced by ***, and a text over 200 characters is shortened to 200.
+    """
     line = " ".join(str(text).split())
     if secret:
         line = line.replace(secret, "***")

@@ -1,4 +1,4 @@
-"""The API of OpenAI and of servers that speak it, as embeddings and answers use it."""
+"""Constants and error translation for OpenAI's API, shared by the embedder and the chat model."""
 
 from __future__ import annotations
 
@@ -13,15 +13,21 @@ if TYPE_CHECKING:
 DEFAULT_BASE_URL: Final = "https://api.openai.com/v1"
 
 TRANSIENT_STATUSES: Final = frozenset({408, 409, 429})
-"""Statuses below 500 after which OpenAI's own client tries again."""
+"""HTTP statuses below 500 after which OpenAI's own client retries a request."""
 
 
 def translate_error(error: openai.APIError, service: Service, timeout_s: float) -> RagPipelineError:
-    """Return our error for one that OpenAI's client raised.
+    """Return this package's error for an error that OpenAI's client raised.
 
-    Raise it `from None`: the client's own text may show parts of the key.
+    Raise the result with `from None`, because the client's own message may contain parts of the
+    key.
+
+    Args:
+        error: Error of the client.
+        service: The service that was called.
+        timeout_s: Time limit of the call in seconds, for the message.
     """
-    import openai  # noqa: PLC0415  # loaded already: it raised the error
+    import openai  # noqa: PLC0415  # already loaded, because it raised the error
 
     if isinstance(error, openai.APITimeoutError):
         return service.describe_late(timeout_s)

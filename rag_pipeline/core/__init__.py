@@ -1,3 +1,4 @@
-"""Shared vocabulary: plain data, ids, ports, errors and settings; imports no other folder of this
-package.
+"""Data classes, ids, protocols, errors and settings that all other folders share.
+
+This folder imports no other folder of the package.
 """

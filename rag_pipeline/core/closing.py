@@ -1,4 +1,4 @@
-"""What is closed at the end of a `with` block, or by another thread than its reader's."""
+"""Base classes for objects that must be closed, some of them from any thread."""
 
 from __future__ import annotations
 
@@ -17,31 +17,34 @@ _Result = TypeVar("_Result")
 
 
 class Closing(ABC):
-    """Base of what holds a connection, a model's request or the like until it is closed."""
+    """Base class of objects that hold a connection or a request until they are closed.
+
+    Use the object in a `with` block, or call `close`.
+    """
 
     @abstractmethod
     def close(self) -> None:
-        """Let go; closing twice is fine."""
+        """Release the connection or request. A second call does nothing."""
 
     def __enter__(self) -> Self:
-        """Return itself."""
+        """Return the object itself for use in the `with` block."""
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Close."""
+        """Close the object at the end of the `with` block, also after an exception."""
         self.close()
 
 
 class InterruptibleGenerator(Generator[_Step, None, _Result]):
-    """A generator that any thread may close, also while another waits for its next step.
+    """A generator that any thread may close, even while another thread waits for its next value.
 
-    The waiting thread then finds it ended, without a result.
+    After `close`, the waiting thread gets StopIteration without a return value.
 
     Args:
-        steps: What is generated.
-        interrupt: Makes a step under way end soon, by an error or otherwise; called at each close.
-            One that can do so only between steps may raise ValueError, as generators do: the step
-            under way is then the last.
+        steps: The generator whose values and return value are passed on.
+        interrupt: Function that `close` calls so that a value being computed by `steps` is given up
+            soon, for example with an error. If that is not possible, the function may raise
+            ValueError; `close` then returns, and `steps` ends after the value is computed.
     """
 
     def __init__(
@@ -53,7 +56,11 @@ class InterruptibleGenerator(Generator[_Step, None, _Result]):
         self._under_way = Lock()
 
     def send(self, value: None) -> _Step:
-        """The next step."""
+        """Return the next value of the wrapped generator.
+
+        Raises:
+            StopIteration: The generator has ended, or it was closed during this call.
+        """
         with self._under_way:
             try:
                 step = self._steps.send(value)
@@ -67,12 +74,15 @@ class InterruptibleGenerator(Generator[_Step, None, _Result]):
             return step
 
     def throw(self, *error: object) -> _Step:
-        """Raise an error where the generator stands."""
-        step: _Step = self._steps.throw(*error)  # type: ignore[call-overload]  # as given
+        """Raise an error inside the wrapped generator and return the next value that it yields."""
+        step: _Step = self._steps.throw(*error)  # type: ignore[call-overload]  # passed on unchanged
         return step
 
     def close(self) -> None:
-        """End it; a step under way ends in its own thread."""
+        """End the generator; may be called from any thread.
+
+        If another thread is waiting for a value, that thread is interrupted and ends the generator.
+        """
         self._closed = True
         with suppress(ValueError):
             self._interrupt()

@@ -1,8 +1,6 @@
-"""Docusaurus rules for file names, page addresses and heading ids, as pure functions.
+"""The rules of Docusaurus for file names, page addresses and heading ids, as pure functions.
 
-Belongs here: what depends on names and texts alone. Finding headings in Markdown:
-ingestion.parsing. Every rule was read from Docusaurus 3.10 and is held against a real build in the
-tests.
+The rules follow the source code of Docusaurus 3.10. Tests compare them with a real build of a site.
 """
 
 from __future__ import annotations
@@ -27,17 +25,23 @@ _SAFE_FRAGMENT: Final = "!$&'()*+,;=@~/?:"
 
 
 def is_doc_name(name: str) -> bool:
-    """Tell whether Docusaurus builds a file of this name: `.md` or `.mdx`, no `_` or `.` first."""
+    """Return True if Docusaurus builds a page from a file with this name.
+
+    The name must end with `.md` or `.mdx` and must not start with `_` or `.`.
+    """
     return name.endswith(MARKDOWN_SUFFIXES) and not name.startswith(("_", "."))
 
 
 def is_doc_folder_name(name: str) -> bool:
-    """Tell whether Docusaurus looks into a folder: a leading `_` or `.` hides it."""
+    """Return True if Docusaurus reads a folder of this name: it must not start with `_` or `.`."""
     return not name.startswith(("_", "."))
 
 
 def strip_number_prefix(name: str) -> str:
-    """Remove the number that orders a file or folder: `01-intro` is `intro`, `1.1-intro` stays.
+    """Remove the leading number that only orders files or folders, as in `01-intro`.
+
+    `01-intro` becomes `intro`. Versions and dates such as `1.1-intro` and `2021-11-02-post` are
+    returned unchanged.
 
     Source:
         numberPrefix.js of @docusaurus/plugin-content-docs 3.10.
@@ -51,7 +55,11 @@ def strip_number_prefix(name: str) -> str:
 def base_id(
     doc_path: str, front_matter_id: str | None = None, *, strip_numbers: bool = True
 ) -> str:
-    """Name a page without its folder: the front matter's `id`, else the file name."""
+    """Return the last part of a page's id: `id` in its front matter, or else its file name.
+
+    The file name is returned without its extension and, with `strip_numbers`, without its number
+    prefix.
+    """
     if front_matter_id:
         return front_matter_id
     stem = posixpath.splitext(posixpath.basename(doc_path))[0]
@@ -66,17 +74,20 @@ def build_permalink(
     slug: str | None = None,
     strip_numbers: bool = True,
 ) -> str:
-    """Build the address of a page as its site serves it, percent-encoded.
+    """Return the address of a page on the built site, percent-encoded.
 
     Args:
-        doc_path: Path below the docs folder.
-        site: Base URL, route and trailing slash.
-        front_matter_id: `id` of the front matter.
-        slug: `slug` of the front matter; `/x` is absolute under the route.
-        strip_numbers: `parse_number_prefixes` of the front matter.
+        doc_path: Path of the document below the docs folder.
+        site: Base URL, route and trailing slash of the site.
+        front_matter_id: Value of `id` in the front matter, if any.
+        slug: Value of `slug` in the front matter, if any. `/x` is relative to the site's route,
+            any other slug is relative to the document's folder.
+        strip_numbers: Remove number prefixes from folder and file names. It is the value of
+            `parse_number_prefixes` in the front matter.
 
     Returns:
-        Base URL, route and slug; with scheme and host where the base URL has them.
+        The path made of base URL, route and page path, preceded by scheme and host if the base URL
+        has them.
     """
     folder, stem = posixpath.split(posixpath.splitext(doc_path)[0])
     names = [name for name in folder.split("/") if name]
@@ -98,12 +109,15 @@ def build_permalink(
 
 
 def link_to_anchor(page_url: str, anchor: str | None) -> str:
-    """Add a heading's id to a page's address, percent-encoded; None leaves the page."""
+    """Return a page's address followed by `#` and the percent-encoded anchor.
+
+    If the anchor is None, the address is returned unchanged.
+    """
     return page_url if anchor is None else f"{page_url}#{quote(anchor, safe=_SAFE_FRAGMENT)}"
 
 
 def split_custom_id(heading_text: str) -> tuple[str, str | None]:
-    """Split `Text {#my-id}` into text and id; the id is None where there is none.
+    """Split a heading such as `Text {#my-id}` into its text and its custom id, or None.
 
     Source:
         markdownHeadingIdUtils.js of @docusaurus/utils 3.10.
@@ -115,17 +129,24 @@ def split_custom_id(heading_text: str) -> tuple[str, str | None]:
 
 
 class HeadingIds:
-    """Gives the headings of one page their ids, in document order.
+    """Generator of the heading ids of one page, which takes the headings in document order.
 
-    A repeated text gets `-1`, `-2`; custom ids are not remembered. A level-1 heading uses up its
-    text but is rendered without an id.
+    If a heading's text repeats that of an earlier heading, its id gets the suffix `-1`, then `-2`
+    and so on. Headings of level 1 count as earlier headings, although they have no id on the page.
+    Headings with custom ids do not count.
     """
 
     def __init__(self) -> None:
         self._repeats: dict[str, int] = {}
 
     def next_id(self, level: int, text: str, custom_id: str | None) -> str | None:
-        """Return the id of the next heading, None where the page shows none."""
+        """Return the id of the next heading on the page; None for level 1 or an empty id.
+
+        Args:
+            level: Level of the heading, 1 to 6.
+            text: Text of the heading without a custom id.
+            custom_id: Id that the heading sets itself; None to derive the id from the text.
+        """
         slug = custom_id or self._remember(make_slug(text))
         return slug if level > 1 and slug else None
 
@@ -140,18 +161,20 @@ class HeadingIds:
 
 
 def make_slug(text: str) -> str:
-    """Lower-case a text, drop what is no letter, digit, `_` or `-`, make each space a `-`.
+    """Return a heading's text as an id: lower case, spaces as `-`, without punctuation.
+
+    Letters, digits, `_` and `-` are kept.
 
     Source:
-        github-slugger, whose tables the package of the same name holds; it looks at each character
-        alone, which the tests confirm, so that its answers can be kept.
+        The npm package github-slugger, used through its Python port of the same name. The result
+        is cached for each character, because no character depends on the others.
     """
     return "".join(map(_slug_character, text.lower()))
 
 
 @lru_cache(maxsize=4096)
 def _slug_character(character: str) -> str:
-    from github_slugger import slug  # noqa: PLC0415  # compiles a pattern that a query can do without
+    from github_slugger import slug  # noqa: PLC0415  # compiles a pattern that queries do not need
 
     return str(slug(character))
 

@@ -1,8 +1,4 @@
-"""Identifiers of documents, chunks and points, and the rules that make them safe and stable.
-
-Belongs here: identifier types and their derivation. Does not belong here: Dagster partition keys
-(orchestration.partitions).
-"""
+"""Identifiers of documents, chunks and points, and the functions that check and derive them."""
 
 from __future__ import annotations
 
@@ -18,27 +14,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DocId = NewType("DocId", str)
-"""Path of a document below the docs folder, `/`-separated on every system, extension included."""
+"""Path of a document below the docs folder, with `/` on every system and with the extension."""
 
 ChunkId = NewType("ChunkId", str)
-"""16 lower-case hexadecimal digits."""
+"""Id of a chunk: 16 lower-case hexadecimal digits, derived from its document and position."""
 
 PointId = NewType("PointId", int)
-"""Unsigned 64-bit integer: a chunk id read as a number."""
+"""Id of a point in the vector store: the chunk id read as an unsigned 64-bit integer."""
 
 _MAX_DOC_ID_LENGTH = 1024
 _CHUNK_ID: Final = re.compile(r"[0-9a-f]{16}")
 
 
 def parse_doc_id(text: str) -> DocId:
-    """Check that a text is a document id and return it typed.
+    """Check that a text is a valid document id and return the text as a `DocId`.
 
     Args:
         text: A relative path with `/` between its parts, such as `module-1/intro.md`.
 
     Raises:
-        DocumentIdError: Empty, absolute, over 1,024 characters, with `.` or `..` parts, backslashes
-            or control characters.
+        DocumentIdError: The text is empty, an absolute path, or longer than 1,024 characters, or it
+            has an empty, `.` or `..` part, a backslash, a control character or
+            bytes that are not UTF-8.
     """
     parts = text.split("/")
     problem = None
@@ -47,18 +44,18 @@ def parse_doc_id(text: str) -> DocId:
     elif len(text) > _MAX_DOC_ID_LENGTH:
         problem = f"it is longer than {_MAX_DOC_ID_LENGTH} characters"
     elif any(part in {"", ".", ".."} for part in parts):
-        problem = "it has an empty, '.' or '..' part"
+        problem = "it contains an empty, '.' or '..' part"
     elif "\\" in text:
-        problem = "it has a backslash"
+        problem = "it contains a backslash"
     elif any(unicodedata.category(char) in {"Cc", "Cs"} for char in text):
-        problem = "it has a control character"
+        problem = "it contains a control character or bytes that are not UTF-8"
     if problem:
         raise DocumentIdError(text, problem)
     return DocId(text)
 
 
 def make_chunk_id(doc_id: DocId, chunk_index: int) -> ChunkId:
-    """Derive the id of the chunk at a 0-based position of a document.
+    """Return the id of the chunk at a 0-based position in a document.
 
     Source:
         FR-004: SHA-256 of `doc_path::chunk_index`, first 16 hexadecimal digits.
@@ -68,31 +65,37 @@ def make_chunk_id(doc_id: DocId, chunk_index: int) -> ChunkId:
 
 
 def is_chunk_id(value: object) -> bool:
-    """Tell if a value has the form of a chunk id."""
+    """Return True if a value is a text of 16 lower-case hexadecimal digits."""
     return isinstance(value, str) and _CHUNK_ID.fullmatch(value) is not None
 
 
 def to_point_id(chunk_id: ChunkId) -> PointId:
-    """Read a chunk id as the unsigned 64-bit number that Qdrant takes as point id."""
+    """Return a chunk id as the unsigned 64-bit integer that Qdrant accepts as a point id."""
     return PointId(int(chunk_id, 16))
 
 
 def make_file_key(doc_id: DocId) -> str:
-    """Name of a document's file among what is kept of documents: an id may hold any character."""
+    """Return the base name of the files that ingestion stores for a document.
+
+    The name is 32 hexadecimal digits of the id's SHA-256, because an id may contain characters that
+    a file system does not accept.
+    """
     return hashlib.sha256(doc_id.encode()).hexdigest()[:32]
 
 
 def hash_place(path: Path, base: Path) -> str:
-    """Eight hexadecimal digits of where a path lies as seen from a folder; both may move together.
+    """Return eight hexadecimal digits that identify a path relative to a base folder.
+
+    The result does not change if both are moved together.
 
     Args:
-        path: Resolved.
-        base: The folder, resolved.
+        path: Resolved path of a file or folder.
+        base: Resolved path of the base folder.
     """
     relative = os.path.relpath(path, base).replace(os.sep, "/")
     return hashlib.sha256(relative.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def hash_text(text: str) -> str:
-    """SHA-256 of a text's UTF-8 bytes as 64 hexadecimal digits."""
+    """Return the SHA-256 of a text's UTF-8 bytes as 64 hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Plain data that the stages hand on: frozen, and without behaviour."""
+"""Immutable data classes that the stages of ingestion pass to each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ContentType(StrEnum):
-    """The kind of a chunk's content (FR-015): lab, quiz and assessment come from the document."""
+    """The kind of a chunk's content; LAB, QUIZ and ASSESSMENT hold for all chunks of a document."""
 
     PROSE = "prose"
     CODE = "code"
@@ -24,7 +24,7 @@ class ContentType(StrEnum):
 
 
 class Stage(StrEnum):
-    """The stages of ingestion in their order; the names are those of the Dagster assets."""
+    """The stages of ingestion in order. The values are the names of the Dagster assets."""
 
     DISCOVERED = "discovered_docs"
     PARSED = "parsed_docs"
@@ -34,7 +34,7 @@ class Stage(StrEnum):
 
 
 class MarkdownFormat(StrEnum):
-    """The syntax of `.md` files: `detect` reads `.md` as CommonMark and `.mdx` as MDX."""
+    """The syntax of Markdown files. DETECT reads `.md` files as CommonMark and `.mdx` as MDX."""
 
     MDX = "mdx"
     MD = "md"
@@ -42,9 +42,7 @@ class MarkdownFormat(StrEnum):
 
 
 class EmbeddingText(StrEnum):
-    """The headings that are embedded before a chunk's text: none, the document's title, its own
-    heading, or the title and all headings down to its own.
-    """
+    """The headings embedded before a chunk's text: none, title, own heading, or the whole path."""
 
     TEXT = "text"
     TITLE = "title"
@@ -54,15 +52,13 @@ class EmbeddingText(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SiteSettings:
-    """How the built site forms its paths.
+    """Settings of the Docusaurus site: those that decide page addresses, and the Markdown syntax.
 
     Attributes:
-        base_url: Begins and ends with `/`, such as `/physical-ai-robotics-textbook/`; may carry
-            scheme and host.
-        route_base_path: Path of the docs plugin without slashes at its ends; empty for docs at the
-            root.
-        trailing_slash: None leaves a path as it is.
-        markdown_format: Syntax of `.md` files.
+        base_url: `baseUrl` of the site, such as `/my-book/` or `https://host/book/`; ends with `/`.
+        route_base_path: `routeBasePath` of the docs plugin without outer slashes; may be empty.
+        trailing_slash: True adds `/` to each address, False removes it, None changes nothing.
+        markdown_format: Syntax of the Markdown files.
     """
 
     base_url: str = "/"
@@ -73,7 +69,10 @@ class SiteSettings:
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
-    """Sizes of chunks in cl100k_base tokens, `min <= target <= max` and `0 <= overlap < min`."""
+    """Sizes of chunks in cl100k_base tokens, and the headings embedded before a chunk's text.
+
+    `min <= target <= max`, `0 <= overlap < min`. Only code, tables and formulas may exceed `max`.
+    """
 
     min_tokens: int = 200
     target_tokens: int = 500
@@ -87,11 +86,11 @@ class DiscoveredDoc:
     """A Markdown file that Docusaurus would build.
 
     Attributes:
-        doc_id: Path below the docs folder.
-        path: Where the file lies on this machine.
+        doc_id: Path of the file below the docs folder.
+        path: Path of the file on this machine.
         sha256: Hash of the file's bytes, 64 hexadecimal digits.
         size_bytes: Size of the file.
-        mtime_ns: Time of its last change in nanoseconds; never part of a hash.
+        mtime_ns: Time of the file's last change in nanoseconds. No hash depends on it.
     """
 
     doc_id: DocId
@@ -102,12 +101,12 @@ class DiscoveredDoc:
 
 
 DOCUMENT_MISSING: Final = "DocumentMissing"
-"""The error of a document that was asked for by name and is missing."""
+"""Value of `DocFailure.error` for a document that was requested by name but does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocFailure:
-    """A document that a stage left out, with the reason."""
+    """A document that failed in a stage: path, name of the stage, error code and message."""
 
     doc_path: str
     stage: str
@@ -117,7 +116,7 @@ class DocFailure:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading as the built site shows it; `anchor` is None for an h1, `line` is 1-based."""
+    """A heading of a page. `anchor` is its id, None for level 1; `line` is 1-based."""
 
     level: int
     text: str
@@ -146,48 +145,50 @@ class TextBlock:
     """A block of a chunk's text, such as a paragraph or a table.
 
     Attributes:
-        kind: A list is followed by its items, which lie within it.
-        start: Offset of the first character in the text.
-        end: Offset after the last character.
+        kind: Kind of the block. A list or quote comes before the blocks that it contains.
+        start: Position of the block's first character in the chunk's text, 0-based.
+        end: Position after the block's last character.
+        start_line: First line of the block in the document's file or in the parsed text, 1-based.
+        end_line: Last line, inclusive.
+        opens_with_link: True if the block begins with a link, as an entry of a list of pages does.
     """
 
     kind: TextBlockKind
     start: int
     end: int
+    start_line: int
+    end_line: int
+    opens_with_link: bool = False
 
 
 Container: TypeAlias = "tuple[int, TextBlockKind]"
-"""Number in its text, and kind, of a list, list item, quote or admonition."""
-
+"""Number, unique within its text, and kind of a list, list item, quote or admonition."""
 Run: TypeAlias = "tuple[int, int, int]"
 """Characters that cleaning keeps: start and end (exclusive) in the source, start in the text."""
-
 Hold: TypeAlias = "tuple[int, int]"
-"""Start and end (exclusive) of characters that no cut may come between: a code span, a link."""
+"""Start and end (exclusive) of characters that must not be cut apart, such as a link."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of whole source lines with one meaning; blocks never share a line and stand in order.
+    """Consecutive whole lines of the source with one meaning, such as a paragraph or a table.
 
     Attributes:
         kind: Name of the Markdown construct.
         start_line: First line, 1-based.
         end_line: Last line, inclusive.
-        start: First character in the source.
-        end: Position after the last character, its line end left out.
-        start_byte: First byte in the UTF-8 bytes of the source.
+        start: Position of the first character in the source, 0-based.
+        end: Position after the last character, without the line end.
+        start_byte: Position of the first byte in the UTF-8 bytes of the source, 0-based.
         end_byte: Position after the last byte.
-        text: The block cleaned for reading and embedding; empty for mere syntax.
-        runs: The parts of the source that `text` keeps, in order; between them cleaning removed
-            or replaced something.
-        holds: Where the block must not be cut, in order.
-        text_kind: How a text's blocks list it; None for mere marks of the container around it.
-        containers: Number and kind of the lists, items, quotes and admonitions around it, the
-            outermost first.
-        is_atomic: Whether the block is never cut.
-        leads: Whether the block after it belongs to it, as to a heading.
-        heading: Position in `Document.headings` of the heading that this block is.
+        text: The block cleaned for reading and embedding; empty if it is only syntax.
+        runs: The parts of the source that cleaning left unchanged in `text`, in order.
+        holds: Parts of the block that must stay in one piece, such as links, in order.
+        text_kind: Kind in a chunk's text; None if the block only opens or closes a container.
+        containers: The lists, list items, quotes and admonitions around it, outermost first.
+        is_atomic: True if the block must not be split between two chunks.
+        leads: True if the block belongs with the next one, as a heading with the text after it.
+        heading: Index in `Document.headings` if the block is a heading, else None.
     """
 
     kind: str
@@ -209,7 +210,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as a whole: front matter (FR-001), place in the course, page and headings."""
+    """The data of a whole document: front matter, module and chapter, page address, headings."""
 
     doc_path: DocId
     title: str
@@ -227,11 +228,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDoc:
-    r"""A document in blocks: every line of the source that is not blank is in exactly one.
+    r"""A document split into blocks. Each non-blank line of the source is in exactly one block.
 
     Attributes:
-        source: Normalized: no byte order mark, `\n` line ends, no NUL; front matter included.
-        blocks: In source order.
+        source: The file's text with front matter, `\n` line ends, no byte order mark and no NUL.
+        blocks: Blocks in the order of the source.
     """
 
     document: Document
@@ -241,7 +242,7 @@ class ParsedDoc:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file's metadata from the previous scan; drafts count too, so that none is read again."""
+    """Metadata of a file from the previous scan; an unchanged file need not be read again."""
 
     size_bytes: int
     mtime_ns: int
@@ -251,22 +252,21 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of one section of one document.
+    """A part of one section of a document, which is embedded, found and cited as a whole.
 
     Attributes:
         heading_breadcrumb: Title of the document, then the headings down to the chunk's own.
-        heading_level: 0 where no heading stands above the chunk's text in the body.
-        anchor: Id of the section's heading on the page; None before the first heading with an id.
-        chunk_index: 0-based position in the document.
+        heading_level: Level of the chunk's heading; 0 for text before the first heading.
+        anchor: Id of the section's heading on the page; None if no heading above has an id.
+        chunk_index: 0-based number of the chunk in the document.
         content_hash: SHA-256 of `text`.
-        start_line: First source line, 1-based; the overlap with the chunk before is included.
+        start_line: First source line, 1-based, including the text repeated from the chunk before.
         end_line: Last source line, inclusive.
-        start_byte: First byte, overlap included, in the UTF-8 bytes of the normalized source.
-        content_start_byte: First byte of the span's own content, after the overlap.
-        end_byte: Position after the last byte of the span.
-        text: The cleaned span, which is stored, shown and cited.
-        embedding_text: The text that is embedded: headings as EMBEDDING_TEXT says, a lead-in if
-            there is one, and `text`.
+        start_byte: First byte in the normalized source (UTF-8), including the repeated text.
+        content_start_byte: First byte after the repeated text.
+        end_byte: Position after the last byte.
+        text: The cleaned text, which is stored, shown and cited.
+        embedding_text: The headings that EMBEDDING_TEXT selects, the sentence before code, `text`.
         blocks: The blocks of `text` in order of their start.
     """
 

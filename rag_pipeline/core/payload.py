@@ -1,12 +1,12 @@
-"""The payload of a point (FR-015). Each field is declared once, as an attribute of a class here.
+"""The fields stored with each point of the vector store. Each field is declared once, here.
 
-Writing and reading payloads, the stores' indexes, the filters of queries and commands, and
-docs/reference/payload.md follow from the declarations.
+Everything else is derived: writing and reading payloads, the indexes of the stores, the filters of
+queries and commands, and docs/reference/payload.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
 
 from rag_pipeline.core.errors import PayloadError
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter of queries: only points that have one of the given values in a field.
+    """A filter that lets queries find only points with given values in one payload field.
 
     Attributes:
-        name: The field of `QueryFilters`.
-        flags: The options of `rag-pipeline search` and `rag-pipeline query`.
-        help: The help text of the options.
-        values: The only values that exist; empty if any value is possible.
+        name: Name of the filter's attribute in `QueryFilters`.
+        flags: Names of its option in `rag-pipeline search` and `rag-pipeline query`.
+        help: Help text of the options.
+        values: The only allowed values; empty if any value is allowed.
     """
 
     name: str
@@ -38,13 +38,13 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type of payload values.
+    """A type of payload field, with the functions that check, write and read its values.
 
     Attributes:
-        label: The type's name in docs/reference/payload.md.
-        accepts: Tells if a stored value has the type.
-        write: Turns the value of a chunk or document into JSON.
-        read: Turns an accepted value into the value of the attribute.
+        label: Name of the type in docs/reference/payload.md.
+        accepts: Function that returns True if a stored value has the type.
+        write: Function that converts a Python value to the JSON value that is stored.
+        read: Function that converts a stored value that `accepts` approved to a Python value.
     """
 
     label: str
@@ -55,15 +55,15 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The declaration of a payload field, in the annotation of the attribute.
+    """The properties of a payload field, given in the annotation of its attribute.
 
     Attributes:
-        description: The field's description in docs/reference/payload.md.
-        source: Chunks and documents have an attribute of the field's name; `build_payload` makes
-            the values of "writing".
-        filter: How queries are filtered by the field.
-        indexed: The stores keep a keyword index, although no filter needs it.
-        check: Tells if a value of the right type is valid.
+        description: Description of the field in docs/reference/payload.md.
+        source: Where `build_payload` gets the value: from the attribute of the chunk or of the
+            document that has the field's name. With "writing", it computes the value itself.
+        filter: Filter that lets queries select by this field; None if there is no filter.
+        indexed: True if the stores keep a keyword index for the field although it has no filter.
+        check: Function that returns True if a value of the right type is valid.
     """
 
     description: str
@@ -75,46 +75,49 @@ class Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkMetadata:
-    """The fields of a point's payload that are shown to users, read back and typed.
+    """The metadata of a chunk: the payload fields of its point that are shown to users.
 
-    A new field has a default: a selected text, which comes from no store, then needs no value.
+    Give each new field a default value: a text that a reader selected gets metadata too, but it is
+    not stored and has no value for the field.
     """
 
     chunk_id: Annotated[
         str,
         Declared(
-            "16 hexadecimal digits; read as a number, the point's id.",
+            "Id of the chunk: 16 hexadecimal digits. The same number is the point's id.",
             check=is_chunk_id,
         ),
     ]
-    doc_path: Annotated[str, Declared("Path below the docs folder.", indexed=True)]
+    doc_path: Annotated[str, Declared("Path of the document below the docs folder.", indexed=True)]
     module: Annotated[
         str,
         Declared(
-            "Module from the front matter or the path, such as `module-1`; may be empty.",
-            filter=Filter("modules", ("--module",), "Only this module."),
+            "Module, from the front matter or the path, such as `module-1`. May be empty.",
+            filter=Filter("modules", ("--module",), "Search only this module, such as module-1."),
         ),
     ]
     chapter: Annotated[
         str,
         Declared(
-            "Chapter from the front matter or the path, such as `1.1-introduction`; may be empty.",
-            filter=Filter("chapters", ("--chapter",), "Only this chapter."),
+            "Chapter, from the front matter or the path, such as `1.1-introduction`. May be empty.",
+            filter=Filter(
+                "chapters", ("--chapter",), "Search only this chapter, such as 1.1-introduction."
+            ),
         ),
     ]
     title: Annotated[str, Declared("Title of the document.")]
-    description: Annotated[str, Declared("Description from the front matter.", "document")]
-    section_heading: Annotated[str, Declared("Heading of the section.")]
+    description: Annotated[str, Declared("Description, from the front matter.", "document")]
+    section_heading: Annotated[str, Declared("Heading of the chunk's section.")]
     heading_breadcrumb: Annotated[
         tuple[str, ...], Declared("Title of the document, then the headings down to the section.")
     ]
-    heading_level: Annotated[int, Declared("Level of the heading; 0 before the first one.")]
+    heading_level: Annotated[int, Declared("Level of the heading; 0 before the first heading.")]
     anchor: Annotated[
         str | None,
         Declared("Id of the heading on the page; null before the first heading with an id."),
     ]
-    url: Annotated[str, Declared("Path of the page on the site, with the anchor.")]
-    chunk_index: Annotated[int, Declared("Position in the document, from 0.")]
+    url: Annotated[str, Declared("Address of the page on the site, with the anchor.")]
+    chunk_index: Annotated[int, Declared("Position of the chunk in the document, from 0.")]
     content_type: Annotated[
         str,
         Declared(
@@ -122,7 +125,7 @@ class ChunkMetadata:
             filter=Filter(
                 "content_types",
                 ("--type", "--content-type"),
-                "Only prose, code, table, lab, quiz or assessment.",
+                "Search only this type: prose, code, table, lab, quiz or assessment.",
                 tuple(ContentType),
             ),
         ),
@@ -130,47 +133,50 @@ class ChunkMetadata:
     tags: Annotated[
         tuple[str, ...],
         Declared(
-            "Tags from the front matter.",
-            filter=Filter("tags", ("--tag",), "Only documents with this tag."),
+            "Tags of the document, from the front matter.",
+            filter=Filter("tags", ("--tag",), "Search only documents with this tag, such as ros2."),
         ),
     ]
     learning_objectives: Annotated[
         tuple[str, ...],
-        Declared("Learning objectives from the front matter.", "document"),
+        Declared("Learning objectives, from the front matter.", "document"),
     ]
-    sidebar_label: Annotated[str, Declared("Name in the site's sidebar.", "document")]
+    sidebar_label: Annotated[str, Declared("Name of the page in the site's sidebar.", "document")]
     sidebar_position: Annotated[
-        float | None, Declared("Position in the site's sidebar.", "document")
+        float | None, Declared("Position of the page in the site's sidebar.", "document")
     ]
     content_hash: Annotated[str, Declared("SHA-256 of `text`.")]
-    word_count: Annotated[int, Declared("Words of `text`.")]
-    token_count: Annotated[int, Declared("cl100k_base tokens of `text`.")]
-    start_line: Annotated[int, Declared("First line in the source, from 1.")]
-    end_line: Annotated[int, Declared("Last line in the source, inclusive.")]
+    word_count: Annotated[int, Declared("Number of words in `text`.")]
+    token_count: Annotated[int, Declared("Number of cl100k_base tokens in `text`.")]
+    start_line: Annotated[int, Declared("First line in the source file, from 1.")]
+    end_line: Annotated[int, Declared("Last line in the source file, inclusive.")]
     start_byte: Annotated[int, Declared("First byte in the normalized source.")]
-    end_byte: Annotated[int, Declared("Byte after the last one in the normalized source.")]
+    end_byte: Annotated[int, Declared("Position after the last byte in the normalized source.")]
     ingested_at: Annotated[
-        str, Declared("Time of the content's first ingestion (ISO 8601, UTC).", "writing")
+        str, Declared("Time when this content was first ingested (ISO 8601, UTC).", "writing")
     ]
     blocks: Annotated[
         tuple[TextBlock, ...],
-        Declared("Blocks of `text`: their kind, first character and end (exclusive)."),
+        Declared("Blocks of `text`: kind, first character, end (exclusive), first and last line."),
     ] = ()
 
 
 class _HiddenFields(ChunkMetadata):
-    """The declarations of the fields that are stored, but are not part of the metadata."""
+    """A class that adds to `ChunkMetadata` the payload fields that are stored but not shown.
 
-    text: Annotated[str, Declared("The passage as it is shown and cited.")]
+    Only its annotations are used; no object of it is created.
+    """
+
+    text: Annotated[str, Declared("Text of the chunk, as it is shown and cited.")]
     embedding_hash: Annotated[str, Declared("SHA-256 of the text that was embedded.", "writing")]
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadField:
-    """A declared field with the name and the type of its attribute.
+    """A payload field: name and type of its attribute, and its declared properties.
 
     Attributes:
-        shown: The field is part of `ChunkMetadata`.
+        shown: True if the field is part of `ChunkMetadata`.
     """
 
     name: str
@@ -184,10 +190,11 @@ def _is_int(value: object) -> bool:
 
 
 def _is_block(value: object) -> bool:
-    if not isinstance(value, dict) or value.keys() != {"kind", "start", "end"}:
+    if not isinstance(value, dict) or value.keys() != TextBlock.__dataclass_fields__.keys():
         return False
-    kind, start, end = value["kind"], value["start"], value["end"]
-    return kind in tuple(TextBlockKind) and _is_int(start) and _is_int(end) and 0 <= start <= end
+    kind, start, end, first, last, links = (value[name] for name in TextBlock.__dataclass_fields__)
+    is_valid = kind in tuple(TextBlockKind) and all(map(_is_int, (start, end, first, last)))
+    return is_valid and 0 <= start <= end and 1 <= first <= last and isinstance(links, bool)
 
 
 _KINDS: Final[dict[object, Kind]] = {
@@ -205,14 +212,11 @@ _KINDS: Final[dict[object, Kind]] = {
         read=tuple,
     ),
     tuple[TextBlock, ...]: Kind(
-        "list of `{kind, start, end}`",
+        "list of `{kind, start, end, start_line, end_line, opens_with_link}`",
         lambda value: isinstance(value, list) and all(map(_is_block, value)),
-        write=lambda blocks: [
-            {"kind": block.kind.value, "start": block.start, "end": block.end} for block in blocks
-        ],
+        write=lambda blocks: [{**asdict(block), "kind": block.kind.value} for block in blocks],
         read=lambda blocks: tuple(
-            TextBlock(TextBlockKind(block["kind"]), block["start"], block["end"])
-            for block in blocks
+            TextBlock(**{**block, "kind": TextBlockKind(block["kind"])}) for block in blocks
         ),
     ),
 }
@@ -228,26 +232,26 @@ def _resolve_fields() -> tuple[PayloadField, ...]:
 
 
 PAYLOAD_FIELDS: Final = _resolve_fields()
-"""All fields, in the order of their declarations."""
+"""All payload fields, in the order of their declarations."""
 
 FILTERS: Final = {
     field.name: field.declared.filter for field in PAYLOAD_FIELDS if field.declared.filter
 }
-"""The filters of queries by the name of the payload field."""
+"""The filters of queries, by name of the payload field."""
 
 INDEXED_FIELDS: Final = tuple(
     field.name for field in PAYLOAD_FIELDS if field.declared.indexed or field.name in FILTERS
 )
-"""The fields with a keyword index (FR-016)."""
+"""Names of the payload fields for which the stores keep a keyword index."""
 
 
 def build_payload(chunk: Chunk, document: Document, ingested_at: str) -> Payload:
-    """Build the payload of a chunk's point.
+    """Return the payload of a chunk's point, with a value for every declared field.
 
     Args:
         chunk: The chunk.
-        document: The document that the chunk is from.
-        ingested_at: ISO 8601 in UTC. Moves only if the chunk's content does.
+        document: The document that contains the chunk.
+        ingested_at: Time when the chunk's content was first ingested, ISO 8601 in UTC.
     """
     payload: Payload = {
         "embedding_hash": hash_text(chunk.embedding_text),
@@ -262,21 +266,20 @@ def build_payload(chunk: Chunk, document: Document, ingested_at: str) -> Payload
 
 
 def read_metadata(payload: Payload) -> ChunkMetadata:
-    """Read the fields that are shown to users.
+    """Return the part of a point's payload that is shown to users, with each field checked.
 
     Raises:
-        PayloadError: A field is missing or has another type. The message names the point, the
-            field and the remedy.
+        PayloadError: A field is missing or has an invalid value.
     """
     values = {field.name: _read_field(payload, field) for field in PAYLOAD_FIELDS if field.shown}
     return ChunkMetadata(**values)  # type: ignore[arg-type]  # the types were checked
 
 
 def read_text(payload: Payload) -> str:
-    """Read the passage.
+    """Return the text of the chunk from a payload.
 
     Raises:
-        PayloadError: The text is missing.
+        PayloadError: The text is missing or is not a string.
     """
     return str(_read_field(payload, _TEXT))
 
@@ -284,16 +287,11 @@ def read_text(payload: Payload) -> str:
 def _read_field(payload: Payload, field: PayloadField) -> object:
     value = payload.get(field.name, _MISSING)
     if not field.kind.accepts(value) or not field.declared.check(value):
-        raise PayloadError(str(payload.get("chunk_id", "?")), field.name, value)
+        found = None if value is _MISSING else value
+        raise PayloadError(str(payload.get("chunk_id", "?")), field.name, found)
     return field.kind.read(value)
 
 
-class _Missing:
-    """Stands for a missing field in error messages."""
-
-    def __repr__(self) -> str:
-        return "nothing"
-
-
-_MISSING: Final = _Missing()
+_MISSING: Final = object()
+"""The value of a missing field. None would be valid for a field that may be null."""
 _TEXT: Final = next(field for field in PAYLOAD_FIELDS if field.name == "text")

@@ -1,7 +1,7 @@
-"""The rules that indexed documents and collections must keep, each declared once.
+"""The rules that indexed documents and collections must follow, each declared once.
 
-Ingestion checks each document that it has just written, and `rag-pipeline validate` checks a whole
-collection. The rules of search results are in retrieval.hits.
+Ingestion checks each document after writing it, and `rag-pipeline validate` checks a whole
+collection. The rules for search results are in `retrieval.hits`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Subject = TypeVar("_Subject")
 _Find: TypeAlias = "Callable[[_Subject], Iterator[str]]"
 
 Fault: TypeAlias = "tuple[str, str]"
-"""The name of a rule, and a description of what breaks it."""
+"""Name of a broken rule, and a description of what breaks the rule."""
 
 _ATOMIC_KINDS: Final = frozenset({TextBlockKind.CODE, TextBlockKind.TABLE, TextBlockKind.FORMULA})
 _UNIT_TOLERANCE: Final = 1e-3
@@ -37,12 +37,12 @@ _UNIT_TOLERANCE: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[_Subject]):
-    """A rule about one kind of subject.
+    """A rule that a document, a collection or a search result must follow.
 
     Attributes:
-        name: The rule's name in events, reports and JSON.
-        ensures: The sentence that is true when nothing breaks the rule.
-        find: Yields a description of each thing that breaks the rule.
+        name: Name of the rule in events, reports and JSON.
+        ensures: Sentence that is true if the rule is followed.
+        find: Function that takes the checked object and yields a description of each violation.
     """
 
     name: str
@@ -51,19 +51,26 @@ class Rule(Generic[_Subject]):
 
 
 DOCUMENT_RULES: Final[list[Rule[IndexedDocument]]] = []
-"""The asset checks of a document that was just written."""
+"""Rules for a document that was just written. Dagster shows them as asset checks."""
 
 COLLECTION_RULES: Final[list[Rule[StoredCollection]]] = []
-"""The checks of `rag-pipeline validate` over a whole collection; reports show the sentences."""
+"""Rules of `rag-pipeline validate` for a whole collection. Reports show their sentences."""
 
 
 def register_rule(rules: list[Rule[_Subject]], ensures: str) -> Callable[[_Find[_Subject]], object]:
-    """Register a function as a rule that has the function's name."""
+    """Return a decorator that appends a function to a list of rules.
+
+    The rule has the function's name without the leading underscore.
+
+    Args:
+        rules: List that the rule is appended to, such as `DOCUMENT_RULES`.
+        ensures: Sentence that is true if the rule is followed.
+    """
     return lambda find: rules.append(Rule(find.__name__.removeprefix("_"), ensures, find))
 
 
 def find_faults(rules: Iterable[Rule[_Subject]], subject: _Subject) -> Iterator[Fault]:
-    """Yield what breaks each rule, in the order of the rules."""
+    """Yield the rule's name and a description for each violation, in the order of the rules."""
     for rule in rules:
         for detail in rule.find(subject):
             yield rule.name, detail
@@ -71,13 +78,13 @@ def find_faults(rules: Iterable[Rule[_Subject]], subject: _Subject) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A document as it was chunked and as the store returned it.
+    """The chunks of a document, and its points as they were read back from the store.
 
     Attributes:
         chunks: All chunks of the document, in order.
         points: All points of the document, with vectors.
-        limits: The sizes that the chunks were made with.
-        dim: The dimension of the collection's vectors.
+        limits: Size limits of the chunks.
+        dim: Dimension of the collection's vectors.
     """
 
     chunks: Sequence[Chunk]
@@ -87,7 +94,8 @@ class IndexedDocument:
 
 
 @register_rule(
-    DOCUMENT_RULES, "No chunk is empty; only code, tables and formulas exceed the maximum."
+    DOCUMENT_RULES,
+    "No chunk is empty, and only chunks with code, a table or a formula exceed the maximum size.",
 )
 def _chunk_bounds(document: IndexedDocument) -> Iterator[str]:
     limit = document.limits.max_tokens
@@ -95,25 +103,27 @@ def _chunk_bounds(document: IndexedDocument) -> Iterator[str]:
         if not chunk.text.strip():
             yield f"chunk {chunk.chunk_index} is empty"
         if chunk.token_count > limit and _ATOMIC_KINDS.isdisjoint(b.kind for b in chunk.blocks):
-            yield f"chunk {chunk.chunk_index} has {chunk.token_count} tokens of at most {limit}"
+            yield f"chunk {chunk.chunk_index} has {chunk.token_count} tokens, more than {limit}"
 
 
 @register_rule(
     DOCUMENT_RULES, "Every chunk closes its code fences, except the last chunk of a page."
 )
 def _balanced_fences(document: IndexedDocument) -> Iterator[str]:
-    # A page may leave its last fence open. A fence that was cut continues in another chunk.
+    # An author may leave the last fence of a page open. In any other chunk, an open fence was cut.
     for chunk in document.chunks[:-1]:
         code = (b for b in chunk.blocks if b.kind is TextBlockKind.CODE)
         if not all(is_closed(chunk.text[block.start : block.end]) for block in code):
-            yield f"chunk {chunk.chunk_index} opens a fence and leaves it open"
+            yield f"chunk {chunk.chunk_index} does not close its code fence"
 
 
-@register_rule(DOCUMENT_RULES, "Every point has finite unit vectors of the model's dimension.")
+@register_rule(
+    DOCUMENT_RULES, "The vectors of every point have the model's dimension and length 1."
+)
 def _sound_vectors(document: IndexedDocument) -> Iterator[str]:
     for point in document.points:
         if not _has_sound_vectors(point, document.dim):
-            yield f"point {point.payload.get('chunk_id', point.point_id)}"
+            yield f"point {point.payload.get('chunk_id', point.point_id)} has unusable vectors"
 
 
 @register_rule(DOCUMENT_RULES, "The document has one point for each chunk, and no other points.")
@@ -131,7 +141,7 @@ def _unique_chunk_ids(document: IndexedDocument) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class ReadablePoint:
-    """A point whose payload keeps the contract and has a text."""
+    """A point whose payload has all fields and whose text is not blank."""
 
     point_id: PointId
     metadata: ChunkMetadata
@@ -140,12 +150,12 @@ class ReadablePoint:
 
 @dataclass(frozen=True, slots=True)
 class StoredCollection:
-    """All points of a collection, read once.
+    """All points of a collection, with their payloads read.
 
     Attributes:
-        points: As stored.
-        readable: The points that can be read.
-        errors: Why each of the other points cannot be read.
+        points: All points as they are stored.
+        readable: The points with a valid payload and a text that is not blank.
+        errors: One error for each of the other points.
     """
 
     points: Sequence[StoredPoint]
@@ -154,7 +164,10 @@ class StoredCollection:
 
 
 def read_collection(points: Sequence[StoredPoint]) -> StoredCollection:
-    """Read every point's payload."""
+    """Read the payload of every point, and return the readable points and an error for each other.
+
+    A point is readable if its payload is valid and its text is not blank.
+    """
     readable: list[ReadablePoint] = []
     errors: list[PayloadError] = []
     for point in points:
@@ -170,35 +183,35 @@ def read_collection(points: Sequence[StoredPoint]) -> StoredCollection:
     return StoredCollection(points, tuple(readable), tuple(errors))
 
 
-@register_rule(COLLECTION_RULES, "every point carries every payload field")
+@register_rule(COLLECTION_RULES, "every point has all payload fields")
 def _fields(collection: StoredCollection) -> Iterator[str]:
     for error in collection.errors:
         if error.field != "text":
             yield f"{error.chunk_id}: {error.field}"
 
 
-@register_rule(COLLECTION_RULES, "every point has a text")
+@register_rule(COLLECTION_RULES, "every point has a text that is not blank")
 def _text(collection: StoredCollection) -> Iterator[str]:
     for error in collection.errors:
         if error.field == "text":
             yield error.chunk_id
 
 
-@register_rule(COLLECTION_RULES, "point ids are the chunk ids")
+@register_rule(COLLECTION_RULES, "the id of every point is the number of its chunk id")
 def _ids(collection: StoredCollection) -> Iterator[str]:
     for point in collection.readable:
         if int(point.metadata.chunk_id, 16) != point.point_id:
             yield point.metadata.chunk_id
 
 
-@register_rule(COLLECTION_RULES, "content hashes are those of the texts")
+@register_rule(COLLECTION_RULES, "the content hash of every point is the hash of its text")
 def _content_hash(collection: StoredCollection) -> Iterator[str]:
     for point in collection.readable:
         if hash_text(point.text) != point.metadata.content_hash:
             yield point.metadata.chunk_id
 
 
-@register_rule(COLLECTION_RULES, "every point can be cited: url and title")
+@register_rule(COLLECTION_RULES, "every point has a URL and a title for citations")
 def _citation(collection: StoredCollection) -> Iterator[str]:
     for point in collection.readable:
         metadata = point.metadata
@@ -206,10 +219,10 @@ def _citation(collection: StoredCollection) -> Iterator[str]:
             yield metadata.chunk_id
 
 
-@register_rule(COLLECTION_RULES, "chunk indexes of each document have no gap")
+@register_rule(COLLECTION_RULES, "the chunks of every document are numbered from 0 without gaps")
 def _positions(collection: StoredCollection) -> Iterator[str]:
     indexes: dict[str, list[int]] = defaultdict(list)
-    for point in collection.points:  # unreadable points have a position too
+    for point in collection.points:  # points with an invalid payload may still have a position
         path, index = point.payload.get("doc_path"), point.payload.get("chunk_index")
         if isinstance(path, str) and isinstance(index, int):
             indexes[path].append(index)
@@ -219,7 +232,10 @@ def _positions(collection: StoredCollection) -> Iterator[str]:
 
 
 def is_closed(code: str) -> bool:
-    """Tell if a code block ends with the fence that it begins with; true without a fence."""
+    """Return True if a Markdown code block has a closing fence, or if it has no opening fence.
+
+    The closing fence consists of the same character and is at least as long as the opening fence.
+    """
     opening = code.lstrip("> \t")
     mark = opening[:1]
     if opening[:3] not in {"```", "~~~"}:
@@ -242,7 +258,7 @@ def _has_sound_vectors(point: StoredPoint, dim: int) -> bool:
 
 
 def find_repeated(chunk_ids: Iterable[str]) -> Iterator[str]:
-    """Describe each id that occurs more than once."""
+    """Yield a description of each chunk id that occurs more than once."""
     for chunk_id, count in Counter(chunk_ids).items():
         if count > 1:
             yield f"chunk {chunk_id} occurs {count} times"

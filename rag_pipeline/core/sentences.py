@@ -1,4 +1,4 @@
-"""Where sentences begin and end in cleaned text: long texts and answers are cut there."""
+"""Find the sentences of cleaned text. Long texts and answers are cut between sentences."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from bisect import bisect_right
 from itertools import accumulate, groupby
 from typing import Final
 
-# The latter half of Hindi, Urdu and Arabic; Chinese and Japanese put no blank behind their marks.
+# The last three are of Hindi, Urdu and Arabic. Chinese and Japanese marks have no space after them.
 _SPACED_MARKS: Final = ".!?\u0964\u06d4\u061f"
 _WIDE_MARKS: Final = "\u3002\uff01\uff1f"
 SENTENCE_MARKS: Final = _SPACED_MARKS + _WIDE_MARKS
-"""Marks that end a sentence."""
+"""All punctuation marks that end a sentence, as one string."""
 
 _BOUNDARY: Final = re.compile(
     rf"(?<![{_SPACED_MARKS}])(?P<end>[{_SPACED_MARKS}]++[\"')\]*_]*+)[ \t]++"
@@ -20,7 +20,11 @@ _BOUNDARY: Final = re.compile(
     r"[ \t]*+(?=\S)"
     r"|(?<![ \t\r])(?P<line>[ \t\r]*+\n\s*)"
 )
-"""Each run of marks or blanks is looked at once, from its beginning: a long one took its square."""
+"""Possible ends of sentences.
+
+The look-behinds and possessive quantifiers make the search visit each run of marks or blanks only
+once. Without them the time grew with the square of the length of a run.
+"""
 
 _ABBREVIATIONS: Final = frozenset(
     [
@@ -63,18 +67,19 @@ _BLOCK_START: Final = re.compile(r"[-*+] |\d{1,3}[.)] |[#>|]|`{3}|~{3}|:::|\$\$"
 _NEVER_WRAPPED: Final = ("#", "|")
 _HARD_BREAK: Final = ("\\", "  ", "\t")
 _MAX_LOOK_BACK: Final = 24  # characters; longer than any abbreviation
-_WRAP_WIDTHS: Final = range(60, 131)  # columns at which people let an editor wrap prose
+_WRAP_WIDTHS: Final = range(60, 131)  # columns at which authors usually wrap prose
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Spans of the sentences of a text, in order, without the white space between them.
+    """Return start and end (exclusive) of each sentence of a text, in order.
 
-    A mark ends a sentence where no lower-case letter follows: scripts without case begin any word
-    so. A line break ends one too, so that list entries, table rows and code lines count as
-    sentences of their own; unless the next line goes on in lower case, or its first word had no
-    room left in a paragraph wrapped by hand. Abbreviations, single initials and numbers of list
-    entries end none. Joined, the spans hold every character of the text but white space; a text of
-    white space alone has none.
+    A sentence ends at a punctuation mark, unless a lower-case letter follows or the mark belongs to
+    an abbreviation, an initial or a list number. A sentence also ends at a line break, so each list
+    entry, table row and code line is a sentence of its own. A line break does not end a sentence if
+    the next line starts in lower case, or if the text is a paragraph wrapped at a fixed width.
+
+    The spans contain every character of the text except white space between sentences. A text of
+    only white space gives an empty list.
     """
     spans: list[tuple[int, int]] = []
     lines = _Lines(text)
@@ -106,7 +111,7 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
 
 
 class _Lines:
-    """The lines of a text, each with the width of its paragraph's longest."""
+    """The lines of a text, each with the width of the longest line of its paragraph."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -119,7 +124,10 @@ class _Lines:
             self._widths += [0 if blank else max(widths)] * len(widths)
 
     def is_wrapped_before(self, position: int) -> bool:
-        """Tell whether the line with this position was begun for want of room in the one before."""
+        """Return True if the line at an offset continues a paragraph wrapped at a fixed width.
+
+        That is the case if the line's first word was too long to fit on the line before.
+        """
         at = bisect_right(self._starts, position) - 1
         before, width = self._lines[at - 1], self._widths[at]
         if width not in _WRAP_WIDTHS or before.endswith(_HARD_BREAK):

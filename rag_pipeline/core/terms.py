@@ -1,8 +1,8 @@
-"""Terms of a text: what lexical search, lexical cover and selected-text relevance count.
+"""Words and terms of a text, for lexical search and for comparing questions with texts.
 
-A term is a lower-cased, stemmed word. An identifier (`use_sim_time`, `JointState`, `ROS2`) counts
-whole and in its parts, so that a question may spell it either way. Any change here raises
-FORMAT_VERSION: sparse vectors are made of terms.
+A term is a lower-case, stemmed word. An identifier such as `use_sim_time`, `JointState` or `ROS2`
+gives a term for the whole and one for each part, so that a question may spell it either way.
+Increase FORMAT_VERSION with every change in this module, because sparse vectors consist of terms.
 """
 
 from __future__ import annotations
@@ -168,20 +168,21 @@ STOP_WORDS: Final = frozenset(
         "yourselves",
     ]
 )
-"""English function words; they say nothing about the subject of a text."""
+"""Lower-case English function words, which say nothing about the subject of a text."""
 
 UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-"""Letters of scripts that put no space between words: Thai, Lao, kana, Han."""
+"""Pattern of one letter of a script without spaces between words: Thai, Lao, kana or Han."""
 
 _WORD: Final = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
-_PARTS: Final = re.compile(r"U+(?!l)|U?l+|d+")  # of a word's shape, see _split_parts
+_PARTS: Final = re.compile(r"U+(?!l)|U?l+|d+")  # parts of a word's shape, see _split_parts
 _MAX_TERM_LENGTH: Final = 64  # characters; longer runs are data, not words
 _STEMMER: Final = SnowballStemmer("english")
 
 
 def extract_terms(text: str) -> list[str]:
-    """Terms of a text in order, repeats kept, stop words left out; whole identifiers stand before
-    their parts.
+    """Return the terms of a text in order, with repeats and without stop words.
+
+    The term of a whole identifier comes before the terms of its parts.
     """
     terms: list[str] = []
     for match in _WORD.finditer(text):
@@ -190,25 +191,29 @@ def extract_terms(text: str) -> list[str]:
 
 
 def find_distinct_terms(text: str) -> frozenset[str]:
-    """The terms of a text, each once; faster than `extract_terms` where words repeat."""
+    """Return the set of a text's terms, faster than `extract_terms` if many words repeat."""
     words = set(_WORD.findall(text))
     return frozenset(term for word in words for term in _terms_of_word(word))
 
 
 def extract_words(text: str) -> list[str]:
-    """Words of a text as written, without parts, stems or stop words removed; identifiers are one
-    word.
+    """Return the words of a text in order, exactly as they are written.
+
+    Stop words are included. An identifier such as `use_sim_time` is one word.
     """
     return _WORD.findall(text)
 
 
 def count_words(text: str) -> int:
-    """How many words a text has; of scripts without spaces two characters count as one."""
+    """Return the number of words of a text.
+
+    In scripts without spaces between words, two characters count as one word.
+    """
     return len(_WORD.findall(UNSPACED.sub(" ", text))) + len(UNSPACED.findall(text)) // 2
 
 
 def find_content_words(text: str) -> list[tuple[int, int]]:
-    """Where the words of a text stand that are no stop words, in order."""
+    """Return start and end (exclusive) of each word of a text that is not a stop word, in order."""
     return [
         match.span() for match in _WORD.finditer(text) if match.group().lower() not in STOP_WORDS
     ]
@@ -219,7 +224,7 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
     whole = word.lower()
     if len(whole) > _MAX_TERM_LENGTH or whole in STOP_WORDS:
         return ()
-    if word.isalpha() and word[1:].islower():  # most words, which have no parts
+    if word.isalpha() and word[1:].islower():  # most words: they have no parts
         return (_STEMMER.stem_word(whole),)
     parts = [part.lower() for part in _split_parts(word)]
     if len(parts) < 2:
@@ -229,7 +234,10 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
 
 
 def _split_parts(word: str) -> list[str]:
-    """Cut an identifier where the kind of character changes, by any script's letters."""
+    """Split an identifier at underscores, at capitals, and between letters and digits.
+
+    The letters may be of any script.
+    """
     shape = "".join(
         "_" if char == "_" else "d" if char.isdigit() else "U" if char.isupper() else "l"
         for char in word

@@ -1,4 +1,4 @@
-"""Vectors of texts: the model and the space they belong to, and the points that carry them."""
+"""Data classes for embeddings: models, embedding spaces, vectors, and points of the store."""
 
 from __future__ import annotations
 
@@ -16,23 +16,28 @@ if TYPE_CHECKING:
     FloatMatrix: TypeAlias = NDArray[np.float32]
 
 
-FORMAT_VERSION: Final = 3
-"""The version of what ingestion makes of the same Markdown.
+FORMAT_VERSION: Final = 4
+"""Version of the chunks, texts and terms that ingestion derives from the same Markdown.
 
-Raise it with any change of tokenizer, cleaning, chunking, embedding text or sparse terms.
-Collections of another version are refused on open (decision 7) and rebuilt with `rag-pipeline
-ingest --rebuild`. A test compares it with a recorded digest of the chunks of a fixed corpus.
+Increase it with every change of the tokenizer, cleaning, chunking, embedding text or sparse terms.
+A collection with another version is refused when it is opened, and must be built again with
+`rag-pipeline ingest --rebuild`. A test compares the chunks of a
+fixed corpus with a recorded digest.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """An embedding model as its provider runs it.
+    """Name, dimension and input limits of an embedding model.
 
     Attributes:
-        max_input_tokens: Longest input in the model's own tokens, special tokens not counted.
-        window_words: How many words that are no stop words make a window, which gets a vector of
-            its own beside the whole text's; None for no windows.
+        provider: Name of the provider that runs the model, such as `local` or `openai`.
+        model: Name of the model at the provider.
+        dim: Number of components of each vector.
+        max_input_tokens: Longest input in the model's own tokens, without special tokens.
+        window_words: Number of words (stop words not counted) in a window. A window is a part of a
+            text that gets its own vector, for late-interaction (MaxSim) scores. None if the model
+            makes no window vectors.
     """
 
     provider: str
@@ -43,27 +48,54 @@ class EmbeddingModel:
 
     @property
     def fingerprint(self) -> str:
-        """Text that changes whenever vectors of the same text could."""
+        """A text that identifies the model and changes if the same text could get other vectors."""
         limits = f"{self.max_input_tokens}/{self.window_words or 0}"
         return f"{self.provider}/{self.model}/{self.dim}/{limits}"
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpace:
-    """What all vectors of a collection have in common (decision 7)."""
+    """The embedding model and format version that all vectors of a collection share.
+
+    Vectors of different embedding spaces cannot be compared.
+
+    Attributes:
+        model: The embedding model.
+        format_version: `FORMAT_VERSION` of the release that built the collection.
+    """
 
     model: EmbeddingModel
     format_version: int
 
+    def name_remedy(self, wanted: EmbeddingSpace) -> str:
+        """Return the step, for an error message, after which a collection of this space is usable.
+
+        Args:
+            wanted: The space that the settings ask for, which differs from this one.
+        """
+        if self.format_version != wanted.format_version:
+            return "install the release that built it"
+        model, steps = self.model, []
+        if (model.provider, model.model) != (wanted.model.provider, wanted.model.model):
+            steps = [f"EMBEDDING_PROVIDER={model.provider}", f"EMBEDDING_MODEL={model.model}"]
+        if model.dim != wanted.model.dim:
+            steps.append(f"EMBEDDING_DIM={model.dim}")
+        return f"set {' and '.join(steps)}" if steps else "install the release that built it"
+
     def __str__(self) -> str:
-        """Name the space in an error message."""
+        """Return the model's fingerprint and the format version, for error messages."""
         return f"{self.model.fingerprint} (format {self.format_version})"
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingUsage:
-    """What embedding cost: service requests, their retries, tokens in the model's own count,
-    seconds.
+    """The cost of embedding some texts.
+
+    Attributes:
+        requests: Number of requests to the embedding service.
+        retries: Number of requests that were repeated after a failure.
+        tokens: Number of embedded tokens, as the model counts them.
+        seconds: Time spent on embedding.
     """
 
     requests: int = 0
@@ -72,7 +104,7 @@ class EmbeddingUsage:
     seconds: float = 0.0
 
     def __add__(self, other: EmbeddingUsage) -> EmbeddingUsage:
-        """Sum two usages field by field."""
+        """Return the field-by-field sum of two usages."""
         return EmbeddingUsage(
             self.requests + other.requests,
             self.retries + other.retries,
@@ -83,8 +115,11 @@ class EmbeddingUsage:
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:
-    """Term weights: `indices` are unsigned 32-bit term ids in ascending order, `values` their
-    weights.
+    """The weights of a text's terms, for lexical search with BM25.
+
+    Attributes:
+        indices: Ids of the terms as unsigned 32-bit integers, in ascending order.
+        values: Weight of each term, in the same order.
     """
 
     indices: tuple[int, ...]
@@ -93,12 +128,14 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChunkVectors:
-    """Vectors of one embedded text.
+    """The vectors of one embedded text.
 
     Attributes:
-        dense: Shape (dim,), unit length: the whole text.
-        windows: Shape (n, dim), n >= 1, unit rows: its windows of words in order; the dense vector
-            alone for a model without windows, or a text without words.
+        dense: Vector of the whole text, of shape (dim,) and unit length.
+        windows: Vectors of the text's windows of words in order, of shape (n, dim) with n >= 1 and
+            rows of unit length. If there are no windows (the model makes none, or the text has no
+            words), there is one row per part in which the text was embedded. A text has several
+            parts only if it is longer than the model's input.
     """
 
     dense: FloatVector
@@ -106,19 +143,20 @@ class ChunkVectors:
 
 
 Window: TypeAlias = tuple[tuple[int, int], ...]
-"""Where the words of a window stand in their text: spans of characters in order."""
+"""The words of a window: start and end (exclusive) of each word in the text, in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionVectors:
-    """Vectors of a question.
+    """The vectors of one question.
 
     Attributes:
-        dense: Shape (dim,), unit length: the whole question.
-        tokens: Shape (n, dim), n >= 1, unit rows: its tokens in order, to be compared with windows;
-            the dense vector alone for a model without windows.
-        spans: First and one past the last character of each token; empty for a model without
-            windows.
+        dense: Vector of the whole question, of shape (dim,) and unit length.
+        tokens: Vectors of the question's tokens in order, of shape (n, dim) with n >= 1 and rows of
+            unit length. They are compared with the window vectors of chunks. For a model without
+            windows, the only row is `dense`.
+        spans: Start and end (exclusive) of each token's characters in the question. Empty for a
+            model without windows.
     """
 
     dense: FloatVector
@@ -128,7 +166,14 @@ class QuestionVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """A chunk as the store keeps it."""
+    """A chunk as it is written to the vector store.
+
+    Attributes:
+        point_id: The chunk id as an integer.
+        vectors: The dense vector and the window vectors of the chunk.
+        sparse: The BM25 term weights of the chunk.
+        payload: The stored fields of the chunk, see `core.payload`.
+    """
 
     point_id: PointId
     vectors: ChunkVectors

@@ -1,6 +1,7 @@
-"""A document's sections as chunks of bounded size, each with the span of its source.
+"""Cut the sections of a document into chunks of limited size, each with its place in the source.
 
-Any change of a rule here, in `packing` or in `units` raises FORMAT_VERSION.
+Raise `FORMAT_VERSION` with every change of a rule in this module or in `packing`, because the
+change gives other chunks for the same document.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import Block, ChunkLimits, Heading, ParsedDoc
     from rag_pipeline.ingestion.packing import Unit
 
-_SECTION_LEVEL: Final = 3  # FR-002: h1, h2 and h3 divide chunks
 _TYPE_OF_KIND: Final = {
     TextBlockKind.CODE: ContentType.CODE,
     TextBlockKind.TABLE: ContentType.TABLE,
@@ -40,15 +40,18 @@ _NEWLINE: Final = re.compile("\n")
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A chunk before it is numbered.
+    """A chunk that has no index and no chunk id yet.
 
     Attributes:
-        path: The headings down to its section's own.
-        units: Its pieces without the overlap before them.
-        start: First character of the overlap if there is one, else of the first unit.
-        lead_in: The sentence before a code block, table or formula that begins the chunk.
-        text: The cleaned span from `start` on.
-        tokens: Of the text.
+        path: Headings above the chunk, outermost first, the heading of its section last. Empty
+            for text before the first heading.
+        units: The blocks, or parts of blocks, of the chunk in order, without the overlap.
+        start: Offset in the source of the first character, which belongs to the overlap with the
+            previous chunk if there is an overlap.
+        lead_in: The sentence before the chunk, if the chunk begins with a code block, table or
+            formula and has no overlap. Otherwise empty.
+        text: The cleaned source text from `start` to the end of the last unit.
+        tokens: Number of cl100k_base tokens in `text`.
     """
 
     path: tuple[Heading, ...]
@@ -68,16 +71,24 @@ class _Draft:
 
 
 def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
-    """Cut a document into chunks, in order.
+    """Cut a parsed document into chunks, in source order.
 
-    A chunk contains text of one h1, h2 or h3 section. Code, tables and math are whole. If one of
-    them is longer than `limits.max_tokens`, it is a chunk of its own; all other chunks keep the
-    bound. A section that fits is one chunk; a longer one is cut into even parts. Each part after
-    the first begins `overlap_tokens` to twice as many tokens earlier, at a sentence or block.
+    A heading of any level starts a section, and a chunk never contains text of two sections. A
+    section of at most `limits.max_tokens` tokens is one chunk. A longer section is cut into parts
+    of about equal size. Each part after the first repeats the end of the previous part: whole
+    sentences or blocks with about `limits.overlap_tokens` tokens, and never more than twice that
+    number.
+
+    Code blocks, tables and formulas are never cut. Only a chunk that consists of one of them can
+    have more than `limits.max_tokens` tokens.
 
     Args:
         parsed: The document.
-        limits: Sizes in tokens of the cleaned text, and the headings that are embedded before it.
+        limits: Chunk sizes in tokens of the cleaned text, and which headings go into the embedding
+            text.
+
+    Returns:
+        The chunks. Empty if the document has no text.
     """
     drafts = [
         draft
@@ -96,16 +107,18 @@ def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
 
 
 def _read_sections(parsed: ParsedDoc) -> Iterator[tuple[tuple[Heading, ...], list[Block]]]:
-    """The heading path of each section, and its blocks up to the next h1, h2 or h3."""
+    """Yield each section's heading path and blocks; a section ends at the next heading.
+
+    The text before the first heading is the first section. Its heading path is empty.
+    """
     path: tuple[Heading, ...] = ()
     blocks: list[Block] = []
     for block in parsed.blocks:
         if block.heading is not None:
             heading = parsed.document.headings[block.heading]
-            if heading.level <= _SECTION_LEVEL:
-                yield path, blocks
-                above = (item for item in path if item.level < heading.level)
-                path, blocks = (*above, heading), []
+            yield path, blocks
+            above = (item for item in path if item.level < heading.level)
+            path, blocks = (*above, heading), []
         blocks.append(block)
     yield path, blocks
 
@@ -113,6 +126,7 @@ def _read_sections(parsed: ParsedDoc) -> Iterator[tuple[tuple[Heading, ...], lis
 def _cut_section(
     parsed: ParsedDoc, path: tuple[Heading, ...], blocks: Sequence[Block], limits: ChunkLimits
 ) -> Iterator[_Draft]:
+    """Yield the chunks of one section in order; none if the section has no text."""
     whole = read_units(blocks)
     if not whole:
         return
@@ -134,9 +148,11 @@ def _cut_section(
 def _begin_overlap(
     parsed: ParsedDoc, before: Sequence[Unit], part: Sequence[Unit], limits: ChunkLimits
 ) -> int:
-    """Return where a part begins with its overlap: the latest place that gives enough tokens.
+    """Return the source offset at which a part begins when it repeats the end of the previous part.
 
-    The overlap consists of whole blocks and sentences, without the section's own heading.
+    The overlap consists of whole blocks or sentences of `before`, without the section's heading. It
+    has about `limits.overlap_tokens` tokens. If no overlap fits into the size limits, the result is
+    the start of the part without an overlap.
     """
     own_start = part[0].start
     room = limits.max_tokens - sum(unit.tokens for unit in part)
@@ -151,6 +167,11 @@ def _begin_overlap(
 
 
 def _overlap_starts(source: str, before: Sequence[Unit], least: int, most: int) -> Iterator[int]:
+    """Yield possible starts of an overlap, from the end of `before` backwards.
+
+    Each start is a sentence or block start. The last of them gives an overlap of at least `least`
+    tokens, unless a heading or the limit of `most` tokens is reached before.
+    """
     taken = 0
     for unit in reversed(before):
         if taken >= least or unit.is_heading:
@@ -167,7 +188,7 @@ def _overlap_starts(source: str, before: Sequence[Unit], least: int, most: int) 
 
 
 def _last_sentence(parsed: ParsedDoc, unit: Unit) -> str:
-    """Return the sentence before a code block or table; empty if no prose stands before it."""
+    """Return the last sentence of a prose unit; empty for headings, code, tables and formulas."""
     if unit.block.is_atomic or unit.is_heading:
         return ""
     return cut_sentences(parsed.source, unit)[-1].text.strip()
@@ -214,6 +235,7 @@ def _build_chunk(
 
 
 def _choose_headings(breadcrumb: Sequence[str], embedding_text: EmbeddingText) -> str:
+    """Return the headings that go before the chunk's text in its embedding text, joined by `>`."""
     chosen = {
         EmbeddingText.TEXT: (),
         EmbeddingText.TITLE: breadcrumb[:1],
@@ -224,12 +246,17 @@ def _choose_headings(breadcrumb: Sequence[str], embedding_text: EmbeddingText) -
 
 
 def _build_breadcrumb(title: str, path: Sequence[Heading]) -> tuple[str, ...]:
+    """Return the title and the headings; a first heading equal to the title is not repeated."""
     texts = [heading.text for heading in path if heading.text]
     return (title, *(texts[1:] if texts[:1] == [title] else texts))
 
 
 def _find_content_type(parsed: ParsedDoc, draft: _Draft) -> ContentType:
-    """Return lab, quiz or assessment as of the document, else the type of most tokens."""
+    """Return the content type of a chunk.
+
+    This is the document's type if the document is a lab, quiz or assessment. Otherwise it is `code`
+    or `table` if code or tables have more than half of the chunk's tokens, and else `prose`.
+    """
     if parsed.document.content_type is not ContentType.PROSE:
         return parsed.document.content_type
     for kind, content_type in _TYPE_OF_KIND.items():

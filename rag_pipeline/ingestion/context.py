@@ -1,4 +1,4 @@
-"""What an ingestion is asked to do, and the context that travels through all its steps."""
+"""The request of an ingestion, and the settings and services that all its steps use."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ ALL_STAGES = frozenset(Stage)
 
 @dataclass(frozen=True, slots=True)
 class IngestionRequest:
-    """What to ingest.
+    """The documents and stages that one ingestion processes.
 
     Attributes:
-        doc_ids: Documents to process even if they are unchanged. None processes whatever changed
-            and deletes what is gone.
-        delete_ids: Documents to remove if their files are really gone; only used with `doc_ids`.
-        stages: Which assets to make.
-        rewrite: Write all points of `doc_ids`, even those that look unchanged.
-        rebuild: Build a new collection of all documents beside the one in use, then switch to it.
-        reread: Read every file instead of trusting the size and time of known files.
+        doc_ids: Documents to process, even if they are unchanged. None means: process every new or
+            changed document, and delete every document whose file is gone.
+        delete_ids: Documents to delete if their files are gone. Ignored if `doc_ids` is None.
+        stages: The stages to run. The input of a stage whose predecessor is not run is read from
+            the artifacts of an earlier run.
+        rewrite: Write all points of `doc_ids` again, even points that look unchanged.
+        rebuild: Build a new collection from all documents next to the current collection, then
+            switch to it.
+        reread: Read and hash every file. By default, a file whose size and modification time are
+            those in the ledger is not read.
     """
 
     doc_ids: tuple[str, ...] | None = None
@@ -41,39 +44,39 @@ class IngestionRequest:
     reread: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a rebuild that leaves stages out, because the new collection would be incomplete.
+        """Check that a rebuild runs all stages; otherwise the new collection would be incomplete.
 
         Raises:
-            ConfigurationError: The request is a rebuild of some stages only.
+            ConfigurationError: `rebuild` is set and `stages` lacks a stage.
         """
         if self.rebuild and self.stages != ALL_STAGES:
             left_out = ", ".join(stage.value for stage in Stage if stage not in self.stages)
-            problem = f"a new collection needs all assets, and {left_out} would be left out"
-            raise ConfigurationError("rebuild", problem, "Materialize all, or leave rebuild out")
+            problem = f"a rebuild must materialize all assets, but the selection lacks {left_out}"
+            raise ConfigurationError("rebuild", problem, "Select all assets, or turn rebuild off")
 
 
 @dataclass(frozen=True, slots=True)
 class IngestionContext:
-    """The settings and services of a book's ingestion."""
+    """The settings and services (embedder, store, ledger, cache) for the ingestion of one book."""
 
     settings: Settings
     services: Services
 
     @property
     def space(self) -> EmbeddingSpace:
-        """The embedding space that the settings ask for."""
+        """The embedding space: the configured embedding model with the current format version."""
         return EmbeddingSpace(self.services.embedder.model, FORMAT_VERSION)
 
     @property
     def fingerprint(self) -> str:
-        """Hash of every setting that shapes chunks, payloads or vectors: 16 hexadecimal digits."""
+        """Hash of all settings that affect chunks, payloads or vectors, as 16 hex digits."""
         return compute_pipeline_fingerprint(
             self.space, self.settings.chunk_limits, self.settings.site
         )
 
     @property
     def price_per_token_usd(self) -> float:
-        """The embedding model's price; 0 if the settings name none."""
+        """The price of one token of the embedding model in US dollars; 0 if no price is set."""
         model = self.services.embedder.model.model
         return self.settings.embedding_prices.get(model, 0.0) / 1e6
 
@@ -81,10 +84,13 @@ class IngestionContext:
 def compute_pipeline_fingerprint(
     space: EmbeddingSpace, limits: ChunkLimits, site: SiteSettings
 ) -> str:
-    """Hash every setting that shapes chunks, payloads or vectors to 16 hexadecimal digits."""
+    """Return a hash of all settings that affect chunks, payloads or vectors, as 16 hex digits.
+
+    A document that was indexed with another fingerprint is indexed again.
+    """
     return hashlib.sha256(repr((str(space), limits, site)).encode()).hexdigest()[:16]
 
 
 def now_utc() -> str:
-    """Return the present time as ISO 8601 in UTC, with milliseconds."""
+    """Return the current time in UTC as ISO 8601 text with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,6 +1,6 @@
-"""Which files of a docs folder Docusaurus builds, and what changed of them; reads only new files.
+"""Find and hash the files of a docs folder that Docusaurus would build.
 
-Belongs here: walking, hashing, leaving out drafts. Reading a document's content: parsing.
+Files that have not changed since the last scan are not read again.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 _STAGE: Final = "discovery"
 
 _Folders: TypeAlias = frozenset[tuple[int, int]]
-"""Device and inode of each folder above the one looked at."""
+"""Device and inode numbers of all folders above a folder, to detect loops of symbolic links."""
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What a docs folder holds, each in the order of document ids.
+    """The result of a scan of a docs folder. Each tuple is sorted by path.
 
     Attributes:
-        docs: Pages that are built.
-        failures: Files and folders that could not be looked at; a folder's path ends with `/`, but
-            not that of a link that could not be followed, which may lead to either.
-        drafts: Files with `draft: true`, which are not built; to be remembered as known.
+        docs: The documents that Docusaurus would build.
+        failures: Files and folders that could not be read. The path of a folder ends with `/`; the
+            path of a broken symbolic link does not, because its target is unknown.
+        drafts: Files with `draft: true`, which Docusaurus does not build.
     """
 
     docs: tuple[DiscoveredDoc, ...]
@@ -47,7 +47,10 @@ class Discovery:
     drafts: tuple[DiscoveredDoc, ...] = ()
 
     def is_hidden(self, doc_id: str) -> bool:
-        """Tell whether a document may be there unseen: it or a folder above it cannot be read."""
+        """Return True if the document may exist although the scan could not see it.
+
+        This is the case if the file, or a folder above it, is among the failures.
+        """
         return any(
             doc_id == failure.doc_path or doc_id.startswith(failure.doc_path.rstrip("/") + "/")
             for failure in self.failures
@@ -56,6 +59,8 @@ class Discovery:
 
 @dataclass(slots=True)
 class _Walk:
+    """The state of a walk through the docs folder: folders still to read, and what was found."""
+
     known: Mapping[DocId, KnownFile]
     pending: list[tuple[Path, str, _Folders]]
     docs: list[DiscoveredDoc] = field(default_factory=list)
@@ -68,25 +73,32 @@ class _Walk:
 
 
 def discover_docs(docs_dir: Path, known: Mapping[DocId, KnownFile] | None = None) -> Discovery:
-    """Find the pages that Docusaurus would build.
+    """Find the documents that Docusaurus would build from a docs folder.
 
-    Symbolic links are followed; one that leads back into its own path is reported and passed over.
+    Symbolic links are followed. A link to a folder above itself is skipped and listed as a failure.
 
     Args:
-        docs_dir: Folder that holds the documents.
-        known: Files as an earlier call found them: unchanged in size and time, they are not read.
+        docs_dir: The docs folder.
+        known: Size, modification time and hash of files, as an earlier scan found them. A file
+            with the same size and time is not read; it keeps the known hash.
+
+    Returns:
+        The documents, drafts and failures. A file or folder that cannot be read is a failure and
+        does not stop the scan.
 
     Raises:
-        DocsFolderError: The folder is missing, unreadable or holds no Markdown file at all.
+        DocsFolderError: The docs folder is missing, unreadable or contains no Markdown file.
     """
     if not docs_dir.is_dir():
-        raise DocsFolderError(docs_dir, "is a file" if docs_dir.exists() else "does not exist")
+        is_file = docs_dir.exists()
+        raise DocsFolderError(docs_dir, "is a file" if is_file else "does not exist")
     walk = _Walk(known or {}, [(docs_dir, "", frozenset())])
     while walk.pending:
-        _look_at_folder(walk, *walk.pending.pop())
+        _read_folder(walk, *walk.pending.pop())
     if not (walk.docs or walk.drafts or walk.failures):
         suffixes = " or ".join(MARKDOWN_SUFFIXES)
-        raise DocsFolderError(docs_dir, f"holds no {suffixes} file that Docusaurus would build")
+        problem = f"contains no {suffixes} file that Docusaurus would build"
+        raise DocsFolderError(docs_dir, problem)
     return Discovery(
         tuple(sorted(walk.docs, key=lambda doc: doc.doc_id)),
         tuple(sorted(walk.failures, key=lambda failure: failure.doc_path)),
@@ -94,7 +106,12 @@ def discover_docs(docs_dir: Path, known: Mapping[DocId, KnownFile] | None = None
     )
 
 
-def _look_at_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) -> None:
+def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) -> None:
+    """Add the documents in one folder to the walk, and queue its subfolders.
+
+    `prefix` is the folder's path below the docs folder, with `/` at the end; empty for the docs
+    folder itself.
+    """
     try:
         status = folder.stat()
         with os.scandir(folder) as found:
@@ -102,11 +119,12 @@ def _look_at_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders)
     except OSError as error:
         if not prefix:
             raise DocsFolderError(folder, f"cannot be read ({error.strerror})") from error
-        walk.fail(prefix, DocumentReadError.code, f"cannot be read ({error.strerror})")
+        problem = f"the folder cannot be read ({error.strerror}). Check its permissions"
+        walk.fail(prefix, DocumentReadError.code, problem)
         return
     identity = (status.st_dev, status.st_ino)
     if identity in ancestors:
-        problem = "a symbolic link leads back to a folder above it"
+        problem = "this symbolic link points to a folder above itself. Remove the link"
         walk.fail(prefix, DocumentReadError.code, problem)
         return
     for entry in entries:
@@ -116,14 +134,16 @@ def _look_at_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders)
                 if is_doc_folder_name(entry.name):
                     walk.pending.append((Path(entry.path), doc_path + "/", ancestors | {identity}))
             elif is_doc_name(entry.name):
-                _look_at_file(walk, entry, doc_path)
+                _read_file(walk, entry, doc_path)
         except OSError as error:
-            walk.fail(doc_path, DocumentReadError.code, f"cannot be read ({error.strerror})")
+            problem = f"it cannot be read ({error.strerror}). Check the file and its permissions"
+            walk.fail(doc_path, DocumentReadError.code, problem)
         except DocumentIdError as error:
             walk.fail(doc_path, error.code, str(error))
 
 
-def _look_at_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
+def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
+    """Add one file to the walk's documents or drafts; read it only if its size or time changed."""
     status = entry.stat()
     if not stat.S_ISREG(status.st_mode):
         return

@@ -1,6 +1,7 @@
-"""Embedding of chunks: each exact text once per model, long texts and windows of words included.
+"""Embed chunks: reuse cached vectors, cut texts that are too long, and choose the windows.
 
-Belongs here: what is embedded and what is reused. Talking to a model or service: adapters.
+A window is a group of consecutive words that gets a vector of its own. The calls to an embedding
+model or service are in `adapters.embedders`.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ _Span: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedChunks:
-    """Vectors of chunks, in their order, and what was done for them.
+    """The vectors of a list of chunks, and what it took to compute them.
 
     Attributes:
-        vectors: One for each chunk.
-        embedded_hashes: Text hashes that the model was asked for.
-        usage: What that cost; nothing where all was reused.
-        windowed_chunk_ids: Chunks over the model's input limit, embedded as the mean of their
-            parts.
+        vectors: The vectors of each chunk, in the order of the chunks.
+        embedded_hashes: SHA-256 of each embedding text that was sent to the model. All other
+            vectors came from the cache.
+        usage: Requests, retries, tokens and seconds; all zero if nothing was sent to the model.
+        windowed_chunk_ids: Chunks whose text was sent to the model in this call and is longer than
+            the model's input limit. The dense vector of such a chunk is the mean over its parts.
     """
 
     vectors: tuple[ChunkVectors, ...]
@@ -48,20 +50,24 @@ class EmbeddedChunks:
 def embed_chunks(
     chunks: Sequence[Chunk], embedder: Embedder, cache: EmbeddingCache
 ) -> EmbeddedChunks:
-    """Embed chunks, asking the model only for texts that it has not embedded before.
+    """Return the vectors of chunks; only texts that are not in the cache are sent to the model.
 
-    The text embedded is `chunk.embedding_text`, and so are its windows. New vectors are in the
-    cache when this returns.
+    The text that is embedded is `chunk.embedding_text` (headings and body), not the stored
+    `chunk.text`. New vectors are written to the cache before the function returns.
 
     Args:
-        chunks: Any number, of one document or many; equal texts are embedded once.
-        embedder: Asked for all new texts in one call, so that it can batch them.
-        cache: Looked up by SHA-256 of the embedding text and the model's fingerprint; an entry that
-            the model cannot have given is embedded anew.
+        chunks: Chunks of one or more documents. A text that occurs several times is embedded once.
+        embedder: The model. It gets all new texts in one call, so that it can batch them.
+        cache: Vectors by model fingerprint and SHA-256 of the embedding text. A cached vector with
+            a wrong dimension or with values that are not finite is computed again.
+
+    Returns:
+        The vectors, in the order of `chunks`.
 
     Raises:
-        EmbeddingServiceError: The service failed, retries spent; nothing of this call is kept.
-        EmbeddingDimensionError: A vector is of a wrong length or not finite.
+        EmbeddingServiceError: The service failed after all retries. Nothing was cached.
+        EmbeddingDimensionError: The model returned a wrong number of vectors, a wrong dimension or
+            values that are not finite.
     """
     model = embedder.model
     hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
@@ -91,7 +97,13 @@ def embed_chunks(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What one text is embedded as: whole, or in parts within the limit; windows of each part."""
+    """The inputs that the model gets for one text.
+
+    Attributes:
+        parts: The whole text, or its parts if it is longer than the model's input limit.
+        windows: The windows (groups of words that get a vector each) of each part; an empty tuple
+            for each part if the model does not support windows.
+    """
 
     parts: tuple[str, ...]
     windows: tuple[tuple[Window, ...], ...]
@@ -100,6 +112,10 @@ class _Plan:
 def _embed_missing(
     missing: dict[str, Chunk], embedder: Embedder
 ) -> tuple[dict[str, ChunkVectors], EmbeddingUsage, frozenset[str]]:
+    """Embed the text of each chunk in `missing`, which maps text hashes to chunks, in one call.
+
+    Returns the vectors by text hash, the usage, and the hashes of texts that were cut into parts.
+    """
     plans = _plan_texts(list(missing.values()), embedder)
     texts = [text for plan in plans for text in plan.parts]
     windows = [spans for plan in plans for spans in plan.windows]
@@ -124,6 +140,11 @@ def _embed_missing(
 
 
 def _plan_texts(chunks: Sequence[Chunk], embedder: Embedder) -> list[_Plan]:
+    """Return for each chunk the parts and the windows of its embedding text.
+
+    A text over the model's input limit is cut into parts. A window is a group of words that gets a
+    vector of its own.
+    """
     limit, window_words = embedder.model.max_input_tokens, embedder.model.window_words
     totals = embedder.count_tokens([chunk.embedding_text for chunk in chunks])
     plans = []
@@ -138,21 +159,28 @@ def _plan_texts(chunks: Sequence[Chunk], embedder: Embedder) -> list[_Plan]:
 
 
 def group_words(text: str, count: int) -> tuple[Window, ...]:
-    """Windows of so many words each that are no stop words, in order; the last may have fewer."""
+    """Group the content words of a text into windows of `count` consecutive words, in order.
+
+    Content words are all words except stop words. Each window, which gets a vector of its own,
+    lists the (start, end) offsets of its words. The last window may have fewer words.
+    """
     words = find_content_words(text)
     return tuple(tuple(words[at : at + count]) for at in range(0, len(words), count))
 
 
 def cut_parts(text: str, max_tokens: int, embedder: Embedder) -> tuple[_Span, ...]:
-    """Spans of runs of whole sentences within a number of the model's tokens, in order.
+    """Cut a text into parts of whole sentences that have at most `max_tokens` model tokens each.
 
-    Every character but white space is in a part, and none begins or ends with white space; a
-    single sentence over the limit is cut at words, and a single word over it at characters.
+    A sentence that is longer than the limit is cut between words, a longer word between
+    characters. No part begins or ends with white space.
 
     Args:
-        text: White space alone has no parts.
-        max_tokens: At least 1.
-        embedder: Counts the tokens.
+        text: The text. A text of only white space gives no parts.
+        max_tokens: Longest part in tokens of the embedder, at least 1.
+        embedder: The model whose tokens are counted.
+
+    Returns:
+        The (start, end) offsets of the parts, in order. They cover everything except white space.
     """
     parts: list[_Span] = []
     total = 0
@@ -167,7 +195,11 @@ def cut_parts(text: str, max_tokens: int, embedder: Embedder) -> tuple[_Span, ..
 
 
 def _cut_pieces(text: str, max_tokens: int, embedder: Embedder) -> list[tuple[_Span, int]]:
-    """Sentences, those over the limit cut, with the tokens of each and of the gap behind it."""
+    """Return the span and token count of each sentence of a text, in order.
+
+    A sentence with more than `max_tokens` tokens is returned in several pieces. A count includes
+    the white space up to the next sentence.
+    """
     sentences = split_sentences(text)
     following = [start for start, _ in sentences[1:]] + [len(text)]
     counts = embedder.count_tokens(
@@ -183,7 +215,10 @@ def _cut_pieces(text: str, max_tokens: int, embedder: Embedder) -> list[tuple[_S
 def _cut_long_sentence(
     sentence: str, count: int, max_tokens: int, embedder: Embedder
 ) -> list[tuple[_Span, int]]:
-    """Halve at the white space nearest the middle, or at the middle, until every piece fits."""
+    """Halve a sentence until each piece fits the limit, and return the pieces' spans and counts.
+
+    The cut is at the space nearest to the middle; without a space it is exactly in the middle.
+    """
     if count <= max_tokens or len(sentence) <= 1:
         return [((0, len(sentence)), min(count, max_tokens))]
     middle = len(sentence) // 2
@@ -204,6 +239,7 @@ def _shift(span: _Span, offset: int) -> _Span:
 
 
 def _unit_mean(rows: FloatMatrix) -> FloatVector:
+    """Return the mean of the rows, scaled to unit length; the first row if the mean is zero."""
     mean: FloatVector = rows.mean(axis=0)
     norm = float(np.linalg.norm(mean))
     if norm == 0.0:
@@ -212,13 +248,19 @@ def _unit_mean(rows: FloatMatrix) -> FloatVector:
 
 
 def _is_sound(vectors: ChunkVectors, model: EmbeddingModel) -> bool:
+    """Return True if cached vectors have the model's dimension and only finite values."""
     rows = (vectors.dense[np.newaxis, :], vectors.windows)
     return all(matrix.shape[1] == model.dim and np.isfinite(matrix).all() for matrix in rows)
 
 
 def _check_rows(rows: FloatMatrix, count: int, model: EmbeddingModel) -> None:
+    """Check the shape of the vectors that the model returned, and that all values are finite.
+
+    Raises:
+        EmbeddingDimensionError: The shape is not (`count`, `model.dim`), or a value is not finite.
+    """
     expected = f"{count} vectors of {model.dim} finite numbers"
     if rows.shape != (count, model.dim):
         raise EmbeddingDimensionError(model.model, expected, f"an array of shape {rows.shape}")
     if not np.isfinite(rows).all():
-        raise EmbeddingDimensionError(model.model, expected, "numbers that are not finite")
+        raise EmbeddingDimensionError(model.model, expected, "vectors with NaN or infinite values")

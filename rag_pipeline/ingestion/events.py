@@ -1,6 +1,6 @@
-"""The events of an ingestion run, in the order in which they happen.
+"""The events that an ingestion run yields while it works.
 
-Dagster, the command line and the run's report all read this one stream.
+Dagster, the command line and the ingestion report all read the same events.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunPlanned:
-    """The first event of every run: what was found, and what the run will process.
+    """The first event of a run: the result of the scan, and the documents that the run processes.
 
     Attributes:
-        scan: The docs folder compared with the collection that the run writes to.
-        doc_ids: Documents that the run is about to process.
+        run_id: Id of the run.
+        scan: The docs folder compared with the ledger of the collection that the run writes to.
+        doc_ids: Documents that the run will process.
     """
 
     run_id: str
@@ -34,20 +35,24 @@ class RunPlanned:
 
     @property
     def unchanged(self) -> list[DiscoveredDoc]:
-        """Documents that the run leaves as they are."""
+        """Documents that are indexed and unchanged, and that the run does not process."""
         chosen = frozenset(self.doc_ids)
         return [doc for doc in self.scan.plan.unchanged if doc.doc_id not in chosen]
 
 
 @dataclass(frozen=True, slots=True)
 class StageDone:
-    """A stage finished for a document.
+    """An event: one stage finished for one document.
 
     Attributes:
-        data_version: Changes whenever the stage's output changes.
-        counts: What the stage counted; keys are metadata names with their unit.
-        chunks: The document's chunks if the stage made them, for a preview.
-        faults: For the points stage: each broken rule, and how it is broken.
+        stage: The stage.
+        doc_id: The document.
+        data_version: Hash of the stage's output; it changes whenever the output changes.
+        counts: Figures about the stage's work. The keys are Dagster metadata names, such as
+            `duration_s`.
+        chunks: The document's chunks if this is the chunking stage; empty for other stages.
+        faults: Rules that the written points break, each with a description; only filled for the
+            points stage.
     """
 
     stage: Stage
@@ -60,7 +65,10 @@ class StageDone:
 
 @dataclass(frozen=True, slots=True)
 class DocDeleted:
-    """A document that is gone was removed; `point_count` is 0 if it was never indexed."""
+    """An event: a document whose file is gone was deleted from the collection.
+
+    `point_count` is the number of deleted points; 0 if the document had none.
+    """
 
     doc_id: DocId
     point_count: int
@@ -68,14 +76,14 @@ class DocDeleted:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The last event of a run that was carried out, even if documents failed in it."""
+    """The last event of a run that reached its end, even if single documents failed."""
 
     duration_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class RunFailed:
-    """The last event of a run that an error ended; the error is raised after it."""
+    """The last event of a run that an error aborted; the error is raised right after the event."""
 
     error: Exception
 

@@ -1,7 +1,8 @@
-"""A folder's documents, chunks and failures as plain JSON, as `rag-pipeline chunks` prints them."""
+"""Convert the documents, chunks and failures of a folder to JSON, for `rag-pipeline chunks`."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import DocumentError
@@ -17,11 +18,16 @@ if TYPE_CHECKING:
 
 
 def chunk_folder(docs_dir: Path, site: SiteSettings, limits: ChunkLimits) -> dict[str, JsonValue]:
-    """Discover, parse and chunk a folder, embedding nothing.
+    """Find, parse and chunk the documents of a docs folder, without a model or a store.
+
+    Args:
+        docs_dir: The docs folder.
+        site: Settings of the built site, for the page addresses.
+        limits: Chunk sizes.
 
     Returns:
-        `documents`, `chunks` and `failures`, each in the order of document paths; the same folder
-        gives the same bytes of JSON.
+        A JSON object with the lists `documents`, `chunks` and `failures`, each in the order of
+        document paths. An unchanged folder always gives an equal result.
 
     Raises:
         DocsFolderError: The folder is missing, unreadable or contains no Markdown file.
@@ -47,7 +53,7 @@ def chunk_folder(docs_dir: Path, site: SiteSettings, limits: ChunkLimits) -> dic
 
 
 def document_record(document: Document) -> dict[str, JsonValue]:
-    """Write a document as JSON."""
+    """Return the metadata and headings of a document, without its text, as a JSON object."""
     return {
         "doc_path": document.doc_path,
         "title": document.title,
@@ -73,7 +79,10 @@ def document_record(document: Document) -> dict[str, JsonValue]:
 
 
 def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
-    """Write a chunk as JSON; lines are 1-based and inclusive, offsets of blocks count its text."""
+    """Return a chunk as a JSON object.
+
+    Line numbers count from 1 and are inclusive. The offsets of `blocks` refer to the chunk's text.
+    """
     return {
         "chunk_id": chunk.chunk_id,
         "doc_path": chunk.doc_path,
@@ -95,13 +104,10 @@ def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
         "end_line": chunk.end_line,
         "text": chunk.text,
         "embedding_text": chunk.embedding_text,
-        "blocks": [
-            {"kind": block.kind.value, "start": block.start, "end": block.end}
-            for block in chunk.blocks
-        ],
+        "blocks": [{**asdict(block), "kind": block.kind.value} for block in chunk.blocks],
     }
 
 
 def failure_record(failure: DocFailure) -> dict[str, JsonValue]:
-    """Write a failure as JSON."""
+    """Return the path, error code and message of a failure as a JSON object."""
     return {"doc_path": failure.doc_path, "error": failure.error, "message": failure.message}

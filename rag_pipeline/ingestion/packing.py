@@ -1,4 +1,7 @@
-"""The units of a section (whole blocks, or sentences of long prose), packed into even parts."""
+"""Cut a section that is too long for one chunk into parts of about equal size.
+
+The text is handled in units: whole blocks, or sentences of long prose.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +22,19 @@ if TYPE_CHECKING:
 
 _SENTENCE_END: Final = re.compile(rf"[{SENTENCE_MARKS}:…][\"'”’」』）》)\]*_`]*\s*$")  # noqa: RUF001  # marks of other scripts
 _SEPARATORS: Final = (re.compile(r"\n\s*"), re.compile(r"[;:,.!?]\s+"), re.compile(r"\s+"))
-_LOOK_BACK: Final = 48  # characters before a boundary that tell whether a sentence ends there
+_LOOK_BACK: Final = 48  # characters; enough to see the mark that ends a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A block or a part of it.
+    """A Markdown block, or a part of one, that stays together in one chunk.
 
     Attributes:
-        start: First character in the source.
-        end: Position after the last character in the source.
-        text: Cleaned.
-        tokens: Of the text, and one for the line break that joins it to the next; 0 until counted.
+        block: The block.
+        start: Offset in the source of the first character.
+        end: Offset in the source after the last character.
+        text: The cleaned text.
+        tokens: Number of tokens of `text`, plus 1 for the line break after it; 0 until counted.
     """
 
     block: Block
@@ -41,31 +45,40 @@ class Unit:
 
     @property
     def is_heading(self) -> bool:
-        """Whether the unit belongs to a heading."""
+        """True if the unit is a heading or a part of one."""
         return self.block.heading is not None
 
     def leads(self, source: str) -> bool:
-        """Tell whether what follows belongs to it: a heading, a title, a sentence with a colon."""
+        """Return True if the next unit must stay with this one.
+
+        This is the case for headings, for titles such as `:::note Title` or the label of a tab, and
+        for prose that ends with a colon.
+        """
         if self.block.leads or self.block.is_atomic:
             return self.block.leads
         return source[self.start : self.end].rstrip().endswith(":")
 
 
 def read_units(blocks: Sequence[Block]) -> list[Unit]:
-    """Make each block that has text one unit, without counting its tokens."""
+    """Return one unit for each block that has text, in order; tokens are not counted yet."""
     return [
         Unit(block, block.start, block.end, block.text) for block in blocks if block.text.strip()
     ]
 
 
 def cut_units(source: str, units: Sequence[Unit], longest: int, cap: int) -> list[Unit]:
-    """Cut units of whole blocks where they are too long, and count tokens.
+    """Count the tokens of a section's units, and cut long prose into smaller units.
+
+    Code blocks, tables and formulas are never cut.
 
     Args:
         source: The document's source.
-        units: Of one section.
-        longest: Tokens above which prose is cut at sentences.
-        cap: Tokens above which a sentence is cut too.
+        units: Whole blocks of one section.
+        longest: A prose unit with more tokens than this is cut into sentences.
+        cap: A sentence with more tokens than this is cut into pieces.
+
+    Returns:
+        The units in source order, with their token counts.
     """
     cut: list[Unit] = []
     for unit in units:
@@ -79,23 +92,23 @@ def cut_units(source: str, units: Sequence[Unit], longest: int, cap: int) -> lis
 
 
 def begins_sentence(source: str, unit: Unit) -> bool:
-    """Tell whether a unit begins its block or a sentence of it, not the rest of a cut sentence."""
+    """Return True if a unit begins at the start of a sentence or block, not within a sentence."""
     before = source[max(unit.block.start, unit.start - _LOOK_BACK) : unit.start]
     return not before.strip() or _SENTENCE_END.search(before) is not None
 
 
 def measure(unit: Unit) -> Unit:
-    """Count a unit's tokens."""
+    """Return the unit with its token count filled in: the text's tokens plus 1 for a line break."""
     return replace(unit, tokens=count_tokens(unit.text.strip()) + 1)
 
 
 def cut_sentences(source: str, unit: Unit) -> list[Unit]:
-    """Cut prose at sentence ends; a code block, table or formula stays whole."""
+    """Cut a unit of prose into sentences, in order; a code block, table or formula stays whole."""
     if unit.block.is_atomic:
         return [unit]
     text = source[unit.start : unit.end]
     spans = [(unit.start + start, unit.start + end) for start, end in split_sentences(text)]
-    if spans:  # white space at the edges may be part of what cleaning removes
+    if spans:  # keep white space at the edges: cleaning may have replaced it together with markup
         spans[0] = (unit.start, spans[0][1])
         spans[-1] = (spans[-1][0], unit.end)
     return list(_cut_at(unit, _join_unfinished(source, spans, unit.block.holds)))
@@ -104,12 +117,16 @@ def cut_sentences(source: str, unit: Unit) -> list[Unit]:
 def cut_parts(
     parsed: ParsedDoc, section: Sequence[Unit], limits: ChunkLimits
 ) -> Iterator[Sequence[Unit]]:
-    """Cut a section that is too long for one chunk into parts that are not, in order.
+    """Cut a section that is too long for one chunk into parts that fit, in order.
 
     Args:
         parsed: The document.
-        section: Whole blocks. A block that is never cut and too long is a part of its own.
-        limits: Sizes in tokens.
+        section: The section's whole blocks as units.
+        limits: Chunk sizes in tokens.
+
+    Yields:
+        The units of each part, at most `limits.max_tokens` tokens. A code block, table or formula
+        that is longer than that is a part of its own.
     """
     cap = max(limits.max_tokens - 2 * limits.overlap_tokens, limits.max_tokens // 2, 1)
     units = cut_units(parsed.source, section, min(limits.min_tokens, cap), cap)
@@ -122,7 +139,7 @@ def cut_parts(
 
 
 def _split_at_oversized(units: Sequence[Unit], max_tokens: int) -> Iterator[list[Unit]]:
-    """Split units into runs; each block that is too long for a chunk is a run of its own."""
+    """Split units into runs. Code, tables and formulas over `max_tokens` are runs of their own."""
     run: list[Unit] = []
     for unit in units:
         if unit.block.is_atomic and unit.tokens > max_tokens:
@@ -135,7 +152,11 @@ def _split_at_oversized(units: Sequence[Unit], max_tokens: int) -> Iterator[list
 
 
 def _group(source: str, units: Sequence[Unit], max_tokens: int) -> list[list[Unit]]:
-    """Group units that stay together: a heading, title or lead-in and the unit after it."""
+    """Group each unit that introduces the next one (see `Unit.leads`) with that next unit.
+
+    A group has at most `max_tokens` tokens, unless a single unit has more. Other units are groups
+    of their own.
+    """
     groups: list[list[Unit]] = []
     size, is_led = 0, False
     for unit in units:
@@ -150,7 +171,12 @@ def _group(source: str, units: Sequence[Unit], max_tokens: int) -> list[list[Uni
 
 
 def _cut_evenly(groups: Sequence[list[Unit]], limits: ChunkLimits, cap: int) -> list[list[Unit]]:
-    """Put groups together into parts of about equal size, at most `cap` tokens or one group."""
+    """Join consecutive groups of units into parts of about equal size.
+
+    A part has at most `cap` tokens unless it consists of one group. If all groups together have at
+    most `limits.max_tokens` tokens, they are one part. A last part below `limits.min_tokens` is
+    joined to the part before it if both together have at most `limits.max_tokens` tokens.
+    """
     sizes = [sum(unit.tokens for unit in group) for group in groups]
     remaining = sum(sizes)
     if remaining <= limits.max_tokens:
@@ -175,7 +201,10 @@ def _cut_evenly(groups: Sequence[list[Unit]], limits: ChunkLimits, cap: int) -> 
 def _keep_bound(
     parsed: ParsedDoc, parts: Sequence[Sequence[Unit]], max_tokens: int
 ) -> Iterator[Sequence[Unit]]:
-    """Halve parts whose joined text has more tokens than its units had."""
+    """Yield the parts in order; halve each part of several units that exceeds `max_tokens` tokens.
+
+    The joined text of a part is counted, because it can have more tokens than the sum of its units.
+    """
     pending = list(reversed(parts))
     while pending:
         part = pending.pop()
@@ -188,11 +217,12 @@ def _keep_bound(
 
 
 def _count_text(parsed: ParsedDoc, units: Sequence[Unit]) -> int:
+    """Return the exact number of tokens in the joined text of consecutive units."""
     return count_tokens(read_span(parsed, units[0].start, units[-1].end))
 
 
 def _cut_at(unit: Unit, spans: Iterator[tuple[int, int]]) -> Iterator[Unit]:
-    """Cut a unit at spans of the source; parts without text are left out."""
+    """Yield the part of a unit in each span of source offsets; spans without text are skipped."""
     for start, end in spans:
         text = cut_text(unit.block, start, end)
         if text.strip():
@@ -202,27 +232,34 @@ def _cut_at(unit: Unit, spans: Iterator[tuple[int, int]]) -> Iterator[Unit]:
 def _join_unfinished(
     source: str, spans: Sequence[tuple[int, int]], holds: Sequence[Hold]
 ) -> Iterator[tuple[int, int]]:
-    """Join spans whose boundary is a mere line break, or lies within a link or code span."""
+    """Join sentence spans across boundaries that do not end a sentence.
+
+    A boundary is ignored if no sentence mark stands before it, or if it lies inside a hold
+    (characters that must stay together, such as a link or a code span).
+    """
     begin: int | None = None
     for at, (start, end) in enumerate(spans):
         begin = start if begin is None else begin
         following = spans[at + 1][0] if at + 1 < len(spans) else None
         if following is not None:
             tail = source[max(begin, end - _LOOK_BACK) : end]
-            if _SENTENCE_END.search(tail) is None or _is_held(holds, following):
+            if _SENTENCE_END.search(tail) is None or _is_inside_hold(holds, following):
                 continue
         yield begin, end
         begin = None
 
 
-def _is_held(holds: Sequence[Hold], position: int) -> bool:
-    """Tell whether a hold has characters before and after a position."""
+def _is_inside_hold(holds: Sequence[Hold], position: int) -> bool:
+    """Return True if a position lies inside a hold: characters that must not be cut apart."""
     at = bisect.bisect_left(holds, position, key=lambda hold: hold[0]) - 1
     return at >= 0 and holds[at][1] > position
 
 
 def _cut_long(source: str, unit: Unit, cap: int) -> Iterator[Unit]:
-    """Cut a unit into even pieces of at most `cap` tokens: at lines, clauses, words, anywhere."""
+    """Cut a unit into pieces of about equal size with at most `cap` tokens each.
+
+    The preferred places for a cut are line ends, then ends of clauses, then spaces.
+    """
     pending = [unit]
     while pending:
         piece = pending.pop()
@@ -234,7 +271,11 @@ def _cut_long(source: str, unit: Unit, cap: int) -> Iterator[Unit]:
 
 
 def _find_cut(source: str, unit: Unit, cap: int) -> int | None:
-    """Find the best place for a cut that leaves an even share of the unit before it."""
+    """Return the source offset of the best cut near the middle of a unit; None if it cannot be cut.
+
+    Line ends are preferred, then ends of clauses, then spaces. If there are none, the cut may be
+    anywhere except inside markup that cleaning removes.
+    """
     parts = math.ceil(unit.tokens / cap)
     length = unit.end - unit.start
     goal = unit.start + max(1, length * (parts // 2) // parts)
@@ -244,7 +285,7 @@ def _find_cut(source: str, unit: Unit, cap: int) -> int | None:
         places = [
             match.end()
             for match in separator.finditer(source, low, high)
-            if match.end() < unit.end and not _is_held(unit.block.holds, match.end())
+            if match.end() < unit.end and not _is_inside_hold(unit.block.holds, match.end())
         ]
         if places:
             return min(places, key=lambda place: abs(place - goal))

@@ -1,6 +1,6 @@
-"""One Markdown file as a document: front matter, place in the course, headings and cleaned blocks.
+"""Parse one Markdown file into a document: metadata, headings and cleaned blocks of text.
 
-Module, chapter and content type come from the front matter, else from words of the path.
+Module, chapter and content type come from the front matter, or else from the file's path.
 """
 
 from __future__ import annotations
@@ -38,25 +38,26 @@ _TYPE_OF_WORD: Final = {word: kind for kind, words in _WORDS.items() for word in
 
 
 def parse_doc(doc: DiscoveredDoc, site: SiteSettings, source: bytes | None = None) -> ParsedDoc:
-    """Parse a document.
+    """Parse a Markdown file into its metadata, headings and cleaned blocks.
 
     Args:
-        doc: The file; it is read if `source` is not given.
-        site: How the site forms its addresses, and the syntax of `.md` files.
-        source: The file's bytes.
+        doc: The file as the scan of the docs folder found it.
+        site: Settings of the built site: page addresses, and the syntax of `.md` files.
+        source: The bytes of the file. If None, the file is read.
 
     Returns:
-        Every line of the source that is not blank is in exactly one block.
+        The document. Each line of its source that is not blank is in exactly one block.
 
     Raises:
         DocumentReadError: The file cannot be read.
-        FrontMatterError: The front matter is broken; the message names the line.
+        FrontMatterError: The front matter is not valid YAML or has a value of a wrong type.
     """
     if source is None:
         try:
             source = doc.path.read_bytes()
         except OSError as error:
-            raise DocumentReadError(doc.doc_id, f"cannot be read ({error.strerror})") from error
+            problem = f"it cannot be read ({error.strerror}). Check the file and its permissions"
+            raise DocumentReadError(doc.doc_id, problem) from error
     text = normalize_source(source)
     front_matter = read_front_matter(doc.doc_id, text)
     mdx = _is_mdx(doc.doc_id, front_matter, site)
@@ -65,7 +66,10 @@ def parse_doc(doc: DiscoveredDoc, site: SiteSettings, source: bytes | None = Non
 
 
 def _is_mdx(doc_id: str, front_matter: FrontMatter, site: SiteSettings) -> bool:
-    """Apply the page's own `mdx: {format: ...}` first, then the site's."""
+    """Return True if a file is parsed as MDX, False if it is parsed as CommonMark with HTML.
+
+    The field `mdx: {format: ...}` in the front matter takes precedence over the site's setting.
+    """
     given = front_matter.section("mdx").text("format")
     chosen = given if given in set(MarkdownFormat) else site.markdown_format.value
     if chosen == MarkdownFormat.DETECT:
@@ -109,10 +113,11 @@ def _build_document(
 
 
 def find_place(doc_path: str, front_matter: FrontMatter) -> tuple[str, str]:
-    """Return a document's module and chapter: the module folder and the folder in it, or empty.
+    """Return the module and the chapter of a document; empty texts if there are none.
 
-    The module is the first folder named like `module-1`, else the first folder; both may be given
-    by the front matter.
+    `module` and `chapter` in the front matter take precedence. Otherwise the module is the first
+    folder of the path with a name like `module-1`, or else the first folder, and the chapter is
+    the folder directly below the module.
     """
     folders = doc_path.split("/")[:-1]
     at = next((i for i, name in enumerate(folders) if _MODULE_FOLDER.fullmatch(name)), 0)
@@ -121,11 +126,12 @@ def find_place(doc_path: str, front_matter: FrontMatter) -> tuple[str, str]:
 
 
 def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
-    """Return lab, quiz or assessment, else prose.
+    """Return the content type of a document: lab, quiz, assessment, or else prose.
 
-    The front matter's `content_type` counts first, then the path from the file up: the last word
-    that names a type decides (`lab-quiz` is a quiz). Everything below a capstone folder is
-    assessment.
+    `content_type` in the front matter takes precedence if it names a type. Next, a document below a
+    folder with the word "capstone" in its name is an assessment. Otherwise the words of the file
+    name decide, then those of the folders, innermost first. If a name has words of several types,
+    the last one counts: `lab-quiz` is a quiz.
     """
     given = front_matter.text("content_type").lower()
     if given in set(ContentType):
@@ -144,10 +150,15 @@ def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
 
 
 def _as_document_type(kind: ContentType) -> ContentType:
+    """Return lab, quiz or assessment unchanged; return prose for `code` and `table`.
+
+    A document cannot have the types `code` and `table`, which describe single chunks.
+    """
     return kind if kind in _WORDS else ContentType.PROSE
 
 
 def _type_of_name(name: str) -> ContentType | None:
+    """Return the type that the last matching word of a name stands for; None if no word matches."""
     words = _WORD.findall(_HANDS_ON.sub("handson", name.lower()))
     kinds = [_TYPE_OF_WORD[word] for word in words if word in _TYPE_OF_WORD]
     return kinds[-1] if kinds else None

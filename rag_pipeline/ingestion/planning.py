@@ -1,6 +1,6 @@
-"""What an ingestion has to do: the docs folder compared with the ledger of what is indexed.
+"""Compare the docs folder with the ledger, and decide what an ingestion has to do.
 
-The command, the sensor and a run plan alike.
+The command, the Dagster sensor and a run all use these functions.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 
 _FIRST_RETRY: Final = timedelta(seconds=60)
 _LONGEST_RETRY: Final = timedelta(hours=1)
-_MOST_DOUBLINGS: Final = 10  # far over the longest wait
+_MOST_DOUBLINGS: Final = 10  # gives more than the longest wait, and keeps the number small
 
 
 @dataclass(frozen=True, slots=True)
 class IngestionPlan:
-    """Documents by what has to happen to them, each tuple in the order of discovery.
+    """The documents to process, to delete and to leave unchanged, each sorted by document id.
 
     Attributes:
-        process: New, changed, made with other settings, or failed at the last attempt.
-        delete: Indexed or tried once and no longer in the docs folder, by ascending id.
-        unchanged: Indexed as they are.
+        process: Documents that are new or changed, were indexed with other settings, or failed at
+            the last attempt.
+        delete: Documents that the ledger lists and that are no longer in the docs folder.
+        unchanged: Documents whose current content is indexed with the current settings.
     """
 
     process: tuple[DiscoveredDoc, ...]
@@ -45,7 +46,7 @@ class IngestionPlan:
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing has to be written to the store."""
+        """True if there is no document to process or to delete."""
         return not self.process and not self.delete
 
 
@@ -54,10 +55,12 @@ class Scan:
     """The docs folder compared with the ledger of a collection.
 
     Attributes:
-        collection_id: The collection in use, or the one that a run has just created; empty before
-            the first ingestion.
-        entries: Its ledger's entries.
-        failures: Its ledger's failures.
+        discovery: The content of the docs folder.
+        collection_id: Id of the current collection, or of the collection that a run has just
+            created; empty before the first ingestion.
+        entries: The ledger entries of the indexed documents.
+        failures: The ledger's records of documents whose last attempt failed.
+        plan: The documents to process, to delete and to leave unchanged.
     """
 
     discovery: Discovery
@@ -68,23 +71,28 @@ class Scan:
 
     @property
     def doc_ids(self) -> set[DocId]:
-        """Every document of the docs folder or of the ledger."""
+        """Ids of all documents that are in the docs folder or in the ledger."""
         return {*self.entries, *self.failures, *(doc.doc_id for doc in self.discovery.docs)}
 
 
 def scan_docs(
     context: IngestionContext, *, earlier: Scan | None = None, reread: bool = False
 ) -> Scan:
-    """Find out what an ingestion would do, without a lock, a store or a model.
+    """Compare the docs folder with the ledger of the current collection.
+
+    The function takes no lock and needs neither the vector store nor the embedding model.
 
     Args:
         context: The settings and services.
-        earlier: An earlier scan, which is returned if the ledger has not changed since. So a
-            command and the run that it starts read the docs folder once.
-        reread: Read every file instead of trusting the size and time of known files.
+        earlier: The result of an earlier scan. It is returned if the ledger has not changed since
+            then, so that a command and the run that it starts read the docs folder only once.
+        reread: Ignore `earlier`, and read every file even if its size and time are unchanged.
+
+    Returns:
+        The documents, the ledger's content, and the plan of what to process and to delete.
 
     Raises:
-        DocsFolderError: The docs folder is missing or empty.
+        DocsFolderError: The docs folder is missing, unreadable or contains no Markdown file.
     """
     collection_id = context.services.catalog.current_id() or ""
     ledger = context.services.open_ledger(collection_id) if collection_id else None
@@ -108,15 +116,15 @@ def plan_ingestion(
     fingerprint: str,
     failures: Collection[DocId] = (),
 ) -> IngestionPlan:
-    """Compare the documents found with those indexed.
+    """Decide which documents to process, which to delete, and which are unchanged.
 
-    A document that could not be looked at is neither processed nor deleted: its points stay.
+    A document that could not be read is neither processed nor deleted, so that its points stay.
 
     Args:
         discovery: The content of the docs folder.
-        entries: The ledger of the collection in use; empty for a new one.
-        fingerprint: The fingerprint of the present settings.
-        failures: Documents whose last attempt failed.
+        entries: The ledger entries of the collection; empty for a new collection.
+        fingerprint: The pipeline fingerprint of the current settings.
+        failures: Ids of documents whose last attempt failed.
     """
     process, unchanged = [], []
     for doc in discovery.docs:
@@ -136,10 +144,12 @@ def plan_ingestion(
 def choose_docs(
     request: IngestionRequest, scan: Scan
 ) -> tuple[tuple[DiscoveredDoc, ...], tuple[DocId, ...], tuple[DocFailure, ...]]:
-    """Choose the documents of a run: those to process, those to delete, and failures.
+    """Choose the documents of a run according to the request.
 
-    The failures are of documents that the request names and that are missing or unreadable; if it
-    names none, of all that are unreadable.
+    Returns:
+        The documents to process, the ids of the documents to delete, and failures. If the request
+        names documents, the failures are those of named documents that are missing or unreadable.
+        Otherwise they are all files and folders that the scan could not read.
     """
     discovery, plan = scan.discovery, scan.plan
     if request.doc_ids is None:
@@ -154,23 +164,24 @@ def choose_docs(
         elif doc_id in unread:
             failures.append(unread[doc_id])
         else:
-            message = f"{doc_id}: is not in the docs folder, or is a draft. Check the path"
+            message = (
+                f"{doc_id}: the docs folder has no such document, or it is a draft. Check the path"
+            )
             failures.append(DocFailure(doc_id, Stage.DISCOVERED.value, DOCUMENT_MISSING, message))
     gone = frozenset(plan.delete) & set(request.delete_ids)
     return tuple(docs), tuple(sorted(gone)), tuple(failures)
 
 
 def choose_collection(context: IngestionContext, *, rebuild: bool) -> str:
-    """Choose the collection that a run writes to, and create it if necessary.
+    """Return the id of the collection that a run writes to; create the collection if necessary.
 
-    A new collection is in use at once if there was none before, or if the one before is empty and
-    belongs to another embedding space. After a rebuild the run itself switches.
-
-    Returns:
-        The collection's id.
+    A new collection is created for a rebuild, if there is no collection, or if the current one is
+    empty and has another embedding space. The new collection becomes the current one at once. Only
+    a rebuild of an existing collection switches later, at the end of the run.
 
     Raises:
-        SpaceMismatchError: The collection in use needs a rebuild; nothing was changed.
+        SpaceMismatchError: The current collection has points of another embedding space and needs
+            a rebuild. Nothing was changed.
     """
     catalog = context.services.catalog
     current = catalog.current_id()
@@ -181,21 +192,25 @@ def choose_collection(context: IngestionContext, *, rebuild: bool) -> str:
     if current is None or not rebuild:
         catalog.switch_to(store.collection_id)
     if current is not None and not rebuild:
-        catalog.discard(current)  # nothing in it to roll back to
+        catalog.discard(current)  # it is empty, so nobody needs to roll back to it
     return store.collection_id
 
 
 def _fits(collection_id: str, context: IngestionContext) -> bool:
-    """Return False for an empty collection of another space: it need not be refused.
+    """Return True if a collection has the configured embedding space, False if it can be replaced.
 
-    Such a collection remains, for example, if the service was down at the first ingestion.
+    A collection of another space can be replaced if it is empty. An empty collection remains, for
+    example, if the embedding service was down during the first ingestion.
+
+    Raises:
+        SpaceMismatchError: The collection has another embedding space and is not empty.
     """
     catalog = context.services.catalog
     try:
         catalog.open(collection_id, context.space).close()
     except SpaceMismatchError:
         entries = context.services.open_ledger(collection_id).entries().values()
-        if any(entry.sha256 for entry in entries):  # the others were begun and never finished
+        if any(entry.sha256 for entry in entries):  # an entry without a hash was never finished
             raise
         with closing(catalog.open(collection_id)) as store:
             if store.count():
@@ -209,12 +224,15 @@ def leave_moved(
     entries: Mapping[DocId, LedgerEntry],
     not_indexed: Iterable[DiscoveredDoc],
 ) -> tuple[DocId, ...]:
-    """Leave out pages that moved to a path that is not indexed yet, so that nothing gets lost.
+    """Return the documents to delete, except those that moved to a path that is not indexed yet.
+
+    A document has moved if a document in `not_indexed` has the same content. Its points stay until
+    the new path is indexed, so that the page can always be found.
 
     Args:
-        doc_ids: Documents to delete.
-        entries: The ledger.
-        not_indexed: Documents of the docs folder that wait or have failed.
+        doc_ids: Documents whose files are gone.
+        entries: The ledger entries, which have the content hashes of these documents.
+        not_indexed: Documents of the docs folder that are waiting or have failed.
     """
     contents = {doc.sha256 for doc in not_indexed}
     return tuple(
@@ -225,9 +243,15 @@ def leave_moved(
 
 
 def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:
-    """Tell if a sensor may try a document again.
+    """Return True if a document may be tried again after its last failure.
 
-    The wait after a failure doubles from one minute to an hour. A changed file is due at once.
+    The wait after a failure starts at one minute and doubles up to one hour. A document without a
+    failure is due, and so is a file whose content has changed since its failure.
+
+    Args:
+        failure: The ledger's record of the document's last failure; None if there is none.
+        sha256: Hash of the file's current content.
+        now: The current time.
     """
     if failure is None or failure.sha256 != sha256:
         return True
@@ -236,15 +260,16 @@ def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:
 
 
 def find_next_try(failed_at: datetime, attempts: int, now: datetime) -> datetime | None:
-    """Return when to try again after a number of failures in a row; None if that may be now.
+    """Return the time of the next try after `attempts` failures in a row; None if it has passed.
 
-    A failure in the future was recorded before the clock was set back. It is not waited for.
+    None is also returned if `failed_at` lies in the future, which happens when the clock was set
+    back. Otherwise the wait could be very long.
     """
     again = failed_at + compute_wait(attempts)
     return again if failed_at <= now < again else None
 
 
 def compute_wait(attempts: int) -> timedelta:
-    """Return how long to wait after 1 or more failures in a row."""
+    """Return the wait after `attempts` failures in a row: 1 min, doubled each time up to 1 h."""
     doublings = max(0, min(attempts - 1, _MOST_DOUBLINGS))
     return min(_FIRST_RETRY * (1 << doublings), _LONGEST_RETRY)

@@ -1,4 +1,4 @@
-"""The ingestion report: the events of a run, added up for users and Dagster."""
+"""The ingestion report: totals over the events of a run, for the command line and Dagster."""
 
 from __future__ import annotations
 
@@ -27,25 +27,27 @@ _COUNTED: Final = {
     "retries": "retries",
     "cost_usd": "cost_usd",
 }
-"""The counts of stages that are added up, and the report's names for them."""
+"""Maps each count of a `StageDone` event to the field of the report that sums it."""
 
 
 @dataclass(slots=True)
 class IngestionReport:
-    """Counts of one ingestion, filled while it runs.
+    """The totals of one ingestion, updated while it runs.
 
     Attributes:
-        docs_discovered: Documents in the docs folder, unreadable ones included.
-        docs_processed: Documents whose points are now up to date.
-        chunks_unchanged: Points left alone, those of unchanged documents included.
-        chunks_in_parts: Chunks longer than the embedding model's input. Each was embedded as the
-            mean of its parts.
-        tokens_embedded: cl100k_base tokens of the texts embedded; `tokens_saved` counts those of
-            texts whose embeddings were reused.
-        cost_usd: Price of `tokens_embedded` by the provider's price table; 0 for the local model.
-        stage_seconds: Time by stage. The embedding time of a group of documents is shared out.
-        failures: Documents left out, and why. Each is tried again next time.
-        warnings: Messages about what a user can change.
+        docs_discovered: Number of documents in the docs folder, including unreadable files.
+        docs_processed: Number of documents whose points this run has brought up to date.
+        chunks_unchanged: Number of points that were not written because they were up to date,
+            including the points of unchanged documents.
+        chunks_in_parts: Number of chunks that are longer than the embedding model's input. Such a
+            chunk is embedded in parts, and its vector is the mean over the parts.
+        tokens_embedded: cl100k_base tokens of the chunks whose texts were sent to the model.
+        tokens_saved: cl100k_base tokens of the chunks whose vectors were reused.
+        cost_usd: Price of `tokens_embedded` in US dollars according to the configured prices; 0
+            for the local model.
+        stage_seconds: Seconds per stage, summed over the documents.
+        failures: Documents that failed, with the reasons. The next ingestion tries them again.
+        warnings: Notes for the user, such as the number of cache entries that were deleted.
     """
 
     run_id: str = ""
@@ -75,7 +77,7 @@ class IngestionReport:
     warnings: list[str] = field(default_factory=list)
 
     def add(self, event: IngestionEvent) -> None:
-        """Count an event of the run."""
+        """Add the figures of one event of the run to the totals."""
         if isinstance(event, RunPlanned):
             scan, unchanged = event.scan, event.unchanged
             self.run_id, self.collection_id = event.run_id, scan.collection_id
@@ -87,6 +89,11 @@ class IngestionReport:
                 setattr(self, name, getattr(self, name) + event.counts.get(count, 0))
             self.stage_seconds[event.stage.value] += float(event.counts.get("duration_s", 0.0))
             self.docs_processed += event.stage is Stage.POINTS
+            if event.counts.get("invalid_line"):
+                self.warnings.append(
+                    f"{event.doc_id}: line {event.counts['invalid_line']} contains bytes that are "
+                    "not UTF-8. They are shown as \ufffd; save the file as UTF-8"
+                )
         elif isinstance(event, DocFailure):
             self.docs_failed += 1
             self.failures.append(event)
@@ -97,10 +104,10 @@ class IngestionReport:
             self.duration_s = event.duration_s
 
     def merge(self, other: IngestionReport) -> None:
-        """Add the counts of a later run over other documents of the same folder.
+        """Add the totals of a later run that processed other documents of the same docs folder.
 
-        What both runs saw of the whole folder (`docs_discovered`, `docs_unchanged` and
-        `chunks_unchanged`) stays as it is here.
+        `docs_discovered`, `docs_unchanged` and `chunks_unchanged` describe the whole folder and
+        keep their values. `run_id` and `collection_id` are taken from `other`.
         """
         self.run_id, self.collection_id = other.run_id, other.collection_id
         summed = {*_COUNTED.values(), "docs_processed", "docs_failed", "docs_deleted", "duration_s"}
@@ -112,7 +119,7 @@ class IngestionReport:
         self.warnings += other.warnings
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Return the report as a JSON object, seconds rounded to milliseconds."""
+        """Return the report as a JSON object, with seconds rounded to three decimals."""
         record = dataclasses.asdict(self)
         record["duration_s"] = round(self.duration_s, 3)
         record["cost_usd"] = round(self.cost_usd, 6)

@@ -1,7 +1,6 @@
-"""One ingestion from start to end, as a stream of events.
+"""Run one ingestion from start to end and yield its events.
 
-Scan the docs folder, choose the collection, take the documents through the stages in groups,
-delete what is gone, and switch after a rebuild. One document's failure never affects another.
+The flow is in `run_ingestion`. The stages of a document are in `stages` and `writing`.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.events import IngestionEvent
 
-_GROUP_CHUNKS: Final = 256  # texts embedded together: bounds memory and what a kill costs
-_FAILURES_IN_ROW: Final = 3  # documents; then the service counts as down for the rest of a group
+_GROUP_CHUNKS: Final = 256  # limits memory, and the work that is lost when the run is killed
+_FAILURES_IN_ROW: Final = 3  # documents; after that the embedding service is taken to be down
 
 
 def run_ingestion(
@@ -52,30 +51,31 @@ def run_ingestion(
     run_id: str,
     earlier: Scan | None = None,
 ) -> Generator[IngestionEvent]:
-    """Ingest what a request asks for.
+    """Process and delete the requested documents, and yield an event for each result.
+
+    The failure of one document does not stop the run.
 
     Args:
         context: The settings and services.
-        request: What to ingest.
-        run_id: Written into the ledger and the report.
-        earlier: A scan by the caller. It is used if the ledger has not changed since, so that the
-            docs folder is read once.
+        request: The documents and stages to process.
+        run_id: Id of the run, for the ledger and the report.
+        earlier: A scan that the caller has made. It is used if the ledger has not changed since.
 
     Yields:
         `RunPlanned` first, then the results and failures of documents, then `RunEnded`. If an
-        error ends the run, `RunFailed` is the last event, and the error is raised after it.
+        error aborts the run, the last event is `RunFailed`, and then the error is raised.
 
     Raises:
-        DocsFolderError: The docs folder is missing or empty; nothing was changed.
-        SpaceMismatchError: The collection in use needs a rebuild; nothing was changed.
-        StoreUnavailableError: Another ingestion or process holds the store, or no server answers.
-        RebuildIncompleteError: Documents failed in a rebuild; the collection in use stays in use.
+        DocsFolderError: The docs folder is missing or empty. Nothing was changed.
+        SpaceMismatchError: The current collection needs a rebuild. Nothing was changed.
+        StoreUnavailableError: Another process holds the lock or the store, or no server answers.
+        RebuildIncompleteError: Documents failed in a rebuild. The current collection was kept.
     """
     start = time.perf_counter()
     services = context.services
     try:
         with services.lock():
-            with suppress(RagPipelineError, OSError):  # a later run tries again
+            with suppress(RagPipelineError, OSError):  # the next run cleans up instead
                 services.sweep()
             scan = scan_docs(context, earlier=earlier, reread=request.reread)
             target = _choose_target(context, request, scan)
@@ -85,9 +85,9 @@ def run_ingestion(
             yield from failures
             failed = list(failures)
             run = _open_run(context, request, planned)
-            with ExitStack() as held:
+            with ExitStack() as stack:
                 if request.rebuild:
-                    run = replace(run, store=held.enter_context(run.hold_store()))
+                    run = replace(run, store=stack.enter_context(run.hold_store()))
                 for event in _carry_out(run, docs, deletes):
                     if isinstance(event, DocFailure):
                         failed.append(event)
@@ -103,11 +103,11 @@ def run_ingestion(
 
 
 def _choose_target(context: IngestionContext, request: IngestionRequest, scan: Scan) -> Scan:
-    """Compare the docs folder with the collection that the run writes to."""
+    """Return the scan of the collection to write to; a new collection plans all documents."""
     collection_id = choose_collection(context, rebuild=request.rebuild)
     if collection_id == scan.collection_id:
         return scan
-    plan = plan_ingestion(scan.discovery, {}, context.fingerprint)  # a new one, with no entries
+    plan = plan_ingestion(scan.discovery, {}, context.fingerprint)  # a new ledger is empty
     return Scan(scan.discovery, collection_id, {}, {}, plan)
 
 
@@ -128,10 +128,9 @@ def _open_run(
 def _carry_out(
     run: IngestionRun, docs: Sequence[DiscoveredDoc], deletes: Sequence[DocId]
 ) -> Iterator[IngestionEvent]:
-    """Process documents in groups of about 256 chunks, then delete those that are gone.
+    """Process `docs` in groups of about 256 chunks, then delete the documents in `deletes`.
 
-    The documents of a group are parsed and chunked one by one, embedded together, then written one
-    by one. The store is open only while a group is written.
+    The store is open only while a group is written.
     """
     group: list[DocInProgress] = []
     for doc in docs:
@@ -151,7 +150,7 @@ def _carry_out(
 
 
 def _switch(run: IngestionRun, failed: Sequence[DocFailure]) -> None:
-    """Put a rebuilt collection in use, or discard it if documents failed."""
+    """Make the rebuilt collection the current one; discard it and raise if documents failed."""
     catalog = run.context.services.catalog
     if failed:
         catalog.discard(run.scan.collection_id)
@@ -160,6 +159,7 @@ def _switch(run: IngestionRun, failed: Sequence[DocFailure]) -> None:
 
 
 def _finish_group(run: IngestionRun, group: Sequence[DocInProgress]) -> Iterator[IngestionEvent]:
+    """Embed and write a group of chunked documents, then yield their results and failures."""
     if Stage.EMBEDDINGS in run.request.stages:
         _embed_group(run, _without_failures(group))
     elif Stage.POINTS in run.request.stages:
@@ -175,15 +175,16 @@ def _finish_group(run: IngestionRun, group: Sequence[DocInProgress]) -> Iterator
 
 
 def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
-    """Embed the texts of many documents in one call.
+    """Embed the texts of all documents of a group in one call.
 
-    If that fails, embed document by document, until several in a row have failed.
+    If the call fails, embed each document on its own. After three failures in a row, the
+    remaining documents fail with the first error.
     """
     try:
         embed_docs(run, group)
     except ConfigurationError:
         raise
-    except Exception as error:  # noqa: BLE001  # one document must not cost the others: find which it is
+    except Exception as error:  # noqa: BLE001  # a single bad document must not fail the group
         failed_in_row = 0 if len(group) > 1 else _FAILURES_IN_ROW
         for work in group:
             if failed_in_row >= _FAILURES_IN_ROW:
@@ -195,16 +196,16 @@ def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
 
 
 def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
-    """Write the points of a group, and check what was written while the store is still open."""
+    """Write the points of a group, then read them back and check them."""
     if not group:
         return
     try:
-        held = run.hold_store()
+        opened = run.hold_store()
     except RagPipelineError as error:
         for work in group:
             work.failure = _describe_failure(work.doc.doc_id, Stage.POINTS, error)
         return
-    with held as store:
+    with opened as store:
         for work in group:
             with _keep_failure(work, Stage.POINTS):
                 write_points(run, work, store)
@@ -213,12 +214,12 @@ def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
 
 def _delete_docs(run: IngestionRun, doc_ids: Sequence[DocId]) -> Iterator[DocDeleted | DocFailure]:
     try:
-        held = run.hold_store()
+        opened = run.hold_store()
     except RagPipelineError as error:
         for doc_id in doc_ids:
             yield _describe_failure(doc_id, Stage.POINTS, error)
         return
-    with held as store:
+    with opened as store:
         for doc_id in doc_ids:
             yield delete_doc(run, doc_id, store)
 
@@ -229,28 +230,29 @@ def _without_failures(group: Iterable[DocInProgress]) -> list[DocInProgress]:
 
 @contextmanager
 def _keep_failure(work: DocInProgress, stage: Stage) -> Iterator[None]:
-    """Keep the failure of a step in the document instead of raising it.
+    """Store an exception of the `with` block as the document's failure instead of raising it.
 
-    A wrong setting is not the document's fault. It ends the run.
+    A `ConfigurationError` concerns all documents, so it is raised.
     """
     try:
         yield
     except ConfigurationError:
         raise
-    except Exception as error:  # noqa: BLE001  # one page must not cost the others, whatever is in it
+    except Exception as error:  # noqa: BLE001  # no content of a page may stop the run
         work.failure = _describe_failure(work.doc.doc_id, stage, error)
 
 
 def _describe_failure(doc_id: DocId, stage: Stage, error: Exception) -> DocFailure:
-    """Describe what went wrong. The message of an unforeseen error names the document."""
+    """Return the record of an error that stopped a document in a stage."""
     message, name = str(error), type(error).__name__
     if not isinstance(error, (RagPipelineError, OSError)):
-        message = f"{doc_id}: {name} in {stage.value}: {message}. Please report it with the page"
+        hint = "Please report this error together with the file"
+        message = f"{doc_id}: unexpected {name} in {stage.value}: {message}. {hint}"
     return DocFailure(doc_id, stage.value, name, message)
 
 
 def _record_failure(run: IngestionRun, doc: DiscoveredDoc, failure: DocFailure) -> DocFailure:
-    """Count a failure in the ledger. A ledger that cannot be written must not hide it."""
+    """Write a failure to the ledger and return it; an error of writing is added to its message."""
     before = run.scan.failures.get(doc.doc_id)
     attempts = before.attempts if before is not None and before.sha256 == doc.sha256 else 0
     try:
@@ -266,7 +268,7 @@ def _record_failure(run: IngestionRun, doc: DiscoveredDoc, failure: DocFailure) 
             )
         )
     except (RagPipelineError, OSError) as error:
-        message = f"{failure.message} (and the ledger could not be written: {error})"
+        message = f"{failure.message} (the failure could not be written to the ledger: {error})"
         return replace(failure, message=message)
     return failure
 
@@ -274,7 +276,7 @@ def _record_failure(run: IngestionRun, doc: DiscoveredDoc, failure: DocFailure) 
 def refresh_ledger(
     ledger: Ledger, unchanged: Iterable[DiscoveredDoc], entries: Mapping[DocId, LedgerEntry]
 ) -> None:
-    """Record new times of files whose content is unchanged, so that the next scan skips them."""
+    """Record new modification times of unchanged files, so that the next scan skips them."""
     for doc in unchanged:
         entry = entries[doc.doc_id]
         if entry.mtime_ns != doc.mtime_ns:
@@ -282,14 +284,13 @@ def refresh_ledger(
 
 
 def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None:
-    """Delete what killed ingestions left behind, if no other ingestion is running.
+    """Delete files and builds that killed ingestions left behind, unless an ingestion is running.
 
-    For an ingestion that has nothing else to do. A running ingestion sweeps for itself. What fails
-    here, a later sweep tries again.
+    Errors are ignored, because a later ingestion cleans up too.
 
     Args:
         context: The settings and services.
-        doc_ids: All documents of the docs folder and the ledger.
+        doc_ids: All documents of the docs folder and the ledger; their artifacts are kept.
     """
     services = context.services
     with suppress(RagPipelineError, OSError), services.lock(timeout_s=0.0):

@@ -1,8 +1,7 @@
-"""Stage outputs as bytes and back: JSON for documents and chunks, NumPy's own format for vectors;
-never pickle.
+"""Convert stage outputs to bytes and back: JSON for documents and chunks, NumPy's npz for vectors.
 
-Each output names the format version that wrote it; one of another version reads as missing and is
-made anew.
+No output uses pickle. Each output contains the format version that wrote it. An output of another
+version is treated as missing, so the stage has to run again.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
 
 
 _DAMAGE: Final = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile)
-"""What NumPy and zipfile raise on bytes that are no whole archive; each was met by fuzzing."""
+"""Exceptions of NumPy and zipfile for damaged archives; fuzzing has produced each of them."""
 
 
 def dump_record(record: dict[str, Any]) -> bytes:
-    """Return a record as a JSON object that also has the format version.
+    """Return a record as UTF-8 JSON, with the format version added.
 
-    Dataclasses in it become objects with their fields.
+    Dataclass instances in the record become JSON objects with one key per field.
     """
     text = json.dumps(
         {"format_version": FORMAT_VERSION, **record},
@@ -50,11 +49,12 @@ def dump_record(record: dict[str, Any]) -> bytes:
 
 
 def _read_fields(value: Any) -> dict[str, Any]:  # noqa: ANN401  # any dataclass of core.models
+    """Return the fields of a dataclass instance by name, without converting nested instances."""
     return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
 def load_record(data: bytes | None) -> dict[str, Any] | None:
-    """Read what `dump_record` wrote; None where it is missing, damaged or of another version."""
+    """Read the output of `dump_record`; None if it is missing, damaged or of another version."""
     if data is None:
         return None
     try:
@@ -68,11 +68,13 @@ def load_record(data: bytes | None) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class KeptChunks:
-    """A document and its chunks, as a run left them.
+    """A document and its chunks, as the chunking stage stores them.
 
     Attributes:
-        sha256: Of the file they come from.
-        pipeline_fingerprint: Of the settings they were made with.
+        sha256: SHA-256 of the file that the chunks were made from.
+        pipeline_fingerprint: Fingerprint of the settings that the chunks were made with.
+        document: The metadata and headings of the document.
+        chunks: All chunks of the document, in order.
     """
 
     sha256: str
@@ -82,7 +84,7 @@ class KeptChunks:
 
 
 def dump_chunks(kept: KeptChunks) -> bytes:
-    """A document's chunks with all that tells whether they are still the right ones."""
+    """Return a document and its chunks as UTF-8 JSON, with file hash and settings fingerprint."""
     return dump_record(
         {
             "sha256": kept.sha256,
@@ -94,7 +96,7 @@ def dump_chunks(kept: KeptChunks) -> bytes:
 
 
 def load_chunks(data: bytes | None) -> KeptChunks | None:
-    """Read what `dump_chunks` wrote; None where it cannot be."""
+    """Read the output of `dump_chunks`; None if it is missing, damaged or of another version."""
     record = load_record(data)
     if record is None:
         return None
@@ -112,8 +114,12 @@ def load_chunks(data: bytes | None) -> KeptChunks | None:
 def dump_vectors(
     fingerprint: str, text_hashes: Sequence[str], vectors: Sequence[ChunkVectors]
 ) -> bytes:
-    """Vectors of a document's chunks, in chunk order, with the hashes of the texts embedded and the
-    fingerprint of the model.
+    """Return the vectors of a document's chunks as the bytes of an npz archive.
+
+    Args:
+        fingerprint: Fingerprint of the embedding model.
+        text_hashes: SHA-256 of each chunk's embedding text, in chunk order.
+        vectors: The vectors of each chunk, in the same order.
     """
     buffer = io.BytesIO()
     windows = [entry.windows for entry in vectors]
@@ -130,8 +136,15 @@ def dump_vectors(
 
 
 def load_vectors(data: bytes | None, fingerprint: str) -> dict[str, ChunkVectors] | None:
-    """Vectors by text hash as `dump_vectors` wrote them: none of another model's, None where they
-    cannot be read.
+    """Read the output of `dump_vectors`.
+
+    Args:
+        data: The archive; None if there is none.
+        fingerprint: Fingerprint of the current embedding model.
+
+    Returns:
+        The vectors by SHA-256 of the embedding text. Empty if another model made them. None if the
+        archive is missing, damaged or of another format version.
     """
     if data is None:
         return None
@@ -153,6 +166,7 @@ def load_vectors(data: bytes | None, fingerprint: str) -> dict[str, ChunkVectors
 
 
 def _read_document(record: dict[str, Any]) -> Document:
+    """Build a document from its JSON object; KeyError, TypeError or ValueError if it is invalid."""
     return Document(
         **record
         | {
@@ -166,6 +180,7 @@ def _read_document(record: dict[str, Any]) -> Document:
 
 
 def _read_chunk(record: dict[str, Any]) -> Chunk:
+    """Build a chunk from its JSON object; KeyError, TypeError or ValueError if it is invalid."""
     return Chunk(
         **record
         | {
@@ -175,7 +190,7 @@ def _read_chunk(record: dict[str, Any]) -> Chunk:
             "content_type": ContentType(record["content_type"]),
             "tags": tuple(record["tags"]),
             "blocks": tuple(
-                TextBlock(TextBlockKind(block["kind"]), block["start"], block["end"])
+                TextBlock(**{**block, "kind": TextBlockKind(block["kind"])})
                 for block in record["blocks"]
             ),
         }

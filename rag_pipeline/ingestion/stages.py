@@ -1,7 +1,7 @@
-"""The stages of a document: discovered, parsed, chunked, embedded, each kept as an artifact.
+"""The first stages of a document: record, parse, chunk and embed it. Each output is an artifact.
 
-A stage that the run leaves out is read from its artifact. The last stage, writing the points, is
-in writing.py. `IngestionRun` and `DocInProgress` travel through all of them.
+The output of a stage that the run leaves out is read from the artifact of an earlier run. The last
+stage, which writes the points, is in `writing`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.embedding import embed_chunks
 from rag_pipeline.ingestion.events import StageDone
+from rag_pipeline.ingestion.markdown.source import find_invalid_line
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.serialization import (
     KeptChunks,
@@ -35,13 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from rag_pipeline.core.models import (
-        Chunk,
-        DiscoveredDoc,
-        DocFailure,
-        Document,
-        ParsedDoc,
-    )
+    from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, ParsedDoc
     from rag_pipeline.core.protocols.state import ArtifactStore, Ledger
     from rag_pipeline.core.protocols.stores import PointStore
     from rag_pipeline.core.vectors import ChunkVectors
@@ -51,17 +46,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IngestionRun:
-    """One run over one collection, with the state of the collection when the run began.
+    """One ingestion run over one collection, and the state in which it found the collection.
 
     Attributes:
         run_id: Id of the Dagster run, or any name for a run without Dagster.
-        scan: The docs folder and the ledger before the run. Names the collection that the run
-            writes to.
-        ledger: The ledger of that collection.
-        artifacts: The stage outputs of that collection.
-        times_by_content: When the content of documents that this run removes was first ingested,
-            by content hash. A page that moved keeps these times.
-        store: The open collection, if the whole run shares it.
+        scan: The docs folder and the ledger before the run, with the id of the collection that the
+            run writes to.
+        ledger: The ledger of this collection.
+        artifacts: The stored stage outputs of this collection.
+        times_by_content: Time of first ingestion by content hash, from documents that this run
+            deletes. Content that has moved to another page keeps its time.
+        store: The open collection if the whole run uses one connection; otherwise None.
     """
 
     context: IngestionContext
@@ -74,14 +69,14 @@ class IngestionRun:
     store: PointStore | None = None
 
     def hold_store(self) -> AbstractContextManager[PointStore]:
-        """Open the collection for writing, and close it after a `with` block.
+        """Return a context manager for the open collection; it closes the collection at the end.
 
-        It is open for no longer than a group of documents takes, so that queries of other processes
-        come between. Nobody else uses the collection of a rebuild: it stays open in `store`.
+        Keep it open only while a group of documents is written, so that other processes can query
+        in between. If `store` is set, as in a rebuild, return `store` and leave it open.
 
         Raises:
             SpaceMismatchError: The collection was built with another embedding space.
-            StoreUnavailableError: The store is not reachable, or another process holds it.
+            StoreUnavailableError: The store is not reachable, or another process has it open.
         """
         if self.store is not None:
             return nullcontext(self.store)
@@ -89,7 +84,7 @@ class IngestionRun:
         return closing(catalog.open(self.scan.collection_id, self.context.space))
 
     def make_entry(self, doc: DiscoveredDoc, *, data_version: str, chunk_count: int) -> LedgerEntry:
-        """Make the ledger entry of a document that this run indexes now."""
+        """Return the ledger entry for a document that this run indexes, with the current time."""
         return LedgerEntry(
             doc_id=doc.doc_id,
             sha256=doc.sha256,
@@ -104,23 +99,25 @@ class IngestionRun:
         )
 
     def record_begun(self, entry: LedgerEntry) -> None:
-        """Record that a document's artifacts and points are about to change.
+        """Write the ledger entry without its file hash, before the document's points change.
 
-        Until the change is complete, the entry matches no file. After a kill the next run looks at
-        the document, even if its file is by then unchanged or gone.
+        No file matches such an entry, so if this run is killed, the next run repeats the document.
         """
         self.ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0))
 
 
 @dataclass(slots=True)
 class DocInProgress:
-    """A document on its way through the stages of a run; its fields are filled stage by stage.
+    """A document during a run. Each stage fills in its results.
 
     Attributes:
-        doc: The file, with the hash of the content that is really indexed.
+        doc: The file, with the hash of the content that is indexed.
+        document: The parsed metadata and headings.
+        chunks: The chunks, in order.
+        vectors: The vectors of each chunk, in the order of the chunks.
         results: One event per finished stage.
-        failure: Set when a stage fails. No later stage is tried then.
-        begun: True after the ledger has recorded that the document is being changed.
+        failure: Set when a stage fails; the later stages are then skipped.
+        begun: True after this run has called `record_begun` for the document.
     """
 
     doc: DiscoveredDoc
@@ -134,16 +131,16 @@ class DocInProgress:
     def keep_result(
         self, stage: Stage, data_version: str, counts: Mapping[str, int | float | str]
     ) -> None:
-        """Keep the event of a finished stage; a stage that is tried again replaces its event."""
+        """Store the event of a finished stage; it replaces an earlier event of the same stage."""
         chunks = self.chunks if stage is Stage.CHUNKS else ()
         self.results[stage] = StageDone(stage, self.doc.doc_id, data_version, counts, chunks)
 
 
 def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
-    """Discover, parse and chunk a document, or read what an earlier run kept of it.
+    """Run a document's requested stages up to chunking, or load the chunks of an earlier run.
 
     Raises:
-        DocumentError: The file cannot be read or parsed, or nothing suitable is kept.
+        DocumentError: The file cannot be read or parsed, or a needed artifact is missing or stale.
     """
     stages, doc = run.request.stages, work.doc
     if Stage.DISCOVERED in stages:
@@ -165,7 +162,7 @@ def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
 
 
 def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
-    """Embed the chunks of several documents in one call, and keep the vectors of each.
+    """Embed the chunks of several documents in one call, and store the vectors as artifacts.
 
     Raises:
         EmbeddingError: The service failed, or its vectors cannot be used.
@@ -204,11 +201,11 @@ def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
 
 
 def load_embeddings(run: IngestionRun, work: DocInProgress) -> None:
-    """Read the vectors that an earlier run kept of a document.
+    """Load the vectors of a document's chunks from the artifact of an earlier run.
 
     Raises:
-        ArtifactMissingError: No vectors are kept.
-        ArtifactStaleError: The vectors are of another model or other texts.
+        ArtifactMissingError: There is no readable artifact.
+        ArtifactStaleError: The artifact was made with another model or from other texts.
     """
     fingerprint = run.context.services.embedder.model.fingerprint
     data = run.artifacts.read(Stage.EMBEDDINGS, work.doc.doc_id)
@@ -222,7 +219,7 @@ def load_embeddings(run: IngestionRun, work: DocInProgress) -> None:
 
 
 def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
-    """Record in the ledger, once per run, that the document is about to change."""
+    """Mark a changed document's ledger entry as incomplete (see `record_begun`), once per run."""
     doc, entry = work.doc, run.scan.entries.get(work.doc.doc_id)
     wanted = (doc.sha256, run.context.fingerprint)
     is_indexed = entry is not None and (entry.sha256, entry.pipeline_fingerprint) == wanted
@@ -237,9 +234,11 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     try:
         data = work.doc.path.read_bytes()
     except OSError as error:
-        problem = f"cannot be read: {error.strerror or error}. Check the file and its permissions"
+        problem = (
+            f"it cannot be read ({error.strerror or error}). Check the file and its permissions"
+        )
         raise DocumentReadError(work.doc.doc_id, problem) from error
-    # The file may have changed since it was discovered: what is indexed is what was read here.
+    # The file may have changed since the scan. The bytes read here are what is indexed.
     work.doc = doc = _take_content(work.doc, hashlib.sha256(data).hexdigest())
     parsed = parse_doc(doc, run.context.settings.site, data)
     record = {"doc_id": doc.doc_id, "sha256": doc.sha256, "source": parsed.source}
@@ -252,6 +251,8 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
         "block_count": len(parsed.blocks),
         "duration_s": time.perf_counter() - start,
     }
+    if invalid_line := find_invalid_line(data):
+        counts["invalid_line"] = invalid_line
     version = hash_text(repr((document, parsed.source)))[:16]
     work.keep_result(Stage.PARSED, version, counts)
     return parsed
@@ -271,8 +272,8 @@ def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:
     chunks = chunk_doc(parsed, run.context.settings.chunk_limits)
     work.document, work.chunks = parsed.document, chunks
     mark_begun(run, work)
-    kept = KeptChunks(work.doc.sha256, run.context.fingerprint, parsed.document, chunks)
-    data = dump_chunks(kept)
+    fingerprint = run.context.fingerprint
+    data = dump_chunks(KeptChunks(work.doc.sha256, fingerprint, parsed.document, chunks))
     run.artifacts.write(Stage.CHUNKS, work.doc.doc_id, data)
     tokens = [chunk.token_count for chunk in chunks]
     counts: dict[str, int | float | str] = {
@@ -287,10 +288,10 @@ def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:
 
 
 def _take_content(doc: DiscoveredDoc, sha256: str) -> DiscoveredDoc:
-    """Return the document with the hash of the content that is really indexed.
+    """Return `doc` with the hash of the content that this run indexes.
 
-    If that is not the content that was discovered, the document gets a size that no file has, so
-    that the next discovery reads the file again.
+    If the scan found another hash, the size becomes -1. No file has this size, so the next scan
+    reads the file again.
     """
     if sha256 == doc.sha256:
         return doc

@@ -1,9 +1,9 @@
-"""Writing a document's points, and removing the points of a document that is gone.
+"""Write the points of a document to the store, or delete the points of a document that is gone.
 
-The order loses nothing (decision 6): upsert, payload updates, delete of stale points, ledger. A
-crash between any two leaves the old or the new points in place, and the next run, which reads what
-is really in the store, reaches the state of a clean build. Before all of them the ledger records
-that the document is being changed.
+The order of writes is safe against crashes (ADR 6): first write the ledger entry without its file
+hash, which marks the document as incomplete; then upsert points, update payloads, delete stale
+points, and write the complete ledger entry. After a crash between two writes the store has the old
+points, the new points or both, and the next run repairs the document.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """Writes in the order that loses nothing: upserts, payload updates, then deletes (decision 6).
+    """The writes that bring a document's points up to date, in the order of execution (ADR 6).
 
     Attributes:
-        upserts: Payloads of points that are new or whose vectors change.
-        payload_updates: Payloads of points whose vectors stay.
-        deletes: Points that no chunk stands for any more, ascending.
-        created: How many of `upserts` are new ids.
-        unchanged: Points left alone.
+        upserts: Payload by id of each point that is new or whose vectors change.
+        payload_updates: Payload by id of each point whose payload changes and whose vectors stay.
+        deletes: Ids of points that no chunk of the document has any more, ascending.
+        created: Number of points in `upserts` that are not in the store yet.
+        unchanged: Number of points that are not written.
     """
 
     upserts: dict[PointId, Payload]
@@ -56,12 +56,12 @@ class IndexPlan:
 
     @property
     def updated(self) -> int:
-        """Existing points that are written again, whole or in their payload."""
+        """Number of existing points that are written again, completely or only their payload."""
         return len(self.upserts) - self.created + len(self.payload_updates)
 
 
 def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> None:
-    """Make the store contain exactly this document's chunks, then record it in the ledger.
+    """Make the store contain exactly the points of this document's chunks, then update the ledger.
 
     Raises:
         ArtifactMissingError: The document has not been chunked.
@@ -105,9 +105,10 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> N
 
 
 def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: PointStore) -> None:
-    """Read back documents that were just written, and add their faults to their results.
+    """Read the written points of documents back, and add each broken rule to the stage result.
 
-    The store is still open from the writing, so nobody else has changed the points.
+    Call this before the store is closed after writing, so that no other process can have changed
+    the points. If reading fails, each document gets a broken rule that says so.
     """
     if not group:
         return
@@ -119,7 +120,7 @@ def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: Point
         for point in store.scroll(where, with_vectors=True):
             points[str(point.payload["doc_path"])].append(point)
     except StoreError as error:
-        unreadable = (("points_equal_chunks", f"cannot be read back: {error}"),)
+        unreadable = (("points_equal_chunks", f"the points cannot be read back: {error}"),)
     for work in group:
         document = IndexedDocument(work.chunks, points[work.doc.doc_id], limits, dim)
         faults = unreadable or tuple(find_faults(DOCUMENT_RULES, document))
@@ -127,9 +128,13 @@ def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: Point
 
 
 def delete_doc(run: IngestionRun, doc_id: DocId, store: PointStore) -> DocDeleted | DocFailure:
-    """Remove a document: its points first, its ledger entry last.
+    """Delete a document's points, then its artifacts, and its ledger entry last.
 
-    A crash between the two is seen by the next run, which removes the rest.
+    After a crash the ledger entry still exists, so the next run deletes the rest.
+
+    Returns:
+        The event of the deletion, or a failure if the store, the artifacts or the ledger cannot
+        be changed.
     """
     try:
         entry = run.scan.entries.get(doc_id)
@@ -145,14 +150,14 @@ def delete_doc(run: IngestionRun, doc_id: DocId, store: PointStore) -> DocDelete
 
 
 def read_ingestion_times(payloads: Iterable[Payload]) -> dict[str, str]:
-    """Return the time of ingestion by content hash."""
+    """Map the content hash in each payload to the time at which the content was first ingested."""
     return {
         str(payload.get("content_hash")): str(payload.get("ingested_at")) for payload in payloads
     }
 
 
 def read_times_of(doc_ids: Sequence[DocId], store: PointStore) -> dict[str, str]:
-    """Return the times of ingestion by content hash of documents that are about to be removed."""
+    """Map content hashes to times of first ingestion, for all points of the given documents."""
     times: dict[str, str] = {}
     for doc_id in doc_ids:
         points = store.scroll(PointFilter.any_of(doc_path=(doc_id,)))
@@ -166,14 +171,14 @@ def plan_index(
     *,
     rewrite: bool = False,
 ) -> IndexPlan:
-    """Compare the points a document should have with those it has.
+    """Compare the points that a document should have with the points in the store.
 
-    `ingested_at` alone never makes a difference: a point that is otherwise equal stays as it is.
+    A point that differs only in `ingested_at` counts as unchanged.
 
     Args:
-        wanted: Payloads of the document's chunks.
-        existing: Payloads of its points.
-        rewrite: Write every point whole, for a store whose vectors cannot be trusted.
+        wanted: Payload by point id for each chunk of the document.
+        existing: Payload by point id for each point of the document in the store.
+        rewrite: Write all points completely, because their vectors in the store may be wrong.
     """
     upserts: dict[PointId, Payload] = {}
     payload_updates: dict[PointId, Payload] = {}
@@ -198,14 +203,14 @@ def build_payloads(
     ingested_at_by_content: Mapping[str, str],
     now: str,
 ) -> dict[PointId, Payload]:
-    """Payloads of a document's chunks by point id, in chunk order.
+    """Return the payload of each chunk of a document by point id, in chunk order.
 
     Args:
-        document: Where the chunks come from.
+        document: The document that the chunks belong to.
         chunks: All chunks of the document.
-        ingested_at_by_content: Time of ingestion by content hash of what was there before: it moves
-            only with content.
-        now: ISO 8601 in UTC, for content that is new.
+        ingested_at_by_content: Time of first ingestion by content hash. A chunk whose content was
+            indexed before keeps its time.
+        now: Time of ingestion of new content, as ISO 8601 in UTC.
     """
     return {
         to_point_id(chunk.chunk_id): build_payload(
@@ -216,11 +221,12 @@ def build_payloads(
 
 
 def compute_data_version(payloads: Mapping[PointId, Payload]) -> str:
-    """Hash of everything indexed of a document but times of ingestion: 16 hexadecimal digits."""
+    """Return a hash of a document's payloads, without the times of ingestion, as 16 hex digits."""
     contents = [[point_id, _contents(payload)] for point_id, payload in sorted(payloads.items())]
     text = json.dumps(contents, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _contents(payload: Payload) -> Payload:
+    """Return a payload without its time of ingestion."""
     return {key: value for key, value in payload.items() if key != "ingested_at"}

@@ -1,4 +1,4 @@
-"""The real client against a loopback server that streams, and that fails in every way we name."""
+"""Tests of the chat model: OpenAI's real client against a local server that streams or fails."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MESSAGES = [ChatMessage("system", "Be short."), ChatMessage("user", "Why?")]
 
 
 def stream_reply(*pieces: str, finish: str | None = "stop", fault: str | None = None) -> Reply:
-    """An answer in server-sent events, as chat services stream it."""
+    """Build a streamed answer of server-sent events, as chat services send it."""
     choices = [{"index": 0, "delta": {"content": piece}, "finish_reason": None} for piece in pieces]
     if finish:
         choices.append({"index": 0, "delta": {}, "finish_reason": finish})
@@ -54,7 +54,7 @@ def stream_reply(*pieces: str, finish: str | None = "stop", fault: str | None = 
     body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
     end = "" if fault or finish is None else "data: [DONE]\n\n"
     headers = {"Content-Type": "text/event-stream"}
-    return Reply(body=(body + end).encode(), headers=headers, fault=fault)  # type: ignore[arg-type]  # one of the names
+    return Reply(body=(body + end).encode(), headers=headers, fault=fault)  # type: ignore[arg-type]  # one of the fault names
 
 
 def make_model(
@@ -74,6 +74,7 @@ def make_model(
 
 
 def read(model: OpenAIChatModel) -> tuple[str, bool]:
+    """Read a whole answer, and return its text and if it is complete."""
     stream, pieces = model.stream(MESSAGES), []
     while True:
         try:
@@ -82,7 +83,7 @@ def read(model: OpenAIChatModel) -> tuple[str, bool]:
             return "".join(pieces), end.value
 
 
-def test_pieces_come_in_order_and_the_request_names_model_limit_and_messages() -> None:
+def test_pieces_arrive_in_order_and_the_request_has_model_limit_and_messages() -> None:
     with serve([stream_reply("Because ", "it ", "does.")]) as server:
         assert read(make_model(server)) == ("Because it does.", True)
     request = server.received[0]
@@ -106,7 +107,7 @@ def test_pieces_come_in_order_and_the_request_names_model_limit_and_messages() -
         ("http://127.0.0.1:8000/v1", "max_tokens"),
     ],
 )
-def test_the_limit_has_the_name_that_its_service_knows(address: str, name: str) -> None:
+def test_the_token_limit_has_the_name_that_the_service_accepts(address: str, name: str) -> None:
     assert name_limit(address or DEFAULT_BASE_URL) == name
 
 
@@ -120,7 +121,7 @@ def test_the_limit_has_the_name_that_its_service_knows(address: str, name: str) 
         (["A \U0001f600 \u2192"], "A \U0001f600 \u2192"),
     ],
 )
-def test_halves_of_a_character_are_joined_and_a_lone_one_is_marked(
+def test_split_surrogate_pairs_are_joined_and_lone_halves_are_replaced(
     pieces: list[str], shown: str
 ) -> None:
     with serve([stream_reply(*pieces)]) as server:
@@ -128,7 +129,7 @@ def test_halves_of_a_character_are_joined_and_a_lone_one_is_marked(
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
-def test_an_answer_cut_by_a_limit_or_a_filter_says_so(finish: str) -> None:
+def test_an_answer_cut_by_a_limit_or_a_filter_is_incomplete(finish: str) -> None:
     with serve([stream_reply("Becau", finish=finish)]) as server:
         assert read(make_model(server)) == ("Becau", False)
 
@@ -142,7 +143,7 @@ def test_nothing_is_sent_before_the_first_piece_is_asked_for() -> None:
 @pytest.mark.parametrize(
     "first", [Reply(429, headers={"Retry-After": "0"}), Reply(500), Reply(503), RESET]
 )
-def test_a_passing_failure_before_the_first_piece_is_tried_again(first: Reply) -> None:
+def test_a_transient_failure_before_the_first_piece_is_retried(first: Reply) -> None:
     with serve([first, stream_reply("Fine.")]) as server:
         assert read(make_model(server))[0] == "Fine."
         assert len(server.received) == 2
@@ -181,7 +182,7 @@ def test_a_passing_failure_before_the_first_piece_is_tried_again(first: Reply) -
         (Reply(body=b'data: {"error": {"message": "overloaded"}}\n\n'), AnswerServiceError, 1),
     ],
 )
-def test_each_failure_has_its_error_and_none_shows_the_key(
+def test_each_failure_raises_its_error_without_showing_the_key(
     reply: Reply, error: type[RagPipelineError], tries: int
 ) -> None:
     with serve([reply]) as server, pytest.raises(error) as caught:
@@ -191,20 +192,20 @@ def test_each_failure_has_its_error_and_none_shows_the_key(
     assert "\n" not in str(caught.value)
 
 
-def test_a_flood_of_headers_is_cut_off() -> None:
+def test_a_response_with_endless_headers_is_aborted() -> None:
     with serve([FLOOD]) as server:
         with pytest.raises(AnswerServiceError, match="OPENAI_BASE_URL"):
             read(make_model(server))
         assert server.flooded_bytes < 30_000_000
 
 
-def test_an_unreachable_service_names_host_and_setting() -> None:
+def test_the_error_for_an_unreachable_service_names_host_and_setting() -> None:
     port = find_closed_port()
     with pytest.raises(AnswerServiceError, match=rf"127\.0\.0\.1:{port}.*OPENAI_BASE_URL"):
         read(make_model(f"http://127.0.0.1:{port}"))
 
 
-def test_a_stream_that_breaks_off_is_an_error_behind_what_came() -> None:
+def test_a_broken_stream_raises_an_error_after_the_received_pieces() -> None:
     with serve([stream_reply("Half an ", finish=None, fault="cut")]) as server:
         stream = make_model(server).stream(MESSAGES)
         assert next(stream) == "Half an "
@@ -212,19 +213,19 @@ def test_a_stream_that_breaks_off_is_an_error_behind_what_came() -> None:
             next(stream)
 
 
-def test_a_stream_that_ends_without_a_reason_broke_off() -> None:
+def test_a_stream_that_ends_without_a_reason_is_an_error() -> None:
     replies = [stream_reply("Half an ", finish=None)]
-    with serve(replies) as server, pytest.raises(AnswerServiceError, match="broke off"):
+    with serve(replies) as server, pytest.raises(AnswerServiceError, match="stopped before"):
         read(make_model(server))
 
 
-def test_an_answer_that_is_no_stream_names_the_setting() -> None:
+def test_the_error_for_a_response_that_is_not_a_stream_names_the_setting() -> None:
     reply = Reply(body={"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]})
     with serve([reply]) as server, pytest.raises(AnswerError, match="OPENAI_BASE_URL"):
         read(make_model(server))
 
 
-def test_halves_of_surrogate_pairs_are_sent_as_question_marks() -> None:
+def test_lone_surrogates_are_sent_as_question_marks() -> None:
     with serve([stream_reply("Fine.")]) as server:
         stream = make_model(server).stream([ChatMessage("user", "Why \ud800?")])
         assert next(stream) == "Fine."
@@ -244,7 +245,7 @@ def test_halves_of_surrogate_pairs_are_sent_as_question_marks() -> None:
         Reply(500, fault="murmur"),
     ],
 )
-def test_a_silent_service_is_given_up_in_time(reply: Reply) -> None:
+def test_a_request_to_a_silent_service_times_out(reply: Reply) -> None:
     pattern = r"0\.3 s.*ANSWER_TIMEOUT_S"
     start = time.monotonic()
     with serve([reply]) as server, pytest.raises(AnswerTimeoutError, match=pattern):
@@ -256,7 +257,7 @@ def test_a_silent_service_is_given_up_in_time(reply: Reply) -> None:
     ("reply", "timeout_s"),
     [(Reply(429, headers={"Retry-After": "60"}), 1.5), (Reply(500), 0.4), (RESET, 0.4)],
 )
-def test_a_wait_that_would_outlast_the_limit_gives_up_with_what_went_wrong(
+def test_the_failure_is_raised_if_the_next_wait_would_exceed_the_time_limit(
     reply: Reply, timeout_s: float
 ) -> None:
     waits: list[float] = []
@@ -294,7 +295,7 @@ def test_another_thread_can_close_the_generator(reply: Reply) -> None:
     assert len(server.received) == 1
 
 
-def test_closing_the_generator_hangs_up() -> None:
+def test_closing_the_generator_closes_the_connection() -> None:
     with serve([stream_reply("First", finish=None, fault="stall")]) as server:
         stream = make_model(server).stream(MESSAGES)
         assert next(stream) == "First"
@@ -306,7 +307,7 @@ def make_settings(**values: object) -> Settings:
     return Settings(_env_file=None, **values)  # type: ignore[arg-type, call-arg]  # pydantic checks them
 
 
-def test_settings_decide_whether_there_is_a_model() -> None:
+def test_the_settings_decide_if_there_is_a_chat_model() -> None:
     assert connect_chat_model(make_settings()) is None
     assert connect_chat_model(make_settings(answer_model="m")) is None
     keyed = connect_chat_model(make_settings(openai_api_key=KEY))

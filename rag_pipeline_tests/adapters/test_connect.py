@@ -1,4 +1,4 @@
-"""Which adapter serves which settings, and what is said where something is missing."""
+"""Tests of which adapters the settings select, and of the errors for wrong settings."""
 
 from __future__ import annotations
 
@@ -6,15 +6,28 @@ import base64
 import logging
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_pipeline.adapters.connect import connect_catalog, connect_chat_model, connect_embedder
+from rag_pipeline.adapters.connect import (
+    choose_provider,
+    connect_catalog,
+    connect_chat_model,
+    connect_embedder,
+)
 from rag_pipeline.adapters.embedders.local import PUBLISHED, TEXTBOOK
-from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, RagPipelineError
+from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
+from rag_pipeline.core.errors import (
+    ConfigurationError,
+    MissingDependencyError,
+    RagPipelineError,
+    StoreUnavailableError,
+)
 from rag_pipeline.core.protocols.chat import ChatMessage
 from rag_pipeline.core.settings import EmbeddingProvider, Settings, load_settings
+from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingModel, EmbeddingSpace
 from rag_pipeline_tests.loopback import Reply, serve
 
 if TYPE_CHECKING:
@@ -31,7 +44,7 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.chdir(tmp_path)
 
 
-def test_without_key_and_server_everything_is_embedded(tmp_path: Path) -> None:
+def test_without_a_key_and_a_server_the_local_adapters_are_used(tmp_path: Path) -> None:
     settings = load_settings(docs_dir=tmp_path / "docs", data_dir=tmp_path / "data")
     assert connect_embedder(settings).model.provider == "local"
     catalog = connect_catalog(settings)
@@ -39,13 +52,74 @@ def test_without_key_and_server_everything_is_embedded(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_a_key_chooses_openai_s_small_model() -> None:
+def test_an_openai_key_selects_text_embedding_3_small() -> None:
     model = connect_embedder(load_settings(openai_api_key=KEY)).model
     assert (model.provider, model.model, model.dim) == ("openai", "text-embedding-3-small", 1536)
     assert model.max_input_tokens == 8191
 
 
-def test_model_and_dimension_of_another_server() -> None:
+@pytest.mark.parametrize(
+    ("provider", "keys", "chosen"),
+    [
+        ("local", {"openai_api_key": KEY}, "local"),
+        ("openai", {}, "openai"),
+        ("cohere", {"openai_api_key": KEY}, "cohere"),
+        ("vanished", {"openai_api_key": KEY}, "openai"),
+        ("vanished", {}, "local"),
+    ],
+)
+def test_auto_is_the_provider_of_the_existing_collection(
+    tmp_path: Path, provider: str, keys: dict[str, str], chosen: str
+) -> None:
+    settings = load_settings(docs_dir=tmp_path / "docs", data_dir=tmp_path / "data", **keys)
+    catalog = connect_catalog(settings)
+    store = catalog.create(EmbeddingSpace(EmbeddingModel(provider, "m", 4, 8), FORMAT_VERSION))
+    store.close()
+    catalog.switch_to(store.collection_id)
+    assert choose_provider(settings) == chosen
+    named = settings.model_copy(update={"embedding_provider": EmbeddingProvider.LOCAL})
+    assert choose_provider(named) == "local"
+
+
+def test_auto_chooses_by_the_keys_if_the_collection_is_damaged(tmp_path: Path) -> None:
+    settings = load_settings(docs_dir=tmp_path / "docs", data_dir=tmp_path / "data")
+    catalog = connect_catalog(settings)
+    store = catalog.create(EmbeddingSpace(EmbeddingModel("cohere", "m", 4, 8), FORMAT_VERSION))
+    store.close()
+    catalog.switch_to(store.collection_id)
+    (path,) = (tmp_path / "data").rglob("space.json")
+    path.write_text("{")
+    assert choose_provider(settings) == "local"
+
+
+def test_auto_is_undecided_while_the_store_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: EdgeCatalog) -> None:
+        raise StoreUnavailableError("the store does not answer")
+
+    monkeypatch.setattr(EdgeCatalog, "current_id", fail)
+    folders = {"docs_dir": tmp_path / "docs", "data_dir": tmp_path / "data"}
+    assert choose_provider(load_settings(**folders)) == "local"
+    with pytest.raises(StoreUnavailableError):
+        choose_provider(load_settings(openai_api_key=KEY, **folders))
+
+
+@pytest.mark.parametrize(
+    ("change", "remedy"),
+    [
+        ({"model": "n"}, "set EMBEDDING_PROVIDER=openai and EMBEDDING_MODEL=m"),
+        ({"dim": 8}, "set EMBEDDING_DIM=4"),
+        ({"max_input_tokens": 9}, "install the release that built it"),
+    ],
+)
+def test_the_remedy_names_the_settings_that_differ(change: dict[str, Any], remedy: str) -> None:
+    stored = EmbeddingModel("openai", "m", 4, 8)
+    wanted = EmbeddingSpace(replace(stored, **change), FORMAT_VERSION)
+    assert EmbeddingSpace(stored, FORMAT_VERSION).name_remedy(wanted) == remedy
+
+
+def test_model_and_dimension_of_another_server_are_used() -> None:
     settings = load_settings(
         embedding_provider="openai",
         openai_api_key=KEY,
@@ -57,14 +131,16 @@ def test_model_and_dimension_of_another_server() -> None:
     assert (model.model, model.dim) == ("nomic-embed-text", 768)
 
 
-def test_cohere_s_english_model() -> None:
+def test_cohere_uses_its_english_model_by_default() -> None:
     pytest.importorskip("cohere", reason="the cohere extra is not installed")
     settings = load_settings(embedding_provider="cohere", cohere_api_key=KEY)
     model = connect_embedder(settings).model
     assert (model.provider, model.model, model.dim) == ("cohere", "embed-english-v3.0", 1024)
 
 
-def test_a_missing_cohere_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_a_missing_cohere_package_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "cohere", None)
     monkeypatch.delitem(sys.modules, "rag_pipeline.adapters.embedders.cohere", raising=False)
     settings = load_settings(embedding_provider="cohere", cohere_api_key=KEY)
@@ -90,7 +166,9 @@ def test_a_missing_cohere_package_names_the_extra(monkeypatch: pytest.MonkeyPatc
         ({"embedding_dim": 1536}, "EMBEDDING_DIM"),
     ],
 )
-def test_what_is_missing_or_wrong_is_named(settings: dict[str, object], named: str) -> None:
+def test_the_error_names_the_setting_that_is_missing_or_wrong(
+    settings: dict[str, object], named: str
+) -> None:
     with pytest.raises(ConfigurationError, match=named) as caught:
         connect_embedder(load_settings(**settings))
     assert caught.value.setting == named
@@ -101,7 +179,7 @@ def test_what_is_missing_or_wrong_is_named(settings: dict[str, object], named: s
 @pytest.mark.parametrize(
     ("asked", "used"), [("", TEXTBOOK), (TEXTBOOK, TEXTBOOK), (PUBLISHED, PUBLISHED)]
 )
-def test_the_local_model_is_the_one_asked_for(asked: str, used: str) -> None:
+def test_the_setting_selects_the_local_model(asked: str, used: str) -> None:
     model = connect_embedder(load_settings(embedding_model=asked)).model
     assert model.model.startswith(f"{used}-int8-")
 
@@ -114,13 +192,13 @@ def test_the_local_model_is_the_one_asked_for(asked: str, used: str) -> None:
         ({"qdrant_url": "http://h:1", "qdrant_api_key": f"{KEY}\nx"}, "QDRANT_API_KEY"),
     ],
 )
-def test_a_server_that_cannot_be_called_is_named(settings: dict[str, object], named: str) -> None:
+def test_the_error_names_the_wrong_qdrant_setting(settings: dict[str, object], named: str) -> None:
     with pytest.raises(ConfigurationError, match=named) as caught:
         connect_catalog(load_settings(**settings))
     assert KEY not in str(caught.value)
 
 
-def test_a_key_over_http_prints_no_warning() -> None:
+def test_a_qdrant_key_with_an_http_url_prints_no_warning() -> None:
     connect_catalog(load_settings(qdrant_url="http://127.0.0.1:1", qdrant_api_key=KEY))
 
 
@@ -133,17 +211,18 @@ def test_a_key_over_http_prints_no_warning() -> None:
             ["openai", "cohere", "qdrant_client", "fastembed"],
         ),
         ("rag_pipeline.adapters.stores.qdrant_catalog", ["openai", "cohere", "qdrant_edge"]),
-        ("rag_pipeline.adapters.embedders.openai", ["openai"]),  # only once there is text to embed
+        # The embedder loads the client only when there is text to embed.
+        ("rag_pipeline.adapters.embedders.openai", ["openai"]),
     ],
 )
-def test_a_process_loads_only_the_client_it_uses(module: str, absent: list[str]) -> None:
+def test_a_process_loads_only_the_client_that_it_uses(module: str, absent: list[str]) -> None:
     code = f"import sys, {module}; print(*(set({absent}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
 
 
 @pytest.mark.parametrize("service", ["chat", "openai", "cohere", "qdrant"])
-def test_a_password_in_an_address_reaches_its_server_and_no_log(
+def test_a_password_in_a_url_reaches_the_server_but_no_log(
     service: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -158,6 +237,7 @@ def test_a_password_in_an_address_reaches_its_server_and_no_log(
 
 
 def ask_service(service: str, url: str) -> None:
+    """Send one request to the service with this URL, through the adapter of its settings."""
     keys = load_settings(
         openai_api_key=KEY, openai_base_url=url, cohere_api_key=KEY, cohere_base_url=url
     )

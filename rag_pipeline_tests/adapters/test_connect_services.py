@@ -1,4 +1,4 @@
-"""Where state rests."""
+"""Tests of where the services of an ingestion keep their state."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 def build(tmp_path: Path, state_url: str) -> Services:
+    """Create the services of a local book whose state is at this URL."""
     return connect_services(
         load_settings(
             _env_file="",
@@ -34,7 +35,7 @@ def build(tmp_path: Path, state_url: str) -> Services:
 @pytest.mark.parametrize(
     ("url", "problem"), [("s3://bucket/prefix", "s3fs"), ("s3:/b", "s3fs"), ("nope://x", "nope")]
 )
-def test_a_state_url_of_no_use_is_named(
+def test_the_error_for_an_unusable_state_url_names_the_cause(
     url: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
@@ -43,7 +44,7 @@ def test_a_state_url_of_no_use_is_named(
 
 
 @pytest.mark.parametrize("scheme", ["", "file://", "local://"])
-def test_a_folder_keeps_state_however_it_is_spelled(scheme: str, tmp_path: Path) -> None:
+def test_state_is_kept_in_a_folder_given_as_path_or_as_url(scheme: str, tmp_path: Path) -> None:
     services = build(tmp_path, f"{scheme}{tmp_path}/shared state")
     artifacts, doc_id = services.open_artifacts("build"), DocId("a.md")
     artifacts.write(Stage.CHUNKS, doc_id, b"kept")

@@ -1,4 +1,4 @@
-"""When a call is tried again, and how long is waited."""
+"""Tests of retries and their waits, and of texts that are safe to show."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rag_pipeline.core.errors import StoreError, StoreUnavailableError
 
 
 def fail_with(*errors: Exception | None) -> tuple[list[int], object]:
+    """Return a list with one entry per call, and an action that raises these errors in turn."""
     calls: list[int] = []
 
     def action() -> str:
@@ -31,14 +32,14 @@ def test_success_needs_no_wait() -> None:
 
 
 @pytest.mark.parametrize("error", [StoreError("for good"), KeyError("a bug")])
-def test_what_is_not_transient_is_not_tried_again(error: Exception) -> None:
+def test_an_error_that_is_not_transient_is_not_retried(error: Exception) -> None:
     calls, action = fail_with(error, None)
     with pytest.raises(type(error)):
         call_with_retries(action, longest_wait_s=9, sleep=pytest.fail)  # type: ignore[arg-type]  # never called
     assert len(calls) == 1
 
 
-def test_waits_grow_and_stay_under_their_bound() -> None:
+def test_waits_grow_up_to_their_limit() -> None:
     waits: list[float] = []
     calls, action = fail_with(*[StoreUnavailableError("later")] * 3)
     with pytest.raises(StoreUnavailableError):
@@ -48,7 +49,7 @@ def test_waits_grow_and_stay_under_their_bound() -> None:
     assert waits[1] == 0.9
 
 
-def test_a_wait_that_would_end_too_late_gives_up_with_the_last_error() -> None:
+def test_the_last_error_is_raised_if_the_next_wait_would_end_too_late() -> None:
     waits: list[float] = []
     calls, action = fail_with(*[StoreUnavailableError("later")] * 3)
     with pytest.raises(StoreUnavailableError, match="later"):
@@ -56,7 +57,7 @@ def test_a_wait_that_would_end_too_late_gives_up_with_the_last_error() -> None:
     assert (len(calls), len(waits)) == (2, 1)
 
 
-def test_retry_after_in_every_form() -> None:
+def test_retry_after_is_read_in_every_form() -> None:
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     assert read_retry_after("12") == 12
     assert read_retry_after("0.5") == 0.5
@@ -68,7 +69,7 @@ def test_retry_after_in_every_form() -> None:
         assert read_retry_after(unusable) is None
 
 
-def test_vendor_texts_are_one_short_line_without_the_secret() -> None:
+def test_a_quoted_message_is_one_short_line_without_the_secret() -> None:
     assert quote_vendor("a\n b  KEY", "KEY") == "a b ***"
     assert len(quote_vendor("x" * 1000, "")) == 200
 
@@ -79,8 +80,8 @@ def test_vendor_texts_are_one_short_line_without_the_secret() -> None:
         ("https://user:pass@host.example:6333/path?key=1", "host.example:6333"),
         ("http://127.0.0.1/v1", "127.0.0.1"),
         ("localhost:6333", "localhost:6333"),
-        ("http://host:port", "an address that cannot be read"),
+        ("http://host:port", "not readable"),
     ],
 )
-def test_a_host_is_named_without_what_may_be_secret(url: str, host: str) -> None:
+def test_a_host_is_shown_without_user_password_path_and_query(url: str, host: str) -> None:
     assert name_host(url) == host

@@ -1,1 +1,1 @@
-"""One suite over every store: what it shows for one must hold for all."""
+"""Tests that run on every kind of store and catalog. All must behave in the same way."""

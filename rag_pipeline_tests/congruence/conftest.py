@@ -1,4 +1,4 @@
-"""The same catalog over every store; tests on a server carry the mark `qdrant`."""
+"""A catalog fixture for every kind of store. Tests on a server have the mark `qdrant`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def server() -> QdrantConnection:
-    """The server at QDRANT_URL, after it has answered. No test that asks for it passes without."""
+    """Return a connection to the Qdrant server at QDRANT_URL.
+
+    A test that uses the server fails if QDRANT_URL is not set or the server does not answer.
+    """
     url = os.environ.get("QDRANT_URL", "")
     if not url:
-        pytest.fail("QDRANT_URL is not set, for example http://127.0.0.1:6333")
+        pytest.fail("QDRANT_URL is not set. Example: http://127.0.0.1:6333")
     key = os.environ.get("QDRANT_API_KEY", "")
     connection = connect_server(url, api_key=key, timeout_s=30)
     connection.call(lambda client: client.get_collections())
@@ -34,7 +37,7 @@ def server() -> QdrantConnection:
 
 @pytest.fixture(params=["edge", "memory", pytest.param("server", marks=pytest.mark.qdrant)])
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CollectionCatalog]:
-    """An empty catalog; everything made on a server is deleted after the test."""
+    """Return an empty catalog. Collections on a server are deleted after the test."""
     if request.param == "edge":
         yield EdgeCatalog(tmp_path / "store", "book", 0.2)
     elif request.param == "memory":

@@ -1,4 +1,4 @@
-"""Points for the stores: few, seeded, each awkward in one way."""
+"""A small set of seeded points, with ids, texts and values that stores may handle badly."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ABOVE_SIGNED = PointId(2**63 + 1)
 
 
 def make_rows(seed: int, count: int) -> FloatMatrix:
-    """Unit rows, the same for the same seed."""
+    """Build `count` rows of unit length, always the same rows for the same seed."""
     rows = np.random.default_rng(seed).normal(size=(count, DIM))
     unit: FloatMatrix = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return unit
 
 
 def make_point(point_id: int, seed: int | None = None, **payload: str | list[str]) -> Point:
-    """A point whose vectors come from the seed, by default from its id."""
+    """Build a point whose vectors and terms depend on the seed, by default on the point's id."""
     seed = point_id % 10_007 if seed is None else seed
     rows = make_rows(seed, 2 + seed % 3)
     terms = sorted({seed % 7, 10 + seed % 5, 20 + seed % 3})
@@ -43,7 +43,7 @@ def make_point(point_id: int, seed: int | None = None, **payload: str | list[str
 
 
 def make_points(count: int = 40) -> list[Point]:
-    """Points over every value of the filter fields, with ids up to the highest there is."""
+    """Build points with several values of each filter field; two ids are above 2**63."""
     points = [
         make_point(
             number + 1,

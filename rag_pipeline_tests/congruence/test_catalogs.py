@@ -1,4 +1,4 @@
-"""What every CollectionCatalog does alike: builds, switching, rolling back, the space check."""
+"""The contract of every CollectionCatalog: builds, switching, rollback, embedding spaces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def build(catalog: CollectionCatalog, point_id: int) -> str:
-    """Make a collection of one point and put it in use."""
+    """Build a collection with one point, make it the current build, and return its id."""
     store = catalog.create(SPACE)
     store.upsert([make_point(point_id)])
     store.close()
@@ -38,7 +38,7 @@ def read_ids(catalog: CollectionCatalog) -> list[int]:
         store.close()
 
 
-def test_nothing_is_in_use_before_the_first_build(catalog: CollectionCatalog) -> None:
+def test_there_is_no_current_build_before_the_first_one(catalog: CollectionCatalog) -> None:
     assert catalog.current_id() is None
     with pytest.raises(CollectionMissingError, match="ingest"):
         catalog.open_current(SPACE)
@@ -46,7 +46,7 @@ def test_nothing_is_in_use_before_the_first_build(catalog: CollectionCatalog) ->
         catalog.roll_back()
 
 
-def test_a_collection_is_not_in_use_before_the_switch(catalog: CollectionCatalog) -> None:
+def test_a_new_build_is_not_current_before_the_switch(catalog: CollectionCatalog) -> None:
     store = catalog.create(SPACE)
     assert catalog.current_id() is None
     store.close()
@@ -54,7 +54,14 @@ def test_a_collection_is_not_in_use_before_the_switch(catalog: CollectionCatalog
     assert catalog.current_id() == store.collection_id
 
 
-def test_a_collection_opened_again_has_space_id_and_points(catalog: CollectionCatalog) -> None:
+def test_the_space_of_a_build_is_read_without_opening_it(catalog: CollectionCatalog) -> None:
+    collection_id = build(catalog, 7)
+    store = catalog.open_current()
+    assert catalog.read_space(collection_id) == SPACE
+    store.close()
+
+
+def test_a_reopened_build_has_the_same_space_id_and_points(catalog: CollectionCatalog) -> None:
     collection_id = build(catalog, 2**63 + 9)
     for space in (SPACE, None):
         store = catalog.open_current(space)
@@ -76,7 +83,9 @@ def test_a_collection_opened_again_has_space_id_and_points(catalog: CollectionCa
     ],
     ids=["format", "provider", "model", "dim", "limit", "windows"],
 )
-def test_another_space_is_refused(catalog: CollectionCatalog, space: object) -> None:
+def test_a_build_with_another_embedding_space_is_refused(
+    catalog: CollectionCatalog, space: object
+) -> None:
     build(catalog, 1)
     with pytest.raises(SpaceMismatchError, match="--rebuild"):
         catalog.open_current(space)  # type: ignore[arg-type]  # a space, by parametrize
@@ -86,9 +95,7 @@ def test_another_space_is_refused(catalog: CollectionCatalog, space: object) -> 
 def build_as_another_release(
     catalog: CollectionCatalog, monkeypatch: pytest.MonkeyPatch, **differing: object
 ) -> None:
-    """Make a collection that says window_tokens, or what else differs, where ours says
-    window_words.
-    """
+    """Build a collection as a release without window_words would, with other fields instead."""
     fields = json.loads(write_space(SPACE)) | differing
     del fields["window_words"]
     text = json.dumps(fields)
@@ -100,7 +107,7 @@ def build_as_another_release(
 
 
 @pytest.mark.parametrize("window_words", [SPACE.model.window_words, None])
-def test_a_build_of_a_release_with_other_fields_is_of_another_space(
+def test_a_build_of_a_release_with_other_fields_has_another_embedding_space(
     catalog: CollectionCatalog, monkeypatch: pytest.MonkeyPatch, window_words: int | None
 ) -> None:
     build_as_another_release(catalog, monkeypatch, window_tokens=64)
@@ -114,7 +121,7 @@ def test_a_build_of_a_release_with_other_fields_is_of_another_space(
     store.close()
 
 
-def test_a_field_of_another_release_that_says_nothing_makes_no_difference(
+def test_an_unknown_field_that_is_null_makes_no_difference(
     catalog: CollectionCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_as_another_release(catalog, monkeypatch, window_tokens=None)
@@ -124,14 +131,14 @@ def test_a_field_of_another_release_that_says_nothing_makes_no_difference(
     store.close()
 
 
-def test_each_build_has_an_id_of_its_own(catalog: CollectionCatalog) -> None:
+def test_each_build_has_its_own_id(catalog: CollectionCatalog) -> None:
     first, second = build(catalog, 1), build(catalog, 2)
     assert first != second
     assert catalog.current_id() == second
     assert read_ids(catalog) == [2]
 
 
-def test_rolling_back_swaps_with_the_build_before(catalog: CollectionCatalog) -> None:
+def test_a_rollback_swaps_the_current_and_the_previous_build(catalog: CollectionCatalog) -> None:
     first, second = build(catalog, 1), build(catalog, 2)
     assert catalog.roll_back() == first
     assert catalog.current_id() == first
@@ -140,20 +147,22 @@ def test_rolling_back_swaps_with_the_build_before(catalog: CollectionCatalog) ->
     assert read_ids(catalog) == [2]
 
 
-def test_only_the_build_before_is_kept(catalog: CollectionCatalog) -> None:
+def test_only_one_previous_build_is_kept(catalog: CollectionCatalog) -> None:
     build(catalog, 1)
     second, third = build(catalog, 2), build(catalog, 3)
     assert catalog.roll_back() == second
     assert catalog.roll_back() == third
 
 
-def test_switching_to_what_is_in_use_keeps_the_build_before(catalog: CollectionCatalog) -> None:
+def test_switching_to_the_current_build_keeps_the_previous_build(
+    catalog: CollectionCatalog,
+) -> None:
     first, second = build(catalog, 1), build(catalog, 2)
     catalog.switch_to(second)
     assert catalog.roll_back() == first
 
 
-def test_switching_to_what_is_not_there_changes_nothing(catalog: CollectionCatalog) -> None:
+def test_switching_to_a_missing_build_changes_nothing(catalog: CollectionCatalog) -> None:
     first = build(catalog, 1)
     with pytest.raises(CollectionMissingError):
         catalog.switch_to("book-20260101T000000-abcdef")
@@ -161,7 +170,7 @@ def test_switching_to_what_is_not_there_changes_nothing(catalog: CollectionCatal
     assert read_ids(catalog) == [1]
 
 
-def test_an_open_store_stays_with_its_own_build(catalog: CollectionCatalog) -> None:
+def test_an_open_store_still_reads_its_own_build_after_a_switch(catalog: CollectionCatalog) -> None:
     build(catalog, 1)
     store = catalog.open_current(SPACE)
     build(catalog, 2)
@@ -169,7 +178,7 @@ def test_an_open_store_stays_with_its_own_build(catalog: CollectionCatalog) -> N
     store.close()
 
 
-def test_a_build_not_in_use_can_be_opened_by_its_id(catalog: CollectionCatalog) -> None:
+def test_a_build_that_is_not_current_can_be_opened_by_its_id(catalog: CollectionCatalog) -> None:
     first, second = build(catalog, 1), build(catalog, 2)
     store = catalog.open(first, SPACE)
     assert [point.point_id for point in store.scroll()] == [1]
@@ -181,7 +190,7 @@ def test_a_build_not_in_use_can_be_opened_by_its_id(catalog: CollectionCatalog) 
         catalog.open("book-20260101T000000-abcdef")
 
 
-def test_discarding_deletes_a_build_but_never_the_one_in_use(catalog: CollectionCatalog) -> None:
+def test_discard_deletes_a_build_but_never_the_current_one(catalog: CollectionCatalog) -> None:
     first = build(catalog, 1)
     abandoned = catalog.create(SPACE)
     abandoned.close()
@@ -195,7 +204,7 @@ def test_discarding_deletes_a_build_but_never_the_one_in_use(catalog: Collection
     assert read_ids(catalog) == [1]
 
 
-def test_discarding_the_build_before_leaves_nothing_to_roll_back_to(
+def test_after_discarding_the_previous_build_a_rollback_is_refused(
     catalog: CollectionCatalog,
 ) -> None:
     first, second = build(catalog, 1), build(catalog, 2)
@@ -205,7 +214,7 @@ def test_discarding_the_build_before_leaves_nothing_to_roll_back_to(
     assert catalog.current_id() == second
 
 
-def test_a_sweep_keeps_what_is_in_use_the_build_before_and_what_is_being_built(
+def test_a_sweep_keeps_the_current_and_the_previous_build(
     catalog: CollectionCatalog,
 ) -> None:
     first, second = build(catalog, 1), build(catalog, 2)

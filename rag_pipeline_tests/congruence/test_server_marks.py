@@ -1,4 +1,4 @@
-"""No test that is meant for a server passes without one."""
+"""Tests with the mark `qdrant` never pass without a Qdrant server."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from pathlib import Path
 from rag_pipeline_tests.loopback import Reply, find_closed_port, serve
 
 FOLDER = Path(__file__).parent
-AT_LEAST = 50  # tests over a store or a catalog
+AT_LEAST = 50  # lowest expected number of tests with the mark
 
 
 def run_pytest(marks: str, *options: str, url: str | None = None) -> str:
-    """Run tests of this folder in a process of their own, and return what was printed."""
+    """Run the tests of this folder that have the given marks, and return the printed output.
+
+    Args:
+        marks: Expression for pytest's option -m.
+        options: More options for pytest.
+        url: Value of QDRANT_URL; None leaves the variable unset.
+    """
     environment = {name: text for name, text in os.environ.items() if name != "QDRANT_URL"}
     if url is not None:
         environment["QDRANT_URL"] = url
@@ -35,7 +41,7 @@ def check_that_none_passes(url: str | None) -> None:
     assert outcomes["errors"] >= AT_LEAST
 
 
-def test_what_is_tested_on_the_embedded_store_is_tested_on_a_server_under_its_mark() -> None:
+def test_every_test_on_the_embedded_store_also_runs_on_a_server_with_the_mark() -> None:
     on_server = re.findall(r"^.*\[server.*$", run_pytest("qdrant", "--collect-only"), re.MULTILINE)
     others = run_pytest("not qdrant", "--collect-only")
     on_edge = re.findall(r"^.*\[edge.*$", others, re.MULTILINE)
@@ -44,14 +50,14 @@ def test_what_is_tested_on_the_embedded_store_is_tested_on_a_server_under_its_ma
     assert "[server" not in others
 
 
-def test_no_test_of_a_server_passes_without_its_address() -> None:
+def test_no_server_test_passes_without_an_address() -> None:
     check_that_none_passes(None)
 
 
-def test_no_test_of_a_server_passes_against_a_closed_port() -> None:
+def test_no_server_test_passes_with_a_closed_port() -> None:
     check_that_none_passes(f"http://127.0.0.1:{find_closed_port()}")
 
 
-def test_no_test_of_a_server_passes_against_another_server() -> None:
+def test_no_server_test_passes_with_a_server_that_is_not_qdrant() -> None:
     with serve([Reply(404, b"not here")]) as server:
         check_that_none_passes(server.url)

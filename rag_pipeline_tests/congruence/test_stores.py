@@ -1,4 +1,4 @@
-"""What every PointStore does alike: writing, reading, filters, scores, order."""
+"""The contract of every PointStore: writing, reading, filters, scores and order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ POINTS = make_points()
 
 @pytest.fixture
 def store(catalog: CollectionCatalog) -> Iterator[PointStore]:
-    """An empty store."""
+    """Return an empty store, which is closed after the test."""
     built = catalog.create(SPACE)
     yield built
     built.close()
@@ -42,17 +42,21 @@ def store(catalog: CollectionCatalog) -> Iterator[PointStore]:
 
 @pytest.fixture
 def full(store: PointStore) -> PointStore:
-    """A store with the points."""
+    """Return a store that contains `POINTS`."""
     store.upsert(POINTS)
     return store
 
 
 def ids_of(points: Sequence[object]) -> list[int]:
-    return [point.point_id for point in points]  # type: ignore[attr-defined]  # both kinds have one
+    return [point.point_id for point in points]  # type: ignore[attr-defined]  # every kind of point has an id
 
 
 def score_by_hand(points: Sequence[Point], query: ChannelQuery) -> list[tuple[PointId, float]]:
-    """Cosine, each row's best window, BM25 weights times Qdrant's inverse document frequency."""
+    """Compute the expected hits of a query without a store.
+
+    The score is the cosine, the mean of each row's best window, or the BM25 weights times
+    Qdrant's inverse document frequency.
+    """
     scored = []
     for point in points:
         if isinstance(query.vector, SparseVector):
@@ -76,7 +80,7 @@ def score_by_hand(points: Sequence[Point], query: ChannelQuery) -> list[tuple[Po
 
 def check_hits(found: list[tuple[PointId, float]], expected: list[tuple[PointId, float]]) -> None:
     assert [score for _, score in found] == pytest.approx([s for _, s in expected], abs=1e-4)
-    # Engines may differ in the last bit, and so in the order of scores that are all but equal.
+    # Engines may differ in the last bit, so nearly equal scores may be in another order.
     gaps = dict(expected)
     for (found_id, score), (expected_id, _) in zip(found, expected, strict=True):
         assert found_id == expected_id or gaps[found_id] == pytest.approx(score, abs=1e-4)
@@ -88,11 +92,13 @@ BM25 = ChannelQuery(Channel.BM25, SparseVector((3, 12, 21), (1.0, 2.0, 0.5)), 10
 
 
 @pytest.mark.parametrize("query", [DENSE, WINDOWS, BM25], ids=["dense", "windows", "bm25"])
-def test_scores_are_those_worked_out_by_hand(full: PointStore, query: ChannelQuery) -> None:
+def test_scores_equal_those_computed_without_a_store(full: PointStore, query: ChannelQuery) -> None:
     check_hits(full.search_many([query])[0], score_by_hand(POINTS, query))
 
 
-def test_searches_run_together_answer_as_they_do_alone(full: PointStore) -> None:
+def test_several_searches_in_one_call_give_the_same_hits_as_single_searches(
+    full: PointStore,
+) -> None:
     queries = [DENSE, WINDOWS, BM25, DENSE]
     for query, together in zip(queries, full.search_many(queries), strict=True):
         check_hits(together, full.search_many([query])[0])
@@ -106,14 +112,14 @@ def test_an_empty_store_finds_nothing(store: PointStore) -> None:
     assert store.fetch([PointId(1)]) == []
 
 
-def test_points_without_a_common_term_are_left_out(full: PointStore) -> None:
+def test_a_bm25_search_leaves_out_points_without_a_common_term(full: PointStore) -> None:
     unknown = SparseVector((999,), (1.0,))
     no_terms = SparseVector((), ())
     queries = [ChannelQuery(Channel.BM25, vector, 5) for vector in (unknown, no_terms)]
     assert full.search_many(queries) == [[], []]
 
 
-def test_ties_are_ordered_and_cut_by_ascending_id(store: PointStore) -> None:
+def test_equal_scores_are_ordered_and_cut_by_ascending_id(store: PointStore) -> None:
     ids = [7, 2**63 + 5, 3, HIGHEST_ID, 11, *range(200, 300)]
     store.upsert([make_point(point_id, seed=1) for point_id in reversed(ids)])
     expected = sorted(ids)
@@ -127,7 +133,7 @@ def test_ties_are_ordered_and_cut_by_ascending_id(store: PointStore) -> None:
     assert [hit[0] for hit in store.search_many([everything])[0]] == expected
 
 
-def test_ids_above_the_signed_range_come_back_whole(full: PointStore) -> None:
+def test_ids_above_the_signed_64_bit_range_are_read_unchanged(full: PointStore) -> None:
     found = full.fetch([HIGHEST_ID, ABOVE_SIGNED])
     assert ids_of(found) == [HIGHEST_ID, ABOVE_SIGNED]
     assert ids_of(full.scroll())[-2:] == [ABOVE_SIGNED, HIGHEST_ID]
@@ -135,14 +141,14 @@ def test_ids_above_the_signed_range_come_back_whole(full: PointStore) -> None:
     assert [hit[0] for hit in full.search_many([ask(DENSE, only)])[0]] == [HIGHEST_ID]
 
 
-def test_fetch_keeps_the_order_asked_for_and_leaves_out_what_is_not_there(
+def test_fetch_keeps_the_requested_order_and_leaves_out_missing_ids(
     full: PointStore,
 ) -> None:
     assert ids_of(full.fetch([PointId(i) for i in (9, 2, 12_345, 5)])) == [9, 2, 5]
     assert full.fetch([]) == []
 
 
-def test_some_fields_and_dense_vectors_can_be_read_alone(full: PointStore) -> None:
+def test_single_fields_and_dense_vectors_can_be_read_without_the_rest(full: PointStore) -> None:
     ids = [PointId(3), HIGHEST_ID, PointId(12_345)]
     by_id = {point.point_id: point for point in POINTS}
     wanted = ["module", "tags", "not_there"]
@@ -160,7 +166,7 @@ def test_some_fields_and_dense_vectors_can_be_read_alone(full: PointStore) -> No
     assert full.fetch_dense([]) == {}
 
 
-def test_payload_and_vectors_come_back_as_they_were(full: PointStore) -> None:
+def test_payloads_and_vectors_are_read_as_they_were_written(full: PointStore) -> None:
     by_id = {point.point_id: point for point in POINTS}
     for found in full.scroll(with_vectors=True):
         written = by_id[found.point_id]
@@ -177,7 +183,7 @@ def test_payload_and_vectors_come_back_as_they_were(full: PointStore) -> None:
     assert full.fetch([PointId(1)], with_vectors=True)[0].vectors is not None
 
 
-def test_awkward_payload_values_survive(store: PointStore) -> None:
+def test_unusual_payload_values_are_read_as_they_were_written(store: PointStore) -> None:
     payload: Payload = {
         "text": 'a\x00b "quoted" \n\t ü 🤖 \\d',
         "nothing": None,
@@ -194,7 +200,7 @@ def test_awkward_payload_values_survive(store: PointStore) -> None:
     assert store.fetch([PointId(1)])[0].payload == payload
 
 
-def test_scroll_and_count_go_over_every_page(store: PointStore) -> None:
+def test_scroll_and_count_include_every_page_of_results(store: PointStore) -> None:
     store.upsert([make_point(number) for number in range(2500, 0, -1)])
     assert store.count() == 2500
     assert ids_of(store.scroll()) == list(range(1, 2501))
@@ -228,7 +234,7 @@ def test_set_payloads_replaces_payloads_and_keeps_vectors(full: PointStore) -> N
     assert full.count(PointFilter.any_of(tags=("x",))) == 1
 
 
-def test_a_nested_payload_is_read_back_as_it_was_written(full: PointStore) -> None:
+def test_a_nested_payload_is_read_as_it_was_written(full: PointStore) -> None:
     blocks: JsonValue = [
         {"kind": "list", "start": 0, "end": 9},
         {"kind": "code", "start": 10, "end": 2**31},
@@ -238,7 +244,7 @@ def test_a_nested_payload_is_read_back_as_it_was_written(full: PointStore) -> No
     assert one.payload == {"module": "nested", "blocks": blocks, "anchor": None}
 
 
-def test_deleted_points_are_nowhere_and_deleting_again_is_fine(full: PointStore) -> None:
+def test_deleted_points_are_not_found_and_can_be_deleted_again(full: PointStore) -> None:
     gone = [PointId(1), PointId(2), HIGHEST_ID, PointId(55_555)]
     full.delete(gone)
     full.delete(gone)
@@ -302,7 +308,7 @@ FILTERS: list[tuple[PointFilter, list[Callable[[Point], bool]]]] = [
 
 
 @pytest.mark.parametrize(("where", "rules"), FILTERS)
-def test_filters_restrict_every_way_of_reading(
+def test_a_filter_applies_to_count_scroll_and_every_search(
     full: PointStore, where: PointFilter, rules: list[Callable[[Point], bool]]
 ) -> None:
     matching = [point for point in POINTS if all(rule(point) for rule in rules)]
@@ -312,12 +318,12 @@ def test_filters_restrict_every_way_of_reading(
     dense, windows, bm25 = full.search_many([ask(q, where) for q in (DENSE, WINDOWS, BM25)])
     check_hits(dense, score_by_hand(matching, ask(DENSE, where)))
     check_hits(windows, score_by_hand(matching, ask(WINDOWS, where)))
-    # Inverse document frequencies stay those of the whole collection.
+    # Inverse document frequencies are those of the whole collection, also with a filter.
     of_all = {hit[0]: hit[1] for hit in score_by_hand(POINTS, ask(BM25, PointFilter()))}
     assert dict(bm25) == pytest.approx({i: of_all[i] for i in ids if i in of_all}, abs=1e-4)
 
 
-def test_more_points_than_one_write_takes(store: PointStore) -> None:
+def test_points_too_large_for_one_request_are_written(store: PointStore) -> None:
     rows = np.tile(make_rows(3, 1), (30_000, 1))
     wide = make_point(1)
     big = [
@@ -328,7 +334,7 @@ def test_more_points_than_one_write_takes(store: PointStore) -> None:
     assert store.count() == 3
 
 
-def test_many_readers_at_once_get_the_same_answer(full: PointStore) -> None:
+def test_concurrent_readers_get_the_same_hits(full: PointStore) -> None:
     queries = [DENSE, WINDOWS, BM25]
     expected = full.search_many(queries)
     with ThreadPoolExecutor(10) as pool:
@@ -338,7 +344,7 @@ def test_many_readers_at_once_get_the_same_answer(full: PointStore) -> None:
             check_hits(found, wanted)
 
 
-def test_closing_twice_is_fine(catalog: CollectionCatalog) -> None:
+def test_a_store_can_be_closed_twice(catalog: CollectionCatalog) -> None:
     store = catalog.create(SPACE)
     store.close()
     store.close()

@@ -1,4 +1,7 @@
-"""Names, addresses and heading ids; the whole is held against a real build in tests of parsing."""
+"""File names, page addresses and heading ids.
+
+The tests of parsing compare the results with a real build of a site.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ from rag_pipeline.core.models import SiteSettings
         ("\N{FULLWIDTH DIGIT ONE}-name", "\N{FULLWIDTH DIGIT ONE}-name"),
     ],
 )
-def test_a_number_prefix_is_stripped_but_no_version_or_date(name: str, stripped: str) -> None:
+def test_a_number_prefix_is_stripped_but_a_version_or_date_is_kept(
+    name: str, stripped: str
+) -> None:
     assert strip_number_prefix(name) == stripped
 
 
@@ -43,22 +48,24 @@ def test_a_number_prefix_is_stripped_but_no_version_or_date(name: str, stripped:
     ("trailing_slash", "url"),
     [(None, "/b/docs/guide/"), (True, "/b/docs/guide/"), (False, "/b/docs/guide")],
 )
-def test_the_trailing_slash_setting_decides(*, trailing_slash: bool | None, url: str) -> None:
+def test_the_setting_decides_about_the_trailing_slash(
+    *, trailing_slash: bool | None, url: str
+) -> None:
     site = SiteSettings("/b/", "docs", trailing_slash)
     assert build_permalink("guide/index.md", site) == url
 
 
-def test_the_base_url_keeps_its_slash() -> None:
+def test_the_address_of_the_base_url_keeps_its_trailing_slash() -> None:
     assert build_permalink("index.md", SiteSettings("/b/", "", trailing_slash=False)) == "/b/"
     assert build_permalink("index.md", SiteSettings("/", "", trailing_slash=False)) == "/"
 
 
-def test_a_base_url_may_carry_scheme_and_host() -> None:
+def test_a_base_url_may_contain_scheme_and_host() -> None:
     site = SiteSettings("https://x.github.io/b/", "docs", trailing_slash=False)
     assert build_permalink("a/b.md", site) == "https://x.github.io/b/docs/a/b"
 
 
-def test_an_address_is_percent_encoded_when_written_out() -> None:
+def test_addresses_and_anchors_are_percent_encoded() -> None:
     site = SiteSettings("/", "docs")
     assert build_permalink("a b/\u00e9 #1?.md", site) == "/docs/a%20b/%C3%A9%20%231%3F"
     assert link_to_anchor("/docs/a", "\u00fcber-uns") == "/docs/a#%C3%BCber-uns"
@@ -76,11 +83,11 @@ def test_an_address_is_percent_encoded_when_written_out() -> None:
         ("/", "/docs/"),
     ],
 )
-def test_a_slug_is_resolved_against_the_folder(slug: str, url: str) -> None:
+def test_a_relative_slug_is_resolved_against_the_folder(slug: str, url: str) -> None:
     assert build_permalink("01-f/02-a.md", SiteSettings("/", "docs"), slug=slug) == url
 
 
-def test_number_prefixes_may_be_kept() -> None:
+def test_number_prefixes_are_kept_on_request() -> None:
     site = SiteSettings("/", "docs")
     assert build_permalink("01-f/02-a.md", site, strip_numbers=False) == "/docs/01-f/02-a"
 
@@ -95,11 +102,13 @@ def test_number_prefixes_may_be_kept() -> None:
         ("Text {#}", ("Text {#}", None)),
     ],
 )
-def test_a_custom_id_stands_at_the_end(heading: str, parts: tuple[str, str | None]) -> None:
+def test_a_custom_id_counts_only_at_the_end_of_a_heading(
+    heading: str, parts: tuple[str, str | None]
+) -> None:
     assert split_custom_id(heading) == parts
 
 
-def test_repeated_headings_count_up_over_names_already_taken() -> None:
+def test_repeated_headings_get_the_next_number_that_is_not_taken() -> None:
     ids = HeadingIds()
     texts = ["Foo", "foo", "Foo-1", "FOO", "Foo", "constructor", "__proto__"]
     assert [ids.next_id(2, text, None) for text in texts] == [
@@ -113,19 +122,19 @@ def test_repeated_headings_count_up_over_names_already_taken() -> None:
     ]
 
 
-def test_a_first_level_heading_has_no_id_but_uses_its_text_up() -> None:
+def test_a_level_1_heading_has_no_id_but_counts_as_a_repeat() -> None:
     ids = HeadingIds()
     assert ids.next_id(1, "Foo", None) is None
     assert ids.next_id(2, "Foo", None) == "foo-1"
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12))
-def test_slugs_are_those_of_github_slugger(text: str) -> None:
+def test_slugs_equal_those_of_github_slugger(text: str) -> None:
     assert make_slug(text) == GithubSlugger().slug(text)
 
 
 @given(st.lists(st.sampled_from(["a", "A", "a-1", "a 1", "a-1-1", ""]), max_size=12))
-def test_repeats_are_those_of_github_slugger(texts: list[str]) -> None:
+def test_ids_of_repeated_headings_equal_those_of_github_slugger(texts: list[str]) -> None:
     ids, slugger = HeadingIds(), GithubSlugger()
     assert [ids.next_id(2, text, None) for text in texts] == [
         slugger.slug(text) or None for text in texts

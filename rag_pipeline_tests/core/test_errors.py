@@ -1,4 +1,4 @@
-"""Errors cross processes and are copied whole, whatever their constructors take."""
+"""All errors can be pickled and copied, whatever arguments their constructors take."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def list_errors(base: type[RagPipelineError]) -> Iterator[type[RagPipelineError]
 
 
 def send(error: RagPipelineError) -> RagPipelineError:
-    """What comes out of another process."""
-    received: RagPipelineError = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own bytes
+    """Return the error as another process would receive it."""
+    received: RagPipelineError = pickle.loads(pickle.dumps(error))  # noqa: S301  # pickled here
     return received
 
 
@@ -30,7 +30,7 @@ def send(error: RagPipelineError) -> RagPipelineError:
 @pytest.mark.parametrize(
     "kind", list(list_errors(RagPipelineError)), ids=lambda kind: kind.__name__
 )
-def test_every_error_can_be_sent_and_copied(
+def test_every_error_can_be_pickled_and_copied(
     kind: type[RagPipelineError], duplicate: Callable[[RagPipelineError], RagPipelineError]
 ) -> None:
     error = kind.__new__(kind, "one line")
@@ -40,7 +40,7 @@ def test_every_error_can_be_sent_and_copied(
     assert (str(found), found.args, found.__dict__) == ("one line", error.args, error.__dict__)
 
 
-def test_an_error_of_a_batch_arrives_with_what_it_knows() -> None:
+def test_an_error_keeps_its_attributes_when_it_is_pickled() -> None:
     error = QueryTooLongError(5_001, 5_000)
     error.position = 7
     found = send(error)

@@ -1,6 +1,6 @@
-"""Every rule of a document that was just written, each with something that breaks it.
+"""Each rule for a document that was just written, with a document that breaks it.
 
-The rules of collections are tested with `validate`, the rules of results with the service.
+The rules for collections are tested with `validate`, those for results with the retrieval service.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SOUND = ChunkVectors(UNIT, np.stack([UNIT, UNIT]))
 
 
 def make_block(index: int, text: str, kind: TextBlockKind = TextBlockKind.CODE) -> Chunk:
-    """A chunk of one block."""
-    return replace(make_chunk(index, text), blocks=(TextBlock(kind, 0, len(text)),))
+    """Build a chunk that consists of one block."""
+    return replace(make_chunk(index, text), blocks=(TextBlock(kind, 0, len(text), 1, 1),))
 
 
 def make_stored(chunk: Chunk, vectors: ChunkVectors = SOUND) -> StoredPoint:
@@ -43,22 +43,22 @@ def find(chunks: list[Chunk], points: list[StoredPoint] | None = None) -> set[st
     return {name for name, _ in find_faults(DOCUMENT_RULES, document)}
 
 
-def test_the_names_of_the_rules_are_public() -> None:
+def test_names_and_sentences_of_the_rules_do_not_change() -> None:
     assert [rule.name for rule in DOCUMENT_RULES] == [
         "chunk_bounds", "balanced_fences", "sound_vectors", "points_equal_chunks",
         "unique_chunk_ids",
     ]  # fmt: skip
     assert [rule.ensures for rule in COLLECTION_RULES] == [
-        "every point carries every payload field",
-        "every point has a text",
-        "point ids are the chunk ids",
-        "content hashes are those of the texts",
-        "every point can be cited: url and title",
-        "chunk indexes of each document have no gap",
+        "every point has all payload fields",
+        "every point has a text that is not blank",
+        "the id of every point is the number of its chunk id",
+        "the content hash of every point is the hash of its text",
+        "every point has a URL and a title for citations",
+        "the chunks of every document are numbered from 0 without gaps",
     ]
 
 
-def test_a_sound_document_and_an_empty_one_have_no_fault() -> None:
+def test_a_valid_document_and_an_empty_document_break_no_rule() -> None:
     assert find([make_chunk(0), make_block(1, "```\ncode\n```")]) == set()
     assert find([], []) == set()
 
@@ -72,17 +72,17 @@ def test_a_sound_document_and_an_empty_one_have_no_fault() -> None:
         (make_block(0, "word " * 11, TextBlockKind.PARAGRAPH), "chunk_bounds"),
     ],
 )
-def test_a_chunk_that_breaks_a_rule(chunk: Chunk, fault: str | None) -> None:
+def test_a_chunk_that_is_blank_or_too_long_breaks_a_rule(chunk: Chunk, fault: str | None) -> None:
     assert find([chunk]) == ({fault} if fault else set())
 
 
-def test_a_fence_is_left_open_at_the_end_of_the_document_alone() -> None:
+def test_only_the_last_chunk_of_a_document_may_leave_a_fence_open() -> None:
     cut, rest = make_block(0, "```\nopen"), make_block(1, "on\n```")
     assert find([cut, rest]) == {"balanced_fences"}
     assert find([cut]) == set()
 
 
-def test_missing_stray_and_doubled_points() -> None:
+def test_missing_stray_and_repeated_points_break_a_rule() -> None:
     first, second = make_chunk(0), make_chunk(1)
     assert find([first, second], [make_stored(first)]) == {"points_equal_chunks"}
     assert find([first], [make_stored(first), make_stored(second)]) == {"points_equal_chunks"}
@@ -101,7 +101,7 @@ def test_missing_stray_and_doubled_points() -> None:
     ],
     ids=["length", "nan", "dimension", "no_window", "zero_window", "window_dimension"],
 )
-def test_unsound_vectors(vectors: ChunkVectors) -> None:
+def test_vectors_of_a_wrong_length_shape_or_value_break_a_rule(vectors: ChunkVectors) -> None:
     chunk = make_chunk(0)
     assert find([chunk], [make_stored(chunk, vectors)]) == {"sound_vectors"}
 
@@ -122,5 +122,7 @@ def test_unsound_vectors(vectors: ChunkVectors) -> None:
         ("```\nx\n``` no end", False),
     ],
 )
-def test_a_code_block_ends_with_the_fence_that_it_begins_with(code: str, *, closed: bool) -> None:
+def test_a_code_block_is_closed_by_a_fence_like_its_opening_fence(
+    code: str, *, closed: bool
+) -> None:
     assert is_closed(code) == closed

@@ -1,4 +1,4 @@
-"""What settings mean, and what is said of those that mean nothing."""
+"""Reading of settings, and errors for invalid values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLACES = ["docs_dir", "data_dir", "dagster_home", "state_url", "evaluation_test_
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _ignore_settings_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in Settings.model_fields:
         monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.chdir(tmp_path)
@@ -30,7 +30,7 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         ("QDRANT_TIMEOUT_S", "nan"),
     ],
 )
-def test_a_value_that_means_nothing_is_named(
+def test_the_error_names_the_setting_with_an_invalid_value(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -39,20 +39,33 @@ def test_a_value_that_means_nothing_is_named(
     assert "\n" not in str(caught.value)
 
 
+def test_the_error_shows_the_invalid_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHUNK_MIN_TOKENS", "0")
+    problem = "^CHUNK_MIN_TOKENS: '0' is not valid: input should be greater than or equal to 1[.]"
+    with pytest.raises(ConfigurationError, match=problem):
+        load_settings()
+
+
+def test_the_error_never_shows_a_secret() -> None:
+    with pytest.raises(ConfigurationError, match=r"^OPENAI_API_KEY: ") as caught:
+        load_settings(openai_api_key=["sk-123"])
+    assert "sk-123" not in str(caught.value)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
-def test_an_env_file_in_another_encoding_is_named(encoding: str, tmp_path: Path) -> None:
+def test_the_error_names_an_env_file_that_is_not_utf_8(encoding: str, tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes("DOCS_DIR=bücher\n".encode(encoding))
     with pytest.raises(ConfigurationError, match=r"^\.env: .*UTF-8"):
         load_settings()
 
 
-def test_an_env_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+def test_an_env_file_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes("DOCS_DIR=bücher\n".encode("utf-8-sig"))
     assert load_settings().docs_dir == Path("bücher")
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_a_tilde_is_the_home_folder(
+def test_a_tilde_stands_for_the_home_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -60,7 +73,9 @@ def test_a_tilde_is_the_home_folder(
     assert Path(getattr(load_settings(), name)) == tmp_path / "rag"
 
 
-def test_prices_are_a_json_object_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prices_are_read_from_a_json_object_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("EMBEDDING_PRICES", '{"m": 0.5, "free": 0}')
     settings = load_settings()
     assert settings.embedding_prices == {"m": 0.5, "free": 0}

@@ -1,4 +1,4 @@
-"""Terms: what lexical search counts."""
+"""Terms of a text, the units of lexical search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rag_pipeline.core.terms import (
     ("text", "expected"),
     [
         pytest.param("", [], id="empty"),
-        pytest.param("the and of", [], id="stop_words_alone"),
+        pytest.param("the and of", [], id="only_stop_words"),
         pytest.param("Robots moving", ["robot", "move"], id="stems"),
         pytest.param("robot robot", ["robot", "robot"], id="repeats_kept"),
         pytest.param("use_sim_time", ["use_sim_time", "use", "sim", "time"], id="snake_case"),
@@ -34,19 +34,19 @@ from rag_pipeline.core.terms import (
         pytest.param("torque: 3.5 Nm", ["torqu", "3", "5", "nm"], id="figures_and_units"),
     ],
 )
-def test_terms_are_words_stemmed_and_identifiers_with_their_parts(
+def test_terms_are_stemmed_words_and_identifiers_with_their_parts(
     text: str, expected: list[str]
 ) -> None:
     assert extract_terms(text) == expected
 
 
-def test_a_question_may_spell_an_identifier_either_way() -> None:
+def test_every_spelling_of_an_identifier_contains_its_parts() -> None:
     for spelling in ("use sim time", "useSimTime", "use_sim_time", "USE_SIM_TIME"):
         assert {"sim", "time"} <= set(extract_terms(spelling))
 
 
 @given(st.text(max_size=60))
-def test_terms_are_lower_case_and_none_is_a_stop_word_as_written(text: str) -> None:
+def test_a_stop_word_gives_no_terms_and_no_term_is_empty(text: str) -> None:
     for word in extract_words(text):
         terms = extract_terms(word)
         assert all(terms)
@@ -55,11 +55,11 @@ def test_terms_are_lower_case_and_none_is_a_stop_word_as_written(text: str) -> N
 
 
 @given(st.text(alphabet="abcXYZ_0 .-", max_size=60))
-def test_distinct_terms_are_the_terms_each_once(text: str) -> None:
+def test_distinct_terms_are_the_set_of_all_terms(text: str) -> None:
     assert find_distinct_terms(text) == set(extract_terms(text))
 
 
 @given(st.text(alphabet="abcXYZ_0 .-", max_size=60))
-def test_terms_of_a_text_are_those_of_its_words_in_order(text: str) -> None:
+def test_terms_of_a_text_are_the_terms_of_its_words_in_order(text: str) -> None:
     expected = [term for word in extract_words(text) for term in extract_terms(word)]
     assert extract_terms(text) == expected

@@ -1,1 +1,1 @@
-"""Tests of rag_pipeline.ingestion."""
+"""Tests of `rag_pipeline.ingestion`."""

@@ -1,4 +1,4 @@
-"""Documents, chunks and ledger records for tests of single stages."""
+"""Builders of documents, chunks and ledger records for tests of single stages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIME = "2026-01-02T03:04:05.678+00:00"
 
 
 def make_document(doc_id: str = DOC_ID) -> Document:
-    """A document with every field set."""
+    """Build a document with a value in every field."""
     return Document(
         doc_path=DocId(doc_id),
         title="Title",
@@ -40,7 +40,7 @@ def make_document(doc_id: str = DOC_ID) -> Document:
 
 
 def make_chunk(index: int = 0, text: str = "Some text.", doc_id: str = DOC_ID) -> Chunk:
-    """A chunk of one line; its embedding text begins with the heading."""
+    """Build a chunk of one line. Its embedding text is the heading path and the text."""
     return Chunk(
         chunk_id=make_chunk_id(DocId(doc_id), index),
         doc_path=DocId(doc_id),
@@ -65,17 +65,17 @@ def make_chunk(index: int = 0, text: str = "Some text.", doc_id: str = DOC_ID) -
         end_byte=len(text.encode("utf-8", "surrogatepass")),
         text=text,
         embedding_text=f"Title > Section\n\n{text}",
-        blocks=(TextBlock(TextBlockKind.PARAGRAPH, 0, len(text)),),
+        blocks=(TextBlock(TextBlockKind.PARAGRAPH, 0, len(text), 1, 1),),
     )
 
 
 def make_discovered(doc_id: str = DOC_ID, sha256: str = "a", mtime_ns: int = 5) -> DiscoveredDoc:
-    """A file as discovery found it."""
+    """Build the record of a file as a scan of the docs folder returns it."""
     return DiscoveredDoc(DocId(doc_id), Path("docs") / doc_id, sha256, 10, mtime_ns)
 
 
 def make_entry(doc_id: str = DOC_ID, sha256: str = "a", fingerprint: str = "f") -> LedgerEntry:
-    """An entry of a document that was indexed."""
+    """Build the ledger entry of an indexed document with three chunks."""
     return LedgerEntry(
         doc_id=DocId(doc_id),
         sha256=sha256,
@@ -91,10 +91,10 @@ def make_entry(doc_id: str = DOC_ID, sha256: str = "a", fingerprint: str = "f") 
 
 
 def make_failure(doc_id: str = DOC_ID, sha256: str = "a", attempts: int = 1) -> LedgerFailure:
-    """A document that failed in chunking."""
+    """Build the ledger's failure record of a document that failed in the chunking stage."""
     return LedgerFailure(DocId(doc_id), sha256, "chunks", "SomeError", "why", attempts, TIME)
 
 
 def renumber(chunk: Chunk, index: int) -> Chunk:
-    """The same chunk at another position of its document."""
+    """Return a copy of the chunk at another position of its document, with the matching id."""
     return replace(chunk, chunk_index=index, chunk_id=make_chunk_id(chunk.doc_path, index))

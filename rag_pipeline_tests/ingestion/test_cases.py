@@ -1,4 +1,4 @@
-"""Case files: what each construct and each fault of an earlier implementation must become."""
+"""Tests of the case files: Markdown sources with the blocks and chunks that they must give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands before a chunk's text where it is embedded; cuts and spans have case files."""
+"""Tests of the embedding text of chunks. Cuts and spans are tested by case files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGE = make_page(
         ),
     ],
 )
-def test_the_embedding_text_has_the_headings_asked_for(
+def test_the_embedding_text_has_the_configured_headings(
     form: EmbeddingText, before: list[str]
 ) -> None:
     chunks = chunk_doc(PAGE, ChunkLimits(embedding_text=form))
@@ -34,7 +34,7 @@ def test_the_embedding_text_has_the_headings_asked_for(
     ]
 
 
-def test_what_is_stored_and_cited_does_not_depend_on_it() -> None:
+def test_stored_and_cited_fields_do_not_depend_on_the_embedding_text_setting() -> None:
     fields = ("chunk_id", "text", "heading_breadcrumb", "content_hash", "token_count", "url")
     seen = {
         repr([[getattr(chunk, name) for name in fields] for chunk in chunk_doc(PAGE, limits)])

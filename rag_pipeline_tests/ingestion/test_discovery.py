@@ -1,4 +1,4 @@
-"""Discovery: the files Docusaurus builds, unchanged ones unread, faults named and never fatal."""
+"""Tests of the scan of a docs folder: which files it finds, reads and reports as failures."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def write(root: Path, *names: str, content: str = "Text.\n") -> None:
+    """Write files with the same content."""
     for name in names:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,10 +27,12 @@ def write(root: Path, *names: str, content: str = "Text.\n") -> None:
 
 
 def names(discovery: Discovery) -> list[str]:
+    """Return the ids of the documents that a scan found."""
     return [doc.doc_id for doc in discovery.docs]
 
 
 def remember(discovery: Discovery) -> dict[DocId, KnownFile]:
+    """Return the files that a scan found, as known files for the next scan."""
     drafts = {doc.doc_id for doc in discovery.drafts}
     return {
         doc.doc_id: KnownFile(doc.size_bytes, doc.mtime_ns, doc.sha256, doc.doc_id in drafts)
@@ -37,7 +40,7 @@ def remember(discovery: Discovery) -> dict[DocId, KnownFile]:
     }
 
 
-def test_markdown_files_are_found_in_the_order_of_their_ids(tmp_path: Path) -> None:
+def test_markdown_files_are_found_and_sorted_by_document_id(tmp_path: Path) -> None:
     write(tmp_path, "b.md", "a/z.mdx", "a/b/c.md", "A.md", "\u00e9 x.md")
     write(
         tmp_path, "c.txt", "d.MD", "e.markdown", "f.md.bak", "_g.md", "_h/i.md", "a/__tests__/j.md"
@@ -54,7 +57,7 @@ def test_size_time_and_hash_are_those_of_the_file(tmp_path: Path) -> None:
     assert (doc.size_bytes, doc.mtime_ns) == (status.st_size, status.st_mtime_ns)
 
 
-def test_drafts_are_kept_apart_and_unlisted_pages_are_built(tmp_path: Path) -> None:
+def test_drafts_are_listed_separately_and_unlisted_pages_are_built(tmp_path: Path) -> None:
     write(tmp_path, "draft.md", content="---\ndraft: true\n---\n")
     write(tmp_path, "unlisted.md", content="---\nunlisted: true\n---\n")
     discovery = discover_docs(tmp_path)
@@ -71,11 +74,11 @@ def test_an_unchanged_file_is_not_read_again(
     read: list[str] = []
     original = Path.read_bytes
 
-    def note(path: Path) -> bytes:
+    def record_and_read(path: Path) -> bytes:
         read.append(path.name)
         return original(path)
 
-    monkeypatch.setattr(Path, "read_bytes", note)
+    monkeypatch.setattr(Path, "read_bytes", record_and_read)
     assert discover_docs(tmp_path, remember(first)) == first
     assert read == []
     write(tmp_path, "a.md", content="Other text.\n")
@@ -85,18 +88,18 @@ def test_an_unchanged_file_is_not_read_again(
     assert second.docs[0].sha256 != first.docs[0].sha256
 
 
-def test_a_page_that_becomes_a_draft_is_no_longer_a_page(tmp_path: Path) -> None:
+def test_a_page_that_becomes_a_draft_is_no_longer_found(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "b.md")
     first = discover_docs(tmp_path)
     write(tmp_path, "a.md", content="---\ndraft: true\n---\nText.\n")
     assert names(discover_docs(tmp_path, remember(first))) == ["b.md"]
 
 
-def test_a_folder_without_pages_is_an_error_and_no_deletion(tmp_path: Path) -> None:
-    with pytest.raises(DocsFolderError, match="holds no"):
+def test_a_folder_without_pages_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DocsFolderError, match="contains no"):
         discover_docs(tmp_path)
     write(tmp_path, "_partial.md", "a.txt")
-    with pytest.raises(DocsFolderError, match="holds no"):
+    with pytest.raises(DocsFolderError, match="contains no"):
         discover_docs(tmp_path)
     with pytest.raises(DocsFolderError, match="does not exist"):
         discover_docs(tmp_path / "missing")
@@ -104,7 +107,7 @@ def test_a_folder_without_pages_is_an_error_and_no_deletion(tmp_path: Path) -> N
         discover_docs(tmp_path / "a.txt")
 
 
-def test_links_are_followed_and_loops_reported(tmp_path: Path) -> None:
+def test_links_are_followed_and_loops_are_reported(tmp_path: Path) -> None:
     docs, other = tmp_path / "docs", tmp_path / "other"
     write(docs, "a/b.md")
     write(other, "c.md")
@@ -116,10 +119,10 @@ def test_links_are_followed_and_loops_reported(tmp_path: Path) -> None:
     assert [(failure.doc_path, failure.error) for failure in discovery.failures] == [
         ("a/up/", "DOCUMENT_UNREADABLE")
     ]
-    assert "leads back" in discovery.failures[0].message
+    assert "points to a folder above itself" in discovery.failures[0].message
 
 
-def test_what_cannot_be_read_is_reported_and_the_rest_found(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported_and_all_others_are_found(tmp_path: Path) -> None:
     write(tmp_path, "a.md")
     (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere")
     (tmp_path / "self.md").symlink_to(tmp_path / "self.md")
@@ -130,18 +133,18 @@ def test_what_cannot_be_read_is_reported_and_the_rest_found(tmp_path: Path) -> N
     assert not discovery.is_hidden("a.md")
 
 
-def test_documents_below_an_unreadable_folder_are_hidden_not_gone() -> None:
+def test_documents_below_an_unreadable_folder_count_as_hidden() -> None:
     failure = DocFailure("b/", "discovery", "DOCUMENT_UNREADABLE", "b/: cannot be read")
     discovery = Discovery((), (failure,))
     assert discovery.is_hidden("b/c.md")
     assert not discovery.is_hidden("bc.md")
 
 
-def test_documents_below_a_link_that_cannot_be_followed_are_hidden_not_gone(
+def test_documents_below_a_broken_link_count_as_hidden(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, "a.md")
-    (tmp_path / "shared").symlink_to("shared")  # nobody can tell that it was a folder
+    (tmp_path / "shared").symlink_to("shared")  # the link may have led to a folder or to a file
     discovery = discover_docs(tmp_path)
     assert [failure.doc_path for failure in discovery.failures] == ["shared"]
     assert discovery.is_hidden("shared/deep/c.md")
@@ -149,7 +152,9 @@ def test_documents_below_a_link_that_cannot_be_followed_are_hidden_not_gone(
 
 
 @pytest.mark.parametrize("name", [b"bad\xff.md", b"a\nb.md", b"a\\b.md"])
-def test_a_name_that_is_no_document_id_is_reported(tmp_path: Path, name: bytes) -> None:
+def test_a_file_name_that_is_not_a_valid_document_id_is_reported(
+    tmp_path: Path, name: bytes
+) -> None:
     write(tmp_path, "a.md")
     Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name))).write_text("Text.")  # noqa: PTH118  # bytes
     discovery = discover_docs(tmp_path)
@@ -170,6 +175,8 @@ def test_folders_may_be_nested_deeply(tmp_path: Path) -> None:
     assert len(discover_docs(tmp_path).docs) == 1
 
 
+@pytest.mark.no_cover  # tracing would add to the measured time
+@pytest.mark.slow
 def test_ten_thousand_unchanged_files_take_well_under_five_seconds(tmp_path: Path) -> None:
     for folder in range(100):
         (tmp_path / f"f{folder}").mkdir()

@@ -1,7 +1,7 @@
-"""Addresses and heading ids of a folder of awkward pages, as a real Docusaurus build gave them.
+"""Compare page addresses and heading ids with those of a real Docusaurus build.
 
-The folder and the truth file lie in `fixtures`; the build had base URL `/`, route `edge`, trailing
-slash false and Markdown format `detect`.
+The docs folder, which has many edge cases, and the recorded results are in `fixtures`. The build
+had base URL `/`, route `edge`, trailing slash false and Markdown format `detect`.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ _DOCS_DIR = _FIXTURES / "docusaurus-edge-docs"
 _TRUTH = json.loads((_FIXTURES / "docusaurus-edge-truth.json").read_text(encoding="utf-8"))
 _SITE = SiteSettings("/", "edge", trailing_slash=False, markdown_format=MarkdownFormat.DETECT)
 
-# What a page shows that its own source does not hold: an emoji for its name, a computed value,
-# the headings of an imported partial, and the heading over the footnotes.
+# The built pages differ from their own sources in: an emoji shortcode, a computed value, the
+# headings of an imported partial, and the heading that Docusaurus adds above footnotes.
 _SHOWN_TEXTS = {":rocket: shortcode": "\U0001f680 shortcode", "1 + 1 expr": "2 expr"}
 _FROM_ELSEWHERE = [(2, "From partial", "from-partial"), (2, "Same", "same")]
 _FOOTNOTES = (2, "Footnotes", "footnote-label")
 
 
 def _discover() -> dict[str, DiscoveredDoc]:
+    """Return the documents of the fixture by the name that the recorded results use."""
     return {f"edge/{doc.doc_id}": doc for doc in discover_docs(_DOCS_DIR).docs}
 
 
-def test_the_pages_are_those_that_were_built() -> None:
+def test_the_scan_finds_exactly_the_pages_that_docusaurus_built() -> None:
     assert len(_TRUTH) == 41
     assert set(_discover()) == set(_TRUTH)
 
 
 @pytest.mark.parametrize("name", sorted(_TRUTH))
-def test_address_title_and_heading_ids_are_those_of_the_build(name: str) -> None:
+def test_address_title_and_heading_ids_match_the_docusaurus_build(name: str) -> None:
     document = parse_doc(_discover()[name], _SITE).document
     truth = _TRUTH[name]
     assert unquote(document.url) == truth["url"]

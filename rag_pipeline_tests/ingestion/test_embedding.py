@@ -1,4 +1,4 @@
-"""Embedding: each exact text once, long texts in parts."""
+"""Tests of embedding: each text is embedded once, and long texts are embedded in parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DictCache:
-    """An `EmbeddingCache` in memory."""
+    """An `EmbeddingCache` in a dictionary."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], ChunkVectors] = {}
@@ -41,13 +41,13 @@ class DictCache:
         raise NotImplementedError
 
 
-def test_no_chunks_ask_for_nothing() -> None:
+def test_without_chunks_no_request_is_made() -> None:
     embedder = HashingEmbedder()
     embedded = embed_chunks([], embedder, DictCache())
     assert (embedded.vectors, embedded.usage, embedder.calls) == ((), EmbeddingUsage(), 0)
 
 
-def test_vectors_stand_in_the_order_of_their_chunks() -> None:
+def test_vectors_are_in_the_order_of_their_chunks() -> None:
     chunks = [make_chunk(index, f"Text number {index}.") for index in range(5)]
     together = embed_chunks(chunks, HashingEmbedder(), DictCache())
     for chunk, vectors in zip(chunks, together.vectors, strict=True):
@@ -57,7 +57,7 @@ def test_vectors_stand_in_the_order_of_their_chunks() -> None:
         assert vectors.windows.shape == (1, DIM)
 
 
-def test_new_texts_of_many_chunks_are_one_request() -> None:
+def test_new_texts_of_many_chunks_are_sent_in_one_request() -> None:
     embedder = HashingEmbedder()
     chunks = [make_chunk(index, f"Text number {index}.") for index in range(5)]
     embedded = embed_chunks(chunks, embedder, DictCache())
@@ -65,7 +65,7 @@ def test_new_texts_of_many_chunks_are_one_request() -> None:
     assert embedder.passages == [chunk.embedding_text for chunk in chunks]
 
 
-def test_a_text_is_embedded_once_wherever_it_stands() -> None:
+def test_equal_texts_in_different_places_are_embedded_once() -> None:
     cache, embedder = DictCache(), HashingEmbedder()
     first, other = make_chunk(0, "Twice."), make_chunk(1, "Once.")
     embedded = embed_chunks([first, other, renumber(first, 7)], embedder, cache)
@@ -80,14 +80,14 @@ def test_a_text_is_embedded_once_wherever_it_stands() -> None:
     )
 
 
-def test_another_model_shares_nothing() -> None:
+def test_models_do_not_share_cached_vectors() -> None:
     cache = DictCache()
     embed_chunks([make_chunk()], HashingEmbedder(), cache)
     for other in (HashingEmbedder(name="other"), HashingEmbedder(window_words=None)):
         assert embed_chunks([make_chunk()], other, cache).embedded_hashes
 
 
-def test_a_text_over_the_limit_is_the_mean_of_its_parts() -> None:
+def test_the_vector_of_a_text_over_the_limit_is_the_mean_over_its_parts() -> None:
     text = " ".join(f"Sentence number {number} is here." for number in range(12))
     chunk = make_chunk(0, text)
     embedder = HashingEmbedder(max_input_tokens=20, window_words=None)
@@ -110,7 +110,7 @@ def test_a_text_over_the_limit_is_the_mean_of_its_parts() -> None:
     ],
 )
 @pytest.mark.parametrize("part", ["dense", "windows"])
-def test_a_damaged_entry_of_the_cache_is_embedded_anew(
+def test_a_damaged_cache_entry_is_embedded_again(
     spoil: Callable[[FloatMatrix], FloatMatrix], part: str
 ) -> None:
     cache, chunk = DictCache(), make_chunk()
@@ -126,7 +126,7 @@ def test_a_damaged_entry_of_the_cache_is_embedded_anew(
 
 
 class Faulty(HashingEmbedder):
-    """Gives back rows as a test wants them."""
+    """An embedder that passes its vectors through a function of the test."""
 
     def __init__(self, spoil: object) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class Faulty(HashingEmbedder):
         pytest.param(lambda rows: np.vstack([rows, rows]), id="too_many"),
     ],
 )
-def test_wrong_rows_are_refused_and_none_is_kept(spoil: object) -> None:
+def test_wrong_vectors_raise_an_error_and_are_not_cached(spoil: object) -> None:
     cache = DictCache()
     with pytest.raises(EmbeddingDimensionError, match="terms"):
         embed_chunks([make_chunk()], Faulty(spoil), cache)

@@ -1,4 +1,4 @@
-"""The index plan: wanted points against existing ones."""
+"""Tests of the index plan, which compares wanted points with existing points."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ payloads = st.dictionaries(
 
 
 @given(wanted=payloads, existing=payloads, rewrite=st.booleans())
-def test_a_plan_makes_the_store_hold_what_is_wanted(
+def test_a_plan_makes_the_store_contain_exactly_the_wanted_points(
     wanted: dict, existing: dict, *, rewrite: bool
 ) -> None:
     plan = plan_index(wanted, existing, rewrite=rewrite)
@@ -52,32 +52,32 @@ def test_a_plan_makes_the_store_hold_what_is_wanted(
     assert (again.upserts, again.payload_updates, again.deletes) == ({}, {}, ())
 
 
-def test_a_time_of_ingestion_alone_makes_no_difference() -> None:
+def test_a_point_that_differs_only_in_its_ingestion_time_is_unchanged() -> None:
     wanted = {PointId(1): {"embedding_hash": "x", "ingested_at": "now"}}
     existing = {PointId(1): {"embedding_hash": "x", "ingested_at": "then"}}
     assert plan_index(wanted, existing).unchanged == 1
 
 
-def test_a_field_that_is_missing_or_too_many_is_refreshed() -> None:
+def test_a_payload_with_a_missing_or_extra_field_is_updated() -> None:
     wanted = {PointId(1): {"embedding_hash": "x", "a": 1}}
     for stored in ({"embedding_hash": "x"}, {"embedding_hash": "x", "a": 1, "b": 2}):
         assert plan_index(wanted, {PointId(1): stored}).payload_updates == wanted
 
 
-def test_a_point_without_embedding_hash_is_written_whole() -> None:
+def test_a_point_without_embedding_hash_is_written_completely() -> None:
     wanted = {PointId(1): {"embedding_hash": "x"}}
     plan = plan_index(wanted, {PointId(1): {}})
     assert (plan.upserts, plan.created, plan.updated) == (wanted, 0, 1)
 
 
-def test_content_that_was_there_keeps_its_time() -> None:
+def test_content_that_was_indexed_before_keeps_its_ingestion_time() -> None:
     chunks = [make_chunk(0, "Old text."), make_chunk(1, "New text.")]
     built = build_payloads(make_document(), chunks, {chunks[0].content_hash: TIME}, "now")
     assert [payload["ingested_at"] for payload in built.values()] == [TIME, "now"]
     assert list(built) == [to_point_id(chunk.chunk_id) for chunk in chunks]
 
 
-def test_the_data_version_is_of_contents_alone() -> None:
+def test_the_data_version_depends_on_contents_but_not_on_times_or_order() -> None:
     document, chunks = make_document(), [make_chunk(0), make_chunk(1, "Other.")]
     version = compute_data_version(build_payloads(document, chunks, {}, "then"))
     assert version == compute_data_version(build_payloads(document, chunks[::-1], {}, "now"))

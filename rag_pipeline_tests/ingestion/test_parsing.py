@@ -1,4 +1,4 @@
-"""Parsing: encodings, formats, and which document the fields and the path make."""
+"""Tests of parsing: encodings, Markdown formats, and metadata from front matter and path."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rag_pipeline.core.models import (
     ParsedDoc,
     SiteSettings,
 )
+from rag_pipeline.ingestion.markdown.source import find_invalid_line
 from rag_pipeline.ingestion.parsing import parse_doc
 
 _HEAD = """---
@@ -36,6 +37,7 @@ def parse(
     doc_path: str = "page.md",
     markdown_format: MarkdownFormat = MarkdownFormat.MDX,
 ) -> ParsedDoc:
+    """Parse a source as the file at a path below the docs folder."""
     doc = DiscoveredDoc(DocId(doc_path), Path(doc_path), "", 0, 0)
     content = source.encode() if isinstance(source, str) else source
     return parse_doc(doc, SiteSettings(markdown_format=markdown_format), content)
@@ -67,24 +69,40 @@ def test_without_a_title_field_the_first_h1_or_the_file_name_is_the_title(
     assert parse(source, doc_path).document.title == title
 
 
-def test_a_byte_order_mark_and_windows_line_ends_change_nothing() -> None:
+def test_byte_order_marks_and_windows_line_ends_do_not_change_the_result() -> None:
     source = _HEAD + "# A\n\n```py\nx = 1\n```\n"
     windows = b"\xef\xbb\xbf" + source.replace("\n", "\r\n").encode()
     assert parse(windows) == parse(source) == parse(source.replace("\n", "\r"))
 
 
-def test_bytes_that_are_no_utf8_are_replaced_as_the_site_does() -> None:
+def test_bytes_that_are_not_utf8_are_replaced_as_docusaurus_does() -> None:
     parsed = parse(b"# Caf\xe9\n\nText \xff\x00.\n")
     assert parsed.document.title == "Caf\ufffd"
     assert parsed.source.endswith("Text \ufffd\ufffd.\n")
 
 
-def test_line_numbers_count_the_front_matter() -> None:
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"", None),
+        ("\ufeffCaf\u00e9 \ufffd\n".encode(), None),
+        (b"\xff", 1),
+        (b"a\nb\rc\r\nd \xe9\n\xe9", 4),
+        (b"\xef\xbb\xbfa\n\xe2\x82", 2),
+    ],
+)
+def test_the_first_line_with_bytes_that_are_not_utf8_is_found(
+    content: bytes, line: int | None
+) -> None:
+    assert find_invalid_line(content) == line
+
+
+def test_line_numbers_include_the_front_matter() -> None:
     (heading,) = parse(_HEAD + "\n# A\n").document.headings
     assert heading.line == 13
 
 
-def test_other_line_separators_do_not_shift_lines() -> None:
+def test_unicode_line_separators_do_not_shift_line_numbers() -> None:
     parsed = parse("a\u2028b\x0cc\x85d\n\n## H\n")
     assert parsed.document.headings[0].line == 3
 
@@ -101,7 +119,7 @@ def test_other_line_separators_do_not_shift_lines() -> None:
         ("a.md", MarkdownFormat.MDX, "detect", True),
     ],
 )
-def test_the_format_is_the_pages_own_then_the_sites(
+def test_the_format_of_the_page_takes_precedence_over_that_of_the_site(
     *, doc_path: str, site_format: MarkdownFormat, page_format: str, is_code: bool
 ) -> None:
     head = f"---\nmdx:\n  format: {page_format}\n---\n" if page_format else ""
@@ -109,7 +127,7 @@ def test_the_format_is_the_pages_own_then_the_sites(
     assert (blocks[-1].kind == "code") is is_code
 
 
-def test_a_format_at_the_top_of_the_front_matter_is_not_docusaurus_own() -> None:
+def test_a_format_field_outside_the_mdx_section_is_ignored() -> None:
     blocks = parse("---\nformat: md\n---\nText\n\n    x = 1\n").blocks
     assert blocks[-1].kind == "paragraph"
 
@@ -131,7 +149,7 @@ def test_module_and_chapter_come_from_the_path(doc_path: str, module: str, chapt
     assert (document.module, document.chapter) == (module, chapter)
 
 
-def test_module_and_chapter_of_the_front_matter_count_first() -> None:
+def test_module_and_chapter_of_the_front_matter_take_precedence() -> None:
     head = "---\nmodule: module-9\nchapter: 9.1\n---\n"
     document = parse(head, "module-1/1.1-a/b.md").document
     assert (document.module, document.chapter) == ("module-9", "9.1")
@@ -177,27 +195,27 @@ def test_the_content_type_comes_from_whole_words_of_the_path(
         ("null", ContentType.QUIZ),
     ],
 )
-def test_a_valid_content_type_of_the_front_matter_counts_first(
+def test_a_valid_content_type_of_the_front_matter_takes_precedence(
     given: str, content_type: ContentType
 ) -> None:
     document = parse(f"---\ncontent_type: {given}\n---\n", "module-1/quiz.md").document
     assert document.content_type is content_type
 
 
-def test_a_file_that_is_gone_is_an_error_of_the_document(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_raises_an_error_that_names_the_document(tmp_path: Path) -> None:
     doc = DiscoveredDoc(DocId("a.md"), tmp_path / "a.md", "", 0, 0)
-    with pytest.raises(DocumentReadError, match=r"a\.md: cannot be read"):
+    with pytest.raises(DocumentReadError, match=r"a\.md: it cannot be read"):
         parse_doc(doc, SiteSettings())
     doc.path.write_text("# A\n", encoding="utf-8")
     assert parse_doc(doc, SiteSettings()).document.title == "A"
 
 
-def test_a_field_of_a_wrong_type_names_file_and_line() -> None:
+def test_the_error_for_a_field_of_a_wrong_type_names_file_and_line() -> None:
     with pytest.raises(FrontMatterError, match=r"a/b\.md: line 3: front matter: title"):
         parse("---\nid: x\ntitle: [a]\n---\n", "a/b.md")
 
 
-def test_content_nested_beyond_measure_is_kept() -> None:
+def test_content_that_is_nested_300_levels_deep_is_kept() -> None:
     quotes = "> " * 300 + "deep words\n"
     lists = "".join("  " * depth + "- item\n" for depth in range(300))
     for source in (quotes, lists, "- " * 300 + "deep words\n"):

@@ -1,4 +1,4 @@
-"""What has to be done: the docs folder against the ledger."""
+"""Tests of the ingestion plan, which compares the docs folder with the ledger."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from rag_pipeline_tests.ingestion.records import (
 
 
 def plan_one(sha256: str, fingerprint: str, *, failed: bool = False) -> str:
-    """What happens to a document that was indexed with content "a" and settings "f"."""
+    """Plan for a document that is indexed with hash "a" and fingerprint "f"; return its fate."""
     doc = make_discovered("a.md", sha256)
     entries = {DocId("a.md"): make_entry("a.md")}
     failures = {DocId("a.md")} if failed else set()
@@ -50,25 +50,25 @@ def plan_one(sha256: str, fingerprint: str, *, failed: bool = False) -> str:
         pytest.param("a", "f", True, "process", id="failed_last"),
     ],
 )
-def test_a_document_is_processed_unless_it_is_indexed_as_it_is(
+def test_a_document_is_processed_unless_its_content_is_indexed_with_these_settings(
     sha256: str, fingerprint: str, *, failed: bool, expected: str
 ) -> None:
     assert plan_one(sha256, fingerprint, failed=failed) == expected
 
 
-def test_a_document_whose_change_was_begun_is_processed() -> None:
+def test_a_document_with_an_unfinished_change_is_processed() -> None:
     begun = replace(make_entry("a.md"), sha256="", size_bytes=-1)
     doc = make_discovered("a.md")
     assert plan_ingestion(Discovery((doc,), ()), {begun.doc_id: begun}, "f").process == (doc,)
 
 
-def test_what_is_gone_is_deleted_whether_it_was_indexed_or_only_tried() -> None:
+def test_a_document_that_is_gone_is_deleted_even_if_it_never_got_indexed() -> None:
     entries = {DocId("b.md"): make_entry("b.md"), DocId("a.md"): make_entry("a.md")}
     plan = plan_ingestion(Discovery((), ()), entries, "f", {DocId("c.md")})
     assert plan.delete == ("a.md", "b.md", "c.md")
 
 
-def test_what_cannot_be_looked_at_is_neither_processed_nor_deleted() -> None:
+def test_an_unreadable_document_is_neither_processed_nor_deleted() -> None:
     ids = ["shut/x.md", "shut/deep/y.md", "broken.md", "shutter.md"]
     entries = {DocId(doc_id): make_entry(doc_id) for doc_id in ids}
     unseen = tuple(DocFailure(path, "discovery", "E", "m") for path in ("broken.md", "shut/"))
@@ -81,7 +81,7 @@ names = st.sets(st.sampled_from([f"{letter}.md" for letter in "abcdef"]))
 
 
 @given(there=names, indexed=names, failed=names)
-def test_every_document_has_exactly_one_fate(
+def test_every_document_is_processed_or_deleted_or_unchanged(
     there: set[str], indexed: set[str], failed: set[str]
 ) -> None:
     docs = tuple(make_discovered(name) for name in sorted(there))
@@ -102,7 +102,9 @@ def test_every_document_has_exactly_one_fate(
     ("attempts", "seconds"),
     [(1, 60), (2, 120), (3, 240), (6, 1920), (7, 3600), (1000, 3600)],
 )
-def test_the_wait_doubles_from_a_minute_to_an_hour(attempts: int, seconds: int) -> None:
+def test_the_wait_before_a_retry_doubles_from_a_minute_to_an_hour(
+    attempts: int, seconds: int
+) -> None:
     assert compute_wait(attempts) == timedelta(seconds=seconds)
     failed_at = datetime.fromisoformat(TIME)
     failure = make_failure(attempts=attempts)
@@ -121,7 +123,7 @@ def test_a_document_that_changed_or_never_failed_is_due_at_once() -> None:
     assert is_due(make_failure(attempts=9), "b", now)
 
 
-def test_each_setting_that_shapes_points_changes_the_fingerprint() -> None:
+def test_each_setting_that_affects_points_changes_the_fingerprint() -> None:
     model = EmbeddingModel("local", "m", 8, 100, 16)
     space, limits, site = EmbeddingSpace(model, 1), ChunkLimits(), SiteSettings()
     others = [
@@ -143,7 +145,7 @@ def test_each_setting_that_shapes_points_changes_the_fingerprint() -> None:
     assert own == compute_pipeline_fingerprint(EmbeddingSpace(model, 1), ChunkLimits(), site)
 
 
-def test_a_page_that_moved_is_not_deleted_before_its_new_place_is_indexed() -> None:
+def test_a_page_that_moved_is_not_deleted_before_its_new_path_is_indexed() -> None:
     entries = {DocId(f"{name}.md"): make_entry(f"{name}.md", name) for name in "abc"}
     waiting = [make_discovered("new/a.md", "a"), make_discovered("other.md", "x")]
     gone = [DocId("a.md"), DocId("b.md"), DocId("never-indexed.md")]

@@ -1,4 +1,4 @@
-"""A run that is given a scan of the docs folder, and the events of a run."""
+"""Tests of runs that reuse an earlier scan of the docs folder, and of the events of a run."""
 
 from __future__ import annotations
 
@@ -24,24 +24,23 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def book(tmp_path: Path) -> Book:
-    """Three pages, nothing indexed."""
+    """A book of three pages that is not indexed."""
     return make_book(tmp_path, memory=True)
 
 
 def run(book: Book, earlier: Scan | None = None) -> list[IngestionEvent]:
+    """Ingest all changes and return the events."""
     return list(run_ingestion(book.build_context(), IngestionRequest(), "run", earlier))
 
 
-def test_a_run_does_not_read_the_folder_again_that_its_caller_has_read(
-    book: Book, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_reuses_the_scan_of_its_caller(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     scan = scan_docs(book.build_context())
     monkeypatch.setattr(planning, "discover_docs", None)
     run(book, scan)
     assert {str(payload["doc_path"]) for payload in book.read_payloads().values()} == set(PAGES)
 
 
-def test_a_scan_from_before_another_ingestion_deletes_nothing_of_it(book: Book) -> None:
+def test_a_run_with_an_outdated_scan_does_not_delete_newly_indexed_pages(book: Book) -> None:
     book.ingest()
     scan = scan_docs(book.build_context())
     book.write("new.md", PAGES["intro.md"])
@@ -69,7 +68,7 @@ def test_events_come_in_the_order_of_the_work(book: Book) -> None:
     assert failure.doc_path == "broken.md"
 
 
-def test_an_error_that_ends_a_run_is_its_last_event(tmp_path: Path) -> None:
+def test_a_run_that_an_error_aborts_ends_with_a_failure_event(tmp_path: Path) -> None:
     book = make_book(tmp_path, {}, memory=True)
     events = run_ingestion(book.build_context(), IngestionRequest(), "run")
     failed = next(events)
@@ -77,3 +76,12 @@ def test_an_error_that_ends_a_run_is_its_last_event(tmp_path: Path) -> None:
     assert isinstance(failed.error, DocsFolderError)
     with pytest.raises(DocsFolderError):
         next(events)
+
+
+def test_a_page_that_is_not_utf8_is_indexed_and_the_report_names_its_line(book: Book) -> None:
+    path = book.write("latin.md", "")
+    path.write_bytes(b"# Caf\xc3\xa9\r\n\r\nA caf\xe9.\r\n")
+    report = book.ingest()
+    assert report.docs_processed == len(PAGES) + 1
+    (warning,) = report.warnings
+    assert warning.startswith("latin.md: line 3 contains bytes that are not UTF-8.")

@@ -1,4 +1,4 @@
-"""Stage outputs as bytes and back; what is damaged reads as missing."""
+"""Tests of stage outputs as bytes. Damaged outputs are treated as missing."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from rag_pipeline_tests.ingestion.records import make_chunk, make_document
 
 
 def make_vectors(seed: int, windows: int) -> ChunkVectors:
+    """Build random vectors of dimension 4 with a number of windows."""
     rows = np.random.default_rng(seed).normal(size=(windows + 1, 4)).astype(np.float32)
     return ChunkVectors(rows[0], rows[1:])
 
@@ -36,19 +37,19 @@ CHUNKS = dump_chunks(
 
 
 @given(texts=st.lists(st.text(min_size=1), max_size=4))
-def test_chunks_come_back_as_they_were(texts: list[str]) -> None:
+def test_loaded_chunks_equal_the_dumped_chunks(texts: list[str]) -> None:
     chunks = tuple(make_chunk(index, text) for index, text in enumerate(texts))
     kept = KeptChunks("sha", "f", make_document(), chunks)
     assert load_chunks(dump_chunks(kept)) == kept
 
 
-def test_lone_surrogates_of_a_source_come_back() -> None:
+def test_lone_surrogates_in_a_record_are_preserved() -> None:
     record = {"source": "half \ud83d of a pair"}
     assert load_record(dump_record(record)) == record
 
 
 @given(counts=st.lists(st.integers(1, 4), max_size=4))
-def test_vectors_come_back_by_text(counts: list[int]) -> None:
+def test_loaded_vectors_equal_the_dumped_vectors(counts: list[int]) -> None:
     vectors = [make_vectors(seed, count) for seed, count in enumerate(counts)]
     hashes = [hash_text(str(seed)) for seed in range(len(counts))]
     loaded = load_vectors(dump_vectors(MODEL, hashes, vectors), MODEL)
@@ -59,11 +60,11 @@ def test_vectors_come_back_by_text(counts: list[int]) -> None:
         assert loaded[text_hash].windows.tolist() == entry.windows.tolist()
 
 
-def test_vectors_of_another_model_are_none() -> None:
+def test_vectors_of_another_model_are_not_returned() -> None:
     assert load_vectors(VECTORS, "provider/other") == {}
 
 
-def test_nothing_and_another_version_read_as_missing() -> None:
+def test_no_data_and_data_of_another_format_version_count_as_missing() -> None:
     assert load_record(None) is None
     assert load_chunks(None) is None
     assert load_vectors(None, MODEL) is None
@@ -76,18 +77,18 @@ def test_nothing_and_another_version_read_as_missing() -> None:
     "data",
     [b"", b"{}", b"[]", b"null", b"1", b"\xff\xfe", b'{"format_version": 1}', b"PK\x03\x04"],
 )
-def test_other_bytes_read_as_missing(data: bytes) -> None:
+def test_bytes_of_another_kind_count_as_missing(data: bytes) -> None:
     assert load_chunks(data) is None
     assert load_vectors(data, MODEL) is None
 
 
 @given(position=st.integers(0, len(VECTORS) - 1), byte=st.integers(0, 255), cut=st.booleans())
-def test_damaged_vectors_never_raise(position: int, byte: int, *, cut: bool) -> None:
+def test_loading_damaged_vectors_never_raises(position: int, byte: int, *, cut: bool) -> None:
     tail = b"" if cut else bytes([byte]) + VECTORS[position + 1 :]
     load_vectors(VECTORS[:position] + tail, MODEL)
 
 
 @given(position=st.integers(0, len(CHUNKS) - 1), byte=st.integers(0, 255), cut=st.booleans())
-def test_damaged_chunks_never_raise(position: int, byte: int, *, cut: bool) -> None:
+def test_loading_damaged_chunks_never_raises(position: int, byte: int, *, cut: bool) -> None:
     tail = b"" if cut else bytes([byte]) + CHUNKS[position + 1 :]
     load_chunks(CHUNKS[:position] + tail)

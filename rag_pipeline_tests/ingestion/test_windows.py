@@ -1,4 +1,4 @@
-"""Windows of words, asked for with the text they stand in; and the parts of a long text."""
+"""Tests of word windows, which have vectors of their own, and of the parts of long texts."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ WORDS = st.sampled_from(
 
 
 class RecordingEmbedder(HashingEmbedder):
-    """Remembers the windows that it was asked for, by text."""
+    """An embedder that records the windows of its last call, per text."""
 
-    asked: tuple[tuple[str, ...], ...] = ()
+    requested: tuple[tuple[str, ...], ...] = ()
 
     def embed_passages(
         self, texts: Sequence[str], windows: Sequence[Sequence[Window]] = ()
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
-        self.asked = tuple(
+        self.requested = tuple(
             tuple(read_window(text, window) for window in own)
             for text, own in zip(texts, windows, strict=True)
         )
@@ -52,19 +52,23 @@ def cache(tmp_path: Path) -> SqliteEmbeddingCache:
     return SqliteEmbeddingCache(tmp_path / "cache.sqlite")
 
 
-def test_a_text_without_words_is_compared_whole(cache: SqliteEmbeddingCache) -> None:
+def test_a_text_of_only_stop_words_has_its_dense_vector_as_its_only_window(
+    cache: SqliteEmbeddingCache,
+) -> None:
     embedder = RecordingEmbedder()
     chunk = replace(make_chunk(text="It is."), embedding_text="It is - to be.")
     (vectors,) = embed_chunks([chunk], embedder, cache).vectors
     np.testing.assert_array_equal(vectors.windows, vectors.dense[np.newaxis])
-    assert embedder.asked == ((),)
+    assert embedder.requested == ((),)
 
 
-def test_windows_are_of_the_embedded_texts_words_in_order(cache: SqliteEmbeddingCache) -> None:
+def test_windows_consist_of_the_words_of_the_embedding_text_in_order(
+    cache: SqliteEmbeddingCache,
+) -> None:
     embedder = RecordingEmbedder()
     chunk = make_chunk(text=LONG)
     (vectors,) = embed_chunks([chunk], embedder, cache).vectors
-    (windows,) = embedder.asked
+    (windows,) = embedder.requested
     words = [word for window in windows for word in window.split()]
     written = re.findall(r"\w+", chunk.embedding_text)
     assert words == [word for word in written if word.lower() not in STOP_WORDS]
@@ -72,17 +76,17 @@ def test_windows_are_of_the_embedded_texts_words_in_order(cache: SqliteEmbedding
     np.testing.assert_array_equal(vectors.windows, [embedder.embed_query(w) for w in windows])
 
 
-def test_windows_stay_with_their_chunks(cache: SqliteEmbeddingCache) -> None:
+def test_each_chunk_gets_the_vectors_of_its_own_windows(cache: SqliteEmbeddingCache) -> None:
     chunks = [make_chunk(n, text) for n, text in enumerate((SHORT, LONG, f"{LONG} {SHORT}", SHORT))]
     together = embed_chunks(chunks, HashingEmbedder(), cache)
     for chunk, vectors in zip(chunks, together.vectors, strict=True):
-        # Another name has the same vectors, and none of them in the cache.
+        # A model with another name gives equal vectors but finds none in the cache.
         (alone,) = embed_chunks([chunk], HashingEmbedder(name=chunk.chunk_id), cache).vectors
         np.testing.assert_array_equal(alone.dense, vectors.dense)
         np.testing.assert_array_equal(alone.windows, vectors.windows)
 
 
-def test_windows_of_a_text_over_the_limit_lie_in_its_parts(cache: SqliteEmbeddingCache) -> None:
+def test_windows_of_a_text_over_the_limit_lie_within_its_parts(cache: SqliteEmbeddingCache) -> None:
     embedder = RecordingEmbedder(max_input_tokens=40)
     chunk = make_chunk(text=LONG)
     embedded = embed_chunks([chunk], embedder, cache)
@@ -93,13 +97,13 @@ def test_windows_of_a_text_over_the_limit_lie_in_its_parts(cache: SqliteEmbeddin
     mean = np.mean([embedder.embed_query(part) for part in parts], axis=0)
     dense = embedded.vectors[0].dense
     np.testing.assert_allclose(dense, mean / np.linalg.norm(mean), atol=1e-6)
-    assert [" ".join(own) for own in embedder.asked] == [
+    assert [" ".join(own) for own in embedder.requested] == [
         read_window(part, tuple(find_content_words(part))) for part in parts
     ]
-    assert len(embedded.vectors[0].windows) == sum(map(len, embedder.asked))
+    assert len(embedded.vectors[0].windows) == sum(map(len, embedder.requested))
 
 
-def test_a_model_without_windows_is_asked_for_texts_alone(cache: SqliteEmbeddingCache) -> None:
+def test_a_model_without_windows_gets_only_texts(cache: SqliteEmbeddingCache) -> None:
     embedder = HashingEmbedder(max_input_tokens=40, window_words=None)
     embedded = embed_chunks([make_chunk(text=SHORT), make_chunk(1, LONG)], embedder, cache)
     parts = [embedder.embed_query(part) for part in embedder.passages[1:]]
@@ -110,22 +114,22 @@ def test_a_model_without_windows_is_asked_for_texts_alone(cache: SqliteEmbedding
 @given(text=st.lists(WORDS, max_size=40).map(" ".join), max_tokens=st.integers(1, 30))
 @example(text="x" * 300, max_tokens=1)
 @example(text="機" * 90, max_tokens=7)
-def test_spans_hold_every_character_within_the_limit_of_word_pieces(
+def test_parts_cover_every_character_and_respect_the_token_limit(
     text: str, max_tokens: int
 ) -> None:
     embedder = LocalEmbedder()
     parts = cut_parts(text, max_tokens, embedder)
-    held = {place for start, end in parts for place in range(start, end)}
-    assert all(char.isspace() for place, char in enumerate(text) if place not in held)
+    covered = {place for start, end in parts for place in range(start, end)}
+    assert all(char.isspace() for place, char in enumerate(text) if place not in covered)
     cut = [text[start:end] for start, end in parts]
     assert all(part == part.strip() != "" for part in cut)
     counts = zip(cut, embedder.count_tokens(cut), strict=True)
     assert all(count <= max_tokens for part, count in counts if len(part) > 1)
-    assert all(one[1] <= following[0] for one, following in pairwise(parts))
+    assert all(part[1] <= following[0] for part, following in pairwise(parts))
 
 
 @given(text=st.lists(WORDS, max_size=40).map(" ".join), count=st.integers(1, 9))
-def test_windows_hold_every_word_once(text: str, count: int) -> None:
+def test_windows_contain_every_word_once(text: str, count: int) -> None:
     windows = group_words(text, count)
     words = [span for window in windows for span in window]
     assert words == find_content_words(text)
@@ -133,7 +137,9 @@ def test_windows_hold_every_word_once(text: str, count: int) -> None:
     assert all(windows)
 
 
-def test_the_local_model_embeds_a_text_once_for_all_windows(cache: SqliteEmbeddingCache) -> None:
+def test_the_local_model_embeds_a_text_only_once_for_all_its_windows(
+    cache: SqliteEmbeddingCache,
+) -> None:
     embedder = LocalEmbedder()
     chunk = make_chunk(text=LONG)
     embedded = embed_chunks([chunk], embedder, cache)

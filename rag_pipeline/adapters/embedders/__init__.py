@@ -1,1 +1,1 @@
-"""One module per embedding provider, and the BM25 encoder."""
+"""Embedders, one module per provider, and the BM25 encoder."""

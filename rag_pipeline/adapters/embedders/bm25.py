@@ -1,5 +1,6 @@
-"""BM25 term weights by Qdrant's own encoder over our terms; one encoder feeds the embedded store
-and a server.
+"""BM25 term weights, computed by Qdrant's own encoder from the terms of `core.terms`.
+
+The embedded store and the Qdrant server use the same encoder.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 AVERAGE_LENGTH: Final = 90.0
-"""Terms a chunk, heading path included: measured over the textbook; it only scales the length
-penalty.
+"""Average number of terms in a chunk with its heading path, measured on the textbook.
+
+BM25 uses it only to scale the penalty for long texts.
 """
 
 
 class Bm25Encoder:
-    """A `SparseEncoder`: term weights with k = 1.2, b = 0.75; the store multiplies by inverse
-    document frequency.
+    """A sparse encoder that computes BM25 term weights with k = 1.2 and b = 0.75.
+
+    The weights do not include the inverse document frequency; the store multiplies by it during a
+    search.
     """
 
     def __init__(self) -> None:
-        # Our terms are final: the encoder must neither stem, fold nor drop any of them.
+        # The terms are already normalized, so the encoder must not stem, fold or drop any.
         self._bm25 = edge.Bm25(
             edge.Bm25Config(
                 k=1.2,
@@ -40,18 +44,18 @@ class Bm25Encoder:
         )
 
     def encode_passages(self, texts: Sequence[str]) -> list[SparseVector]:
-        """Term weights of texts to be found, in order."""
+        """Return the BM25 term weights of each text to be indexed, in order."""
         return [_sort(self._bm25.embed_document(" ".join(extract_terms(text)))) for text in texts]
 
     def encode_query(self, text: str) -> SparseVector:
-        """Term weights of a question: 1 for each term."""
+        """Return the terms of a question, each with weight 1; empty if it has no terms."""
         return _sort(self._bm25.embed_query(" ".join(extract_terms(text))))
 
     def encode_terms(self, terms: Sequence[str]) -> list[SparseVector]:
-        """Each term alone, with weight 1."""
+        """Return one sparse vector per term, in order, with only that term and weight 1."""
         return [_sort(self._bm25.embed_query(term)) for term in terms]
 
 
-def _sort(vector: Any) -> SparseVector:  # noqa: ANN401  # the engine's class carries no usable type
+def _sort(vector: Any) -> SparseVector:  # noqa: ANN401  # the engine's classes have no usable types
     pairs = sorted(zip(vector.indices, vector.values, strict=True))
     return SparseVector(tuple(index for index, _ in pairs), tuple(value for _, value in pairs))

@@ -1,4 +1,4 @@
-"""Embeddings by Cohere, with its input types for documents and for queries."""
+"""Embeddings from Cohere, with its different input types for documents and for questions."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ COHERE: Final = Provider(
         "embed-multilingual-light-v3.0": 384,
     },
     shortenable=(),
-    max_input_tokens=510,  # 512 positions, two of them special
-    max_request_texts=96,  # the client's own reference of `embed`
+    max_input_tokens=510,  # 512 positions, two of them for special tokens
+    max_request_texts=96,  # according to the client's reference of `embed`
     max_request_tokens=96 * 512,
     transient_statuses=frozenset({408, 429}),
 )
 
-_MARGIN: Final = 1.1  # over the word pieces of MiniLM, which Cohere's tokenizer is close to
+_MARGIN: Final = 1.1  # on MiniLM's word pieces, which Cohere's tokenizer only resembles
 _COUNTER: Final = LocalEmbedder()
 
 
 class CohereEmbedder(ServiceEmbedder):
-    """An `Embedder` over Cohere's embed endpoint."""
+    """An embedder that calls the embed endpoint of Cohere."""
 
     provider = COHERE
 
@@ -58,7 +58,7 @@ class CohereEmbedder(ServiceEmbedder):
         login = self._login
 
         def log_in(request: httpx.Request) -> httpx.Request:
-            request.headers.update(login)  # over the vendor's own header, which brings the key
+            request.headers.update(login)  # replaces the client's own header with the key
             return request
 
         http = httpx.Client(
@@ -67,7 +67,7 @@ class CohereEmbedder(ServiceEmbedder):
             auth=log_in,
             event_hooks=limit_answers(httpx, self._timeout_s),
         )
-        weakref.finalize(self, http.close)  # the vendor's client leaves its sockets open
+        weakref.finalize(self, http.close)  # Cohere's client leaves it open
         return cohere.ClientV2(
             api_key=self._api_key,
             base_url=self._address,
@@ -76,7 +76,10 @@ class CohereEmbedder(ServiceEmbedder):
         )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count word pieces with a margin; Cohere's own tokenizer is not at hand offline."""
+        """Return an estimate of each text's number of tokens: its MiniLM word pieces plus 10%.
+
+        Cohere's own tokenizer is not available offline.
+        """
         return [round(count * _MARGIN) for count in _COUNTER.count_tokens(texts)]
 
     def _request(self, texts: Sequence[str], purpose: Purpose) -> BatchAnswer:
@@ -87,18 +90,18 @@ class CohereEmbedder(ServiceEmbedder):
                 input_type=f"search_{purpose}",
                 embedding_types=["float"],
                 truncate="END",
-                # Ours are counted and reported; the client would retry twice by itself.
+                # The client retries twice by default; only our own retries are counted.
                 request_options={"max_retries": 0},
             )
             rows = response.embeddings.float_
             tokens = _read_tokens(response)
         except ApiError as error:
-            raise self._translate(error) from None  # the vendor's text holds all headers
+            raise self._translate(error) from None  # the client's message contains all headers
         except httpx.TimeoutException as error:
             raise self._service.describe_late(self._timeout_s) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise self._service.describe_unreachable(error) from error
-        except (httpx.RequestError, *UNREADABLE) as error:  # such as redirects without an end
+        except (httpx.RequestError, *UNREADABLE) as error:  # for example endless redirects
             raise self._service.describe_unreadable(type(error).__name__) from error
         if not isinstance(rows, list):
             raise self._service.describe_unreadable("no float vectors")
@@ -115,7 +118,7 @@ class CohereEmbedder(ServiceEmbedder):
 EMBEDDER: Final = CohereEmbedder
 
 
-def _read_tokens(response: Any) -> int | None:  # noqa: ANN401  # any part of the answer may be missing
+def _read_tokens(response: Any) -> int | None:  # noqa: ANN401  # any part of the response may be missing
     units = getattr(getattr(response, "meta", None), "billed_units", None)
     tokens = getattr(units, "input_tokens", None)
     return None if tokens is None else int(tokens)

@@ -1,6 +1,6 @@
-"""The embedded models: all-MiniLM-L6-v2, as published and trained further on textbook questions.
+"""Local embedding models: all-MiniLM-L6-v2, and a version fine-tuned on textbook questions.
 
-ONNX Runtime runs them from this package's own data; they need no key and no download.
+ONNX Runtime runs the models from files in this package, so they need no key and no download.
 """
 
 from __future__ import annotations
@@ -33,72 +33,92 @@ if TYPE_CHECKING:
 
     IntVector: TypeAlias = NDArray[np.int64]
     Tokens: TypeAlias = tuple[FloatMatrix, IntVector, IntVector]
-    """Vectors of a text's tokens, and where each token's characters begin and end."""
+    """Vectors of a text's tokens, and the start and end position of each token's characters."""
 
 PUBLISHED: Final = "all-MiniLM-L6-v2"
 TEXTBOOK: Final = "all-MiniLM-L6-v2-textbook"
-"""The same model, trained further (docs/adr/0018 and 0019); the default."""
+"""The fine-tuned version (ADR 18 and ADR 19), which is the default."""
 
 _WEIGHTS: Final = {
     PUBLISHED: ("model.onnx", "7df275c0f199c8cb02da07175e6f51e381004b25e6805eaf74b85e89391dad99"),
     TEXTBOOK: ("textbook.onnx", "f845cad2385423825713ef83fef9383b384470591aaeef1cb2f1fcbe14380cb3"),
 }
-"""File and SHA-256 of each model's weights."""
+"""File name and SHA-256 of each model's weights."""
 
 _DIM: Final = 384
-_MAX_INPUT_TOKENS: Final = 254  # 256 positions, two of them special; more is slower and no better
-_WINDOW_WORDS: Final = 4  # chosen by measurement, see docs/adr/0015
+_MAX_INPUT_TOKENS: Final = 254  # 256 positions, two for special tokens; more is slower, not better
+_WINDOW_WORDS: Final = 4  # chosen by measurement; see ADR 15
 _LOADING: Final = threading.Lock()
 
 
 class LocalEmbedder:
-    """An `Embedder` on this machine's processors.
+    """An embedder that runs a MiniLM model on the CPU of this machine.
 
     Args:
-        model: One of those above.
-        workers: Inferences at a time; None for one a core.
+        model: Name of the model, `PUBLISHED` or `TEXTBOOK`.
+        workers: Number of texts that are embedded in parallel. None means one per CPU core.
 
     Raises:
-        ConfigurationError: There is no such model.
+        ConfigurationError: There is no local model with this name.
     """
 
     def __init__(self, model: str = TEXTBOOK, *, workers: int | None = None) -> None:
         if model not in _WEIGHTS:
             problem = f"the local provider has no model {model}"
-            hint = f"Leave it empty, set {' or '.join(_WEIGHTS)}, or OPENAI_API_KEY for a service's"
-            raise ConfigurationError("EMBEDDING_MODEL", problem, hint)
+            remedy = (
+                f"Leave it empty, set it to {' or '.join(_WEIGHTS)}, or set OPENAI_API_KEY to use "
+                "a model of OpenAI"
+            )
+            raise ConfigurationError("EMBEDDING_MODEL", problem, remedy)
         self._name = model
         self._workers = workers or os.cpu_count() or 1
 
     @property
     def model(self) -> EmbeddingModel:
-        """MiniLM with the hash of its weights in the name: other weights are another space.
+        """The embedding model; its name contains the beginning of the SHA-256 of the weights.
 
-        So are windows made otherwise than from the whole text's token vectors (`late`).
+        Vectors made with different weights are therefore never compared. The suffix `late` says
+        that the vector of a window (a group of words) is computed from the token vectors of the
+        whole text.
         """
         _, digest = _WEIGHTS[self._name]
         name = f"{self._name}-int8-{digest[:8]}-late"
         return EmbeddingModel("local", name, _DIM, _MAX_INPUT_TOKENS, _WINDOW_WORDS)
 
     def load(self) -> None:
-        """Load the model before its first use. The first use reports an error, if there is one."""
-        with suppress(Exception):
+        """Load the model now, so that its first use does not have to wait.
+
+        An error is ignored here, because the first use of the model raises it again.
+        """
+        with suppress(Exception):  # whatever it is, the first use raises it again
             _get_model(self._name)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count word pieces."""
+        """Return the number of word pieces of each text, without special tokens."""
         encodings = _load_counter().encode_batch_fast(list(texts), add_special_tokens=False)
         return [len(encoding.ids) for encoding in encodings]
 
     def embed_passages(
         self, texts: Sequence[str], windows: Sequence[Sequence[Window]] = ()
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
-        """Embed texts, each by an inference of its own; a text over the limit is cut by the model.
+        """Embed texts and their windows (groups of words), one inference per text.
 
-        A text's row is the same whatever stands beside it: activations are quantized by one scale
-        an inference, so texts that shared one would move each other (cosine 0.99). A window is the
-        mean of its words' token vectors of that inference; one behind the limit, or without a
-        token, is the text's own row.
+        A text's vector does not depend on the other texts. The model quantizes activations with one
+        scale per inference, so texts in the same inference would change each other's vectors
+        (cosine 0.99). What exceeds the token limit of a text is ignored. A window's vector is the
+        mean of its words' token vectors in the inference of the whole text. A window without
+        tokens, or after the token limit, gets the vector of the text.
+
+        Args:
+            texts: Texts to embed.
+            windows: For each text, its windows as character spans. Empty for no windows.
+
+        Returns:
+            A float32 matrix with rows of unit length: one per text in order, then one per window,
+            text by text. The second value is the usage: tokens and seconds, counted as one request.
+
+        Raises:
+            EmbeddingError: The weights of the model are damaged.
         """
         start = time.perf_counter()
         spans = windows or [()] * len(texts)
@@ -109,9 +129,10 @@ class LocalEmbedder:
         token_counts = self.count_tokens(texts)
         longest_first = sorted(range(len(texts)), key=lambda index: -token_counts[index])
         infer = partial(_infer, _get_model(self._name))
-        # One inference a core: threads inside one inference wait for each other by spinning, which
-        # doubles the time as soon as anything else runs on the machine. One text in each: 20% less
-        # work than batches of 16 sorted by length, whose padding costs more than the batch saves.
+        # Each core runs its own inference: threads within one inference wait for each other in busy
+        # loops, which doubles the time as soon as anything else runs on the machine. One text per
+        # inference is 20% less work than batches of 16 sorted by length, because padding costs more
+        # than batching saves.
         with ThreadPoolExecutor(self._workers) as workers:
             embedded = workers.map(
                 lambda index: _embed(infer(texts[index]), spans[index]), longest_first
@@ -123,11 +144,15 @@ class LocalEmbedder:
         return rows, EmbeddingUsage(1, 0, sum(token_counts), seconds)
 
     def embed_query(self, text: str) -> FloatVector:
-        """Embed a question; the same text as a passage has the same vector."""
+        """Return the unit vector of a question. A passage of the same text has the same vector."""
         return self.embed_question(text).dense
 
     def embed_question(self, text: str) -> QuestionVectors:
-        """Embed a question and its tokens, special ones left out; see `WindowEmbedder`."""
+        """Embed a question as a whole, and each of its tokens except the special ones.
+
+        If a question has no other tokens, the only token vector in the result is the vector of the
+        whole question.
+        """
         tokens, starts, ends = _infer(_get_model(self._name), text)
         dense = _normalize(tokens.mean(axis=0, keepdims=True))
         written = starts < ends
@@ -143,10 +168,11 @@ class _Model(NamedTuple):
 
 
 def _embed(inferred: Tokens, windows: Sequence[Window]) -> FloatMatrix:
-    """Unit rows from one inference: the mean of all tokens, as the model pools, and of each window.
+    """Return the unit vectors of a text and its windows from the token vectors of one inference.
 
-    Special tokens have no characters, so they are in the first mean alone. Within a window each
-    token counts alike, however long its vector.
+    Row 0 is the text: the mean of all tokens, special tokens included, as the model expects. Each
+    further row is a window: the mean of its tokens, which are scaled to unit length first, so that
+    all tokens count the same. A window without tokens gets the vector of row 0.
     """
     tokens, starts, ends = inferred
     whole = tokens.mean(axis=0, keepdims=True)
@@ -157,10 +183,10 @@ def _embed(inferred: Tokens, windows: Sequence[Window]) -> FloatMatrix:
     sums = np.concatenate([np.zeros((1, tokens.shape[1])), np.cumsum(units, axis=0)])
     words = np.array([word for window in windows for word in window])
     first = np.searchsorted(ends[written], words[:, 0], side="right")
-    behind = np.maximum(np.searchsorted(starts[written], words[:, 1], side="left"), first)
+    end = np.maximum(np.searchsorted(starts[written], words[:, 1], side="left"), first)
     begins = np.cumsum([0, *map(len, windows[:-1])])
-    rows = np.add.reduceat(sums[behind] - sums[first], begins, axis=0)
-    counts = np.add.reduceat(behind - first, begins)
+    rows = np.add.reduceat(sums[end] - sums[first], begins, axis=0)
+    counts = np.add.reduceat(end - first, begins)
     rows[counts == 0] = whole
     return _normalize(np.concatenate([whole, rows]))
 
@@ -192,7 +218,7 @@ def _load_counter() -> Tokenizer:
 
 
 def _load_tokenizer() -> Tokenizer:
-    from tokenizers import Tokenizer  # noqa: PLC0415  # time that a process without a model saves
+    from tokenizers import Tokenizer  # noqa: PLC0415  # slow import, needed only with a model
 
     tokenizer = Tokenizer.from_file(str(_model_dir() / "tokenizer.json"))
     tokenizer.no_padding()
@@ -201,16 +227,19 @@ def _load_tokenizer() -> Tokenizer:
 
 
 def _get_model(name: str) -> _Model:
-    """Return the model; threads that come first together wait for one of them to load it."""
+    """Return a local model by name. The first call loads it while other threads wait."""
     with _LOADING:
         return _load_model(name)
 
 
-@lru_cache(maxsize=1)  # a process embeds with one of them
+@lru_cache(maxsize=len(_WEIGHTS))  # selected texts may use another model than the book
 def _load_model(name: str) -> _Model:
-    """Load a model and check the hash of its weights.
+    """Load a model's weights and tokenizer, and check the SHA-256 of the weights.
 
-    The parts are loaded at the same time, since hashing and ONNX Runtime do not hold Python's lock.
+    Loading and hashing run in parallel, because both release Python's global interpreter lock.
+
+    Raises:
+        EmbeddingError: The file of weights is damaged.
     """
     file, expected = _WEIGHTS[name]
     weights = _model_dir() / file
@@ -220,15 +249,15 @@ def _load_model(name: str) -> _Model:
         tokenizer = _load_tokenizer()
     if digest.result() != expected:
         found = digest.result()[:8]
-        message = f"{weights} is damaged (sha256 {found}...). Install the package again"
+        message = f"{weights} is damaged (SHA-256 {found}...). Install rag-pipeline again"
         raise EmbeddingError(message)
     return _Model(session.result(), tokenizer)
 
 
 def _load_session(weights: Path) -> InferenceSession:
-    import onnxruntime  # noqa: PLC0415  # time that a process without a model saves
+    import onnxruntime  # noqa: PLC0415  # slow import, needed only with a model
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # see `embed_passages`
+    options.intra_op_num_threads = 1  # see the comment in `embed_passages`
     options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])

@@ -1,4 +1,4 @@
-"""Embeddings by OpenAI, or by any server that speaks its API."""
+"""Embeddings from OpenAI, or from a server with the same API."""
 
 from __future__ import annotations
 
@@ -39,45 +39,48 @@ OPENAI: Final = Provider(
         "text-embedding-ada-002": 1536,
     },
     shortenable=("text-embedding-3-small", "text-embedding-3-large"),
-    # Limits of the embeddings endpoint: 8,192 tokens a text, 2,048 texts and 300,000 tokens a
-    # request (the client's own reference of `embeddings.create`). One token is left as a margin.
+    # Limits of the embeddings endpoint, according to the client's reference of `embeddings.create`:
+    # 8,192 tokens per text, 2,048 texts and 300,000 tokens per request. One token is a margin.
     max_input_tokens=8191,
     max_request_texts=2048,
     max_request_tokens=300_000,
     transient_statuses=TRANSIENT_STATUSES,
 )
 
-_FOREIGN_MARGIN: Final = 1.3  # other tokenizers make more pieces of English than cl100k_base does
+_FOREIGN_MARGIN: Final = 1.3  # other tokenizers split English into more tokens than cl100k_base
 
 
 class OpenAIEmbedder(ServiceEmbedder):
-    """An `Embedder` over the embeddings endpoint."""
+    """An embedder that calls the embeddings endpoint of OpenAI or of a compatible server."""
 
     provider = OPENAI
 
     @cached_property
     def _client(self) -> openai.OpenAI:
-        import httpx2  # noqa: PLC0415  # comes with the client below
-        import openai  # noqa: PLC0415  # half a second that an ingest without new text saves
+        import httpx2  # noqa: PLC0415  # installed with the openai client
+        import openai  # noqa: PLC0415  # takes 0.5 s, which an ingest without new text saves
 
         http = openai.DefaultHttpxClient(event_hooks=limit_answers(httpx2, self._timeout_s))
-        weakref.finalize(self, http.close)  # the vendor's client closes only its own
+        weakref.finalize(self, http.close)  # OpenAI's client closes only its own HTTP client
         return openai.OpenAI(
             api_key=self._api_key,
             base_url=self._address,
             default_headers=self._login,
             timeout=self._timeout_s,
-            max_retries=0,  # ours are counted and reported
+            max_retries=0,  # only our own retries are counted and reported
             http_client=http,
         )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count cl100k_base tokens, with a margin for models that are not OpenAI's."""
+        """Return each text's number of cl100k_base tokens, plus 30% if the model is not OpenAI's.
+
+        Another provider's model may have a tokenizer that makes more tokens.
+        """
         margin = 1.0 if self._model.model in OPENAI.dims else _FOREIGN_MARGIN
         return [round(count_tokens(text) * margin) for text in texts]
 
     def _request(self, texts: Sequence[str], _: Purpose) -> BatchAnswer:
-        import openai  # noqa: PLC0415  # see _client
+        import openai  # noqa: PLC0415  # imported late, as in `_client`
 
         native = OPENAI.dims.get(self._model.model, self._model.dim)
         try:
@@ -85,7 +88,7 @@ class OpenAIEmbedder(ServiceEmbedder):
                 model=self._model.model,
                 input=list(texts),
                 dimensions=openai.omit if self._model.dim == native else self._model.dim,
-                encoding_format="base64",  # a fifth of the bytes of decimal numbers
+                encoding_format="base64",  # a fifth of the size of decimal numbers
             )
             ordered = sorted(response.data, key=lambda entry: entry.index)
             numbers = [entry.index for entry in ordered]
@@ -97,7 +100,7 @@ class OpenAIEmbedder(ServiceEmbedder):
         except UNREADABLE as error:
             raise self._service.describe_unreadable(type(error).__name__) from error
         if len(set(numbers)) < len(numbers):
-            message = f"{self._service.place} gave two vectors one index"
+            message = f"{self._service.place} returned two vectors with the same index"
             raise EmbeddingError(f"{message}. Check OPENAI_BASE_URL and EMBEDDING_MODEL")
         return BatchAnswer(rows, tokens)
 
@@ -106,7 +109,10 @@ EMBEDDER: Final = OpenAIEmbedder
 
 
 def _decode(embedding: list[float] | str) -> list[float] | FloatVector:
-    """Read a vector of base64 of little-endian float32; plain numbers stay as they are."""
+    """Decode a vector that a service sent as base64 of little-endian float32.
+
+    A vector that the service sent as a list of numbers is returned unchanged.
+    """
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
     return embedding

@@ -1,4 +1,4 @@
-"""The base of the embedders that call a service: batches in flight, retries, checked unit rows."""
+"""Base class of the embedders that call a service: batches, retries and checks of the vectors."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
     Purpose: TypeAlias = Literal["document", "query"]
 
 IN_FLIGHT: Final = 8
-"""Requests at one time over all callers of an embedder; issue of the main job, point 5."""
+"""Largest number of requests that one embedder has open at a time, over all its callers."""
 
 PASSAGE_WAIT_S: Final = 60.0
-"""Longest single wait while documents are embedded: rate limits are counted by the minute."""
+"""Longest single wait while documents are embedded, because rate limits count per minute."""
 
 QUERY_WAIT_S: Final = 2.0
-"""Longest single wait while somebody waits for an answer."""
+"""Longest single wait while a question is embedded, because a reader is waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A vendor of embeddings: its models, and what one request may contain.
+    """An embedding provider: its models, and the limits of one request.
 
     Attributes:
-        name: As in EMBEDDING_PROVIDER.
-        kind: What its service should be, for messages.
-        default_model: Used if EMBEDDING_MODEL is empty.
-        default_url: Used if the address setting is empty.
-        dims: Dimension of each of its models.
-        shortenable: Models that can return fewer dimensions.
-        max_input_tokens: Of one text.
-        max_request_texts: Of one request.
-        max_request_tokens: Of one request.
-        transient_statuses: See `Service`.
+        name: Name of the provider, as in EMBEDDING_PROVIDER.
+        kind: Kind of service in messages, such as "an embedding service".
+        default_model: Model that is used if EMBEDDING_MODEL is empty.
+        default_url: URL that is used if the URL setting is empty.
+        dims: Full dimension of each model, by model name.
+        shortenable: Names of the models that can return fewer dimensions.
+        max_input_tokens: Largest number of tokens in one text.
+        max_request_texts: Largest number of texts in one request.
+        max_request_tokens: Largest number of tokens in one request.
+        transient_statuses: HTTP statuses below 500 after which a request is retried.
     """
 
     name: str
@@ -67,29 +67,34 @@ class Provider:
     transient_statuses: frozenset[int]
 
     def choose_dim(self, model: str, dim: int) -> int:
-        """Return the dimension of a model's vectors for EMBEDDING_DIM.
+        """Return the dimension of the vectors that a model is to return.
+
+        Args:
+            model: Name of the model.
+            dim: Value of EMBEDDING_DIM; 0 for the model's full dimension.
 
         Raises:
-            ConfigurationError: The model has no such dimension, or its dimension is not known.
+            ConfigurationError: The model cannot return this dimension, or `dim` is 0 and the
+                model's dimension is not known.
         """
         own = self.dims.get(model, dim)
         if own == 0:
-            problem = f"the dimension of {model} is not known"
-            mend = "Set it to the length of its vectors"
-            raise ConfigurationError("EMBEDDING_DIM", problem, mend)
+            problem = f"the dimension of model {model} is not known"
+            remedy = "Set it to the length of the model's vectors"
+            raise ConfigurationError("EMBEDDING_DIM", problem, remedy)
         if dim > own or (0 < dim < own and model not in self.shortenable):
-            problem = f"{model} has {own} dimensions, not {dim}"
-            raise ConfigurationError("EMBEDDING_DIM", problem, f"Set it to 0 or {own}")
+            problem = f"model {model} has {own} dimensions, not {dim}"
+            raise ConfigurationError("EMBEDDING_DIM", problem, f"Set it to {own}, or to 0")
         return dim or own
 
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:
-    """A service's answer to one request.
+    """The response of an embedding service to one request.
 
     Attributes:
-        rows: One vector per text, in the order of the texts, as the service sent them.
-        tokens: What the service charges for; None if it does not say.
+        rows: One vector per text, in the order of the texts, not yet checked or normalized.
+        tokens: Number of tokens that the service charges for. None if it does not report it.
     """
 
     rows: Sequence[Sequence[float] | np.ndarray]
@@ -97,19 +102,22 @@ class BatchAnswer:
 
 
 class ServiceEmbedder(ABC):
-    """An `Embedder` over a service, with at most `IN_FLIGHT` requests at a time.
+    """Base class of embedders that call a service, with at most `IN_FLIGHT` open requests.
+
+    A subclass sets `provider` and implements `count_tokens` and `_request`.
 
     Args:
-        model: Empty for the provider's default.
-        dim: 0 for the model's own; must be given for a model that the provider's list lacks.
-        api_key: Sent to the service only.
-        base_url: Empty for the provider's own address.
-        batch_size: Texts per request; bounded by what the provider accepts.
-        timeout_s: For one try of one request.
-        sleep: Waits between tries.
+        model: Name of the model. Empty for the provider's default model.
+        dim: Dimension of the vectors. 0 means the model's full dimension, and is possible only for
+            a model in the provider's list.
+        api_key: API key, sent only to the service.
+        base_url: URL of the service. Empty for the provider's own URL.
+        batch_size: Number of texts per request, limited to what the provider accepts.
+        timeout_s: Time limit in seconds for one attempt of one request.
+        sleep: Function that waits the given number of seconds between two attempts.
 
     Raises:
-        ConfigurationError: The model has no such dimension, or its dimension is not known.
+        ConfigurationError: The model cannot return this dimension, or its dimension is not known.
     """
 
     provider: ClassVar[Provider]
@@ -155,21 +163,39 @@ class ServiceEmbedder(ABC):
 
     @property
     def model(self) -> EmbeddingModel:
-        """The model as configured."""
+        """The configured embedding model, with its dimension and token limit."""
         return self._model
 
     @abstractmethod
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Count each text's tokens; see `Embedder.count_tokens`."""
+        """Return the number of tokens of each text, or an estimate that is not too low."""
 
     @abstractmethod
     def _request(self, texts: Sequence[str], purpose: Purpose) -> BatchAnswer:
-        """Send one request, called from several threads; raises errors of this package."""
+        """Send one request for the vectors of some texts, and return the response.
+
+        Several threads call this method at the same time.
+
+        Args:
+            texts: Texts of one batch.
+            purpose: "document" for texts to be found, "query" for a question.
+
+        Raises:
+            RagPipelineError: The request failed; its `transient` is True if a retry may help.
+        """
 
     def embed_passages(self, texts: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
-        """Embed texts, several batches at a time; see `Embedder.embed_passages`.
+        """Embed texts in order, with several batches at a time.
 
-        If a batch fails for good, batches that have not begun are dropped.
+        If a batch fails after its retries, the batches that have not started are cancelled.
+
+        Returns:
+            A float32 matrix of shape (len(texts), model.dim) with rows of unit length, and the
+            usage: requests, retries, tokens and seconds.
+
+        Raises:
+            EmbeddingError: The service failed, or returned unusable vectors.
+            ConfigurationError: The service rejected the key or does not have the model.
         """
         start = time.perf_counter()
         batches = self._split(texts)
@@ -188,7 +214,10 @@ class ServiceEmbedder(ABC):
         return np.concatenate(parts), usage + EmbeddingUsage(seconds=seconds)
 
     def embed_query(self, text: str) -> FloatVector:
-        """Embed a question, with short waits between tries; a longer text is cut."""
+        """Return the unit vector of a question; what exceeds the token limit is ignored.
+
+        Each wait before a retry is at most 2 s. The errors are those of `embed_passages`.
+        """
         tokens = self.count_tokens([text])[0]
         while tokens > self._model.max_input_tokens:
             text = text[: len(text) * self._model.max_input_tokens // tokens]
@@ -200,7 +229,7 @@ class ServiceEmbedder(ABC):
     def _embed(
         self, batch: Sequence[str], purpose: Purpose, longest_wait_s: float
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
-        """Embed one batch, with retries."""
+        """Embed one batch with retries; return its vectors, of unit length, and the usage."""
         with self._slots:
             answer, retries = call_with_retries(
                 lambda: self._request(batch, purpose),
@@ -212,8 +241,9 @@ class ServiceEmbedder(ABC):
         return rows, EmbeddingUsage(1 + retries, retries, tokens)
 
     def _split(self, texts: Sequence[str]) -> list[list[str]]:
-        """Cut texts into batches in order, bounded by count and tokens; a longer text stands
-        alone.
+        """Split texts in order into batches, limited by number of texts and of tokens.
+
+        A text that exceeds the token limit by itself gets its own batch.
         """
         batches: list[list[str]] = []
         batch_tokens = 0
@@ -230,13 +260,13 @@ class ServiceEmbedder(ABC):
 def _normalize_rows(
     rows: Sequence[Sequence[float] | np.ndarray], text_count: int, model: EmbeddingModel
 ) -> FloatMatrix:
-    """Check a service's vectors and bring them to unit length.
+    """Check the vectors of a service and scale them to unit length.
 
     Returns:
         float32, shape (text_count, model.dim).
 
     Raises:
-        EmbeddingDimensionError: Another number of rows, or a row of another length.
+        EmbeddingDimensionError: The number of rows or the length of a row is wrong.
         EmbeddingError: A value is not a finite number, or a row is all zeros.
     """
     if len(rows) != text_count:
@@ -245,15 +275,15 @@ def _normalize_rows(
         vectors = [np.asarray(row, dtype=np.float64) for row in rows]
     except (TypeError, ValueError, OverflowError) as error:
         message = f"embedding model {model.model} returned values that are not numbers"
-        raise EmbeddingError(f"{message}. Check the service behind it") from error
+        raise EmbeddingError(f"{message}. Check the embedding service") from error
     for vector in vectors:
         if vector.shape != (model.dim,):
-            found = f"{vector.size} dimensions" if vector.ndim == 1 else "no vector"
+            found = f"{vector.size} dimensions" if vector.ndim == 1 else "a nested list"
             raise EmbeddingDimensionError(model.model, f"{model.dim} dimensions", found)
     matrix = np.array(vectors).reshape(text_count, model.dim)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or not lengths.all():
-        message = f"embedding model {model.model} returned a vector of zeros or with NaN"
-        raise EmbeddingError(f"{message}. Check the service behind it")
+        message = f"embedding model {model.model} returned a vector with NaN or only zeros"
+        raise EmbeddingError(f"{message}. Check the embedding service")
     unit: FloatMatrix = (matrix / lengths).astype(np.float32)
     return unit

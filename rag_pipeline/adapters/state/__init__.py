@@ -1,1 +1,1 @@
-"""State besides the store: ledger, embedding caches, artifacts, files and locks."""
+"""State kept outside the store: ledger, embedding caches, stage outputs and locks."""

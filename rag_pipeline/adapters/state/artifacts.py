@@ -1,9 +1,10 @@
-"""Where stage outputs rest: one file a stage and document, on a local folder or any store that
-UPath reaches.
+"""Storage of stage outputs: one file per stage and document, in a folder or an object store.
+
+The path of an output is
 
     <root>/<stage>/<file key of the document>.json or .npz
 
-Each JSON output names its document.
+The file key is a hash of the document's id. Each JSON output contains the id itself.
 """
 
 from collections.abc import Collection
@@ -19,36 +20,41 @@ _KEPT = (Stage.DISCOVERED, Stage.PARSED, Stage.CHUNKS, Stage.EMBEDDINGS)
 
 
 class UPathArtifactStore:
-    """An `ArtifactStore`.
+    """A store of stage outputs (artifacts), in a local folder or on an object store.
 
     Args:
-        root: Folder or URL such as `s3://bucket/prefix`; folders are made on first use.
+        root: Folder, or URL such as `s3://bucket/prefix`. Folders are created by the first write.
     """
 
     def __init__(self, root: UPath) -> None:
-        """Keep the root; nothing is made or asked before the first call."""
         self._root = root
 
     def write(self, stage: Stage, doc_id: DocId, data: bytes) -> None:
-        """Write so that a reader sees the output before or the new one."""
+        """Write the output of a stage for a document, in place of an existing output.
+
+        A reader sees either the complete old output or the complete new one.
+        """
         path = self._path(stage, doc_id)
-        write_bytes_atomically(path, data, durable=False)  # a damaged output is made anew
+        write_bytes_atomically(path, data, durable=False)  # a damaged output is computed again
 
     def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
-        """Read an output; None where there is none."""
+        """Return the output of a stage for a document, or None if there is no output."""
         try:
             return self._path(stage, doc_id).read_bytes()
         except FileNotFoundError:
             return None
 
     def remove(self, doc_id: DocId) -> None:
-        """Remove all outputs of a document."""
+        """Delete the outputs of all stages for a document, if they exist."""
         for stage in _KEPT:
             self._path(stage, doc_id).unlink(missing_ok=True)
 
     def keep_only(self, doc_ids: Collection[DocId]) -> None:
-        """Remove the outputs of all other documents, but for those of the last hour: a run may have
-        begun since the caller looked. Listing an object store costs more than it would free.
+        """Delete the outputs of all documents except the given ones.
+
+        Outputs of the last hour stay too, because another run may have written them after the
+        caller listed its documents. Files that cannot be deleted are skipped. On an object store
+        nothing is deleted, because listing the objects would cost more than it frees.
         """
         keys = {make_file_key(doc_id) for doc_id in doc_ids}
         for stage in _KEPT:

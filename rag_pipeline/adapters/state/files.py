@@ -1,6 +1,4 @@
-"""Writing files so that a reader or a crash never sees half of one, and removing what a killed
-write or a deleted build leaves behind.
-"""
+"""Atomic writes of files, and deletion of folders and of files that killed processes left."""
 
 from __future__ import annotations
 
@@ -17,40 +15,42 @@ from rag_pipeline.core.errors import ConfigurationError
 if TYPE_CHECKING:
     from upath import UPath
 
-_MODE = 0o644  # a temporary file is its owner's alone: a container's user could not read it
-_PARTIAL = ".partial"  # ends the name of a file that is being written
-_LONGEST_WRITE_S = 3600.0
+_MODE = 0o644  # `mkstemp` creates private files, which other users cannot read
+_PARTIAL = ".partial"  # suffix of a file that is still being written
+_LONGEST_WRITE_S = 3600.0  # an older partial file is not being written any more
 
 
 def open_root(url: str) -> UPath:
-    """Open the place that STATE_URL names.
+    """Return the folder or object store at the URL of the setting STATE_URL.
 
-    A folder of this machine, however it is spelled, is returned as a `Path`, so that files in it
-    are written atomically.
+    A URL of a local folder becomes a local path, so that files in it are written atomically.
 
     Raises:
-        ConfigurationError: The address cannot be used, or the package for its kind is missing.
+        ConfigurationError: The URL is not valid, or the package for its scheme is not installed.
     """
-    from upath import UPath  # noqa: PLC0415  # loaded only when state is kept elsewhere
+    from upath import UPath  # noqa: PLC0415  # needed only if STATE_URL is set
 
     try:
         root = UPath(url)
-        root.fs  # noqa: B018  # creates the file system, and finds out here what is wrong
-    except Exception as error:  # each file system has errors of its own
-        problem = f"it cannot be opened ({error})"
-        remedy = "Use such as s3://bucket/prefix, and install the package of its kind (s3fs)"
+        root.fs  # noqa: B018  # creates the file system, so that an error appears here
+    except Exception as error:  # each file system raises its own errors
+        problem = f"the URL cannot be opened ({error})"
+        remedy = "Check the part before ://, and install its package, for example s3fs for s3://"
         raise ConfigurationError("STATE_URL", problem, remedy) from error
     return UPath(root.path) if root.protocol in {"file", "local"} else root
 
 
 def write_bytes_atomically(path: Path | UPath, data: bytes, *, durable: bool = True) -> None:
-    """Write a file beside its place and move it there in one step; an object store shows an object
-    when it is whole.
+    """Write a file so that a reader sees either the complete old content or the complete new one.
+
+    A local file is written under a temporary name and then renamed. An object store shows only
+    complete objects.
 
     Args:
-        path: Its folder is made where it is missing.
-        data: The whole content.
-        durable: Bring it to disk first; without, a power cut may leave it damaged.
+        path: File to write. Its folder is created if it is missing.
+        data: Complete content of the file.
+        durable: Flush the data to disk before the rename. If False, a power failure may leave a
+            damaged file.
     """
     if not isinstance(path, Path):
         _write_remote(path, data)
@@ -71,49 +71,56 @@ def write_bytes_atomically(path: Path | UPath, data: bytes, *, durable: bool = T
 
 
 def write_text_atomically(path: Path | UPath, text: str) -> None:
-    """Write UTF-8 text as `write_bytes_atomically` does."""
+    """Write a text as a UTF-8 file with `write_bytes_atomically`."""
     write_bytes_atomically(path, text.encode("utf-8"))
 
 
 def _write_remote(path: UPath, data: bytes) -> None:
     try:
         path.write_bytes(data)
-    except FileNotFoundError:  # a file server, which has folders; asking first costs each write
+    except FileNotFoundError:
+        # The storage has real folders. Checking for the folder first would slow every write down.
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
 
 def list_names(folder: Path | UPath) -> list[str]:
-    """Names in a local folder; none where it is missing, or on an object store."""
+    """Return the names in a local folder; empty if it is missing or on an object store."""
     if not isinstance(folder, Path) or not folder.is_dir():
         return []
-    return os.listdir(folder)  # noqa: PTH208  # a path of each of 50,000 files takes a second
+    return os.listdir(folder)  # noqa: PTH208  # creating 50,000 Path objects takes a second
 
 
 def remove_partial_files(root: Path) -> None:
-    """Delete what killed writes left below a folder; a younger file may still be written.
+    """Delete the partial files that killed writes left in a local folder and below it.
 
-    An object store needs none of this: it shows an object when it is whole.
+    A partial file of the last hour stays, because its write may still be running. An object store
+    needs no such cleanup, because it shows only complete objects.
     """
     for folder, _, names in os.walk(root):
         for name in names:
             if name.startswith(".") and name.endswith(_PARTIAL):
-                with suppress(FileNotFoundError):  # its writer has moved it
+                with suppress(FileNotFoundError):  # the write has just finished
                     remove_abandoned(Path(folder, name))
 
 
 def remove_abandoned(path: Path | UPath) -> None:
-    """Delete a file unless it was written in the last hour, by a process that may still be at it.
+    """Delete a file, unless it was written in the last hour.
+
+    Another process may still be using a file that was written in the last hour.
 
     Raises:
-        OSError: It is not there, or cannot be deleted.
+        OSError: The file is missing or cannot be deleted.
     """
     if path.stat().st_mtime < time.time() - _LONGEST_WRITE_S:
         path.unlink()
 
 
 def remove_tree(path: Path | UPath) -> None:
-    """Delete a folder and all below it; one that is not there is passed over."""
+    """Delete a folder and everything in it, if it exists.
+
+    On a local disk, files that cannot be deleted are skipped.
+    """
     if isinstance(path, Path):
         shutil.rmtree(path, ignore_errors=True)
     elif path.exists():

@@ -1,6 +1,4 @@
-"""The ledger as one small JSON file a document, on a local folder or any object store that UPath
-reaches.
-"""
+"""The ledger, a record of which documents are indexed, as one small JSON file per document."""
 
 from __future__ import annotations
 
@@ -25,41 +23,55 @@ _Record = TypeVar("_Record", LedgerEntry, LedgerFailure)
 
 
 class FileLedger:
-    """A `Ledger` of files: `indexed/<file key>.json` and `failed/<file key>.json`.
+    """A ledger (the record of which documents are indexed) in a folder or on an object store.
 
-    Each names its document.
+    The entry of a document is in `indexed/<file key>.json`, the record of its last failure in
+    `failed/<file key>.json`. The file key is a hash of the document's id. Each file contains the
+    id itself.
 
     Args:
-        root: Folder of this ledger; there is one for each collection id, so that a rollback brings
-            back its own.
+        root: Folder of the ledger. Each build (version) of a collection has a folder of its own, so
+            that a rollback to the previous build also brings back that build's ledger.
     """
 
     def __init__(self, root: Path | UPath) -> None:
         self._root = root
 
     def entries(self) -> dict[DocId, LedgerEntry]:
-        """All indexed documents."""
+        """Return the ledger entries of all indexed documents, by document id.
+
+        Raises:
+            StoreError: A file of the ledger cannot be read.
+        """
         return {entry.doc_id: entry for entry in self._read_all("indexed", LedgerEntry)}
 
     def failures(self) -> dict[DocId, LedgerFailure]:
-        """All documents whose last attempt failed."""
+        """Return the failure records of all documents whose last attempt failed, by document id.
+
+        Raises:
+            StoreError: A file of the ledger cannot be read.
+        """
         return {failure.doc_id: failure for failure in self._read_all("failed", LedgerFailure)}
 
     def record(self, entry: LedgerEntry) -> None:
-        """Write an entry, then clear the document's failure."""
+        """Write the ledger entry of an indexed document, then delete its failure record."""
         self._write("indexed", entry.doc_id, entry)
         self._path("failed", entry.doc_id).unlink(missing_ok=True)
 
     def record_begun(self, entry: LedgerEntry) -> None:
-        """Write an entry that matches no file; a failure stays."""
+        """Write a provisional ledger entry for a document, before its points are changed.
+
+        The entry must have an empty `sha256`, so that the document does not count as indexed until
+        `record` is called. A failure record of the document stays.
+        """
         self._write("indexed", entry.doc_id, entry)
 
     def record_failure(self, failure: LedgerFailure) -> None:
-        """Write a failure beside the entry."""
+        """Write the failure record of a document; its ledger entry stays unchanged."""
         self._write("failed", failure.doc_id, failure)
 
     def forget(self, doc_id: DocId) -> None:
-        """Remove entry and failure."""
+        """Delete the document's ledger entry and its failure record, if they exist."""
         self._path("indexed", doc_id).unlink(missing_ok=True)
         self._path("failed", doc_id).unlink(missing_ok=True)
 
@@ -79,9 +91,14 @@ class FileLedger:
             try:
                 record = record_class(**json.loads(path.read_text("utf-8")))
             except FileNotFoundError:
-                continue  # forgotten by a run since the folder was listed
+                continue  # another run deleted the file after the folder was listed
             except (ValueError, TypeError, OSError) as error:
-                mend = "Delete it; its document is indexed again"
-                message = f"ledger file {path} cannot be read: {error}. {mend}"
+                # A TypeError is about the arguments of the constructor, which a user does not know.
+                is_other = isinstance(error, TypeError)
+                problem = "it does not contain a ledger entry" if is_other else str(error)
+                remedy = (
+                    "Delete the file; the next `rag-pipeline ingest` indexes its document again"
+                )
+                message = f"ledger file {path} cannot be read: {problem}. {remedy}"
                 raise StoreError(message) from error
             yield record

@@ -1,4 +1,4 @@
-"""Embeddings on an object store: one small array a text, for workers that share no disk."""
+"""Embedding cache on an object store, for workers that share no disk."""
 
 from __future__ import annotations
 
@@ -25,27 +25,43 @@ _REQUESTS_AT_A_TIME: Final = 16
 
 
 class ObjectEmbeddingCache:
-    """An `EmbeddingCache` of objects `<hash of the fingerprint>/<text hash>.npy`.
+    """An embedding cache with one object per embedding model and text on an object store.
 
-    Each holds float32 rows: the dense vector, then the windows. An object is written whole or not
-    at all, and the same text gives the same object, so any number of processes may write at once.
+    The object `<hash of the model's fingerprint>/<text hash>.npy` contains float32 rows: the vector
+    of the whole text, then those of its windows (groups of words). Any number of processes may
+    write at the same time, because objects are written completely or not at all, and the same text
+    gives the same object.
 
     Args:
-        root: A URL that UPath reaches, such as `s3://bucket/prefix/cache`.
+        root: Folder of the cache on the object store, such as `s3://bucket/prefix/cache`.
     """
 
     def __init__(self, root: UPath) -> None:
         self._root = root
 
     def get_many(self, fingerprint: str, text_hashes: Sequence[str]) -> dict[str, ChunkVectors]:
-        """Vectors of those hashes that are there; a damaged object counts as missing."""
+        """Return the cached vectors by text hash; texts without readable vectors are left out.
+
+        Args:
+            fingerprint: Fingerprint of the embedding model.
+            text_hashes: SHA-256 of each text.
+
+        Raises:
+            StoreError: The object store cannot be read.
+        """
         folder = self._folder(fingerprint)
         found = self._map(lambda text_hash: _read(folder / f"{text_hash}.npy"), text_hashes)
         pairs = zip(text_hashes, found, strict=True)
         return {text_hash: vectors for text_hash, vectors in pairs if vectors is not None}
 
     def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
-        """Keep vectors, each by itself: what a crash leaves out is embedded again."""
+        """Store the vectors of each text, which are given by text hash, in one object per text.
+
+        If the process is killed meanwhile, texts that have no object yet are embedded again later.
+
+        Raises:
+            StoreError: The object store cannot be written.
+        """
         folder = self._folder(fingerprint)
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -58,7 +74,11 @@ class ObjectEmbeddingCache:
         self._map(write, vectors.items())
 
     def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
-        """Forget everything but the named hashes of the named fingerprints."""
+        """Delete all cached vectors except the given ones, and return how many were deleted.
+
+        Args:
+            keep: Text hashes to keep, by the fingerprint of their embedding model.
+        """
         kept = {self._folder(name).name: hashes for name, hashes in keep.items()}
         gone = [
             path
@@ -76,7 +96,10 @@ class ObjectEmbeddingCache:
             with ThreadPoolExecutor(_REQUESTS_AT_A_TIME) as workers:
                 return list(workers.map(action, entries))
         except OSError as error:
-            message = f"embedding cache {self._root}: {error}. Check STATE_URL and its credentials"
+            message = (
+                f"the embedding cache {self._root} cannot be read or written: {error}. Check "
+                "STATE_URL and its credentials"
+            )
             raise StoreError(message) from error
 
 

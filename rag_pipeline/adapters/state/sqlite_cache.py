@@ -1,4 +1,4 @@
-"""Embeddings on disk by model and text hash, in one SQLite file that several processes may use."""
+"""Embedding cache in one SQLite file, which several processes may use at the same time."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ create table if not exists embeddings (
 ) without rowid
 """
 _BUSY_TIMEOUT_S: Final = 30.0
-_PARAMETERS: Final = 500  # of one query; SQLite's limit has been 999 in old builds
+_PARAMETERS: Final = 500  # per query; the limit of old SQLite versions is 999
 
 
 class SqliteEmbeddingCache:
-    """An `EmbeddingCache`; a row is little-endian float32, the dense vector and then the windows.
+    """An embedding cache with one row per embedding model and text in a SQLite file.
+
+    A row contains little-endian float32 values: the vector of the whole text, then the vectors of
+    its windows (groups of words).
 
     Args:
-        path: The file; made on first use, its folder too.
+        path: SQLite file. The file and its folder are created on first use.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,13 +48,21 @@ class SqliteEmbeddingCache:
         self._connection: sqlite3.Connection | None = None
 
     def get_many(self, fingerprint: str, text_hashes: Sequence[str]) -> dict[str, ChunkVectors]:
-        """Vectors of those hashes that are there; a damaged row counts as missing."""
+        """Return the cached vectors by text hash; texts without readable vectors are left out.
+
+        Args:
+            fingerprint: Fingerprint of the embedding model.
+            text_hashes: SHA-256 of each text.
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
         found: dict[str, ChunkVectors] = {}
         for start in range(0, len(text_hashes), _PARAMETERS):
             page = text_hashes[start : start + _PARAMETERS]
             marks = ",".join("?" * len(page))
             query = (
-                "select text_hash, dim, vectors from embeddings "  # noqa: S608  # marks are "?" alone
+                "select text_hash, dim, vectors from embeddings "  # noqa: S608  # `marks` contains only "?"
                 f"where fingerprint = ? and text_hash in ({marks})"
             )
             rows = self._run(partial(_fetch_all, query=query, parameters=(fingerprint, *page)))
@@ -62,7 +73,11 @@ class SqliteEmbeddingCache:
         return found
 
     def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
-        """Keep vectors in one transaction."""
+        """Store the vectors of texts, which are given by text hash, in one transaction.
+
+        Raises:
+            StoreError: The file cannot be written.
+        """
         rows = [
             (fingerprint, text_hash, len(entry.dense), _to_bytes(entry))
             for text_hash, entry in vectors.items()
@@ -77,7 +92,11 @@ class SqliteEmbeddingCache:
         self._run(write)
 
     def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
-        """Forget everything but the named hashes of the named fingerprints."""
+        """Delete all cached vectors except the given ones, and return how many were deleted.
+
+        Args:
+            keep: Text hashes to keep, by the fingerprint of their embedding model.
+        """
 
         def forget(connection: sqlite3.Connection) -> int:
             with connection:
@@ -92,7 +111,7 @@ class SqliteEmbeddingCache:
         return self._run(forget)
 
     def close(self) -> None:
-        """Let go of the file; the next call opens it again."""
+        """Close the file; the next call opens it again."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -104,8 +123,8 @@ class SqliteEmbeddingCache:
                 return action(self._open())
             except sqlite3.Error as error:
                 message = (
-                    f"embedding cache {self._path}: {error}. Free disk space or permissions; a "
-                    "damaged file may be deleted, what it held is embedded again"
+                    f"the embedding cache {self._path} cannot be used: {error}. Check disk space "
+                    "and permissions. A damaged file may be deleted; its texts are embedded again"
                 )
                 raise StoreError(message) from error
 

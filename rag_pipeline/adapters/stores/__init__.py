@@ -1,1 +1,1 @@
-"""The embedded Qdrant Edge store and the Qdrant server, each with its catalog of collections."""
+"""Vector stores: embedded Qdrant Edge and the Qdrant server, each with its catalog of builds."""

@@ -1,4 +1,7 @@
-"""Names of a collection's builds, and the space that is stored with each."""
+"""Names of a collection's builds, and the embedding space that is stored with each build.
+
+A build is one version of a collection; a rebuild creates a new one beside the current one.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,10 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     Forget: TypeAlias = Callable[[str], None]
-    """Deletes what is kept of a build elsewhere; called with its id right before it is deleted, so
-    that a kill between the two leaves a build that is found again.
+    """Function that deletes the data kept outside the store for a build, given the build's id.
+
+    It is called just before the build is deleted. If the process is killed in between, the build
+    still exists and is found by the next cleanup.
     """
 
 _CELL: Final = "-sweep-"
@@ -27,44 +32,54 @@ _MODEL_FIELDS: Final = tuple(field.name for field in fields(EmbeddingModel))
 
 
 def make_build_id(collection: str) -> str:
-    """A new id: the collection's name, the moment in UTC, and six random hexadecimal digits."""
+    """Return a new build id, `<collection>-<UTC time>-<six random hex digits>`."""
     stamp = datetime.now(UTC).strftime(_STAMP)
     return f"{collection}-{stamp}-{secrets.token_hex(3)}"
 
 
 def is_build_id(text: str, collection: str) -> bool:
-    """Whether a name was made by `make_build_id` for this collection."""
+    """Return True if a text has the form of a build id of the given collection."""
     return re.fullmatch(re.escape(collection) + r"-\d{8}T\d{6}-[0-9a-f]{6}", text) is not None
 
 
 def name_cell(collection: str, digest: str) -> str:
-    """Name of the collection of a design that a sweep compares with others of this collection.
+    """Return the name of the collection that `rag-pipeline sweep` builds for one sweep cell.
+
+    A sweep cell is one combination of settings that the sweep compares with others.
 
     Args:
-        collection: The book's own.
-        digest: Of the design: eight hexadecimal digits.
+        collection: Name of the book's own collection.
+        digest: Eight hexadecimal digits that identify the combination of settings.
     """
     return f"{collection}{_CELL}{digest}"
 
 
 def find_cell(text: str, collection: str) -> str | None:
-    """The design's collection that a name begins with or is, by `name_cell`; None where none."""
+    """Return the name of the sweep cell's collection with which a text begins, or None.
+
+    A sweep cell is one combination of settings that `rag-pipeline sweep` compares with others. Its
+    collection has the name that `name_cell` returns.
+
+    Args:
+        text: Name of a collection, or id of a build (which begins with its collection's name).
+        collection: Name of the book's own collection.
+    """
     match = re.match(re.escape(collection + _CELL) + r"[0-9a-f]{8}(?![^-])", text)
     return match.group() if match else None
 
 
 def is_older_than(build_id: str, age: timedelta) -> bool:
-    """Whether a build was begun longer ago than that."""
+    """Return True if a build was started longer ago than `age`, according to the time in its id."""
     begun = datetime.strptime(build_id.rsplit("-", 2)[1], _STAMP).replace(tzinfo=UTC)
     return datetime.now(UTC) - begun > age
 
 
 def forget_nothing(_: str) -> None:
-    """Nothing is kept of a build elsewhere."""
+    """Do nothing: default of a catalog's `forget`, if nothing is kept outside the store."""
 
 
 def write_space(space: EmbeddingSpace) -> str:
-    """Serialize a space as JSON."""
+    """Return an embedding space (model and format version) as JSON, which `read_space` reads."""
     model = space.model
     return json.dumps(
         {
@@ -80,13 +95,14 @@ def write_space(space: EmbeddingSpace) -> str:
 
 
 def read_space(text: str) -> EmbeddingSpace:
-    """Read what `write_space` of this or another release wrote.
+    """Return the embedding space (model and format version) that a JSON text describes.
 
-    A field that this release lacks becomes part of the model's name, unless it is null: what was
-    built by it differs from all that this release builds, and the refusal then says in what.
+    Another release may have written the text. A field that this release does not know is appended
+    to the model's name, unless it is null. The result then differs from every space of this
+    release, and the error about the difference shows the field.
 
     Raises:
-        StoreError: It is damaged.
+        StoreError: The text is damaged.
     """
     try:
         stored = {name: value for name, value in json.loads(text).items() if value is not None}
@@ -95,5 +111,5 @@ def read_space(text: str) -> EmbeddingSpace:
         known["model"] += "".join(f" {name}={stored[name]}" for name in sorted(stored))
         return EmbeddingSpace(EmbeddingModel(**known), format_version)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        message = "what the collection was built with cannot be read"
+        message = "the stored embedding model of the collection cannot be read"
         raise StoreError(f"{message}. Run `rag-pipeline ingest --rebuild`") from error

@@ -1,8 +1,8 @@
-"""The builds of an embedded collection on disk, and which one is in use.
+"""Catalog of the builds (versions) of an embedded collection, which are folders on disk.
 
-<root>/<build id>/space.json   what it was built with
-<root>/<build id>/shard/       Qdrant Edge's files
-<root>/<build id>/lock         held by the process that has the shard open
+<root>/<build id>/space.json   embedding space of the build
+<root>/<build id>/shard/       files of Qdrant Edge
+<root>/<build id>/lock         locked by the process that has the shard open
 <root>/in-use.json             {"current": id, "previous": id or null}, replaced in one step
 """
 
@@ -44,17 +44,18 @@ if TYPE_CHECKING:
 
 _FIRST_WAIT_S = 0.02
 _LONGEST_WAIT_S = 0.25
-_WAITING = ".waiting-"  # begins the name of a waiting process's mark in the root
+_WAITING = ".waiting-"  # prefix of the marker file of a waiting process
 
 
 class EdgeCatalog:
-    """A `CollectionCatalog` of folders below one root.
+    """A catalog of the builds (versions) of an embedded collection, one folder per build.
 
     Args:
-        root: Folder of this collection; made on first use.
-        collection: Name for messages and new ids.
-        timeout_s: How long to wait for another process that holds the store.
-        forget: Called with the id of a build before it is deleted.
+        root: Folder of the collection. It is created on first use.
+        collection: Name of the collection, for messages and new build ids.
+        timeout_s: Longest time in seconds to wait for another process that has the store open.
+        forget: Function that takes the id of a build and deletes the data kept for it outside the
+            store. It is called just before a build is deleted.
     """
 
     is_exclusive = True
@@ -72,31 +73,45 @@ class EdgeCatalog:
         self._forget = forget
 
     def current_id(self) -> str | None:
-        """Id of the collection in use, read from one small file."""
+        """Return the id of the current build, or None if there is none, without opening it."""
         current = self._read_in_use()["current"]
         return current if current and self._is_built(current) else None
 
     def open_current(self, space: EmbeddingSpace | None = None) -> EdgeStore:
-        """Open the collection in use; see `CollectionCatalog.open_current`."""
+        """Open the current build, which must have the given embedding space; None accepts any.
+
+        Raises:
+            CollectionMissingError: There is no current build.
+            SpaceMismatchError: The build has another embedding space.
+            StoreLockedError: Another process had the build open for all of `timeout_s`.
+            StoreError: A file is damaged or cannot be read.
+        """
         collection_id = self.current_id()
         if collection_id is None:
             raise CollectionMissingError(self._collection, str(self._root))
         return self.open(collection_id, space)
 
-    def open(self, collection_id: str, space: EmbeddingSpace | None = None) -> EdgeStore:
-        """Open a collection by id; see `CollectionCatalog.open`."""
+    def read_space(self, collection_id: str) -> EmbeddingSpace | None:
+        """Return the embedding space of a build without opening it; None if there is no build."""
         if not self._is_built(collection_id):
-            raise CollectionMissingError(collection_id, str(self._root))
+            return None
         with self._file_errors():
-            text = (self._root / collection_id / "space.json").read_text("utf-8", "replace")
-        stored = read_space(text)
+            path = self._root / collection_id / "space.json"
+            return read_space(path.read_text("utf-8", "replace"))
+
+    def open(self, collection_id: str, space: EmbeddingSpace | None = None) -> EdgeStore:
+        """Open a build by its id; arguments and errors are those of `open_current`."""
+        stored = self.read_space(collection_id)
+        if stored is None:
+            raise CollectionMissingError(collection_id, str(self._root))
         if space is not None and stored != space:
-            raise SpaceMismatchError(self._collection, str(stored), str(space))
+            remedy = stored.name_remedy(space)
+            raise SpaceMismatchError(self._collection, str(stored), str(space), remedy)
         shard, lock = self._load_patiently(collection_id)
         return EdgeStore(shard, stored, self._root / collection_id, lock.release)
 
     def create(self, space: EmbeddingSpace) -> EdgeStore:
-        """Make an empty collection beside the one in use."""
+        """Create an empty build and open it; only `switch_to` makes it the current one."""
         collection_id = make_build_id(self._collection)
         lock = self._acquire(collection_id)
         with self._file_errors():
@@ -105,7 +120,13 @@ class EdgeCatalog:
         return EdgeStore(shard, space, self._root / collection_id, lock.release)
 
     def switch_to(self, collection_id: str) -> None:
-        """Put a collection in use and delete all but it and the one before."""
+        """Make a build the current one, and keep the build that was current as the previous one.
+
+        All other builds are deleted, except those that a process has open.
+
+        Raises:
+            CollectionMissingError: There is no such build.
+        """
         if not self._is_built(collection_id):
             raise CollectionMissingError(collection_id, str(self._root))
         before = self.current_id()
@@ -115,8 +136,10 @@ class EdgeCatalog:
         self.sweep()
 
     def sweep(self) -> None:
-        """Delete all builds but the one in use and the one before, and marks of processes that
-        were killed while they waited; a build that a process has open waits for the next sweep.
+        """Delete all builds except the current and the previous one, and outdated marker files.
+
+        A build that a process has open stays until the next call. A process that waits for the
+        store has a marker file. A marker older than the longest wait is from a killed process.
         """
         in_use = self._read_in_use()
         with self._file_errors():
@@ -128,13 +151,13 @@ class EdgeCatalog:
                     entry.unlink(missing_ok=True)
 
     def find_cells(self) -> list[str]:
-        """Names of the collections of designs that lie beside this one."""
+        """Return the names of the collections that `rag-pipeline sweep` built for this book."""
         with self._file_errors():
             names = [entry.name for entry in _list(self._root.parent)]
         return [name for name in names if find_cell(name, self._collection) == name]
 
     def drop(self) -> None:
-        """Delete all builds and the root, but for a build that a process has open."""
+        """Delete the collection with all builds, except builds that a process has open."""
         with self._file_errors():
             names = [entry.name for entry in _list(self._root)]
             builds = [name for name in names if is_build_id(name, self._collection)]
@@ -143,7 +166,7 @@ class EdgeCatalog:
                 remove_tree(self._root)
 
     def roll_back(self) -> str:
-        """Swap the collection in use with the one before."""
+        """Swap the current and the previous build, and return the id of the new current one."""
         in_use = self._read_in_use()
         previous = in_use["previous"]
         if previous is None or not self._is_built(previous):
@@ -152,11 +175,11 @@ class EdgeCatalog:
         return previous
 
     def is_wanted(self) -> bool:
-        """Whether another session waits for the store; a killed one's mark soon stops counting."""
+        """Return True if another process or thread is waiting to open the store."""
         return any(self._is_fresh(mark) for mark in self._root.glob(f"{_WAITING}*"))
 
     def discard(self, collection_id: str) -> None:
-        """Delete a collection's folder."""
+        """Delete a build of this collection, unless it is the current build."""
         if collection_id != self.current_id() and is_build_id(collection_id, self._collection):
             self._delete(collection_id)
 
@@ -179,7 +202,7 @@ class EdgeCatalog:
         try:
             age_s = time.time() - mark.stat().st_mtime
         except OSError:
-            return False  # it went while it was looked at: the wait is over
+            return False  # the waiting process has just deleted the file
         return age_s <= self.timeout_s + _LONGEST_WAIT_S
 
     def _is_built(self, collection_id: str) -> bool:
@@ -189,14 +212,15 @@ class EdgeCatalog:
         )
 
     def _acquire(self, collection_id: str) -> FileLock:
-        """Keep other processes out of a build; raises `StoreLockedError` where one is in it."""
-        # Let go of by whichever thread closes the store, and by the system where a process dies.
+        """Lock a build and return the lock; raise `StoreLockedError` at once if it is in use."""
+        # Any thread may close the store and release the lock. The system does it after a crash.
         lock = FileLock(self._root / collection_id / "lock", thread_local=False)
         with self._file_errors():
             try:
                 lock.acquire(timeout=0)
             except Timeout as error:
-                raise StoreLockedError(self._describe_wait()) from error
+                message = f"another process holds {lock.lock_file}. Wait until that process ends"
+                raise StoreLockedError(message) from error
         return lock
 
     def _load(self, collection_id: str) -> tuple[object, FileLock]:
@@ -220,16 +244,17 @@ class EdgeCatalog:
                     if time.monotonic() + wait_s > deadline:
                         raise StoreLockedError(self._describe_wait()) from error
                 with self._file_errors():
-                    mark.touch()  # asks a process that only reads to let go between two queries
+                    mark.touch()  # asks a reading process to close the store between two queries
                 stack.callback(mark.unlink, missing_ok=True)
                 time.sleep(wait_s)
                 wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
 
     def _describe_wait(self) -> str:
+        store = f"the embedded store in {self._root}"
+        state = f"had {store} open for {self.timeout_s:g} s" if self.timeout_s else f"{store} open"
         return (
-            f"the embedded store in {self._root} was held by another process for "
-            f"{self.timeout_s:g} s. Wait for that ingest or query to end, raise "
-            "STORE_LOCK_TIMEOUT_S, or set QDRANT_URL to share one server"
+            f"another process has {state}. Wait until that ingest or query ends, raise "
+            "STORE_LOCK_TIMEOUT_S, or set QDRANT_URL to a server that processes can share"
         )
 
     def _read_in_use(self) -> dict[str, str | None]:
@@ -262,8 +287,8 @@ class EdgeCatalog:
     def _describe(self, error: OSError) -> str:
         reason = error.strerror or type(error).__name__
         return (
-            f"the embedded store in {self._root} cannot be read or written: {reason}. Check the "
-            "rights and the free space of DATA_DIR"
+            f"the embedded store cannot read or write {error.filename or self._root}: {reason}. "
+            "Check the files, permissions and free space of DATA_DIR"
         )
 
 
@@ -272,4 +297,4 @@ def _list(folder: Path) -> list[Path]:
 
 
 def _describe_damage(path: Path) -> str:
-    return f"{path} is damaged. Delete it and run `rag-pipeline ingest --rebuild`"
+    return f"{path} is damaged. Delete the file and run `rag-pipeline ingest --rebuild`"

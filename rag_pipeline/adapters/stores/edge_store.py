@@ -1,6 +1,6 @@
-"""A collection in Qdrant Edge: Qdrant's engine in this process, one folder on disk, no server.
+"""Vector store in Qdrant Edge: Qdrant's engine inside this process, with a folder on disk.
 
-edge_catalog knows which folder is in use.
+The module edge_catalog manages the folders of a collection.
 """
 
 from __future__ import annotations
@@ -29,27 +29,28 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import Payload
     from rag_pipeline.core.vectors import EmbeddingSpace, Point
 
-_SCROLL_PAGE: Final = 1_000  # points per page; bounds memory of one answer
-_RESERVE_BYTES: Final = 16_000_000  # several times what one write takes, or what a new shard takes
+_SCROLL_PAGE: Final = 1_000  # points per page; limits the memory for one page
+_RESERVE_BYTES: Final = 16_000_000  # several times what one write or a new shard needs
 
-# Loading a shard reads these of its files whole. Each is made with a hole for what is to come.
+# Loading a shard reads all of the files in these folders. The engine creates the files sparse, with
+# a hole for later data.
 _READ_WHOLE: Final = ("payload_index", "vector_storage-dense")
 _HOLES_OF_A_NEW_SHARD: Final = (32 + 5 * len(INDEXED_FIELDS)) * 2**20
 
 
 class EdgeStore(EngineStore):
-    """A `PointStore` over one shard folder, open until `close`.
+    """A point store on one shard folder of Qdrant Edge, open until `close` is called.
 
     Args:
-        shard: Of the engine.
-        space: What it was built with.
-        folder: Of the build.
-        release: Lets other processes open the folder; called when the shard is closed.
+        shard: Open shard of the engine.
+        space: Embedding space of the shard.
+        folder: Folder of the build. Its name is the id of the build.
+        release: Function that lets other processes open the folder, called by `close`.
     """
 
     def __init__(
         self,
-        shard: Any,  # noqa: ANN401  # the engine's class carries no usable type
+        shard: Any,  # noqa: ANN401  # the engine's classes have no usable types
         space: EmbeddingSpace,
         folder: Path,
         release: Callable[[], None],
@@ -60,24 +61,24 @@ class EdgeStore(EngineStore):
         self._folder = folder
 
     def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
-        """Return how many points match."""
+        """Return the exact number of points that match a filter."""
         request = edge.CountRequest(exact=True, filter=build_filter(where))
         return int(_call(self._shard.count, request))
 
     def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
-        """Replace payloads, vectors untouched."""
+        """Replace the payloads of existing points; their vectors stay unchanged."""
         for point_id, payload in payloads.items():
             self._apply(edge.UpdateOperation.overwrite_payload([int(point_id)], payload))
 
     def delete(self, point_ids: Sequence[PointId]) -> None:
-        """Delete points by id."""
+        """Delete the points with the given ids; unknown ids are ignored."""
         if point_ids:
             self._apply(
                 edge.UpdateOperation.delete_points([int(point_id) for point_id in point_ids])
             )
 
     def close(self) -> None:
-        """Flush and let go of the folder."""
+        """Write all changes to disk, close the shard and release the folder."""
         try:
             _call(self._shard.close)
         finally:
@@ -116,7 +117,7 @@ class EdgeStore(EngineStore):
     def _scroll_page(
         self,
         where: PointFilter,
-        offset: Any,  # noqa: ANN401  # the engine's own
+        offset: Any,  # noqa: ANN401  # a type of the engine
         *,
         with_vectors: bool,
     ) -> tuple[list[Any], Any]:
@@ -139,13 +140,24 @@ class EdgeStore(EngineStore):
         ]
         self._apply(edge.UpdateOperation.upsert_points(records))
 
-    def _apply(self, operation: Any) -> None:  # noqa: ANN401  # the engine's class carries no usable type
+    def _apply(self, operation: Any) -> None:  # noqa: ANN401  # the engine's classes have no usable types
         _check_space(self._folder, _RESERVE_BYTES)
         _call(self._shard.update, operation)
 
 
-def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
-    """Make an empty shard with the three channels and the payload indexes of FR-016."""
+def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
+    """Create an empty shard in a new folder, and return it open.
+
+    The shard has vectors for the three channels (dense, windows and BM25), and a keyword index for
+    each payload field in `INDEXED_FIELDS`.
+
+    Args:
+        path: Folder of the shard, which must not exist yet.
+        dim: Dimension of the dense and window vectors.
+
+    Raises:
+        StoreError: The disk is too full, or the engine failed.
+    """
     cosine = edge.Distance.Cosine
     max_sim = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
     config = edge.EdgeConfig(
@@ -155,7 +167,7 @@ def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's c
                 size=dim,
                 distance=cosine,
                 multivector_config=max_sim,
-                on_disk=True,  # 35 MB of the book are not all read into memory when it is opened
+                on_disk=True,  # opening the book's store then does not read all 35 MB
             ),
         },
         sparse_vectors={
@@ -171,11 +183,14 @@ def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's c
     return shard
 
 
-def load_shard(path: Path) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
-    """Open an existing shard, which no other process may have open or be opening.
+def load_shard(path: Path) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
+    """Open an existing shard; the caller must have locked it against other processes.
 
-    The engine's own lock does not see to that: loading changes files before it looks at the lock,
-    and leaves a shard that another process is writing damaged for good.
+    The engine's own lock is not enough. The engine changes files before it checks its lock, which
+    permanently damages a shard that another process is writing.
+
+    Raises:
+        StoreError: The shard is damaged, or the memory for it is too small.
     """
     if _is_in_memory(path):
         files = [file for part in _READ_WHOLE for file in path.glob(f"segments/*/{part}/**/*")]
@@ -185,33 +200,33 @@ def load_shard(path: Path) -> Any:  # noqa: ANN401  # the engine's class carries
 
 
 def _check_space(folder: Path, needed_bytes: int) -> None:
-    """Refuse to use a file system that is too full for the engine.
+    """Raise a `StoreError` if a folder has less free space than the engine needs.
 
-    The engine maps files with holes into memory. If no block is left for a hole that is written,
-    the system ends the process on the spot.
+    The engine maps sparse files into memory. If it writes into a hole of such a file and the disk
+    is full, the operating system kills the process.
     """
     free = shutil.disk_usage(folder).free
     if free < needed_bytes:
         raise StoreError(
             f"only {free // 1_000_000} MB are free in {folder}, and the embedded store needs "
             f"{-(-needed_bytes // 1_000_000)} MB there. Free disk space, or set DATA_DIR to a "
-            "folder with more"
+            "folder with more space"
         )
 
 
 def _is_in_memory(folder: Path) -> bool:
-    """Return True for a folder on tmpfs, where reading a hole takes space as writing does."""
+    """Return True for a folder on tmpfs, where even reading a hole in a file takes space."""
     device = folder.stat().st_dev
     mounts = Path("/proc/self/mountinfo")  # Linux only: other systems have no tmpfs
     for line in mounts.read_text("utf-8").splitlines() if mounts.exists() else ():
-        fields = line.split()  # see proc(5): the third names the device, the type follows a dash
+        fields = line.split()  # see proc(5): field 3 is the device, the type follows "-"
         if fields[2] == f"{os.major(device)}:{os.minor(device)}":
             return fields[fields.index("-") + 1] == "tmpfs"
     return False
 
 
-def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's class carries no usable type
-    """Translate a filter; None for one that does not restrict."""
+def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
+    """Return a filter in the form of the engine, or None if it matches every point."""
     must: list[Any] = [
         edge.FieldCondition(key=key, match=edge.MatchAny(any=list(values)))
         for key, values in where.fields
@@ -221,17 +236,17 @@ def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's cla
     return edge.Filter(must=must) if must else None
 
 
-def _call(action: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401  # the engine's own
+def _call(action: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401  # the type depends on the call
     try:
         return action(*arguments)
     except BaseException as error:
-        # The engine raises bare Exception for everything, and on files that it cannot make sense of
-        # a panic, which is no Exception; an interrupt is neither and passes.
+        # The engine raises plain Exception for everything. For damaged files it raises
+        # PanicException, which is not an Exception. An interrupt must pass through.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         message = str(error)
         if "WouldBlock" in message:
-            hint = "the embedded store is held by another process. Wait for it to end, or end it"
+            hint = "another process has the embedded store open. Wait until it ends, or end it"
             raise StoreLockedError(hint) from error
         cause = next(iter(message.splitlines()), type(error).__name__)
         hint = (

@@ -1,5 +1,6 @@
-"""The part of a store that Qdrant's engine in this process and a Qdrant server have in common: the
-client and the engine name the parts of points, records and hits alike.
+"""Base class of the two vector stores, the embedded store and the Qdrant server.
+
+The embedded engine and the server's client use the same names for the fields of points and hits.
 """
 
 from __future__ import annotations
@@ -23,19 +24,24 @@ if TYPE_CHECKING:
 
     Hits: TypeAlias = list[tuple[PointId, float]]
 
-_MARGIN: Final = 16  # hits asked for beyond the limit; repeated passages are rarely more
-_GROWTH: Final = 4
+_MARGIN: Final = 16  # extra hits per request; more equal scores are rare
+_GROWTH: Final = 4  # factor for the next request if all extra hits have equal scores
 
 _MAX_FLOATS: Final = 400_000
-"""Vector components per write: about 8 MB of JSON, a quarter of what a Qdrant server accepts."""
+"""Largest number of vector components per write.
+
+They make about 8 MB of JSON, a quarter of what a Qdrant server accepts.
+"""
 
 
 class EngineStore(ABC):
-    """The calls of a `PointStore` that do not depend on how the engine is reached.
+    """Base class of the embedded store and of the store on a Qdrant server.
+
+    It contains all that does not depend on how Qdrant's engine is called.
 
     Args:
-        space: What the collection was built with.
-        collection_id: The build's own name.
+        space: Embedding space (model and format version) of the collection.
+        collection_id: Id of the opened build (version) of the collection.
     """
 
     def __init__(self, space: EmbeddingSpace, collection_id: str) -> None:
@@ -44,21 +50,26 @@ class EngineStore(ABC):
 
     @property
     def space(self) -> EmbeddingSpace:
-        """What the collection was built with."""
+        """Embedding space (model and format version) that the collection was built with."""
         return self._space
 
     @property
     def collection_id(self) -> str:
-        """The build's own name: a switch does not move an open store."""
+        """Id of the opened build; it stays the same if another build becomes the current one."""
         return self._collection_id
 
     def search_many(self, queries: Sequence[ChannelQuery]) -> list[Hits]:
-        """Run searches so that equal scores are ordered, and cut, by ascending point id.
+        """Run several searches and return the hits of each query, best first.
 
-        The engine returns equal scores in the order of its storage, which differs between a clean
-        build and an updated one. So each list is asked for with some more hits, and again with many
-        more if all of those still tie with the last hit that is kept. Queries that cannot match (no
-        terms, no ids) are answered without the engine.
+        Hits with equal scores are in ascending order of point id. The engine itself returns them in
+        the order of its storage, and that can differ between two builds of the same content. So
+        that the same hits are within the limit, the engine is asked for more hits than the limit,
+        until all hits with the score of the last one are known. A query that cannot match (no
+        terms, or an empty tuple of ids) is answered without the engine.
+
+        Returns:
+            For each query, at most `limit` pairs of point id and score. The score of a query with
+            several rows is the mean over its rows.
         """
         answers: list[Hits] = [[] for _ in queries]
         limits = {
@@ -68,24 +79,24 @@ class EngineStore(ABC):
         }
         while limits:
             found = self._search([(queries[number], limit) for number, limit in limits.items()])
-            cut_through: dict[int, int] = {}
-            for (number, asked), hits in zip(limits.items(), found, strict=True):
+            tied: dict[int, int] = {}
+            for (number, requested), hits in zip(limits.items(), found, strict=True):
                 limit = queries[number].limit
-                if len(hits) == asked and hits[-1][1] == hits[limit - 1][1]:
-                    cut_through[number] = asked * _GROWTH
+                if len(hits) == requested and hits[-1][1] == hits[limit - 1][1]:
+                    tied[number] = requested * _GROWTH
                 else:
                     ordered = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
                     rows = _count_rows(queries[number])
                     if rows > 1:
                         ordered = [(point_id, score / rows) for point_id, score in ordered]
                     answers[number] = ordered
-            limits = cut_through
+            limits = tied
         return answers
 
     def fetch(
         self, point_ids: Sequence[PointId], *, with_vectors: bool = False
     ) -> list[StoredPoint]:
-        """Return points by id, in the order asked for."""
+        """Return the points with the given ids, in that order; missing points are left out."""
         records = self._retrieve(point_ids, with_payload=True, with_vectors=with_vectors)
         points = [_to_stored_point(record, with_vectors=with_vectors) for record in records]
         by_id = {point.point_id: point for point in points}
@@ -94,17 +105,22 @@ class EngineStore(ABC):
     def fetch_fields(
         self, point_ids: Sequence[PointId], fields: Sequence[str]
     ) -> dict[PointId, Payload]:
-        """Return some fields of points' payloads."""
+        """Return the given payload fields of points, by point id.
+
+        Missing points, and fields that a point does not have, are left out.
+        """
         records = self._retrieve(point_ids, with_payload=list(fields), with_vectors=False)
         return {read_id(record): dict(record.payload or {}) for record in records}
 
     def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
-        """Return dense vectors by id; a point that was altered by hand may lack its own."""
+        """Return the dense vectors of points, by point id.
+
+        Missing points, and points without a dense vector (changed by hand), are left out.
+        """
         name = Channel.DENSE.value
         records = self._retrieve(point_ids, with_payload=False, with_vectors=[name])
-        vectors = [
-            (read_id(record), record.vector) for record in records
-        ]  # each look makes it anew
+        # Each access to `record.vector` converts the vectors again, so it is read once.
+        vectors = [(read_id(record), record.vector) for record in records]
         return {
             point_id: np.asarray(named[name], dtype=np.float32)
             for point_id, named in vectors
@@ -117,7 +133,7 @@ class EngineStore(ABC):
         *,
         with_vectors: bool = False,
     ) -> list[StoredPoint]:
-        """Return all matching points by ascending id."""
+        """Return all points that match a filter, in ascending order of id."""
         found: list[StoredPoint] = []
         offset: Any = None
         while True:
@@ -127,16 +143,17 @@ class EngineStore(ABC):
                 return sorted(found, key=lambda point: point.point_id)
 
     def upsert(self, points: Sequence[Point]) -> None:
-        """Write points whole, each batch applied before the next is sent."""
+        """Write complete points in batches; a point with the same id is replaced."""
         for batch in _split_points(points):
             self._write(batch)
 
     @abstractmethod
     def _search(self, queries: Sequence[tuple[ChannelQuery, int]]) -> list[Hits]:
-        """Run queries with their limits in one request.
+        """Run queries, each with its own limit, in one request.
 
         Returns:
-            Hits by descending score; a query of several rows has the sum over its rows.
+            For each query, its hits by descending score. The score of a query with several rows is
+            the sum over its rows.
         """
 
     @abstractmethod
@@ -147,48 +164,74 @@ class EngineStore(ABC):
         with_payload: bool | list[str],
         with_vectors: bool | list[str],
     ) -> Iterable[Any]:
-        """Return records by id, in any order; lists name payload fields and vectors."""
+        """Return the records of points by id, in any order; missing points are left out.
+
+        Args:
+            point_ids: Ids of the points.
+            with_payload: True for the whole payload, False for none, or the names of its fields.
+            with_vectors: True for all vectors, False for none, or their names.
+        """
 
     @abstractmethod
     def _scroll_page(
         self,
         where: PointFilter,
-        offset: Any,  # noqa: ANN401  # the engine's own
+        offset: Any,  # noqa: ANN401  # a type of the engine
         *,
         with_vectors: bool,
     ) -> tuple[list[Any], Any]:
-        """Return records from an offset on, and the next offset; None after the last page."""
+        """Return one page of the records that match a filter, and the start of the next page.
+
+        Args:
+            where: The filter.
+            offset: Start of the page, as the call for the page before returned it. None for the
+                first page.
+            with_vectors: True to include the vectors of the records.
+
+        Returns:
+            The records, and the start of the next page; None after the last page.
+        """
 
     @abstractmethod
     def _write(self, batch: Sequence[Point]) -> None:
-        """Write points in one request."""
+        """Write the points of one batch in one request; return when they are stored."""
 
 
 def read_id(record: Any) -> PointId:  # noqa: ANN401  # record classes differ by call
-    """Return the id of a record or hit.
+    """Return the point id of a record or hit from the engine or the server's client.
 
     Raises:
-        StoreError: The id is not a number, so somebody else wrote the point.
+        StoreError: The id is not a number, so another program wrote the point.
     """
     if isinstance(record.id, int):
         return PointId(record.id)
     raise StoreError(
-        f"point {record.id} of the collection is not by rag-pipeline, whose ids are numbers. "
-        "Delete it there, or run `rag-pipeline ingest --rebuild`"
+        f"point {record.id} in the collection was not written by rag-pipeline, because its id is "
+        "not a number. Delete the point, or run `rag-pipeline ingest --rebuild`"
     )
 
 
 def to_engine_vector(
     vector: FloatVector | FloatMatrix | SparseVector, sparse_class: Callable[..., Any]
 ) -> Any:  # noqa: ANN401  # a list, a list of lists or the sparse class
-    """Return a vector as the engine or the client takes it."""
+    """Return a vector in the form that the embedded engine or the server's client accepts.
+
+    Args:
+        vector: Dense vector, matrix of several rows, or sparse vector.
+        sparse_class: Class for sparse vectors of the engine or the client.
+    """
     if isinstance(vector, SparseVector):
         return sparse_class(indices=list(vector.indices), values=list(vector.values))
     return vector.tolist()
 
 
 def to_named_vectors(point: Point, sparse_class: Callable[..., Any]) -> dict[str, Any]:
-    """Return a point's vectors by channel, as the engine or the client takes them."""
+    """Return all vectors of a point by name (dense, windows, BM25), in the form for the engine.
+
+    Args:
+        point: The point.
+        sparse_class: Class for sparse vectors of the engine or the server's client.
+    """
     return {
         Channel.DENSE.value: point.vectors.dense.tolist(),
         Channel.WINDOWS.value: point.vectors.windows.tolist(),
@@ -197,7 +240,10 @@ def to_named_vectors(point: Point, sparse_class: Callable[..., Any]) -> dict[str
 
 
 def _to_stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa: ANN401  # record classes differ by call
-    """Translate a record; a point that was altered by hand may lack some of its vectors."""
+    """Return a record of the engine or the client as a `StoredPoint`.
+
+    If a point changed by hand lacks its dense or window vectors, `vectors` is None.
+    """
     payload = dict(record.payload or {})
     if not with_vectors:
         return StoredPoint(read_id(record), payload)
@@ -217,8 +263,9 @@ def _to_stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa
 
 
 def _split_points(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """Yield points in order, in batches of at most `_MAX_FLOATS` components; a larger point stands
-    alone.
+    """Yield the points in order, in batches of at most `_MAX_FLOATS` vector components.
+
+    A point with more components gets its own batch.
     """
     batch: list[Point] = []
     batch_floats = 0

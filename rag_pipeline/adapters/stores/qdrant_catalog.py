@@ -1,8 +1,8 @@
-"""The builds of a collection on a Qdrant server, and which one is in use.
+"""Catalog of the builds (versions) of a collection on a Qdrant server.
 
-The collection's name is an alias of the build in use and `<name>.previous` of the one before (a
-name in settings has no dot). The space is written into each build's own metadata, which no search
-can return.
+On the server, each build is a collection. The collection's name is an alias of the current build,
+`<name>.previous` is an alias of the previous build. The setting for the name allows no dot, so the
+two cannot clash. The embedding space is stored in the metadata of each build.
 """
 
 from __future__ import annotations
@@ -41,16 +41,17 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import EmbeddingSpace
 
 _SPACE_KEY: Final = "rag_pipeline_space"
-_ABANDONED: Final = timedelta(days=7)  # longer than any rebuild from another machine takes
+_ABANDONED: Final = timedelta(days=7)  # longer than any rebuild on another machine takes
 
 
 class QdrantCatalog:
-    """A `CollectionCatalog` of collections with generated names and two aliases.
+    """A catalog of the builds (versions) of a collection on a Qdrant server.
 
     Args:
-        connection: To the server; closed when the catalog is garbage.
-        collection: The alias, and the beginning of each build's name.
-        forget: Called with the id of a build before it is deleted.
+        connection: Connection to the server, which the opened stores share.
+        collection: Name of the collection: the alias, and the prefix of each build's name.
+        forget: Function that takes the id of a build and deletes the data kept for it outside the
+            store. It is called just before a build is deleted.
     """
 
     is_exclusive = False
@@ -65,42 +66,74 @@ class QdrantCatalog:
         self._forget = forget
 
     def current_id(self) -> str | None:
-        """Id of the collection in use, by one request."""
+        """Return the id of the current build, or None if there is none; sends one request."""
         return self._read_aliases().get(self._collection)
 
     def open_current(self, space: EmbeddingSpace | None = None) -> QdrantStore:
-        """Open the collection in use; see `CollectionCatalog.open_current`."""
+        """Open the current build of the collection and return its store.
+
+        Args:
+            space: Embedding space (model and format) that the build must have; None accepts any.
+
+        Raises:
+            CollectionMissingError: There is no current build.
+            ConfigurationError: Another program uses the name of the collection.
+            SpaceMismatchError: The build has another embedding space.
+            StoreUnavailableError: The server did not respond after three attempts.
+        """
         collection_id = self.current_id()
         if collection_id is None:
             self._refuse_foreign_collection()
             raise CollectionMissingError(self._collection, self._connection.place)
         return self.open(collection_id, space)
 
+    def read_space(self, collection_id: str) -> EmbeddingSpace | None:
+        """Return the embedding space of a build, or None if another program made the collection."""
+        info = self._connection.call(
+            lambda client: client.get_collection(collection_id), collection_id
+        )
+        stored = (info.config.metadata or {}).get(_SPACE_KEY)
+        return None if stored is None else read_space(json.dumps(stored))
+
     def open(self, collection_id: str, space: EmbeddingSpace | None = None) -> QdrantStore:
-        """Open a collection by id; see `CollectionCatalog.open`."""
-        stored = self._read_space(collection_id)
+        """Open a build by its id; arguments and errors are those of `open_current`."""
+        stored = self.read_space(collection_id)
         if stored is None:
             raise self._describe_foreign()
         if space is not None and stored != space:
-            raise SpaceMismatchError(self._collection, str(stored), str(space))
+            remedy = stored.name_remedy(space)
+            raise SpaceMismatchError(self._collection, str(stored), str(space), remedy)
         return QdrantStore(self._connection, stored, collection_id)
 
     def create(self, space: EmbeddingSpace) -> QdrantStore:
-        """Make an empty collection with the payload indexes of FR-016 beside the one in use."""
+        """Create an empty build with its payload indexes, and open it.
+
+        Only `switch_to` makes it the current build.
+
+        Raises:
+            ConfigurationError: Another program uses the name of the collection.
+            StoreError: The server is too old to store metadata.
+        """
         self._refuse_foreign_collection()
         collection_id = make_build_id(self._collection)
         self._connection.call(lambda client: _create_collection(client, collection_id, space))
-        if self._read_space(collection_id) != space:
+        if self.read_space(collection_id) != space:
             self.discard(collection_id)
             raise StoreError(
-                f"{self._connection.place} keeps no collection metadata. Update it to 1.16 or later"
+                f"{self._connection.place} does not store metadata. Update it to 1.16 or later"
             )
         if self._connection.is_server:
             self._connection.call(lambda client: _create_indexes(client, collection_id))
         return QdrantStore(self._connection, space, collection_id)
 
     def switch_to(self, collection_id: str) -> None:
-        """Put a collection in use and delete all but it and the one before."""
+        """Make a build the current one, and keep the build that was current as the previous one.
+
+        All other builds of the collection are deleted.
+
+        Raises:
+            CollectionMissingError: There is no such build.
+        """
         existing = self._read_collections()
         if collection_id not in existing:
             raise CollectionMissingError(collection_id, self._connection.place)
@@ -113,8 +146,9 @@ class QdrantCatalog:
                 self._delete(name)
 
     def sweep(self) -> None:
-        """Delete builds that nobody put in use for a week; younger ones may be another machine's
-        and go with the next switch.
+        """Delete each build that is over a week old, except the current and the previous build.
+
+        Another machine may still be working on a younger build.
         """
         in_use = set(self._read_aliases().values())
         for name in self._read_collections() - in_use:
@@ -122,8 +156,10 @@ class QdrantCatalog:
                 self._delete(name)
 
     def find_cells(self) -> list[str]:
-        """Names of the collections of designs whose builds are all a week old; younger ones may be
-        another machine's.
+        """Return the names of collections that `rag-pipeline sweep` built and no longer uses.
+
+        These are the collections of which all builds are over a week old. Another machine may still
+        be working on a younger build.
         """
         found: dict[str, bool] = {}
         for name in self._read_collections():
@@ -133,13 +169,17 @@ class QdrantCatalog:
         return [cell for cell, abandoned in found.items() if abandoned]
 
     def drop(self) -> None:
-        """Delete all builds; their aliases go with them."""
+        """Delete the collection with all its builds and aliases."""
         for name in self._read_collections():
             if is_build_id(name, self._collection):
                 self._delete(name)
 
     def roll_back(self) -> str:
-        """Swap the collection in use with the one before."""
+        """Swap the current and the previous build, and return the id of the new current one.
+
+        Raises:
+            EarlierCollectionMissingError: There is no previous build.
+        """
         aliases = self._read_aliases()
         previous = aliases.get(self._previous)
         if previous is None:
@@ -149,11 +189,11 @@ class QdrantCatalog:
         return previous
 
     def is_wanted(self) -> bool:
-        """Never: a server takes any number of processes."""
+        """Return False, because any number of processes can use a server at the same time."""
         return False
 
     def discard(self, collection_id: str) -> None:
-        """Delete a collection of ours that is not in use."""
+        """Delete a build of this collection, unless it is the current build."""
         if is_build_id(collection_id, self._collection) and collection_id != self.current_id():
             self._delete(collection_id)
 
@@ -162,7 +202,7 @@ class QdrantCatalog:
         return {alias.alias_name: alias.collection_name for alias in answer.aliases}
 
     def _write_aliases(self, current: str, previous: str | None) -> None:
-        """Point both aliases in one request, which the server applies as one."""
+        """Set the aliases of the current and the previous build in one atomic request."""
         targets = {self._collection: current}
         if previous is not None:
             targets[self._previous] = previous
@@ -187,14 +227,6 @@ class QdrantCatalog:
         answer = self._connection.call(lambda client: client.get_collections())
         return {collection.name for collection in answer.collections}
 
-    def _read_space(self, collection_id: str) -> EmbeddingSpace | None:
-        """The space of a build; None for a collection that is not ours."""
-        info = self._connection.call(
-            lambda client: client.get_collection(collection_id), collection_id
-        )
-        stored = (info.config.metadata or {}).get(_SPACE_KEY)
-        return None if stored is None else read_space(json.dumps(stored))
-
     def _delete(self, collection_id: str) -> None:
         self._forget(collection_id)
         self._connection.call(lambda client: client.delete_collection(collection_id))
@@ -207,15 +239,15 @@ class QdrantCatalog:
 
     def _describe_foreign(self) -> ConfigurationError:
         place = self._connection.place
-        problem = f"{place} has a {self._collection} that rag-pipeline did not make"
+        problem = f"{place} has a collection {self._collection} that rag-pipeline did not create"
         return ConfigurationError(
-            "QDRANT_COLLECTION", problem, "Choose another name, or delete or rename that one"
+            "QDRANT_COLLECTION", problem, "Choose another name, or delete that collection or alias"
         )
 
 
 def _create_collection(client: QdrantClient, collection_id: str, space: EmbeddingSpace) -> None:
     if client.collection_exists(collection_id):
-        return  # an earlier try got through and its answer was lost
+        return  # an earlier attempt succeeded and its response was lost
     dense = models.VectorParams(size=space.model.dim, distance=models.Distance.COSINE)
     max_sim = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
     client.create_collection(
@@ -226,8 +258,8 @@ def _create_collection(client: QdrantClient, collection_id: str, space: Embeddin
                 size=space.model.dim,
                 distance=models.Distance.COSINE,
                 multivector_config=max_sim,
-                on_disk=True,  # ten times the size of the dense vectors, of which few are read
-                # Only points found by the other channels are scored by it: no graph is walked.
+                on_disk=True,  # ten times the size of the dense vectors, and few are read
+                # Windows only score points that other channels found, so they need no graph.
                 hnsw_config=models.HnswConfigDiff(m=0),
             ),
         },

@@ -1,4 +1,4 @@
-"""The connection to a Qdrant server by REST: time limit, three tries, and our errors."""
+"""Connection to a Qdrant server over REST, with a timeout, retries and error translation."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-_LONGEST_WAIT_S: Final = 2.0  # between tries; somebody may be waiting for an answer
+_LONGEST_WAIT_S: Final = 2.0  # between two attempts; a reader may be waiting
 _KEPT_CONNECTIONS: Final = 16
 _KEEP_ALIVE_S: Final = 20.0
 
 
 class QdrantConnection:
-    """A client and the rules for calling it; safe with several threads.
+    """A Qdrant client with retries and error translation; several threads may use it.
 
     Args:
-        client: The vendor's.
-        host: Host and port for messages.
-        timeout_s: For messages; the client keeps to it.
-        api_key: Kept out of messages.
-        sleep: Waits between tries.
-        is_server: False for the client's own engine, which has no payload indexes.
+        client: Client of the package qdrant_client.
+        host: Host and port of the server, for messages.
+        timeout_s: Time limit of one request in seconds, for messages. The client enforces it.
+        api_key: API key, which messages never show.
+        sleep: Function that waits the given number of seconds between two attempts.
+        is_server: False for the client's own in-memory engine, which has no payload indexes.
     """
 
     def __init__(
@@ -74,22 +74,23 @@ class QdrantConnection:
 
     @property
     def place(self) -> str:
-        """The server, for messages."""
+        """Name and host of the server, for messages."""
         return self.service.place
 
     def call(self, action: Callable[[QdrantClient], _Result], collection: str = "") -> _Result:
-        """Run an action that may be repeated.
+        """Run an action with the client, up to three times, and return its result.
 
         Args:
-            action: Asks the client once; doing it twice must do no harm.
-            collection: Named in the message if the server does not know it.
+            action: Function that sends one request with the client it is given. It must be safe to
+                repeat.
+            collection: Name of the collection, for the error if the server does not have it.
 
         Raises:
-            StoreTimeoutError: No answer in time, three times.
-            StoreUnavailableError: Refused, reset, overloaded or failing, three times.
-            ConfigurationError: The server refused the key.
-            CollectionMissingError: The server does not know the collection.
-            StoreError: It answered something that cannot be used, or refused the request.
+            StoreTimeoutError: The server did not respond in time, three times.
+            StoreUnavailableError: The server was unreachable, overloaded or failing, three times.
+            ConfigurationError: The server rejected the key.
+            CollectionMissingError: The server does not have the collection.
+            StoreError: The server rejected the request, or its response cannot be used.
         """
 
         def try_once() -> _Result:
@@ -98,10 +99,12 @@ class QdrantConnection:
             except ResponseHandlingException as error:
                 raise self._translate_transport(error.source) from error
             except UnexpectedResponse as error:
-                raise self._translate_status(error, collection) from None  # may echo the request
+                raise self._translate_status(
+                    error, collection
+                ) from None  # it may quote the request
             except QdrantException as error:
                 raise self._translate_limit(error) from error
-            # The client asserts that an answer has a result, and parses it by recursion.
+            # The client asserts that a response has a result, and parses it recursively.
             except (ValueError, TypeError, AssertionError, RecursionError) as error:
                 raise self._translate_value(error, collection) from error
 
@@ -127,7 +130,7 @@ class QdrantConnection:
         return self.service.translate_status(429, "overloaded", str(seconds))
 
     def _translate_value(self, error: Exception, collection: str) -> RagPipelineError:
-        if "not found" in str(error) and collection:  # the client's own engine says 404 so
+        if "not found" in str(error) and collection:  # as the in-memory engine says it
             return CollectionMissingError(collection, self.place)
         return self.service.describe_unreadable(type(error).__name__)
 
@@ -135,16 +138,17 @@ class QdrantConnection:
 def connect_server(
     url: str, *, api_key: str, timeout_s: float, sleep: Callable[[float], None] = time.sleep
 ) -> QdrantConnection:
-    """Prepare to call a server or Qdrant Cloud; nothing is sent yet.
+    """Create a connection to a Qdrant server or Qdrant Cloud, without sending a request.
 
     Args:
-        url: With scheme; port 6333 if it names none.
-        api_key: Empty for none.
-        timeout_s: For one request, from its start to the last byte of its answer.
-        sleep: Waits between tries.
+        url: URL of the server. Without a port in the URL, port 6333 is used.
+        api_key: API key. Empty for a server that needs no key.
+        timeout_s: Time limit in seconds from the start of a request to the last byte of its
+            response.
+        sleep: Function that waits the given number of seconds between two attempts.
 
     Raises:
-        ConfigurationError: The address is not valid.
+        ConfigurationError: The URL is not valid.
     """
     limits = httpx.Limits(
         max_keepalive_connections=_KEPT_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S
@@ -155,21 +159,21 @@ def connect_server(
             headers["api-key"] = api_key
         client = QdrantClient(
             url=address,
-            timeout=timeout_s,  # type: ignore[arg-type]  # the client rounds it up itself
-            # As a header, since the client's own argument prints a warning for every http address.
+            timeout=timeout_s,  # type: ignore[arg-type]  # the client rounds it up
+            # The key is a header, because the client's own argument prints a warning for http URLs.
             headers=headers,
-            check_compatibility=False,  # it would ask from a thread and print
-            limits=limits,  # by default connections to this machine are not kept
+            check_compatibility=False,  # the check would print from a thread
+            limits=limits,  # the default keeps no connections to this machine
             event_hooks=limit_answers(httpx, timeout_s),
         )
     except (ValueError, TypeError) as error:
-        problem = f"{name_host(url)} is not a valid address"
-        raise ConfigurationError("QDRANT_URL", problem, "Example: http://host:6333") from error
+        problem = f"the address is not valid (host: {name_host(url)})"
+        raise ConfigurationError("QDRANT_URL", problem, "Example: http://localhost:6333") from error
     return QdrantConnection(
         client, name_host(url), timeout_s=timeout_s, api_key=api_key, sleep=sleep
     )
 
 
 def connect_memory() -> QdrantConnection:
-    """Connect to the client's own engine in this process's memory, for trials and tests."""
+    """Create a connection to the client's own in-memory engine, for tests and experiments."""
     return QdrantConnection(QdrantClient(":memory:"), "memory", is_server=False)

@@ -1,6 +1,6 @@
-"""A collection on a Qdrant server.
+"""Vector store in a collection on a Qdrant server.
 
-qdrant_catalog knows which collection is in use; qdrant_connection turns failures into errors.
+The module qdrant_catalog manages the builds of a collection; qdrant_connection translates errors.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 _Entry = TypeVar("_Entry")
 
-_PAGE: Final = 1_000  # points a request without vectors; bounds the size of one answer
+_PAGE: Final = 1_000  # points per request; limits the size of one response
 _PAGE_WITH_VECTORS: Final = 100
 
 
 class QdrantStore(EngineStore):
-    """A `PointStore` over one collection of a server.
+    """A point store on one collection of a Qdrant server.
 
     Args:
-        connection: Shared with the catalog, which outlives the store.
-        space: What the collection was built with.
-        collection_id: Its own name, not the alias.
+        connection: Connection to the server, shared with the catalog. `close` leaves it open.
+        space: Embedding space of the collection.
+        collection_id: Id of the build: the collection's own name on the server, not its alias.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class QdrantStore(EngineStore):
         self._connection = connection
 
     def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
-        """Return how many points match."""
+        """Return the exact number of points that match a filter."""
         answer = self._call(
             methodcaller("count", self._collection_id, count_filter=build_filter(where), exact=True)
         )
         return int(answer.count)
 
     def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
-        """Replace payloads, vectors untouched."""
+        """Replace the payloads of existing points; their vectors stay unchanged."""
         operations = [
             models.OverwritePayloadOperation(
                 overwrite_payload=models.SetPayload(payload=payload, points=[int(point_id)])
@@ -73,7 +73,7 @@ class QdrantStore(EngineStore):
             )
 
     def delete(self, point_ids: Sequence[PointId]) -> None:
-        """Delete points by id."""
+        """Delete the points with the given ids; unknown ids are ignored."""
         for page in _pages(point_ids, _PAGE):
             selector = models.PointIdsList(points=[int(point_id) for point_id in page])
             self._call(
@@ -81,7 +81,7 @@ class QdrantStore(EngineStore):
             )
 
     def close(self) -> None:
-        """Do nothing: connections are the catalog's and close with it."""
+        """Do nothing, because the connection belongs to the catalog."""
 
     def _search(self, queries: Sequence[tuple[ChannelQuery, int]]) -> list[Hits]:
         requests = [
@@ -124,7 +124,7 @@ class QdrantStore(EngineStore):
     def _scroll_page(
         self,
         where: PointFilter,
-        offset: Any,  # noqa: ANN401  # the client's own
+        offset: Any,  # noqa: ANN401  # a type of the client
         *,
         with_vectors: bool,
     ) -> tuple[list[Any], Any]:
@@ -152,12 +152,12 @@ class QdrantStore(EngineStore):
         ]
         self._call(methodcaller("upsert", self._collection_id, points=records, wait=True))
 
-    def _call(self, action: Callable[[QdrantClient], Any]) -> Any:  # noqa: ANN401  # the client's own
+    def _call(self, action: Callable[[QdrantClient], Any]) -> Any:  # noqa: ANN401  # the type depends on the call
         return self._connection.call(action, self._collection_id)
 
 
 def build_filter(where: PointFilter) -> models.Filter | None:
-    """Translate a filter; None for one that does not restrict."""
+    """Return a filter in the form of the client, or None if it matches every point."""
     must: list[models.Condition] = [
         models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))
         for key, values in where.fields

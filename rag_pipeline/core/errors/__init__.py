@@ -1,7 +1,7 @@
-"""Every error that this package raises on purpose, importable from here.
+"""All errors that this package raises on purpose. Import them from this module.
 
-Adapters turn vendor errors into these with `from`. The command prints the message and exits with
-`exit_code`.
+Adapters convert the errors of vendor libraries to these classes and keep the original as the cause.
+The command line prints the message and exits with the `exit_code` of the class.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The base of all errors, and errors of the set-up."""
+"""The base class of all errors, and the errors of configuration and installation."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 
 
 class RagPipelineError(Exception):
-    """Base of all errors raised on purpose.
+    """Base class of all errors that this package raises on purpose.
 
     Attributes:
-        code: Stable upper-case name for machines.
-        http_status: Status a web backend answers with.
-        exit_code: 1 when the work fell short, 2 for bad usage or configuration.
-        transient: True when the same call may succeed later.
-        retry_after_s: How long a service asked to wait; None where none did.
+        code: Stable upper-case name of the error for programs, such as `STORE_LOCKED`.
+        http_status: HTTP status that a web backend should answer with.
+        exit_code: Exit code of the command line: 1 if the work failed, 2 if the usage or the
+            configuration is wrong.
+        transient: True if the same call may succeed later without any change.
+        retry_after_s: Seconds to wait before the next try; None if no time is known.
     """
 
     code = "RAG_PIPELINE_ERROR"
@@ -24,25 +25,35 @@ class RagPipelineError(Exception):
     retry_after_s: float | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy without the constructor, whose arguments are not kept: a process pool that cannot
-        read an error back breaks for all its callers.
+        """Return the data with which `pickle` and `copy` rebuild the error without its constructor.
+
+        Without this method, they would call the constructor with the message instead of its own
+        arguments. That fails, and a process pool that cannot unpickle an error stops working.
         """
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # pickle's own way, not in the stubs
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]  # pickle uses it, but the stubs lack it
 
 
 class ConfigurationError(RagPipelineError):
-    """A setting is missing or wrong."""
+    """A required setting or command line option is missing, or its value is invalid or rejected.
+
+    Attributes:
+        setting: Name of the setting or option, such as `QDRANT_URL` or `--site`.
+    """
 
     code = "CONFIGURATION_ERROR"
     exit_code = 2
 
-    def __init__(self, setting: str, problem: str, mend: str) -> None:
+    def __init__(self, setting: str, problem: str, remedy: str) -> None:
         self.setting = setting
-        super().__init__(f"{setting}: {problem}. {mend}")
+        super().__init__(f"{setting}: {problem}. {remedy}")
 
 
 class MissingDependencyError(RagPipelineError):
-    """An optional package is not installed."""
+    """An optional Python package that the requested feature needs is not installed.
+
+    Attributes:
+        package: Name of the package that cannot be imported.
+    """
 
     code = "DEPENDENCY_MISSING"
     exit_code = 2

@@ -1,4 +1,4 @@
-"""Errors of documents and of the docs folder."""
+"""Errors of documents, of the docs folder and of ingestion's stored stage outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 class DocumentIdError(RagPipelineError):
-    """A text is not a document id."""
+    """A text is not a valid document id, the relative path of a file below the docs folder.
+
+    Attributes:
+        text: The text that was given as the document id.
+    """
 
     code = "DOCUMENT_ID_INVALID"
     exit_code = 2
@@ -20,13 +24,17 @@ class DocumentIdError(RagPipelineError):
     def __init__(self, text: str, problem: str) -> None:
         self.text = text
         super().__init__(
-            f"document id {text[:80]!r} is not usable: {problem}. Use the path below the docs "
-            "folder, such as module-1/intro.md"
+            f"{text[:80]!r} is not a valid document id: {problem}. Use the path of the file below "
+            "the docs folder, such as module-1/intro.md"
         )
 
 
 class DocsFolderError(RagPipelineError):
-    """The docs folder is missing, unreadable or holds no document."""
+    """The docs folder is missing, cannot be read, or contains no file that Docusaurus would build.
+
+    Attributes:
+        docs_dir: Path of the docs folder.
+    """
 
     code = "DOCS_FOLDER_INVALID"
     exit_code = 2
@@ -34,13 +42,17 @@ class DocsFolderError(RagPipelineError):
     def __init__(self, docs_dir: Path, problem: str) -> None:
         self.docs_dir = docs_dir
         super().__init__(
-            f"docs folder {docs_dir}: {problem}. Set DOCS_DIR (or --docs-dir) to the folder with "
-            "the Markdown files"
+            f"the docs folder {docs_dir} {problem}. Set DOCS_DIR (or --docs-dir) to the folder "
+            "with the Markdown files"
         )
 
 
 class DocumentError(RagPipelineError):
-    """One document cannot be processed; the others can."""
+    """Base class of the errors of a single document, which do not affect the other documents.
+
+    Attributes:
+        doc_id: Path of the document below the docs folder.
+    """
 
     code = "DOCUMENT_INVALID"
 
@@ -50,14 +62,18 @@ class DocumentError(RagPipelineError):
 
 
 class DocumentReadError(DocumentError):
-    """A document's file cannot be read."""
+    """The file of a document cannot be read, for example because of its permissions."""
 
     code = "DOCUMENT_UNREADABLE"
 
 
 class FrontMatterError(DocumentError):
-    """A document's front matter is not valid YAML or has a value of a wrong type; the message
-    names the line.
+    """The front matter of a document is not valid YAML, or one of its values has a wrong type.
+
+    Front matter is the YAML between `---` lines at the start of a Markdown file.
+
+    Attributes:
+        line: Line of the problem in the file, 1-based; None if it is not known.
     """
 
     code = "FRONT_MATTER_INVALID"
@@ -69,30 +85,49 @@ class FrontMatterError(DocumentError):
 
 
 class ArtifactMissingError(DocumentError):
-    """A stage was asked for without the one before it, and nothing is kept of that one."""
+    """An ingestion stage was run without the stage before it, whose stored output is missing.
+
+    An output in a format that this release cannot read counts as missing too.
+
+    Attributes:
+        stage: Name of the stage whose output is missing, such as `chunks`.
+    """
 
     code = "ARTIFACT_MISSING"
 
     def __init__(self, doc_id: str, stage: str) -> None:
         self.stage = stage
-        super().__init__(doc_id, f"nothing is kept of its stage {stage}. Materialize {stage} too")
+        super().__init__(
+            doc_id,
+            f"no usable output of the stage {stage} is stored. Materialize {stage} too, in the "
+            "same run",
+        )
 
 
 class ArtifactStaleError(DocumentError):
-    """A stage was asked for without the one before it, and what is kept of that one is of another
-    text or of other settings.
+    """An ingestion stage was run without the stage before it, whose stored output is outdated.
+
+    The document's text, the settings or the embedding model have changed since that output was
+    stored.
+
+    Attributes:
+        stage: Name of the stage whose output is stale, such as `chunks`.
     """
 
     code = "ARTIFACT_STALE"
 
     def __init__(self, doc_id: str, stage: str) -> None:
         self.stage = stage
-        problem = f"what is kept of its stage {stage} was made of another text or other settings"
-        super().__init__(doc_id, f"{problem}. Materialize {stage} too")
+        problem = f"the stored output of the stage {stage} is from another text or other settings"
+        super().__init__(doc_id, f"{problem}. Materialize {stage} too, in the same run")
 
 
 class RebuildIncompleteError(RagPipelineError):
-    """Documents failed in a rebuild, so the new collection was not put in use."""
+    """Documents failed while a new collection was built, so queries go on using the old one.
+
+    Attributes:
+        doc_paths: Paths of the failed documents below the docs folder.
+    """
 
     code = "REBUILD_INCOMPLETE"
 
@@ -101,6 +136,7 @@ class RebuildIncompleteError(RagPipelineError):
         reasons = "; ".join(message.rstrip(".") for _, message in failures[:3])
         more = "; ..." if len(failures) > 3 else ""
         super().__init__(
-            f"the new collection lacks {len(failures)} document(s) that failed ({reasons}{more}); "
-            "the one in use stays in use. Fix them and run `rag-pipeline ingest --rebuild` again"
+            f"{len(failures)} document(s) failed ({reasons}{more}), so the new collection is "
+            "incomplete and the current one stays in use. Fix the cause and run `rag-pipeline "
+            "ingest --rebuild` again"
         )

@@ -1,4 +1,4 @@
-"""Errors of queries and their results."""
+"""Errors of queries and of their results."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from rag_pipeline.core.errors.base import RagPipelineError
 
 
 class QueryError(RagPipelineError, ValueError):
-    """A query is not usable; a ValueError as well, for callers that know no class of ours.
+    """A query or a batch of queries is invalid, for example because a filter has an unknown value.
+
+    Subclasses cover frequent problems, such as an empty question. The class is also a ValueError,
+    so that callers can catch it without importing this package.
 
     Attributes:
-        position: Which query of a batch, from 1; None for a query by itself.
+        position: Position of the query in its batch, from 1; None if the query is not in a batch.
     """
 
     code = "QUERY_INVALID"
@@ -18,34 +21,43 @@ class QueryError(RagPipelineError, ValueError):
     position: int | None = None
 
     def __str__(self) -> str:
-        """The message, with the query's position before it where there is one."""
+        """Return the message, with `query N: ` before it if the query is number N of a batch."""
         message = super().__str__()
         return message if self.position is None else f"query {self.position}: {message}"
 
 
 class QueryEmptyError(QueryError):
-    """The question is empty or white space alone."""
+    """The question is empty or contains only white space."""
 
     code = "QUERY_EMPTY"
 
     def __init__(self) -> None:
-        super().__init__("the question is empty. Ask something in words")
+        super().__init__("the question is empty. Write the question in words")
 
 
 class QueryTooLongError(QueryError):
-    """The question has too many characters."""
+    """The question has more characters than the limit.
+
+    Attributes:
+        length: Number of characters of the question.
+    """
 
     code = "QUERY_TOO_LONG"
 
     def __init__(self, length: int, limit: int) -> None:
         self.length = length
         super().__init__(
-            f"the question has {length:,} characters, the limit is {limit:,}. Shorten it"
+            f"the question has {length:,} characters, but the limit is {limit:,}. Shorten the "
+            "question"
         )
 
 
 class InvalidKError(QueryError):
-    """The number of results asked for is out of its bounds."""
+    """The requested number of results (`top_k`) is not a whole number within its limits.
+
+    Attributes:
+        k: The value that was given.
+    """
 
     code = "INVALID_K"
 
@@ -55,25 +67,38 @@ class InvalidKError(QueryError):
 
 
 class SelectionMissingError(QueryError):
-    """Selected-text mode was asked for without a selection."""
+    """A query in selected-text mode contains no selected text.
+
+    In this mode the answer is taken only from the text that the reader selected on the page.
+    """
 
     code = "SELECTED_TEXT_MISSING"
 
     def __init__(self) -> None:
         super().__init__(
-            "selected-text mode needs selected_text, and it is empty. Pass the selection, or ask "
-            "in normal mode"
+            "selected-text mode needs a selected text, but selected_text is empty. Pass the text "
+            "that the reader selected, or use normal mode"
         )
 
 
 class ResultInvalidError(RagPipelineError):
-    """What a store or a reranker answered is not what was asked for."""
+    """A search failed because its results are invalid.
+
+    Either a found passage breaks a rule that all results must follow, or the reranker (the model
+    that reorders results) did not return one finite score for each passage.
+    """
 
     code = "INVALID_RESULT"
 
 
 class ValidationFailedError(RagPipelineError):
-    """Results were found but broke a rule that every result must keep."""
+    """A query that was run in order to check its results failed at least one of the checks.
+
+    For example, nothing was found, a result is invalid, or a second search found something else.
+
+    Attributes:
+        failed_checks: Names of the failed checks.
+    """
 
     code = "VALIDATION_FAILED"
     http_status = 422
@@ -81,6 +106,6 @@ class ValidationFailedError(RagPipelineError):
     def __init__(self, failed_checks: tuple[str, ...]) -> None:
         self.failed_checks = failed_checks
         super().__init__(
-            f"results break {len(failed_checks)} rules: {', '.join(failed_checks)}. Run "
-            "`rag-pipeline audit`"
+            f"the results break {len(failed_checks)} rule(s): {', '.join(failed_checks)}. Run "
+            "`rag-pipeline audit` to check the index"
         )

@@ -1,4 +1,4 @@
-"""Errors of embedding services, stores and answer models."""
+"""Errors of embedding services, of vector stores and of answer models."""
 
 from __future__ import annotations
 
@@ -6,40 +6,59 @@ from rag_pipeline.core.errors.base import RagPipelineError
 
 
 class EmbeddingError(RagPipelineError):
-    """The embedding model or service failed."""
+    """A text could not be embedded, or the vectors that were returned cannot be used.
+
+    The embedding service failed, took too long or rejected the request, or the files of the local
+    model are damaged. Subclasses cover some of these causes.
+    """
 
     code = "EMBEDDING_FAILED"
 
 
 class EmbeddingServiceError(EmbeddingError):
-    """The embedding service was not reached or refused, retries spent."""
+    """The embedding service cannot be reached, is overloaded or too slow, and all retries failed.
+
+    The error is also raised without a request for some seconds after several failures in a row.
+    """
 
     transient = True
 
 
 class EmbeddingTimeoutError(EmbeddingServiceError):
-    """The embedding service did not answer in the time that the whole query has."""
+    """The question was not embedded before the time limit of the whole query was over."""
 
 
 class EmbeddingDimensionError(EmbeddingError):
-    """Vectors came back with another length or count than asked for."""
+    """The embedding model returned vectors of the wrong length, or a wrong number of vectors.
+
+    Attributes:
+        model: Name of the embedding model.
+    """
 
     def __init__(self, model: str, expected: str, found: str) -> None:
         self.model = model
         super().__init__(
-            f"embedding model {model} returned {found} where {expected} was expected. Check "
-            "EMBEDDING_MODEL and the service behind it"
+            f"embedding model {model} returned {found} instead of {expected}. Check "
+            "EMBEDDING_MODEL and the service that runs the model"
         )
 
 
 class StoreError(RagPipelineError):
-    """The vector store failed."""
+    """The vector store, or a file that ingestion keeps beside it, cannot be used.
+
+    Subclasses: the store is unreachable, too slow or locked, a collection is missing or was built
+    with another model, or a stored point is invalid. All other causes, such as a damaged file or a
+    full disk, have this class itself.
+    """
 
     code = "STORE_FAILED"
 
 
 class StoreUnavailableError(StoreError):
-    """The vector store cannot be reached."""
+    """The vector store cannot be used at the moment: unreachable, overloaded, too slow or locked.
+
+    The error is also raised without a request for some seconds after several failures in a row.
+    """
 
     code = "QDRANT_CONNECTION_ERROR"
     http_status = 503
@@ -47,20 +66,24 @@ class StoreUnavailableError(StoreError):
 
 
 class StoreTimeoutError(StoreUnavailableError):
-    """The vector store did not answer in time."""
+    """The vector store did not respond within the time limit."""
 
     code = "QDRANT_TIMEOUT"
     http_status = 504
 
 
 class StoreLockedError(StoreUnavailableError):
-    """Another process holds the embedded store."""
+    """Another process has the embedded store open, or another ingestion of the book is running."""
 
     code = "STORE_LOCKED"
 
 
 class CollectionMissingError(StoreError):
-    """Nothing has been ingested into the collection yet."""
+    """The collection does not exist or is empty, usually because nothing has been ingested yet.
+
+    Attributes:
+        collection: Name of the collection.
+    """
 
     code = "COLLECTION_MISSING"
 
@@ -73,56 +96,82 @@ class CollectionMissingError(StoreError):
 
 
 class EarlierCollectionMissingError(StoreError):
-    """There is no collection to roll back to."""
+    """A rollback to the previous collection was requested, but the store has no previous one.
+
+    Attributes:
+        collection: Name of the collection.
+    """
 
     code = "COLLECTION_MISSING"
 
     def __init__(self, collection: str, where: str) -> None:
         self.collection = collection
         super().__init__(
-            f"collection {collection} in {where} has no earlier one to roll back to. Only "
-            "`rag-pipeline ingest --rebuild` keeps one"
+            f"there is no previous collection {collection} in {where} to roll back to. Only "
+            "`rag-pipeline ingest --rebuild` keeps the previous collection"
         )
 
 
 class SpaceMismatchError(StoreError):
-    """The collection was built with another model, dimension or format version."""
+    """The collection was built with another embedding model or format than the settings ask for.
+
+    The embedding space of the collection (provider, model, dimension, input limits and format
+    version) differs from that of the settings, and vectors of different spaces cannot be compared.
+
+    Attributes:
+        collection: Name of the collection.
+    """
 
     code = "EMBEDDING_SPACE_MISMATCH"
     exit_code = 2
 
-    def __init__(self, collection: str, stored: str, wanted: str) -> None:
+    def __init__(self, collection: str, stored: str, wanted: str, remedy: str) -> None:
         self.collection = collection
         super().__init__(
-            f"collection {collection} was built with {stored}, the settings ask for {wanted}. "
-            "Run `rag-pipeline ingest --rebuild` to build it anew beside the old one, or "
-            "restore the old settings"
+            f"collection {collection} was built with {stored}, but the settings ask for {wanted}. "
+            "Run `rag-pipeline ingest --rebuild` to build a new collection next to the old one, or "
+            f"{remedy}"
         )
 
 
 class PayloadError(StoreError):
-    """A point's payload does not keep the contract of core.payload."""
+    """The payload of a stored point lacks a required field, or a field has an invalid value.
+
+    Attributes:
+        chunk_id: Chunk id of the point; `?` if the payload does not name it.
+        field: Name of the payload field.
+    """
 
     code = "INVALID_RESULT"
 
     def __init__(self, chunk_id: str, field: str, value: object) -> None:
         self.chunk_id = chunk_id
         self.field = field
+        problem = "has no value" if value is None else f"has the invalid value {value!r:.60}"
         super().__init__(
-            f"point {chunk_id}: payload field {field} is missing or wrong ({value!r:.60}). Run "
-            "`rag-pipeline audit --repair`"
+            f"the index is damaged: in the stored chunk {chunk_id}, the payload field {field} "
+            f"{problem}. Run `rag-pipeline audit --repair`"
         )
 
 
 class AnswerError(RagPipelineError):
-    """The answer model gave nothing that can be used."""
+    """No complete answer was received from the answer model.
+
+    The answer was empty, its stream was closed early, or the service rejected the request or sent a
+    malformed response. Subclasses cover two more causes: the service is unavailable, or the answer
+    took too long.
+    """
 
     code = "ANSWER_FAILED"
     http_status = 502
 
 
 class AnswerServiceError(AnswerError):
-    """The answer model's service was not reached or failed, retries spent."""
+    """The service of the answer model cannot be reached, is overloaded, or broke off its answer.
+
+    The request was retried before, unless the answer had already begun. The error is also raised
+    without a request for some seconds after several failures in a row.
+    """
 
     code = "ANSWER_SERVICE_UNAVAILABLE"
     http_status = 503
@@ -130,7 +179,7 @@ class AnswerServiceError(AnswerError):
 
 
 class AnswerTimeoutError(AnswerError):
-    """The answer was not complete within ANSWER_TIMEOUT_S."""
+    """The answer model did not complete the answer within ANSWER_TIMEOUT_S seconds."""
 
     code = "ANSWER_TIMEOUT"
     http_status = 504

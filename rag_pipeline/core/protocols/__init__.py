@@ -1,1 +1,1 @@
-"""What the domain asks of the outside world, as Protocols. The adapters implement them."""
+"""Protocols of the models, services and stores that the package uses. Adapters implement them."""

@@ -11,35 +11,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message to a chat model; `role` is `system` or `user`."""
+    """One message to a chat model.
+
+    Attributes:
+        role: `system` for instructions, `user` for the question and its sources.
+        content: Text of the message.
+    """
 
     role: Literal["system", "user"]
     content: str
 
 
 class ChatModel(Protocol):
-    """Writes text from messages."""
+    """A language model that answers messages with text."""
 
     @property
     def name(self) -> str:
-        """The model as its service knows it."""
+        """Name of the model, as the service that runs the model knows it."""
 
     def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
-        """Write an answer piece by piece; closing the generator, from any thread, ends the request.
+        """Request an answer to the messages and yield its text piece by piece.
 
-        Nothing is sent before the first piece is asked for. A plain generator will do; closed while
-        another thread reads it, it ends with its next piece.
+        The request is sent when the first piece is read. Any thread may close the generator to end
+        the request. An implementation may be a plain generator: if it is closed while another
+        thread reads it, it ends after its next piece.
 
         Yields:
             Pieces of text in order, none of them empty.
 
         Returns:
-            True where the answer is complete, False where the token limit or the service's content
-            filter cut it.
+            True if the answer is complete; False if the token limit or the service's content filter
+            cut it off.
 
         Raises:
-            AnswerTimeoutError: Not complete in time.
-            AnswerServiceError: Not reached, overloaded, or the stream broke off.
-            AnswerError: Anything else that is not an answer.
-            ConfigurationError: The key or the model's name was refused.
+            AnswerTimeoutError: The answer was not complete within the time limit.
+            AnswerServiceError: The service cannot be reached or is overloaded, or the stream broke
+                off.
+            AnswerError: The service's response is not an answer.
+            ConfigurationError: The service refused the API key or the name of the model.
         """

@@ -1,4 +1,4 @@
-"""The services that an ingestion uses, as one object that the settings decide on."""
+"""The models, stores and files that ingestion uses, as one object."""
 
 from __future__ import annotations
 
@@ -15,13 +15,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything outside the domain that an ingestion uses.
+    """The models, stores and files that an ingestion uses. The settings decide which they are.
 
     Attributes:
-        open_artifacts: Returns the stage outputs of a collection by the collection's id.
-        open_ledger: Returns the ledger of a collection by the collection's id.
-        lock: Keeps other ingestions of the same book off.
-        sweep: Deletes what killed ingestions left behind. The caller holds the lock.
+        embedder: Embedding model.
+        sparse: Encoder of BM25 term weights.
+        cache: Vectors of texts that were embedded before.
+        catalog: Vector store with all builds of the book's collection.
+        open_artifacts: Function that takes the id of a build (version of the collection) and
+            returns the store of the stage outputs that belong to it.
+        open_ledger: Function that takes the id of a build and returns its ledger, the record of
+            which documents are indexed.
+        lock: Lock that prevents a second ingestion of the same book at the same time.
+        sweep: Function that deletes the files and collections that killed ingestions left behind.
+            The caller must hold `lock`.
     """
 
     embedder: Embedder

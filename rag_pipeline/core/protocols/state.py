@@ -1,4 +1,4 @@
-"""Protocols of the state that ingestion keeps besides the store."""
+"""Protocols of the state that ingestion keeps outside the vector store."""
 
 from __future__ import annotations
 
@@ -15,34 +15,55 @@ if TYPE_CHECKING:
 
 
 class EmbeddingCache(Protocol):
-    """Vectors by model fingerprint and SHA-256 of the exact text embedded; safe with several
-    processes.
+    """A cache of the vectors of embedded texts, which several processes may use at the same time.
+
+    The key of an entry is the fingerprint of the embedding model and the SHA-256 of the text.
     """
 
     def get_many(self, fingerprint: str, text_hashes: Sequence[str]) -> dict[str, ChunkVectors]:
-        """Vectors of those hashes that are there."""
+        """Return the cached vectors of the given texts, by text hash; missing texts are left out.
+
+        Args:
+            fingerprint: Fingerprint of the embedding model.
+            text_hashes: SHA-256 of each embedded text.
+        """
 
     def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
-        """Keep vectors; all of them or none after a crash."""
+        """Store the vectors of texts.
+
+        A crash may lose entries, but never leaves a part of an entry.
+
+        Args:
+            fingerprint: Fingerprint of the embedding model.
+            vectors: The vectors of each text, by the SHA-256 of the text.
+        """
 
     def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
-        """Forget everything but the named hashes of the named fingerprints; returns how many were
-        forgotten.
+        """Delete all entries except the given ones and return the number of deleted entries.
+
+        Args:
+            keep: Text hashes to keep, by fingerprint of the embedding model.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """What was really indexed of one document, written after its points are in (decision 6).
+    """The ledger's record of one indexed document.
+
+    It is written when all points of the document are stored. A provisional entry, with an empty
+    `sha256`, is written before the points are changed.
 
     Attributes:
-        sha256: Of the file's bytes that were indexed; empty while its points are being changed.
-        size_bytes: With `mtime_ns` the quick test for "unchanged".
-        pipeline_fingerprint: Of every setting that shapes chunks, payloads and vectors.
-        collection_id: Of the collection that holds the points.
-        data_version: Of the chunks written: hash over chunk ids and payload contents.
-        run_id: Of the Dagster run that wrote it.
-        indexed_at: ISO 8601 in UTC.
+        doc_id: Path of the document below the docs folder.
+        sha256: Hash of the bytes of the indexed file; empty in a provisional entry.
+        size_bytes: Size of the file. A file with the same size and `mtime_ns` counts as unchanged.
+        mtime_ns: Time of the file's last change in nanoseconds.
+        pipeline_fingerprint: Hash of every setting that affects chunks, payloads or vectors.
+        collection_id: Id of the collection that contains the points.
+        data_version: Hash of the ids and payloads of the stored chunks.
+        chunk_count: Number of the document's chunks.
+        run_id: Id of the ingestion run that wrote the entry.
+        indexed_at: Time of writing, ISO 8601 in UTC.
     """
 
     doc_id: DocId
@@ -59,8 +80,16 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class LedgerFailure:
-    """A document whose last attempts failed; `attempts` counts those in a row on the same file
-    content.
+    """The record of a document whose last ingestion failed.
+
+    Attributes:
+        doc_id: Path of the document below the docs folder.
+        sha256: Hash of the file's bytes at the last attempt.
+        stage: Name of the stage that failed.
+        error: Code or class name of the error.
+        message: Message of the error.
+        attempts: Number of failures in a row with the same file content.
+        failed_at: Time of the last failure, ISO 8601 in UTC.
     """
 
     doc_id: DocId
@@ -73,49 +102,66 @@ class LedgerFailure:
 
 
 class Ledger(Protocol):
-    """The record of what is in the store, one entry a document; each write is atomic."""
+    """The record of what is indexed in a collection, with one entry per document.
+
+    Each write is atomic.
+    """
 
     def entries(self) -> dict[DocId, LedgerEntry]:
-        """All indexed documents."""
+        """Return the entries of all indexed documents, by document id."""
 
     def failures(self) -> dict[DocId, LedgerFailure]:
-        """All documents whose last attempt failed."""
+        """Return the failures of all documents whose last ingestion failed, by document id."""
 
     def record(self, entry: LedgerEntry) -> None:
-        """Write an entry over the one before and clear the document's failure."""
+        """Write the entry of a document, replacing its old entry, and delete its failure record."""
 
     def record_begun(self, entry: LedgerEntry) -> None:
-        """Write an entry that matches no file, as points are about to change; a failure stays."""
+        """Write a provisional entry for a document, before the document's points are changed.
+
+        The entry's `sha256` is empty and so matches no file. If the process is killed before
+        `record` is called, the document is therefore indexed again. Its failure record is kept.
+        """
 
     def record_failure(self, failure: LedgerFailure) -> None:
-        """Write a failure; the entry of what is still in the store stays."""
+        """Write the failure record of a document. Its ledger entry, if any, stays unchanged."""
 
     def forget(self, doc_id: DocId) -> None:
-        """Remove entry and failure of a document; one that is not there is passed over."""
+        """Delete the document's ledger entry and its failure record, if they exist."""
 
 
 class ArtifactStore(Protocol):
-    """Where stage outputs rest, one a stage and document; a reader never sees half of one."""
+    """A store of the outputs of ingestion stages, one per stage and document.
+
+    A reader never sees an incomplete output.
+    """
 
     def write(self, stage: Stage, doc_id: DocId, data: bytes) -> None:
-        """Write an output over the one before."""
+        """Store the output of a stage for a document, replacing the old output."""
 
     def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
-        """Read an output; None where there is none."""
+        """Return the stored output of a stage for a document; None if no output is stored."""
 
     def remove(self, doc_id: DocId) -> None:
-        """Remove all outputs of a document; one that has none is passed over."""
+        """Delete the outputs of all stages for a document, if they exist."""
 
     def keep_only(self, doc_ids: Collection[DocId]) -> None:
-        """Remove what killed runs left of all other documents; what fails, a later call tries."""
+        """Delete the outputs of all documents except the given ones, as far as that is possible.
+
+        Outputs of killed runs are removed this way. An implementation may keep recent outputs, and
+        an output that cannot be deleted is left for a later call.
+        """
 
 
 class Lock(Protocol):
-    """Holds off other ingestions of this machine for the time of a `with` block."""
+    """A lock that only one ingestion of a book can hold at a time on this machine."""
 
     def __call__(self, timeout_s: float | None = None) -> AbstractContextManager[None]:
-        """Wait at most so long for one that goes on, or as the settings say where it is None.
+        """Return a context manager that holds the lock during a `with` block.
+
+        Args:
+            timeout_s: Longest wait for the lock in seconds; None for the wait set in the settings.
 
         Raises:
-            StoreLockedError: It went on for all that time.
+            StoreLockedError: Another ingestion held the lock during the whole wait.
         """

@@ -1,4 +1,4 @@
-"""Protocols of a vector store: searching, writing, and the catalog of collections."""
+"""Protocols of a vector store: reading, writing, and the catalog of a collection's versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 
 class Channel(StrEnum):
-    """A way to score points against a query."""
+    """A way to score points against a query.
+
+    `DENSE` is the cosine of question and chunk, each embedded as a whole. `WINDOWS` is the
+    late-interaction (MaxSim) score of the question's tokens with the chunk's windows (groups of
+    words). `BM25` is the lexical score of the terms that question and chunk share.
+    """
 
     DENSE = "dense"
     WINDOWS = "windows"
@@ -33,11 +38,14 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PointFilter:
-    """Points that have one of the given values in each of the fields; see `any_of`.
+    """A filter that matches points by payload fields and point ids. Build it with `any_of`.
+
+    A point matches if each named field has one of the given values. The default matches all points.
 
     Attributes:
-        fields: Names of payload fields that have a keyword index, each with its values.
-        point_ids: None for no restriction. An empty tuple matches nothing.
+        fields: Pairs of the name of a payload field, which must have a keyword index, and its
+            allowed values.
+        point_ids: The only ids that match; None for no restriction. An empty tuple matches nothing.
     """
 
     fields: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -45,26 +53,31 @@ class PointFilter:
 
     @classmethod
     def any_of(cls, **values: Iterable[str]) -> PointFilter:
-        """Restrict payload fields to the given values; a field without values is not restricted.
+        """Return a filter for points whose fields have one of the given values.
+
+        Args:
+            **values: Allowed values by name of the payload field. Empty values do not restrict.
 
         Raises:
-            ValueError: A field has no keyword index.
+            ValueError: The stores keep no keyword index for a field.
         """
         unindexed = values.keys() - set(INDEXED_FIELDS)
         if unindexed:
-            raise ValueError(f"the stores do not index {', '.join(sorted(unindexed))}")
+            raise ValueError(f"the stores keep no index for {', '.join(sorted(unindexed))}")
         fields = ((name, tuple(allowed)) for name, allowed in values.items())
         return cls(tuple(field for field in fields if field[1]))
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelQuery:
-    """One scored search.
+    """A search that scores points in one way (channel).
 
     Attributes:
-        vector: Sparse for BM25; of shape (dim,) for dense, and (n, dim) for windows, a row for each
-            of a question's tokens.
-        limit: 1 or more.
+        channel: The way to score points.
+        vector: A sparse vector for `BM25`, an array of shape (dim,) for `DENSE`, and an array of
+            shape (n, dim) for `WINDOWS`, with one row per token of the question.
+        limit: Highest number of results, at least 1.
+        where: Only points that match this filter are searched.
     """
 
     channel: Channel
@@ -75,11 +88,15 @@ class ChannelQuery:
 
 @dataclass(frozen=True, slots=True)
 class StoredPoint:
-    """A point as it lies in the store; vectors and terms only where vectors were asked for.
+    """A point as it is read from the store.
 
     Attributes:
-        vectors: None also where the point has not all of them.
-        sparse: Terms of BM25; none at all where the point has no such vector.
+        point_id: Id of the point.
+        payload: All stored fields of the point.
+        vectors: Dense vector and window vectors. None if vectors were not requested, or if the
+            point lacks one of them.
+        sparse: BM25 term weights. None if vectors were not requested. A vector without terms if the
+            point has no term weights.
     """
 
     point_id: PointId
@@ -89,131 +106,189 @@ class StoredPoint:
 
 
 class VectorIndex(Protocol):
-    """The reading side of a collection."""
+    """Read access to one build (version) of a collection in a vector store."""
 
     def search_many(self, queries: Sequence[ChannelQuery]) -> list[list[tuple[PointId, float]]]:
-        """Run searches in one round trip where the store can.
+        """Run several searches, if possible in one request.
 
         Returns:
-            A list per query, best first, ties by ascending point id; cosine for dense; for windows
-            the mean over the query's rows of each one's cosine with the window nearest to it; BM25
-            for sparse, points without a common term left out.
+            One list of point ids and scores per query, best first; equal scores are ordered by
+            ascending point id. The score of `DENSE` is the cosine. For `WINDOWS`, each row of the
+            query is compared with all windows of the point, and the score is the mean of the rows'
+            highest cosines. For `BM25` it is the BM25 score; points without a term of the query are
+            left out.
 
         Raises:
-            StoreUnavailableError: Not reached, not in time, or held by another process.
+            StoreUnavailableError: The store cannot be reached, does not answer in time, or is
+                locked by another process.
         """
 
     def fetch(
         self, point_ids: Sequence[PointId], *, with_vectors: bool = False
     ) -> list[StoredPoint]:
-        """Points by id in the order asked for; ids that are not there are left out."""
+        """Return the points with the given ids, in the same order.
+
+        Ids that the store does not have are left out.
+
+        Args:
+            point_ids: Ids of the points to read.
+            with_vectors: Also read the vectors and term weights of the points.
+        """
 
     def fetch_fields(
         self, point_ids: Sequence[PointId], fields: Sequence[str]
     ) -> dict[PointId, Payload]:
-        """Some fields of points' payloads, which many stores read faster than all; fields and
-        points that are not there are left out.
+        """Return a part of each point's payload, by point id: only the given fields.
+
+        Many stores read a few fields faster than whole payloads. Points and fields that the store
+        does not have are left out.
         """
 
     def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
-        """Dense vectors alone, of unit length; points that are not there or lack theirs are left
-        out.
+        """Return only the dense vectors of the points, of unit length, by point id.
+
+        Points that the store does not have, or that have no dense vector, are left out.
         """
 
     def count(self, where: PointFilter = PointFilter()) -> int:
-        """How many points match, exactly."""
+        """Return the exact number of points that match the filter."""
 
     def scroll(
         self, where: PointFilter = PointFilter(), *, with_vectors: bool = False
     ) -> list[StoredPoint]:
-        """All matching points by ascending id."""
+        """Return all points that match the filter, by ascending id.
+
+        Args:
+            where: The filter; the default matches all points.
+            with_vectors: Also read the vectors and term weights of the points.
+        """
 
     def close(self) -> None:
-        """Let go of the store; closing twice is fine."""
+        """Close the connection or files of the store. A second call does nothing."""
 
 
 class PointStore(VectorIndex, Protocol):
-    """The writing side of a collection; every write is applied when the call returns and survives
-    a kill.
+    """Read and write access to one build (version) of a collection in a vector store.
+
+    When a method that writes returns, readers see the change, and it survives the end of the
+    process.
     """
 
     @property
     def space(self) -> EmbeddingSpace:
-        """What the collection was built with."""
+        """The embedding space (model and format version) that the build was made with."""
 
     @property
     def collection_id(self) -> str:
-        """Changes whenever the collection is made anew, so that a ledger of an older one is not
-        believed.
+        """The id of the opened build, which no other build ever has.
+
+        The ledger (the record of what is indexed) is stored under this id, so it is never used with
+        another build.
         """
 
     def upsert(self, points: Sequence[Point]) -> None:
-        """Write points whole, over those of the same id."""
+        """Write complete points. An existing point with the same id is replaced."""
 
     def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
-        """Replace the payloads of existing points, vectors untouched."""
+        """Replace the whole payloads of existing points and keep their vectors."""
 
     def delete(self, point_ids: Sequence[PointId]) -> None:
-        """Delete points; ids that are not there are passed over."""
+        """Delete the points with the given ids. Ids that the store does not have are ignored."""
 
 
 class CollectionCatalog(Protocol):
-    """The builds of one collection: in use, being built, and the one before (decision 7)."""
+    """All builds of one collection: the current, the previous, and those being built.
+
+    A build is one version of the collection with its own id. Queries use the current build; the
+    previous build is kept so that `roll_back` can return to it.
+    """
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether nobody else can write the collection while it is open here."""
+        """True if no other process can write to the collection while this process has it open."""
 
     @property
     def timeout_s(self) -> float:
-        """The longest wait, for another process's lock or for an answer of the server."""
+        """The longest wait in seconds for another process's lock or for an answer of the server."""
 
     def current_id(self) -> str | None:
-        """Id of the collection in use; None before the first ingest. Does not open the store."""
+        """Return the id of the current build; None before the first ingestion.
 
-    def open_current(self, space: EmbeddingSpace | None = None) -> PointStore:
-        """Open the collection in use.
+        The build is not opened.
+        """
 
-        Args:
-            space: What the settings ask for; None opens whatever is there.
+    def read_space(self, collection_id: str) -> EmbeddingSpace | None:
+        """Return the embedding space of a build without opening it; None if there is no such build.
 
         Raises:
-            CollectionMissingError: Nothing has been built yet.
-            SpaceMismatchError: It was built with another space.
-            StoreUnavailableError: Not reached, not in time, or held by another process.
+            StoreError: The build is damaged, or the store cannot be reached.
+        """
+
+    def open_current(self, space: EmbeddingSpace | None = None) -> PointStore:
+        """Open the current build for reading and writing, and return it.
+
+        Args:
+            space: Embedding space (model and format version) that the build must have; None
+                accepts any.
+
+        Raises:
+            CollectionMissingError: There is no current build.
+            SpaceMismatchError: The build was made with another embedding space.
+            StoreUnavailableError: The store cannot be reached, does not answer in time, or is
+                locked by another process.
         """
 
     def open(self, collection_id: str, space: EmbeddingSpace | None = None) -> PointStore:
-        """Open a collection by id, in use or not; raises as `open_current`."""
+        """Open the build with the given id; otherwise the same as `open_current`."""
 
     def create(self, space: EmbeddingSpace) -> PointStore:
-        """Make an empty collection beside the one in use; it is not in use before `switch_to`."""
+        """Create and open a new, empty build, which is one version of the collection.
+
+        Queries do not use the build before `switch_to` makes it the current one.
+
+        Args:
+            space: Embedding space (model and format version) of the vectors to be stored.
+        """
 
     def switch_to(self, collection_id: str) -> None:
-        """Put a collection in use in one step; the one before stays for `roll_back`, older ones
-        are deleted.
+        """Make a build the current one in one atomic step.
+
+        The build that was current becomes the previous one, and older builds are deleted.
+
+        Raises:
+            CollectionMissingError: There is no build with this id.
         """
 
     def sweep(self) -> None:
-        """Delete what killed processes left behind; only while no other ingestion runs here."""
+        """Delete the builds and files that killed processes left behind.
+
+        Call it only while no other ingestion of the book runs on this machine.
+        """
 
     def find_cells(self) -> list[str]:
-        """Names of the collections that `rag-pipeline sweep` built of designs for this one and
-        that no other machine can still be at.
+        """Return the names of the collections that earlier runs of `rag-pipeline sweep` left over.
+
+        A sweep compares combinations of settings and builds a collection for each, beside the
+        book's own. A collection that another machine may still be building is left out.
         """
 
     def drop(self) -> None:
-        """Delete the collection with all its builds, but for one that a process has open."""
+        """Delete all builds of the collection, except builds that another process has open."""
 
     def roll_back(self) -> str:
-        """Put the collection before in use and return its id.
+        """Make the previous build the current one and return its id.
+
+        The build that was current becomes the previous one.
 
         Raises:
-            EarlierCollectionMissingError: There is none.
+            EarlierCollectionMissingError: No previous build is kept.
         """
 
     def is_wanted(self) -> bool:
-        """Whether another process waits to open the collection; False where many may at once."""
+        """Return True if another process waits until this process closes the collection.
+
+        The result is always False for a store that several processes may open at the same time.
+        """
 
     def discard(self, collection_id: str) -> None:
-        """Delete a collection that is not in use; one that is not there is passed over."""
+        """Delete the build with the given id, if it exists and is not the current build."""

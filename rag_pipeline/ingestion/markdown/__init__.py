@@ -1,1 +1,1 @@
-"""From the text of a Markdown or MDX page to typed blocks, headings and cleaned text."""
+"""Parse the text of a Markdown or MDX page into typed blocks, headings and cleaned text."""

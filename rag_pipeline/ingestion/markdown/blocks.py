@@ -1,4 +1,7 @@
-"""From the lines of a page to leaf blocks: which lines are a heading, a fence, a table."""
+"""Split the lines of a page into leaf blocks, such as headings, code fences and tables.
+
+A leaf block is a block that contains no other block.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,19 @@ _MARKER_LINE: Final = re.compile(r"[\s>]*(?:(?:[-+*]|\d{1,9}[.)])[\s>]*)*")
 def read_leaves(
     lines: Sequence[str], body_line: int, *, mdx: bool
 ) -> tuple[list[Leaf], list[ContainerLines], dict[str, Any]]:
-    """Read the leaf blocks of the lines from `body_line` on, and the containers around them.
+    """Split the body of a Markdown page into leaf blocks, and find the containers around them.
+
+    A leaf block contains no other block. Containers are lists, list items, quotes and admonitions.
 
     Args:
-        lines: All lines of the source without line ends.
-        body_line: First line after the front matter, 0-based.
-        mdx: Whether the page is MDX, else CommonMark with HTML.
+        lines: All lines of the page, without line ends.
+        body_line: Index of the first line after the front matter. Earlier lines are ignored.
+        mdx: True if the page is MDX; False if it is CommonMark with HTML.
 
     Returns:
-        Leaves in order, every line that is not blank in exactly one; the containers; and the
-        parser's environment with the link references.
+        Three values. First, the leaf blocks in source order; every non-blank line of the body is
+        in exactly one of them. Second, the containers. Third, the environment of the parser, which
+        contains the link reference definitions of the page.
     """
     fence_lines = find_mdx_fences(lines, body_line)
     masked = list(lines[body_line:])
@@ -67,7 +73,13 @@ def _read_tokens(tokens: Sequence[Token], body_line: int) -> Iterator[Leaf]:
 
 
 def _fill_gaps(leaves: Iterable[Leaf], lines: Sequence[str], body_line: int) -> Iterator[Leaf]:
-    """Give each line without a leaf a leaf of its own, so that nothing of a source is lost."""
+    """Add leaf blocks for the lines that no leaf covers, so that no text of a page is lost.
+
+    Blank lines at the edges of a leaf are cut off, and overlapping leaves are shortened.
+
+    Yields:
+        Leaf blocks in source order; every non-blank line from `body_line` on is in exactly one.
+    """
     at = body_line
     for leaf in [*leaves, Leaf(MARKER, len(lines), len(lines))]:
         yield from _read_gap(lines, at, leaf.start)

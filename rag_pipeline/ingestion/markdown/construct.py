@@ -1,7 +1,8 @@
-"""The form in which a kind of Markdown block is declared, and tools for its block rules.
+"""Data classes that declare a kind of Markdown block, and helper functions for its block rules.
 
-A block rule has markdown-it's signature: it returns True if it applies, and then, unless it is
-`silent`, pushes tokens with a line map and moves `state.line` on.
+A block rule is a function with markdown-it's signature `(state, start_line, end_line, silent)`. It
+returns True if its block starts at `start_line`. Unless `silent` is True, it then also pushes
+tokens with a line map and moves `state.line` to the line after the block.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ ALL_TEXT: Final = (*PARAGRAPHS, "blockquote", "list")
 
 @dataclass(frozen=True, slots=True)
 class BlockRule:
-    """A rule of the block parser.
+    """A rule with which the Markdown parser recognises one kind of block.
 
     Attributes:
-        before: The rule that this one is tried before; empty replaces the rule of the same name.
-        ends: The blocks that a line to which the rule applies ends.
-        only_mdx: Whether the rule is left out of pages that are read as CommonMark.
+        name: Name of the rule in the parser.
+        read: Function that recognises the block, with markdown-it's signature for block rules.
+        before: Name of the existing rule that this rule is tried before. If it is empty, this rule
+            replaces the existing rule that is called `name`.
+        ends: Types of blocks that end at a line where this rule applies.
+        only_mdx: True if the rule is used only for MDX pages, not for CommonMark pages.
     """
 
     name: str
@@ -43,17 +47,20 @@ class BlockRule:
 
 @dataclass(frozen=True, slots=True)
 class Construct:
-    """A kind of Markdown block.
+    """A kind of Markdown block: the rules that find it, clean it and keep it whole in a chunk.
 
     Attributes:
-        name: `Block.kind`, and the type of the token that the construct's own rules push.
-        clean: Records what cleaning changes in a block, given its start and end in the source.
-        text_kind: How a text's blocks list it; None for mere marks of the container around it.
-        tokens: Other token types of the parser that are this construct.
-        rules: The block rules that find it, besides markdown-it's own.
-        off_in_mdx: Rules of markdown-it that MDX does not have.
-        is_atomic: Whether chunking never cuts it.
-        leads: Whether the block after it belongs to it, as to a heading.
+        name: Name of the construct, which becomes `Block.kind`. The construct's own rules push
+            tokens of this type.
+        clean: Function that records the edits which turn a block into readable text. It gets the
+            edits and the block's start and end offset in the source.
+        text_kind: Kind under which the block is listed among the blocks of a text. None for a mark
+            that only opens or closes a container, such as `:::`.
+        tokens: Token types of markdown-it that also stand for this construct.
+        rules: Block rules that find the construct, in addition to those built into markdown-it.
+        off_in_mdx: Names of markdown-it's rules that are disabled for MDX pages.
+        is_atomic: True if chunking must not split the block.
+        leads: True if the block must stay together with the next block, as a heading must.
     """
 
     name: str
@@ -68,11 +75,19 @@ class Construct:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A run of lines without blocks in it, 0-based, `end` exclusive; the rest is of headings only.
+    """A run of source lines that form one block and contain no other block.
+
+    All attributes after `end` are used only for headings.
 
     Attributes:
-        content: The heading's inline Markdown.
-        raw_id: Id of a heading written as an HTML tag; such a heading is not slugged.
+        construct: The kind of the block.
+        start: Index of the first line, 0-based.
+        end: Index of the line after the last line.
+        level: Level of the heading, 1 to 6.
+        content: Inline Markdown of the heading.
+        raw_id: Value of the `id` attribute of an HTML heading; None if it has none.
+        is_raw: True for a heading that is written as an HTML tag, such as `<h2>`. No id is
+            generated from the text of an HTML heading.
     """
 
     construct: Construct
@@ -85,24 +100,43 @@ class Leaf:
 
 
 def begin_of(state: StateBlock, line: int) -> int:
-    """Return the position of a line's first character after indentation and container marks."""
+    """Return the offset of a line's first character after indentation and container marks.
+
+    Container marks are the `>` of a quote and the marker of a list item.
+    """
     return state.bMarks[line] + state.tShift[line]
 
 
 def text_of(state: StateBlock, line: int) -> str:
-    """Return a line without indentation and container marks."""
+    """Return the text of a line without its indentation and container marks, such as `> `."""
     return state.src[begin_of(state, line) : state.eMarks[line]]
 
 
 def find_line(state: StateBlock, line: int, position: int) -> int:
-    """Return the line that contains a position, which is not before `line`."""
+    """Return the number of the line that contains a source offset.
+
+    Args:
+        state: State of the block parser.
+        line: Line at which the search starts. It must not be after the wanted line.
+        position: Offset in the source.
+    """
     while state.eMarks[line] < position:
         line += 1
     return line
 
 
 def accept(state: StateBlock, name: str, start_line: int, end_line: int) -> bool:
-    """Push a token for lines up to `end_line` (exclusive), and go on after them."""
+    """Push a token for a recognised block, and continue parsing after the block.
+
+    Args:
+        state: State of the block parser.
+        name: Type of the token.
+        start_line: First line of the block.
+        end_line: Line after the last line of the block.
+
+    Returns:
+        True, which is the result of a block rule that applies.
+    """
     token = state.push(name, "", 0)
     token.map = [start_line, end_line]
     state.line = end_line

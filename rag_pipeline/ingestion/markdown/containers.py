@@ -1,4 +1,4 @@
-"""Lists, their items, quotes and admonitions: the runs of lines that other blocks stand in."""
+"""Find containers: the lists, list items, quotes and admonitions that contain other blocks."""
 
 from __future__ import annotations
 
@@ -25,16 +25,19 @@ _KIND_OF_TOKEN: Final = {
 _CLOSING: Final = frozenset(
     name.replace("_open", "_close") for name in _KIND_OF_TOKEN if name.endswith("_open")
 )
-_MOST_NESTED: Final = 80  # containers; an admonition that stands deeper is not listed
+_MOST_NESTED: Final = 80  # containers; an admonition that is nested deeper is not listed
 
 
 @dataclass(slots=True)
 class ContainerLines:
-    """The lines of a container, 0-based, `end` exclusive.
+    """The lines of one container: a list, a list item, a quote or an admonition.
 
     Attributes:
-        chain: The containers around it, the outermost first, then itself.
-        colons: Length of the mark that opened an admonition.
+        start: Index of the first line, 0-based.
+        end: Index of the line after the last line.
+        chain: Number and kind of each container around this one, the outermost first, and of this
+            container as the last entry. A number is unique within the text.
+        colons: Number of colons in the opening mark of an admonition. Meaningless for others.
     """
 
     start: int
@@ -44,23 +47,24 @@ class ContainerLines:
 
     @property
     def is_admonition(self) -> bool:
-        """Whether marker lines open and close it."""
+        """True if the container is an admonition, which `:::` lines open and close."""
         return self.chain[-1][1] is TextBlockKind.ADMONITION
 
 
 def read_containers(
     tokens: Sequence[Token], first_line: int, last_line: int
 ) -> list[ContainerLines]:
-    """Find the containers in a parser's tokens.
+    """Find the lists, list items, quotes and admonitions in the tokens of a Markdown parser.
 
     Args:
         tokens: All block tokens of a text.
-        first_line: Line of the source that the tokens count as 0.
-        last_line: Line after the last one of the source.
+        first_line: Index of the source line that the parser counts as line 0.
+        last_line: Index of the line after the last line of the source.
 
     Returns:
-        In the order of their first lines, each before those that it contains. An admonition
-        ends with its closing line; one that is never closed ends with the container around it.
+        Containers in the order of their first lines, each before the containers inside it. An
+        admonition ends with its closing `:::` line. An admonition that is never closed ends with
+        the container around it, or with the text.
     """
     found: list[ContainerLines] = []
     opened: list[ContainerLines] = []
@@ -86,19 +90,38 @@ def read_containers(
 
 
 def _close_admonition(opened: list[ContainerLines], line: int, colons: int) -> None:
-    """End the innermost admonition of at most as many colons, and those within it."""
-    while opened and opened[-1].is_admonition:
-        closed = opened.pop()
-        closed.end = line
-        if closed.colons <= colons:
-            closed.end = line + 1
-            break
+    """Close the outermost open admonition that a closing mark of `colons` colons can close.
+
+    As in Docusaurus, the closing mark needs at least as many colons as the opening mark. A mark
+    with fewer colons than every open admonition closes nothing. Admonitions inside the closed one
+    end before the line of the mark. The function sets the end lines and removes the closed
+    admonitions from `opened`. Admonitions around the innermost list or quote stay open.
+    """
+    first = len(opened)
+    while first and opened[first - 1].is_admonition:
+        first -= 1
+    closed = next((n for n in range(first, len(opened)) if opened[n].colons <= colons), None)
+    if closed is None:
+        return
+    for admonition in opened[closed:]:
+        admonition.end = line
+    opened[closed].end = line + 1
+    del opened[closed:]
 
 
 def find_chains(
     containers: Sequence[ContainerLines], lines: Iterable[int]
 ) -> list[tuple[Container, ...]]:
-    """Return the containers around each line, the outermost first; the lines ascend."""
+    """Return the containers around each of the given lines.
+
+    Args:
+        containers: Containers of the text, as `read_containers` returns them.
+        lines: Indexes of lines in ascending order.
+
+    Returns:
+        For each line the containers around it, the outermost first, each with its number (unique
+        within the text) and kind. Empty for a line outside all containers.
+    """
     chains: list[tuple[Container, ...]] = []
     chain: tuple[Container, ...] = ()
     following = 0

@@ -1,6 +1,7 @@
-"""Cleaning one block of Markdown: the edits that make its source readable text.
+"""Clean one Markdown block: collect the edits that turn its source into readable text.
 
-Kept as written: code, tables' bars, math, list and quote marks, emphasis.
+Tags, comments, escapes and the targets of links are removed. Code, formulas, the bars of tables,
+list and quote marks and emphasis are kept as written.
 """
 
 from __future__ import annotations
@@ -47,12 +48,14 @@ _BLANK_LINES: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+(?=\n)")
 
 
 class BlockEdits:
-    r"""Collects the edits that clean one block, and the places where it must not be cut.
+    r"""The edits that clean one Markdown block, and the places where the block must not be cut.
 
     Attributes:
-        scanner: Of the whole source.
-        keeps_blank_lines: Whether blank lines after one another stay, as in code.
-        keeps_escaped_bars: Whether `\|` stays, as in tables.
+        scanner: Scanner that finds the ends of tags and braces in the whole source.
+        source: Text of the whole page. All offsets refer to it.
+        keeps_blank_lines: True to keep several blank lines in a row, as in code. Otherwise they
+            are reduced to one.
+        keeps_escaped_bars: True to keep `\|`, as in tables. Otherwise it becomes `|`.
     """
 
     def __init__(self, scanner: Scanner, references: Mapping[str, object], *, mdx: bool) -> None:
@@ -68,12 +71,22 @@ class BlockEdits:
         self._unclosed_ticks: dict[int, int] = {}
 
     def replace(self, start: int, end: int, replacement: str) -> None:
-        """Replace characters of the source, which are not cut apart either."""
+        """Record an edit that replaces the source from `start` to `end` with `replacement`.
+
+        The replaced characters are also marked as a place where the block must not be cut.
+        """
         self._edits.append((start, end, replacement))
         self._holds.append((start, end))
 
     def keep_only(self, kept: Sequence[tuple[int, int]], start: int, end: int) -> None:
-        """Remove all between `start` and `end` except some ranges, each put on its own line."""
+        """Record edits that remove everything from `start` to `end` except some ranges.
+
+        Args:
+            kept: Start and end offset of each range to keep, in order. Line ends separate the
+                ranges in the cleaned text. If `kept` is empty, everything is removed.
+            start: Offset of the first character.
+            end: Offset after the last character.
+        """
         at = start
         for kept_start, kept_end in kept:
             self.replace(at, kept_start, "\n" if at > start else "")
@@ -81,7 +94,12 @@ class BlockEdits:
         self.replace(at, end, "")
 
     def apply(self, start: int, end: int) -> tuple[str, tuple[Run, ...], tuple[Hold, ...]]:
-        """Return the cleaned text of the block from `start` to `end`, its runs and its holds."""
+        """Apply the recorded edits to the block between the source offsets `start` and `end`.
+
+        Returns:
+            The cleaned text; the runs, which are the parts of the source that the text keeps, in
+            order; and the holds, which are the source ranges that chunking must not cut apart.
+        """
         text, runs = self._replace_all(start, end)
         blank = [] if self.keeps_blank_lines else [*_BLANK_LINES.finditer(text)]
         for match in blank:
@@ -94,7 +112,10 @@ class BlockEdits:
         return text, tuple(runs), self._merge_holds()
 
     def _replace_all(self, start: int, end: int) -> tuple[str, list[Run]]:
-        """Apply the edits in order; an edit that overlaps one before it is left out."""
+        """Apply the edits in source order, and return the text and the kept parts of the source.
+
+        An edit that overlaps an earlier edit is skipped.
+        """
         parts: list[str] = []
         runs: list[Run] = []
         at, length = start, 0
@@ -119,7 +140,11 @@ class BlockEdits:
         return tuple(holds)
 
     def clean_inline(self, start: int, end: int) -> None:
-        """Record the edits of inline Markdown from `start` to `end`."""
+        """Record the edits that clean inline Markdown, such as links, from `start` to `end`.
+
+        Tags, comments, escapes and the targets of links are removed, and entities such as `&amp;`
+        become characters. Code spans and formulas stay as they are, but must not be cut.
+        """
         at = start
         handlers = {
             "ticks": self._code,
@@ -174,14 +199,18 @@ class BlockEdits:
         for text_start, text_end in find_tag_texts(self.source, start, close):
             self.replace(at, text_start, " " if at > start else "")
             at = text_end
-        self.replace(at, close, " " if at > start or self._parts(start, close) else "")
+        self.replace(at, close, " " if at > start or self._separates_text(start, close) else "")
         return close
 
-    def _parts(self, start: int, close: int) -> bool:
-        """Tell whether a tag within a line begins or ends a block, such as a table cell."""
+    def _separates_text(self, start: int, close: int) -> bool:
+        """Return True if removing a tag would join two texts that the page shows apart.
+
+        This is the case for a tag between two words that breaks the line or that begins or ends a
+        block, such as `<br>` or `</td>`.
+        """
         tag = _BLOCK_TAG.match(self.source, start, close)
-        before, behind = self.source[start - 1 : start], self.source[close : close + 2]
-        if tag is None or not before.strip() or not behind[:1].strip() or behind == "</":
+        before, following = self.source[start - 1 : start], self.source[close : close + 2]
+        if tag is None or not before.strip() or not following[:1].strip() or following == "</":
             return False
         return tag["opening"] is None or before != ">"
 
@@ -206,8 +235,8 @@ class BlockEdits:
         is_math = close > after and (
             len(marker) > 1 or not (inner[0].isspace() or inner[-1].isspace())
         )
-        behind = self.source[close + len(marker) : close + len(marker) + 1]
-        if not is_math or "\n\n" in inner or (len(marker) == 1 and behind.isdigit()):
+        following = self.source[close + len(marker) : close + len(marker) + 1]
+        if not is_math or "\n\n" in inner or (len(marker) == 1 and following.isdigit()):
             return after
         self._holds.append((start, close + len(marker)))
         return close + len(marker)

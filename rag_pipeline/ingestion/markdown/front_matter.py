@@ -1,6 +1,6 @@
-"""Front matter: the YAML head of a Markdown file, read with the line of every field.
+"""Read front matter: the YAML at the start of a Markdown file, with the line of each field.
 
-Values are those of YAML 1.2, as in Docusaurus: `yes` is a text and a date is a text.
+Values follow YAML 1.2, as in Docusaurus: `yes` and dates are read as text.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from rag_pipeline.core.errors import FrontMatterError
 Scalar: TypeAlias = str | int | float | bool | None
 
 _FENCED: Final = re.compile(r"---[ \t]*\n(.*?)(?:^---[ \t]*(?:\n|\Z))", re.DOTALL | re.MULTILINE)
-_REMEMBERED_HEADS: Final = 20_000  # a few hundred bytes each
+_REMEMBERED_HEADS: Final = 20_000  # cache entries of a few hundred bytes each
 _FOREIGN: Final = frozenset(
     {"module", "chapter", "content_type", "learning-objectives", "learning_objectives"}
 )
-# js-yaml takes a tab as a blank, and these as characters of a line, where YAML 1.1 does not
+# js-yaml, which Docusaurus uses, reads a tab as white space and accepts the other characters within
+# a line. PyYAML does neither.
 _UNREAD_BLANK: Final = re.compile(r"(?<=:)[ \t]*\t[ \t]*|[\x85\u2028\u2029]")
 _INT: Final = re.compile(r"[-+]?[0-9]{1,300}")
 _BASED_INT: Final = re.compile(r"[-+]?0(?:b[01]{1,300}|o[0-7]{1,300}|x[0-9a-fA-F]{1,200})")
-_LONGEST_WHOLE: Final = 1e21  # from here on JavaScript writes an exponent
+_LONGEST_WHOLE: Final = 1e21  # JavaScript writes larger numbers with an exponent
 _FLOAT: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _WORDS: Final = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """The fields of a file's head.
+    """The fields in the front matter of one document.
 
     Attributes:
-        doc_id: Of the document, for messages.
-        nodes: YAML node of each top-level field; the last one counts if a name is repeated.
-        end: First character of the body in the source; 0 if there is no front matter.
+        doc_id: Path of the document below the docs folder, for error messages.
+        nodes: YAML node of each top-level field, by field name.
+        end: Offset of the body's first character in the source; 0 if there is no front matter.
     """
 
     doc_id: str
@@ -48,19 +49,21 @@ class FrontMatter:
     end: int
 
     def text(self, *names: str) -> str:
-        """Return the first of these fields that is set, as one text; empty if none is.
+        """Return the first of the named fields that is set, as text; empty if none is set.
 
         Raises:
-            FrontMatterError: The value is a list or a mapping, in a field that Docusaurus knows.
+            FrontMatterError: A field that Docusaurus defines is a list or a mapping. Any other such
+                field counts as not set.
         """
         value = self.scalar(*names)
         return "" if value is None else _to_text(value)
 
     def scalar(self, *names: str) -> Scalar:
-        """Return the first of these fields that is set; None if none is.
+        """Return the value of the first of the named fields that is set; None if none is set.
 
         Raises:
-            FrontMatterError: The value is a list or a mapping, in a field that Docusaurus knows.
+            FrontMatterError: A field that Docusaurus defines is a list or a mapping. Any other such
+                field counts as not set.
         """
         for name in names:
             node = self.nodes.get(name)
@@ -69,23 +72,23 @@ class FrontMatter:
             if not isinstance(node, yaml.ScalarNode):
                 if name in _FOREIGN:
                     continue
-                raise self._wrong_type(name, node, "a text or number")
+                raise self._wrong_type(name, node, "one text or number, not a list or a mapping")
             value = _read_scalar(node)
             if value is not None:
                 return value
         return None
 
     def texts(self, *names: str, split: bool = False) -> tuple[str, ...]:
-        """Return the values of the first of these fields that is present, without repeats.
+        """Return the values of the first of the named fields that is present, without repeats.
 
         Args:
-            names: Fields with a list, one text, or nothing. Of a mapping in a list its `label`
-                counts.
-            split: Whether a text with commas is a list.
+            names: Names of fields whose value is a list, one text or empty. If a list contains a
+                mapping, its `label` or `name` is returned.
+            split: True to split one text at its commas into several values.
 
         Raises:
-            FrontMatterError: The value is a mapping, or the list contains a list, in a field that
-                Docusaurus knows.
+            FrontMatterError: A field that Docusaurus defines is a mapping, or a list that contains
+                a list.
         """
         for name in names:
             node = self.nodes.get(name)
@@ -94,7 +97,7 @@ class FrontMatter:
             if isinstance(node, yaml.MappingNode):
                 if name in _FOREIGN:
                     continue
-                raise self._wrong_type(name, node, "a list of texts")
+                raise self._wrong_type(name, node, "a list of texts, such as [robots, sensors]")
             entries = node.value if isinstance(node, yaml.SequenceNode) else [node]
             values = [self._read_entry(name, entry) for entry in entries]
             if split and isinstance(node, yaml.ScalarNode):
@@ -103,7 +106,7 @@ class FrontMatter:
         return ()
 
     def number(self, name: str) -> float | None:
-        """Return a field as a finite number; None if it is not set.
+        """Return the value of a field as a finite number; None if the field is not set.
 
         Raises:
             FrontMatterError: The value is not a finite number.
@@ -116,18 +119,18 @@ class FrontMatter:
         except (ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
-            raise self._wrong_type(name, self.nodes[name], "a number")
+            raise self._wrong_type(name, self.nodes[name], "a finite number, such as 2")
         return number
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return a field that is true or false; the default for anything else."""
+        """Return the value of a field that is true or false; `default` for any other value."""
         node = self.nodes.get(name)
         value = _read_scalar(node) if isinstance(node, yaml.ScalarNode) else None
         text = str(value).strip().lower()
         return text == "true" if text in {"true", "false"} else default
 
     def section(self, name: str) -> FrontMatter:
-        """Return the fields of a mapping; no fields if the value is not a mapping."""
+        """Return the fields inside the mapping `name`; no fields if its value is not a mapping."""
         node = self.nodes.get(name)
         fields = _read_mapping(node) if isinstance(node, yaml.MappingNode) else {}
         return FrontMatter(self.doc_id, fields, self.end)
@@ -139,7 +142,7 @@ class FrontMatter:
         if not isinstance(node, yaml.ScalarNode):
             if name in _FOREIGN:
                 return ""
-            raise self._wrong_type(name, node, "a list of texts")
+            raise self._wrong_type(name, node, "a list of texts, such as [robots, sensors]")
         value = _read_scalar(node)
         return "" if value is None else _to_text(value)
 
@@ -149,30 +152,33 @@ class FrontMatter:
 
 
 class _FieldsHandler(YAMLHandler):
-    """Reads the head as YAML nodes, which know their lines; YAML 1.1 values would lose both."""
+    """A python-frontmatter handler that returns YAML nodes instead of YAML 1.1 values.
+
+    A node keeps its line number and its original text.
+    """
 
     def split(self, text: str) -> tuple[str, str]:
-        """Split at the fence lines that Docusaurus accepts.
+        """Split a source into its front matter and its body, at `---` lines as Docusaurus does.
 
         Raises:
-            ValueError: The text has no front matter.
+            ValueError: The source has no front matter.
         """
         match = _FENCED.match(text)
         if match is None:
-            raise ValueError("no front matter")
+            raise ValueError("the text has no front matter")
         return match.group(1), text[match.end() :]
 
     def load(self, fm: str, **_options: object) -> dict[str, object]:
-        """Return the YAML node of each top-level field.
+        """Parse the YAML of a front matter, and return the node of each top-level field.
 
         Raises:
-            yaml.YAMLError: The YAML is broken or not a mapping.
+            yaml.YAMLError: The YAML is invalid, is not a mapping, or repeats a field.
         """
         node = _compose(fm)
         if node is None:
             return {}
         if not isinstance(node, yaml.MappingNode):
-            problem = "must be `name: value` lines"
+            problem = "the content is not a mapping. Write `name: value` lines"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
         _refuse_repeated_keys(node)
         return {**_read_mapping(node)}
@@ -182,14 +188,18 @@ _HANDLER: Final = _FieldsHandler()
 
 
 def read_front_matter(doc_id: str, source: str) -> FrontMatter:
-    """Read the head between `---` lines at the very start of a normalized source.
+    """Read the front matter of a document: the YAML between `---` lines at its very start.
 
-    A source without a head has no fields, nor has one that begins with a `---` rule, a blank line
-    and prose.
+    The result has no fields if the document has no front matter, or if it begins with a horizontal
+    rule `---`, a blank line and text that is not YAML.
+
+    Args:
+        doc_id: Path of the document below the docs folder, for error messages.
+        source: Normalized text of the document.
 
     Raises:
-        FrontMatterError: The YAML is broken or not a mapping; the message names the line of the
-            file.
+        FrontMatterError: The YAML is invalid, is not a mapping, or repeats a field. The message
+            names the line of the file.
     """
     match = _FENCED.match(source)
     if match is None:
@@ -201,19 +211,22 @@ def read_front_matter(doc_id: str, source: str) -> FrontMatter:
             return FrontMatter(doc_id, {}, 0)
         raise FrontMatterError(doc_id, *_describe(error)) from error
     except RecursionError as error:
-        raise FrontMatterError(doc_id, "nested too deeply", 1) from error
+        raise FrontMatterError(doc_id, "it is nested too deeply. Use fewer levels", 1) from error
     return FrontMatter(doc_id, cast("dict[str, yaml.Node]", nodes), match.end())
 
 
 def is_draft(source: str) -> bool:
-    """Tell whether the head says `draft: true`; a page with a broken head is not a draft."""
+    """Return True if the front matter sets `draft: true`; False if the front matter is invalid."""
     match = _FENCED.match(source)
     return match is not None and "draft" in match.group(1) and _says_draft(match.group())
 
 
 @lru_cache(maxsize=_REMEMBERED_HEADS)
 def _says_draft(head: str) -> bool:
-    """Parse a head once: a sensor looks at the same drafts at each tick."""
+    """Parse a front matter, and return True if it sets `draft: true`.
+
+    The result is cached because a sensor checks the same drafts at each tick.
+    """
     try:
         return read_front_matter("", head).flag("draft")
     except FrontMatterError:
@@ -228,17 +241,15 @@ def _compose(head: str) -> yaml.Node | None:
 
 
 def _refuse_repeated_keys(head: yaml.Node) -> None:
-    """Raise an error for a key that a mapping has twice, because Docusaurus builds no such page.
-
-    Aliases share nodes, so each node is visited once.
+    """Check that no mapping in the YAML has the same key twice, which Docusaurus rejects too.
 
     Raises:
-        yaml.MarkedYAMLError: A key is repeated.
+        yaml.MarkedYAMLError: A key is repeated. The error names the key and its line.
     """
     pending, visited = [head], set[int]()
     while pending:
         node = pending.pop()
-        if id(node) in visited or isinstance(node, yaml.ScalarNode):
+        if id(node) in visited or isinstance(node, yaml.ScalarNode):  # YAML aliases share nodes
             continue
         visited.add(id(node))
         if isinstance(node, yaml.SequenceNode):
@@ -250,15 +261,15 @@ def _refuse_repeated_keys(head: yaml.Node) -> None:
             if not isinstance(key, yaml.ScalarNode):
                 continue
             if key.value in known:
-                problem = f"the field {key.value!r:.60} stands twice. Remove one"
+                problem = f"the field {key.value!r:.60} appears twice. Remove one of them"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             known.add(key.value)
 
 
 def _describe(error: yaml.YAMLError) -> tuple[str, int]:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "broken YAML"
-    return str(problem), mark.line + 2 if mark is not None else 1
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "syntax error"
+    return f"the YAML is not valid here: {problem}", mark.line + 2 if mark is not None else 1
 
 
 def _read_mapping(node: yaml.MappingNode) -> dict[str, yaml.Node]:

@@ -1,4 +1,7 @@
-"""The ends of MDX constructs in plain text; all scans take linear time and never raise."""
+"""Find where the tags, expressions and statements of MDX end in a text.
+
+All scans take linear time and never raise an error.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from typing import Final
 
 _TAG_START: Final = re.compile(r"<(?:/?[A-Za-z][\w.:-]*(?=\s|/?>)|/?(?=>))")
 _TAG_JUMP: Final = re.compile(r"""["'{<>]""")
-# Text in JSX contains apostrophes and addresses: a quote after a letter does not open a string, and
-# the `//` of `http://` is not a comment. A regular expression stands where a value can begin.
+# The text inside JSX contains apostrophes and URLs. Therefore a quote after a letter does not open
+# a string, and the `//` of `http://` does not start a comment. A regular expression literal is
+# recognised only where a value can begin.
 _QUOTED: Final = (
     r"""(?<![\w\\])["']|(?<!\\)`|/\*|(?<!:)//"""
     r"""|(?:(?<=[(,=:!&|?{[])|(?<=[(,=:!&|?{[][ ]))"""
@@ -27,18 +31,22 @@ _STATEMENT_JUMP: Final = re.compile(
     rf"|[][(){{}}]|<(?=>|[A-Za-z][\w.]*[\s/>])|</|/>|{_QUOTED}"
 )
 SCANNER: Final = "scanner"
-"""Key of the parser's environment: the scanner of the text being parsed."""
+"""Key in the parser's environment for the `Scanner` of the text that is being parsed."""
 
 MAX_CONSTRUCT: Final = 10_000  # characters; a longer tag or expression is read as text
-_FREE_SCANS: Final = 2_000_000  # characters that scans of constructs never closed may cost
-_SCANS_PER_CHARACTER: Final = 20
+_FREE_SCANS: Final = 2_000_000  # characters that scans without a result may read in any text
+_SCANS_PER_CHARACTER: Final = 20  # further characters for each character of the text
 
 
 class Scanner:
-    """Finds where tags and braces of one text end.
+    """A scanner that finds where the tags, braces and statements of one text end.
 
-    The cost of scans that find nothing is bounded for the whole text, so that a source with many
-    open constructs takes linear time. After the bound its tags are read as text.
+    The total cost of scans that find no end is limited, so that a text with many unclosed tags
+    still takes linear time. After the limit, tags and braces are treated as plain text.
+
+    Args:
+        text: The text to scan.
+        mdx: True if `{...}` inside a tag is an expression, as in MDX.
     """
 
     def __init__(self, text: str, *, mdx: bool) -> None:
@@ -47,7 +55,10 @@ class Scanner:
         self._budget = _FREE_SCANS + _SCANS_PER_CHARACTER * len(text)
 
     def find_tag_end(self, start: int, limit: int) -> int | None:
-        """Return the position after the tag that begins at `start`; None if it is not a tag."""
+        """Return the offset after the tag that begins at `start`; None if there is no tag.
+
+        The tag must end before `limit` and must not be longer than `MAX_CONSTRUCT` characters.
+        """
         match = _TAG_START.match(self.text, start, limit)
         if match is None or self._budget < 0:
             return None
@@ -69,7 +80,11 @@ class Scanner:
         return None
 
     def find_brace_end(self, start: int, limit: int) -> int | None:
-        """Return the position after the `}` that closes the `{` at `start`; None if none does."""
+        """Return the offset after the `}` that closes the `{` at `start`; None if it is not closed.
+
+        Braces in strings, comments and regular expressions are skipped. The closing brace must come
+        before `limit`, at most `MAX_CONSTRUCT` characters after `start`.
+        """
         if self._budget < 0:
             return None
         depth, at, limit = 0, start, min(limit, start + MAX_CONSTRUCT)
@@ -87,10 +102,12 @@ class Scanner:
         return None
 
     def find_statement_end(self, start: int, limit: int) -> int:
-        """Return the end of the `import` or `export` at `start`: a blank line follows.
+        """Return the offset where the `import` or `export` statement that begins at `start` ends.
 
-        A statement that stays open was misread. It ends at its first blank line, so that the rest
-        of the page is kept.
+        Outside of its brackets, the first blank line or heading line ends the statement. If
+        its brackets are never closed, the text was probably not a statement. Then the result is the
+        offset of the first blank line, so that the rest of the page is kept. The result is at most
+        `limit`.
         """
         depth, at = 0, start
         reach = min(limit, start + MAX_CONSTRUCT) if self._budget >= 0 else start
@@ -99,7 +116,7 @@ class Scanner:
             if char.startswith("\n"):
                 if depth <= 0:
                     return jump.start()
-                if self.text[at] == "#":  # no line of a statement begins like a heading
+                if self.text[at] == "#":  # a line of a statement never begins like a heading
                     break
             elif char in {"(", "[", "{", "<"}:
                 depth += 1
@@ -116,7 +133,18 @@ class Scanner:
 
 
 def _skip_quoted(text: str, opener: str, at: int, limit: int) -> int:
-    """Return the position after a comment, string or regular expression; an open string is text."""
+    """Return the offset after a comment, string or regular expression, which is skipped.
+
+    A comment without an end reaches to `limit`. A quotation mark without a closing one is plain
+    text, so the result is then `at`.
+
+    Args:
+        text: The text to scan.
+        opener: The opening characters of the comment or string. A regular expression is given
+            completely.
+        at: Offset after `opener`.
+        limit: Offset at which the search for the end stops.
+    """
     if len(opener) > len("//"):
         return at
     if opener in {"/*", "//"}:
@@ -130,20 +158,29 @@ def _skip_quoted(text: str, opener: str, at: int, limit: int) -> int:
 
 
 def is_comment_expression(text: str) -> bool:
-    """Tell whether `{...}` contains only comments."""
+    """Return True if an MDX expression `{...}` contains only comments or white space."""
     return not re.sub(r"/\*.*?\*/|//[^\n]*\n", "", text[1:-1], flags=re.DOTALL).strip()
 
 
 def find_literal(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Find the text of `{'text'}`; nothing for an expression that is computed."""
+    """Return the start and end offset of the text in an MDX expression such as `{'text'}`.
+
+    The result is a list with one range, or an empty list if the expression is not a plain string.
+    """
     match = _LITERAL.fullmatch(text, start, end)
     return [match.span(2)] if match else []
 
 
 def find_tag_texts(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Find the attributes of a tag that readers see: tab labels, titles, alternative texts.
+    """Return the start and end offsets of the attribute values of a tag that readers see.
 
-    A `value` counts only for a tab without a label.
+    These are the values of `label`, `title`, `alt` and `summary`. If a `TabItem` tag has none of
+    them, its `value` is returned. Empty values are left out.
+
+    Args:
+        text: Text that contains the tag.
+        start: Offset of the tag's first character.
+        end: Offset after the tag's last character.
     """
     name = _TAG_NAME.match(text, start, end)
     is_tab = name is not None and name.group(1).endswith("TabItem")

@@ -1,4 +1,4 @@
-"""A page's source as cleaned blocks and headings: the entry to this folder."""
+"""Parse the source of a page into cleaned blocks and headings; the entry point of this package."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 def read_page(
     source: str, body_start: int, *, mdx: bool
 ) -> tuple[tuple[Block, ...], tuple[Heading, ...]]:
-    """Read the blocks and headings of a page.
+    """Parse the source of a page into cleaned blocks and headings.
 
     Args:
-        source: The whole page, normalized.
-        body_start: First character after the front matter; 0 if there is none.
-        mdx: Whether the page is MDX, else CommonMark with HTML.
+        source: The whole page, as `normalize_source` returns it.
+        body_start: Offset of the first character after the front matter; 0 without front matter.
+        mdx: True if the page is MDX; False if it is CommonMark with HTML.
 
     Returns:
-        Blocks in order, front matter included, and the headings in the order of their blocks.
+        The blocks in source order, with the front matter as the first block if there is one, and
+        the headings in source order.
     """
     lines = source.split("\n")
     body_line = source.count("\n", 0, body_start)

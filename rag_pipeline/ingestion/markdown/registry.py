@@ -1,4 +1,7 @@
-"""The Markdown constructs, one row each, and the parser that they make."""
+"""The table of Markdown constructs, and the block parser that is built from it.
+
+A construct is one kind of Markdown block with its parsing rules and its cleaning.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH
 from rag_pipeline.ingestion.markdown.constructs.reference import LINK_REFERENCE
 from rag_pipeline.ingestion.markdown.constructs.table import TABLE
 
-_MAX_NESTING: Final = 40  # levels; deeper content is kept as plain paragraphs
+_MAX_NESTING: Final = 40  # levels; deeper content becomes plain paragraphs
 
 CONSTRUCTS: Final = (
     DIRECTIVE,
@@ -39,7 +42,7 @@ CONSTRUCTS: Final = (
     MARKER,
     FRONT_MATTER,
 )
-"""In the order in which their rules are tried."""
+"""All constructs, in the order in which the parser tries their rules."""
 
 CONSTRUCT_OF_TOKEN: Final = {
     token: construct for construct in CONSTRUCTS for token in (construct.name, *construct.tokens)
@@ -48,10 +51,12 @@ CONSTRUCT_OF_TOKEN: Final = {
 
 @lru_cache(maxsize=2)
 def build_parser(*, mdx: bool) -> MarkdownIt:
-    """Build the block parser; it reads no inline Markdown.
+    """Build the Markdown parser that splits a text into blocks.
+
+    The parser leaves inline Markdown, such as links, unparsed. It is cached and shared by callers.
 
     Args:
-        mdx: Whether pages are MDX, else CommonMark with HTML.
+        mdx: True to parse MDX; False to parse CommonMark with HTML.
     """
     md = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
     md.disable(["inline", "text_join"])

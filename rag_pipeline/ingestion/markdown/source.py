@@ -1,4 +1,4 @@
-"""A file's bytes as the text in which all stages count lines and bytes."""
+"""Decode a file into the normalized text whose lines and bytes all stages count."""
 
 from __future__ import annotations
 
@@ -9,16 +9,34 @@ if TYPE_CHECKING:
 
 
 def normalize_source(content: bytes) -> str:
-    r"""Decode a file as Docusaurus does: UTF-8, invalid bytes replaced, `\n` line ends.
+    r"""Decode the bytes of a file as UTF-8 text with `\n` line ends, as Docusaurus does.
 
-    A byte order mark is removed, NUL becomes U+FFFD; lines keep their numbers.
+    A byte order mark is removed. Invalid bytes and NUL characters become U+FFFD. Lines keep their
+    numbers.
     """
     text = content.decode("utf-8-sig", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
 
+def find_invalid_line(content: bytes) -> int | None:
+    """Return the number, from 1, of the first line with bytes that are not UTF-8; None without."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return normalize_source(content[: error.start]).count("\n") + 1
+    return None
+
+
 def count_bytes(source: str, offsets: Iterable[int]) -> dict[int, int]:
-    """Map character offsets of the source to offsets in its UTF-8 bytes, in one pass."""
+    """Map character offsets in a text to byte offsets in its UTF-8 encoding.
+
+    Args:
+        source: The text.
+        offsets: Character offsets, in any order.
+
+    Returns:
+        The byte offset for each of the character offsets.
+    """
     found: dict[int, int] = {}
     at = size = 0
     ascii_only = source.isascii()

@@ -1,4 +1,7 @@
-"""Spans of a document as text: joined from its cleaned blocks, whole or cut."""
+"""Build the text of any part of a document from its cleaned blocks.
+
+The part may begin or end inside a block.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,12 @@ import bisect
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from rag_pipeline.ingestion.markdown.text_blocks import Piece, choose_kind, nest_blocks
+from rag_pipeline.ingestion.markdown.text_blocks import (
+    Piece,
+    begins_with_link,
+    choose_kind,
+    nest_blocks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,14 +23,15 @@ if TYPE_CHECKING:
 
 
 def cut_text(block: Block, start: int, end: int) -> str:
-    """Return the cleaned text of a part of one block.
+    """Return the cleaned text of the part of a block between two source offsets.
+
+    Neither offset may be inside characters that cleaning removes or replaces. If cleaning replaced
+    characters directly after `start` or directly before `end`, the part includes their replacement.
 
     Args:
-        block: The block.
-        start: First character in the source.
-        end: Position after the last character. Neither lies within characters that cleaning
-            removes or replaces; what is replaced right after `start` or right before `end`
-            belongs to the part.
+        block: The block to cut.
+        start: Offset of the part's first character in the source.
+        end: Offset after the part's last character in the source.
     """
     if start <= block.start and end >= block.end:
         return block.text
@@ -35,7 +44,12 @@ def cut_text(block: Block, start: int, end: int) -> str:
 
 
 def find_removed(block: Block, position: int) -> tuple[int, int] | None:
-    """Find the characters that cleaning removes or replaces on both sides of a position."""
+    """Return the range of removed or replaced source characters around an offset.
+
+    Returns:
+        Start and end offset of the characters that cleaning removed or replaced, if `position` is
+        strictly inside them. None if no removed characters surround `position`.
+    """
     following = bisect.bisect_left(block.runs, position, key=lambda run: run[0])
     if not 0 < following < len(block.runs):
         return None
@@ -44,21 +58,33 @@ def find_removed(block: Block, position: int) -> tuple[int, int] | None:
 
 
 def read_span(parsed: ParsedDoc, start: int, end: int) -> str:
-    """Return the cleaned text of a span of a document, for reading and embedding.
+    """Return the cleaned text of a part of a document, for reading and embedding.
 
     Args:
-        parsed: The document.
-        start: First character.
-        end: Position after the last character.
+        parsed: The parsed document.
+        start: Offset of the part's first character in the source.
+        end: Offset after the part's last character in the source.
 
     Returns:
-        The text without blank lines at its edges, and without the margin that all lines share.
+        The text of all blocks in the part. Blank lines at the start and end are removed, and so is
+        the indentation that all lines share.
     """
     return _trim("".join(gap + text for _, gap, text in _read_parts(parsed, start, end)))
 
 
 def find_span_blocks(parsed: ParsedDoc, start: int, end: int, text: str) -> tuple[TextBlock, ...]:
-    """Find the blocks of `text`, which is what `read_span` returns for `start` and `end`."""
+    """Find the blocks, such as paragraphs and lists, in the cleaned text of a part of a document.
+
+    Args:
+        parsed: The parsed document.
+        start: Offset of the part's first character in the source.
+        end: Offset after the part's last character in the source.
+        text: The text that `read_span` returns for the same document and offsets.
+
+    Returns:
+        Blocks with offsets in `text` and lines of the source. A container comes before the blocks
+        inside it.
+    """
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     pieces: list[Piece] = []
     line = 0
@@ -68,13 +94,32 @@ def find_span_blocks(parsed: ParsedDoc, start: int, end: int, text: str) -> tupl
         last = line + part.rstrip().count("\n")
         piece_end = min(starts[last + 1] - 1, len(text))
         kind = choose_kind(block.text_kind, part, block.containers)
-        pieces.append((kind, block.containers, starts[line + blank_before], piece_end))
+        lines = _find_lines(parsed.source, block, start, end)
+        links = start <= block.start and begins_with_link(parsed.source, block.start)
+        place = (starts[line + blank_before], piece_end, *lines, links)
+        pieces.append((kind, block.containers, *place))
         line += part.count("\n")
     return nest_blocks(pieces)
 
 
+def _find_lines(source: str, block: Block, start: int, end: int) -> tuple[int, int]:
+    """Return the first and the last source line of the part of a block between two offsets.
+
+    Blank lines at the start and end of the part do not count.
+    """
+    low, high = max(start, block.start), min(end, block.end)
+    part = source[low:high]
+    before = source.count("\n", block.start, high - len(part.lstrip()))
+    return block.start_line + before, block.start_line + before + part.strip().count("\n")
+
+
 def _read_parts(parsed: ParsedDoc, start: int, end: int) -> Iterator[tuple[Block, str, str]]:
-    """The blocks with text in a span, the line ends before each, and its text in the span."""
+    """Yield the blocks that have text in a part of a document.
+
+    Yields:
+        The block, the line ends that separate it from the block before (none for the first block),
+        and the block's cleaned text within the part.
+    """
     blocks = parsed.blocks
     at = bisect.bisect_right(blocks, start, key=lambda block: block.end)
     last_line = 0
@@ -90,7 +135,7 @@ def _read_parts(parsed: ParsedDoc, start: int, end: int) -> Iterator[tuple[Block
 
 
 def _trim(text: str) -> str:
-    """Remove the margin that all lines share, and blank lines at the edges."""
+    """Return a text without shared indentation, blank lines at its edges and trailing space."""
     lines = text.split("\n")
     while lines and not lines[-1].strip():
         lines.pop()

@@ -1,1 +1,1 @@
-"""Looking after an index: auditing and repairing it, and counting what is in it."""
+"""Maintenance of an index: audit, repair, statistics, and pruning of the embedding cache."""

@@ -1,7 +1,6 @@
-"""The comparison of ledger, artifacts and store, both ways.
+"""Compare the ledger, the artifacts and the vector store of a collection, and list differences.
 
-It finds the documents that must be indexed again. Repairing them is an ordinary ingestion of these
-documents, see repair.py.
+The module `repair` decides which differences are real and repairs them.
 """
 
 from __future__ import annotations
@@ -32,19 +31,23 @@ STRAY: Final = "stray"
 WRONG_MODEL: Final = "wrong_model"
 
 _PAGE_DOCS: Final = 200
-_COSINE_TOLERANCE = 1e-4  # stores keep float32 and normalize anew
+_COSINE_TOLERANCE = 1e-4  # stores convert to float32 and normalize again, so values differ slightly
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """One disagreement.
+    """One difference between the store and what the ledger and the artifacts say.
 
     Attributes:
-        kind: missing, stray, stale, wrong_payload, wrong_vector, wrong_terms, wrong_model or
-            no_artifact.
-        doc_path: The document concerned; as the point itself says where the ledger knows none.
-        chunk_id: The chunk concerned; empty for a whole document.
-        point_id: The point concerned; None for a whole document.
+        kind: `missing` (a chunk without a point), `stray` (a point without a chunk), `stale`
+            (chunks newer than the points), `wrong_payload`, `wrong_vector`, `wrong_terms`,
+            `wrong_model` (other settings or collection) or `no_artifact` (no stored chunks or
+            vectors).
+        doc_path: Path of the document. If the ledger does not list the document, the path comes
+            from the point's payload.
+        chunk_id: Id of the chunk; empty if the finding is about the whole document.
+        detail: A sentence that describes the difference.
+        point_id: Id of the point; None if the finding is about the whole document.
     """
 
     kind: str
@@ -56,7 +59,7 @@ class AuditFinding:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """All disagreements of a collection, by document, and what was looked at."""
+    """The findings of an audit, and the numbers of documents and points that the ledger lists."""
 
     collection_id: str
     doc_count: int
@@ -65,16 +68,16 @@ class AuditReport:
 
     @property
     def doc_paths(self) -> tuple[str, ...]:
-        """All documents that something is wrong with, as ledger or points name them, ascending."""
+        """Paths of all documents with findings, ascending and without repeats."""
         return tuple(sorted({finding.doc_path for finding in self.findings}))
 
     @property
     def strays(self) -> tuple[AuditFinding, ...]:
-        """Points that stand for no chunk."""
+        """The findings about stray points, which belong to no chunk of a document in the ledger."""
         return tuple(finding for finding in self.findings if finding.kind == STRAY)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The report as a JSON object."""
+        """Return the report as a JSON object, with the number of findings as `finding_count`."""
         return {
             "collection_id": self.collection_id,
             "doc_count": self.doc_count,
@@ -87,16 +90,16 @@ class AuditReport:
 def audit_collection(
     context: IngestionContext, collection_id: str, entries: Mapping[DocId, LedgerEntry]
 ) -> AuditReport:
-    """Compare what the store contains with what the ledger and the artifacts say it should.
+    """Compare the points in the store with the points that ledger and artifacts require.
 
-    The store is opened for one page of documents at a time. That bounds memory and lets queries of
-    other processes in between. What an ingestion writes meanwhile may show as findings; see
-    `confirm_findings`.
+    The store is opened for 200 documents at a time, which limits memory and lets other processes
+    query in between. An ingestion that runs at the same time can cause findings that are not real;
+    check them with `confirm_findings`.
 
     Args:
         context: The settings and services.
-        collection_id: The collection to audit.
-        entries: The ledger of that collection.
+        collection_id: Id of the collection to audit.
+        entries: The ledger entries of this collection.
     """
     findings: list[AuditFinding] = []
     doc_ids = sorted(entries)
@@ -121,16 +124,18 @@ def confirm_findings(
     collection_id: str,
     entries: Mapping[DocId, LedgerEntry],
 ) -> list[AuditFinding]:
-    """Look again at the documents and points of findings, while no ingestion writes.
+    """Check the documents and points of earlier findings again.
+
+    The caller holds the ingestion lock, so that no ingestion writes during the check.
 
     Args:
-        found: Findings about a few documents, from `audit_collection`.
+        found: Findings of `audit_collection`. All their documents are read into memory at once.
         context: The settings and services.
-        collection_id: The collection that was audited.
-        entries: The ledger as it is now.
+        collection_id: Id of the collection that was audited.
+        entries: The current ledger entries.
 
     Returns:
-        What is wrong with these documents and points now.
+        The findings about these documents and points now; empty if all is right.
     """
     page = sorted({DocId(one.doc_path) for one in found if one.doc_path in entries})
     unknown = [
@@ -143,6 +148,7 @@ def confirm_findings(
 
 
 def _read_points(store: VectorIndex, page: Sequence[DocId]) -> list[StoredPoint]:
+    """Return all points of some documents, with their vectors."""
     where = PointFilter.any_of(doc_path=tuple(page))  # an empty filter would match all
     return store.scroll(where, with_vectors=True) if page else []
 
@@ -153,6 +159,7 @@ def _audit_page(
     page: Sequence[LedgerEntry],
     points: Iterable[StoredPoint],
 ) -> list[AuditFinding]:
+    """Return the findings about the documents in `page`; `points` are all their stored points."""
     findings: list[AuditFinding] = []
     by_doc: dict[str, dict[PointId, StoredPoint]] = {entry.doc_id: {} for entry in page}
     for point in points:
@@ -161,7 +168,7 @@ def _audit_page(
     artifacts = context.services.open_artifacts(collection_id)
     for entry in page:
         if (entry.collection_id, entry.pipeline_fingerprint) != made_with:
-            detail = "was indexed with other settings, or into another collection"
+            detail = "the document was indexed with other settings or into another collection"
             findings.append(AuditFinding(WRONG_MODEL, entry.doc_id, "", detail))
         else:
             findings += _audit_document(context, entry, by_doc[entry.doc_id], artifacts)
@@ -171,9 +178,10 @@ def _audit_page(
 def _find_unknown(
     points: Iterable[StoredPoint], entries: Mapping[DocId, LedgerEntry]
 ) -> list[AuditFinding]:
+    """Return a finding for each point whose document is not in the ledger, sorted by document."""
     unknown = [(str(point.payload.get("doc_path", "")), point) for point in points]
     return [
-        _stray(doc_path, point, "its document is not in the ledger")
+        _stray(doc_path, point, "the ledger does not list the point's document")
         for doc_path, point in sorted(unknown, key=lambda pair: (pair[0], pair[1].point_id))
         if doc_path not in entries
     ]
@@ -185,51 +193,58 @@ def _audit_document(
     stored: Mapping[PointId, StoredPoint],
     artifacts: ArtifactStore,
 ) -> Iterable[AuditFinding]:
+    """Yield each difference between a document's points and its stored chunks and vectors."""
     doc_id, services = entry.doc_id, context.services
     kept = load_chunks(artifacts.read(Stage.CHUNKS, doc_id))
     data = artifacts.read(Stage.EMBEDDINGS, doc_id)
     vectors = load_vectors(data, services.embedder.model.fingerprint)
     if kept is None or vectors is None:
-        yield AuditFinding("no_artifact", doc_id, "", "chunks or vectors of it are not kept")
+        detail = "the document's chunks or vectors are missing from the artifacts"
+        yield AuditFinding("no_artifact", doc_id, "", detail)
         return
     if (kept.sha256, kept.pipeline_fingerprint) != (entry.sha256, entry.pipeline_fingerprint):
-        yield AuditFinding("stale", doc_id, "", "its chunks were made anew and not indexed")
+        detail = "the document was chunked again, but the new chunks are not indexed"
+        yield AuditFinding("stale", doc_id, "", detail)
         return
     wanted = {to_point_id(chunk.chunk_id): chunk for chunk in kept.chunks}
     all_terms = services.sparse.encode_passages([chunk.embedding_text for chunk in kept.chunks])
     for (point_id, chunk), terms in zip(wanted.items(), all_terms, strict=True):
         point = stored.get(point_id)
         if point is None:
-            yield AuditFinding("missing", doc_id, chunk.chunk_id, "has no point", point_id)
+            detail = "the chunk has no point in the store"
+            yield AuditFinding("missing", doc_id, chunk.chunk_id, detail, point_id)
             continue
         expected = build_payload(chunk, kept.document, str(point.payload.get("ingested_at")))
         wrong = _differing_fields(point.payload, expected)
         if wrong:
-            detail = f"differs in {wrong}"
+            detail = f"the point's payload differs in {wrong}"
             yield AuditFinding("wrong_payload", doc_id, chunk.chunk_id, detail, point_id)
         vector = vectors.get(hash_text(chunk.embedding_text))
         if vector is None or point.vectors is None or not _agree(vector, point.vectors):
-            detail = "is not what was embedded"
+            detail = "the point's vectors differ from those that were computed for the chunk"
             yield AuditFinding("wrong_vector", doc_id, chunk.chunk_id, detail, point_id)
         if point.sparse is None or not _have_same_terms(terms, point.sparse):
-            detail = "is found by other words than its own"
+            detail = "the point's BM25 terms differ from the terms of the chunk"
             yield AuditFinding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
     for point_id, point in stored.items():
         if point_id not in wanted:
-            yield _stray(doc_id, point, "no chunk stands for it")
+            yield _stray(doc_id, point, "no chunk of the document has this point's id")
 
 
 def _stray(doc_path: str, point: StoredPoint, detail: str) -> AuditFinding:
+    """Return the finding for a stray point, which belongs to no chunk of the ledger's documents."""
     chunk_id = str(point.payload.get("chunk_id", ""))
     return AuditFinding(STRAY, doc_path, chunk_id, detail, point.point_id)
 
 
 def _differing_fields(stored: Payload, expected: Payload) -> str:
+    """Return the names of the fields that differ in two payloads, joined by commas."""
     names = sorted(stored.keys() | expected.keys())
     return ", ".join(name for name in names if stored.get(name) != expected.get(name))
 
 
 def _agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
+    """Return True if expected and stored vectors have equal directions, apart from rounding."""
     if expected.windows.shape != stored.windows.shape:
         return False
     return all(
@@ -242,10 +257,12 @@ def _agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
 
 
 def _have_same_terms(expected: SparseVector, stored: SparseVector) -> bool:
+    """Return True if two sparse vectors have equal term ids and, apart from rounding, weights."""
     return expected.indices == stored.indices and np.allclose(expected.values, stored.values)
 
 
 def _unit(rows: FloatMatrix) -> FloatMatrix:
+    """Return the rows scaled to unit length; rows of zeros stay as they are."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: FloatMatrix = (rows / np.where(norms > 0, norms, 1.0)).astype(np.float32)
     return unit

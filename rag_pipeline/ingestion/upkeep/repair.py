@@ -1,13 +1,13 @@
-"""Auditing the collection in use while other processes work, and repairing what was found.
+"""Audit the current collection while other processes use it, and repair what the audit finds.
 
-Documents are repaired first; points that belong to no document are removed last.
+A repair indexes the affected documents again, then deletes points that belong to no document.
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.ingestion.context import IngestionRequest
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.models import DocFailure, JsonValue
     from rag_pipeline.core.protocols.state import LedgerEntry
     from rag_pipeline.ingestion.context import IngestionContext
 
-_PAGE_DOCS: Final = 100  # confirmed at a time, within a second or two
-_GIVE_WAY_S: Final = 0.2  # an ingestion that waits for the lock looks for it every 0.05 s
+_PAGE_DOCS: Final = 100  # documents checked while the lock is held, which takes a second or two
+_GIVE_WAY_S: Final = 0.2  # pause without the lock; a waiting ingestion tries to get it every 0.05 s
 
 
 def audit_index(context: IngestionContext) -> AuditReport:
-    """Compare ledger, artifacts and store of the collection in use.
+    """Compare the ledger, the artifacts and the store of the current collection.
 
-    No ingestion waits while this compares. A disagreement seen then may be half of an ingestion's
-    work. So those documents are looked at again between ingestions, a few at a time with the lock
-    held, and only what still disagrees is a finding. The lock covers one machine.
+    The comparison takes no lock, so an ingestion can run at the same time and cause apparent
+    differences. Documents with differences are therefore compared again while the ingestion lock
+    is held. Only differences that remain are reported. The lock works within one machine only.
 
     Raises:
         CollectionMissingError: Nothing has been ingested yet.
-        StoreUnavailableError: The store is not reachable or another process holds it, or there is
-            something to look at again and an ingestion goes on for longer than
-            INGEST_LOCK_TIMEOUT_S.
+        StoreUnavailableError: The store is not reachable, another process has it open, or the lock
+            was not free within INGEST_LOCK_TIMEOUT_S.
     """
     confirmed = None
     while confirmed is None:
@@ -56,18 +56,18 @@ def repair_index(
     found: AuditReport,
     ingest: Callable[[IngestionRequest], object],
 ) -> AuditReport:
-    """Repair what an audit found, and audit again. No document loses its points meanwhile.
+    """Repair the findings of an audit, then audit again.
 
-    Documents that are wrong, or that the ledger does not know, are written again; documents that
-    are gone are removed. Then points are removed that belong to no document of the docs folder.
+    Documents with findings are indexed again, or deleted if their files are gone. After that,
+    points that belong to no document of the docs folder are deleted.
 
     Args:
         context: The settings and services.
         found: The report of `audit_index`.
-        ingest: Carries out a request. Documents that fail stay as they were found.
+        ingest: Runs an ingestion request. A document that fails keeps its current points.
 
     Returns:
-        What still disagrees.
+        The report of a new audit, with the findings that remain.
 
     Raises:
         DocsFolderError: The docs folder is missing or empty.
@@ -85,15 +85,44 @@ def repair_index(
     return left
 
 
+def describe_audit(
+    found: AuditReport, left: AuditReport | None, failures: Sequence[DocFailure]
+) -> dict[str, JsonValue]:
+    """Return an audit and its repair as a JSON object.
+
+    Args:
+        found: The findings of the audit.
+        left: The findings after the repair; None if nothing was repaired.
+        failures: The documents that the repair could not index.
+
+    Returns:
+        The audit's report, with `repaired` (True if a repair fixed all findings), `remaining` (the
+        findings that are left) and `failures`.
+    """
+    return found.to_json() | {
+        "repaired": left is not None and not left.findings,
+        "remaining": (left or found).to_json()["findings"],
+        "failures": [asdict(failure) for failure in failures],
+    }
+
+
 def _read_collection(context: IngestionContext) -> tuple[str, Mapping[DocId, LedgerEntry]]:
+    """Return the id of the current collection and its ledger entries.
+
+    Raises:
+        CollectionMissingError: Nothing has been ingested yet.
+    """
     catalog = context.services.catalog
-    # Opening raises the error that says what is missing.
+    # Without a current id, opening raises the error that tells the user what is missing.
     collection_id = catalog.current_id() or catalog.open_current().collection_id
     return collection_id, context.services.open_ledger(collection_id).entries()
 
 
 def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | None:
-    """Keep only findings that hold between ingestions; None if a rebuild came in between."""
+    """Check findings again while the ingestion lock is held; return a report of those that remain.
+
+    Returns None if another collection has become the current one; the audit must start again.
+    """
     doc_paths, confirmed = found.doc_paths, list[AuditFinding]()
     for start in range(0, len(doc_paths), _PAGE_DOCS):
         page = frozenset(doc_paths[start : start + _PAGE_DOCS])
@@ -109,7 +138,10 @@ def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | Non
 
 
 def _delete_strays(context: IngestionContext, found: Sequence[AuditFinding]) -> int:
-    """Delete points that belong to no document of the docs folder as it is now; return how many."""
+    """Delete points that belong to no document of the ledger or the docs folder.
+
+    The findings are checked again first. Returns the number of deleted points.
+    """
     with context.services.lock():
         scan = scan_docs(context)
         in_folder = {str(doc.doc_id) for doc in scan.discovery.docs}

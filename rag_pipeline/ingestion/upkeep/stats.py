@@ -1,4 +1,4 @@
-"""Figures about the collection in use, and pruning the embedding cache to it."""
+"""Statistics of the current collection, and deletion of unused entries in the embedding cache."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def read_stats(context: IngestionContext) -> dict[str, JsonValue]:
-    """Count what the collection in use contains, by document and content type.
+    """Return statistics of the current collection as a JSON object.
 
-    Returns:
-        A JSON object that also names the embedding space and the time of the last ingestion.
+    It contains the numbers of points, documents and failed documents, the points per content type,
+    the embedding space, and the time at which a document was last indexed (None if none is).
 
     Raises:
         CollectionMissingError: Nothing has been ingested yet.
-        StoreUnavailableError: The store is not reachable, or another process holds it.
+        StoreUnavailableError: The store is not reachable, or another process has it open.
     """
     with closing(context.services.catalog.open_current()) as store:
         count = store.count()
@@ -47,7 +47,10 @@ def read_stats(context: IngestionContext) -> dict[str, JsonValue]:
 
 
 def prune_embeddings(context: IngestionContext) -> int:
-    """Remove cached embeddings of texts that no indexed chunk has; return how many."""
+    """Delete cached embeddings that no chunk of the current collection uses.
+
+    Entries of other embedding models are deleted too. Returns the number of deleted entries.
+    """
     with closing(context.services.catalog.open_current()) as store:
         hashes = frozenset(str(point.payload.get("embedding_hash")) for point in store.scroll())
         fingerprint = store.space.model.fingerprint

@@ -1,4 +1,4 @@
-"""Term weights: the same everywhere, and by the formula."""
+"""Tests of BM25 term weights: equal in all processes, and according to the formula."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXTS = [
 ]
 
 
-def test_a_question_and_a_passage_name_the_same_terms() -> None:
+def test_a_question_and_a_passage_have_the_same_terms() -> None:
     encoder = Bm25Encoder()
     for text in TEXTS:
         passage = encoder.encode_passages([text])[0]
@@ -34,7 +34,7 @@ def test_indices_ascend_and_are_unsigned_32_bit_numbers() -> None:
         assert all(0 <= index < 2**32 for index in vector.indices)
 
 
-def test_weights_follow_the_formula() -> None:
+def test_weights_follow_the_bm25_formula() -> None:
     text = "gripper gripper torque"
     length = len(extract_terms(text))
     by_count = {}
@@ -46,13 +46,13 @@ def test_weights_follow_the_formula() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "of the and", "!?"])
-def test_a_text_without_terms_has_none(text: str) -> None:
+def test_a_text_without_terms_has_an_empty_vector(text: str) -> None:
     encoder = Bm25Encoder()
     assert encoder.encode_query(text).indices == ()
     assert encoder.encode_passages([text])[0].indices == ()
 
 
-def test_an_encoder_in_another_process_agrees() -> None:
+def test_an_encoder_in_another_process_gives_the_same_weights() -> None:
     code = (
         "import json, sys; from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder; "
         "vectors = Bm25Encoder().encode_passages(json.load(sys.stdin)); "

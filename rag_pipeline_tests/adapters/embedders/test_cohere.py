@@ -1,4 +1,4 @@
-"""The real cohere client against a loopback server."""
+"""Tests of the Cohere embedder: the real client against a local server."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def connect(
     return CohereEmbedder(**(values | changes))
 
 
-def test_documents_go_in_batches_of_96_and_keep_their_order() -> None:
+def test_documents_are_sent_in_batches_of_96_and_keep_their_order() -> None:
     texts = [f"text {number}" for number in range(200)]
     with serve(answer_well) as server:
         rows, usage = connect(server).embed_passages(texts)
@@ -78,7 +78,7 @@ def test_documents_go_in_batches_of_96_and_keep_their_order() -> None:
     assert (usage.requests, usage.retries, usage.tokens) == (3, 0, 1000)
 
 
-def test_a_question_is_a_search_query() -> None:
+def test_a_question_is_sent_with_the_input_type_search_query() -> None:
     with serve(answer_well) as server:
         vector = connect(server).embed_query("What is a robot?")
         request = server.received[0]
@@ -100,7 +100,7 @@ def test_a_question_is_a_search_query() -> None:
     ],
     ids=["500", "429", "reset", "cut off", "not packed"],
 )
-def test_transient_failures_are_tried_three_times(fault: Reply) -> None:
+def test_a_request_survives_two_transient_failures_but_not_three(fault: Reply) -> None:
     replies = iter([fault, fault])
 
     def answer(request: Received) -> Reply:
@@ -119,7 +119,7 @@ def test_transient_failures_are_tried_three_times(fault: Reply) -> None:
     check_message(caught.value)
 
 
-def test_retry_after_is_honoured() -> None:
+def test_retry_after_is_respected() -> None:
     waits: list[float] = []
     replies = iter([Reply(429, {"message": "slow down"}, {"Retry-After": "7"})])
 
@@ -132,12 +132,12 @@ def test_retry_after_is_honoured() -> None:
 
 
 @pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
-def test_an_answer_without_an_end_is_given_up_in_time(fault: Reply) -> None:
+def test_an_endless_response_times_out(fault: Reply) -> None:
     with serve([fault]) as server, pytest.raises(EmbeddingServiceError, match=r"within 0\.1 s"):
         connect(server, timeout_s=0.1).embed_passages(["a"])
 
 
-def test_a_flood_of_headers_is_cut_off() -> None:
+def test_a_response_with_endless_headers_is_aborted() -> None:
     with serve([FLOOD]) as server:
         with pytest.raises(EmbeddingServiceError, match="COHERE_BASE_URL"):
             connect(server).embed_passages(["a"])
@@ -149,7 +149,7 @@ def test_a_refused_connection_is_reported() -> None:
         connect(f"http://127.0.0.1:{find_closed_port()}").embed_passages(["a"])
 
 
-def test_a_refused_key_is_named_not_shown_and_not_tried_again() -> None:
+def test_the_error_for_a_rejected_key_hides_the_key_and_is_not_retried() -> None:
     with serve([Reply(401, {"message": f"invalid api token {KEY}"})]) as server:
         with pytest.raises(ConfigurationError, match="COHERE_API_KEY") as caught:
             connect(server).embed_passages(["a"])
@@ -160,12 +160,12 @@ def test_a_refused_key_is_named_not_shown_and_not_tried_again() -> None:
 @pytest.mark.parametrize(
     ("status", "kind"), [(404, ConfigurationError), (400, EmbeddingError), (422, EmbeddingError)]
 )
-def test_a_refused_request_is_not_tried_again(status: int, kind: type[Exception]) -> None:
+def test_a_rejected_request_is_not_retried(status: int, kind: type[Exception]) -> None:
     with serve([Reply(status, {"message": "no"})]) as server:
         with pytest.raises(kind, match=r"embed-english-v3\.0") as caught:
             connect(server).embed_passages(["a"])
         assert len(server.received) == 1
-    check_message(caught.value)  # type: ignore[arg-type]  # both are ours
+    check_message(caught.value)  # type: ignore[arg-type]  # both are errors of this package
 
 
 @pytest.mark.parametrize(
@@ -194,27 +194,27 @@ def test_a_refused_request_is_not_tried_again(status: int, kind: type[Exception]
         "endless tokens",
     ],
 )
-def test_an_answer_of_something_else_is_refused(reply: Reply) -> None:
-    with serve([reply]) as server, pytest.raises(EmbeddingError, match="did not answer") as caught:
+def test_a_response_of_another_kind_is_an_error(reply: Reply) -> None:
+    with serve([reply]) as server, pytest.raises(EmbeddingError, match="would send") as caught:
         connect(server).embed_passages(["a"])
     check_message(caught.value)
 
 
 @pytest.mark.parametrize("rows", [[[1.0] * DIM], [[1.0] * DIM, [1.0] * 8]], ids=["count", "length"])
-def test_missing_or_short_vectors_are_refused(rows: list[list[float]]) -> None:
+def test_missing_or_short_vectors_are_an_error(rows: list[list[float]]) -> None:
     reply = Reply(body={"id": "1", "embeddings": {"float": rows}})
     with serve([reply]) as server, pytest.raises(EmbeddingDimensionError):
         connect(server).embed_passages(["a", "b"])
 
 
-def test_numbers_beyond_all_bounds_are_refused() -> None:
+def test_numbers_too_large_for_a_float_are_an_error() -> None:
     reply = Reply(body={"id": "1", "embeddings": {"float": [[10**400] * DIM]}})
     with serve([reply]) as server, pytest.raises(EmbeddingError) as caught:
         connect(server).embed_passages(["a"])
     check_message(caught.value)
 
 
-def test_impossible_dimensions_name_the_setting() -> None:
+def test_the_error_for_an_impossible_dimension_names_the_setting() -> None:
     with pytest.raises(ConfigurationError, match="EMBEDDING_DIM"):
         connect("http://127.0.0.1:1", dim=512)
     with pytest.raises(ConfigurationError, match="EMBEDDING_DIM"):

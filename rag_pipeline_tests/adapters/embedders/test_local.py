@@ -1,4 +1,4 @@
-"""The embedded model: known vectors, and a text's vector independent of everything but the text."""
+"""Tests of the local models: known vectors, and vectors that depend only on their text."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ COMMAND = "ros2 topic echo /joint_states"
 FOREIGN = "Übung: ∂L/∂θ — naïve 機器人"
 TEXTS = (QUESTION, SENTENCE, COMMAND, FOREIGN, "x", "gear " * 400, "", "  \n")
 
-# The first components by the model before quantization (float32, straight from the published
-# weights, mean-pooled and normalized), so that a wrong graph, tokenizer or pooling shows. 8-bit
-# weights and activations move a component by up to 0.02 where its size is 0.05.
+# The first components of vectors of the unquantized models (float32 weights, mean-pooled and
+# normalized). They reveal a wrong graph, tokenizer or pooling. Quantization to 8 bits moves a
+# component by up to 0.02, with components of about 0.05.
 CANONICAL = {
     PUBLISHED: {
         QUESTION: (-0.02492, -0.01968, 0.03037, -0.03692, 0.00170, 0.03910),
@@ -50,21 +50,21 @@ def embedder(request: pytest.FixtureRequest) -> LocalEmbedder:
 
 @pytest.mark.parametrize("model", CANONICAL)
 @pytest.mark.parametrize("text", [QUESTION, SENTENCE, COMMAND, FOREIGN])
-def test_vectors_are_those_of_the_unquantized_model(model: str, text: str) -> None:
+def test_vectors_are_close_to_those_of_the_unquantized_model(model: str, text: str) -> None:
     vector = LocalEmbedder(model).embed_query(text)
     np.testing.assert_allclose(vector[:6], CANONICAL[model][text], atol=0.022)
 
 
-def test_another_model_is_refused_with_those_there_are() -> None:
+def test_the_error_for_an_unknown_model_names_the_known_models() -> None:
     with pytest.raises(ConfigurationError, match=f"EMBEDDING_MODEL.*{PUBLISHED} or {TEXTBOOK}"):
         LocalEmbedder("all-mpnet-base-v2")
 
 
-def test_each_model_has_a_space_of_its_own() -> None:
+def test_each_model_has_its_own_fingerprint() -> None:
     assert LocalEmbedder(PUBLISHED).model.fingerprint != LocalEmbedder(TEXTBOOK).model.fingerprint
 
 
-def test_meaning_is_kept(embedder: LocalEmbedder) -> None:
+def test_texts_with_similar_meanings_have_similar_vectors(embedder: LocalEmbedder) -> None:
     rows, _ = embedder.embed_passages(
         [
             "How does a walking robot keep its balance?",
@@ -75,7 +75,7 @@ def test_meaning_is_kept(embedder: LocalEmbedder) -> None:
     assert rows[0] @ rows[1] > rows[0] @ rows[2] + 0.2
 
 
-def test_a_vector_depends_on_its_text_alone(embedder: LocalEmbedder) -> None:
+def test_a_vector_depends_only_on_its_text(embedder: LocalEmbedder) -> None:
     together, _ = embedder.embed_passages(TEXTS)
     for text, row in zip(TEXTS, together, strict=True):
         alone, _ = embedder.embed_passages([text])
@@ -83,13 +83,13 @@ def test_a_vector_depends_on_its_text_alone(embedder: LocalEmbedder) -> None:
         np.testing.assert_allclose(embedder.embed_query(text), row, atol=1e-6)
 
 
-def test_workers_change_nothing() -> None:
+def test_the_number_of_workers_does_not_change_the_vectors() -> None:
     one, _ = LocalEmbedder(workers=1).embed_passages(TEXTS)
     three, _ = LocalEmbedder(workers=3).embed_passages(TEXTS)
     np.testing.assert_allclose(one, three, atol=1e-6)
 
 
-def test_rows_stand_in_the_order_of_the_texts(embedder: LocalEmbedder) -> None:
+def test_rows_are_in_the_order_of_the_texts(embedder: LocalEmbedder) -> None:
     shuffled = [TEXTS[place] for place in (5, 2, 7, 0, 3, 6, 1, 4)]
     rows, _ = embedder.embed_passages(TEXTS)
     moved, _ = embedder.embed_passages(shuffled)
@@ -105,11 +105,11 @@ def test_rows_are_float32_of_unit_length(embedder: LocalEmbedder) -> None:
     assert usage.tokens == sum(embedder.count_tokens(TEXTS))
 
 
-def test_the_whole_vector_is_the_one_that_fastembed_makes(
+def test_a_text_vector_equals_that_of_fastembed(
     embedder: LocalEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    from fastembed import TextEmbedding  # noqa: PLC0415  # a second that other tests save
+    from fastembed import TextEmbedding  # noqa: PLC0415  # takes a second, which other tests save
     from fastembed.common.model_description import ModelSource, PoolingType  # noqa: PLC0415  # the same
 
     name = embedder.model.model.partition("-int8-")[0]
@@ -130,7 +130,7 @@ def test_the_whole_vector_is_the_one_that_fastembed_makes(
         np.testing.assert_allclose(embedder.embed_query(text), pooled, atol=1e-6)
 
 
-def test_windows_change_no_text_and_stand_behind_them_in_order(embedder: LocalEmbedder) -> None:
+def test_window_rows_follow_the_text_rows_and_do_not_change_them(embedder: LocalEmbedder) -> None:
     windows: list[list[Window]] = [
         [((0, 3), (4, 8)), ((9, 13),)], [], [((0, len(COMMAND)),)], [((0, 5),)], [], [], [], []
     ]  # fmt: skip
@@ -147,25 +147,29 @@ def test_windows_change_no_text_and_stand_behind_them_in_order(embedder: LocalEm
         place += len(spans)
 
 
-def test_a_window_means_what_it_says_and_knows_its_text(embedder: LocalEmbedder) -> None:
+def test_a_window_vector_reflects_its_words_and_the_text_around_them(
+    embedder: LocalEmbedder,
+) -> None:
     cooking = "Knead the dough and let it rest for an hour."
     text = f"{cooking} {SENTENCE}"
     windows = [((0, len(cooking)),), ((len(cooking) + 1, len(text)),)]
     rows, _ = embedder.embed_passages([text, SENTENCE], [windows, [((0, len(SENTENCE)),)]])
     question = embedder.embed_query("How does a walking robot keep its balance?")
     assert rows[3] @ question > rows[0] @ question > rows[2] @ question
-    assert rows[4] @ rows[1] > 0.97, "all but the special tokens, each token alike"
+    assert rows[4] @ rows[1] > 0.97, "the window has all tokens except the special ones"
     assert rows[3] @ rows[1] < 0.999
 
 
-def test_a_window_behind_the_limit_or_without_a_token_is_the_whole(embedder: LocalEmbedder) -> None:
+def test_a_window_after_the_limit_or_without_tokens_gets_the_text_vector(
+    embedder: LocalEmbedder,
+) -> None:
     text = "\u200b " + "gear " * 400
-    behind = ((len(text) - 9, len(text)),)
-    rows, _ = embedder.embed_passages([text], [[((0, 1),), behind]])
+    after_limit = ((len(text) - 9, len(text)),)
+    rows, _ = embedder.embed_passages([text], [[((0, 1),), after_limit]])
     np.testing.assert_array_equal(rows[1:], rows[[0, 0]])
 
 
-def test_a_window_is_of_its_words_alone_wherever_they_stand(embedder: LocalEmbedder) -> None:
+def test_a_window_contains_only_its_words_even_if_they_are_apart(embedder: LocalEmbedder) -> None:
     text = "Backlash unsettles any loop, and friction unsettles gears."
     spans = [(0, 8), (33, 41)]
     rows, _ = embedder.embed_passages([text], [[tuple(spans), (spans[0],), (spans[1],)]])
@@ -176,7 +180,7 @@ def test_a_window_is_of_its_words_alone_wherever_they_stand(embedder: LocalEmbed
     assert both @ one < 0.99
 
 
-def test_a_question_has_a_row_for_each_token_that_is_written(embedder: LocalEmbedder) -> None:
+def test_a_question_has_one_row_per_token_without_special_tokens(embedder: LocalEmbedder) -> None:
     vectors = embedder.embed_question(COMMAND)
     assert vectors.tokens.shape == (embedder.count_tokens([COMMAND])[0], embedder.model.dim)
     np.testing.assert_allclose(np.linalg.norm(vectors.tokens, axis=1), 1, atol=1e-5)
@@ -187,31 +191,33 @@ def test_a_question_has_a_row_for_each_token_that_is_written(embedder: LocalEmbe
     assert "".join(COMMAND[start:end] for start, end in vectors.spans) == COMMAND.replace(" ", "")
 
 
-def test_a_question_without_a_token_is_compared_whole(embedder: LocalEmbedder) -> None:
+def test_a_question_without_tokens_has_its_whole_vector_as_only_row(
+    embedder: LocalEmbedder,
+) -> None:
     vectors = embedder.embed_question("\u200b")
     np.testing.assert_array_equal(vectors.tokens, vectors.dense[np.newaxis])
     assert vectors.spans == ()
 
 
-def test_no_text_is_no_row(embedder: LocalEmbedder) -> None:
+def test_no_texts_give_no_rows(embedder: LocalEmbedder) -> None:
     rows, usage = embedder.embed_passages([])
     assert rows.shape == (0, embedder.model.dim)
     assert usage.requests == 0
 
 
-def test_tokens_are_word_pieces_and_never_cut(embedder: LocalEmbedder) -> None:
+def test_all_word_pieces_of_a_long_text_are_counted(embedder: LocalEmbedder) -> None:
     assert embedder.count_tokens(["", "robot", COMMAND, "gear " * 400]) == [0, 1, 9, 400]
 
 
-def test_text_past_the_limit_changes_nothing(embedder: LocalEmbedder) -> None:
+def test_text_after_the_token_limit_is_ignored(embedder: LocalEmbedder) -> None:
     limit = embedder.model.max_input_tokens
     full = embedder.embed_query("gear " * limit)
     np.testing.assert_allclose(embedder.embed_query("gear " * (limit + 50)), full, atol=1e-6)
     assert np.abs(embedder.embed_query("gear " * (limit - 50)) - full).max() > 1e-3
 
 
-def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    vendored = local_embedder._model_dir()  # noqa: SLF001  # the folder is no setting
+def test_damaged_weights_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vendored = local_embedder._model_dir()  # noqa: SLF001  # the folder is not a setting
     for file in vendored.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     weights = tmp_path / "textbook.onnx"
@@ -225,10 +231,10 @@ def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with pytest.raises(EmbeddingError, match=r"textbook\.onnx is damaged"):
             LocalEmbedder().embed_query(QUESTION)
     finally:
-        local_embedder._load_model.cache_clear()  # noqa: SLF001  # nothing of this test stays
+        local_embedder._load_model.cache_clear()  # noqa: SLF001  # other tests need the real weights
 
 
-def test_threads_that_come_first_together_share_one_model() -> None:
+def test_threads_can_use_the_model_for_the_first_time_together() -> None:
     script = (
         "from concurrent.futures import ThreadPoolExecutor as Pool\n"
         "from rag_pipeline.adapters.embedders.local import LocalEmbedder\n"

@@ -1,4 +1,4 @@
-"""The real openai client against a loopback server."""
+"""Tests of the OpenAI embedder: the real client against a local server."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ DIM = 8
 
 
 def vector_of(text: str, dim: int = DIM) -> list[float]:
-    """A vector that tells texts apart; not of unit length."""
+    """Return a vector that differs for each text and does not have unit length."""
     seed = sum((place + 1) * ord(char) for place, char in enumerate(text))
     return (np.random.default_rng(seed).normal(size=dim) * 3).tolist()
 
 
 def embed_all(request: Received) -> dict[str, Any]:
-    """What the service answers when all is well."""
+    """Build the body of a correct response to a request."""
     dim = request.body.get("dimensions", DIM)
     data = [
         {"object": "embedding", "index": index, "embedding": vector_of(text, dim)}
@@ -76,6 +76,7 @@ def connect(
 
 
 def expect_unit(texts: Sequence[str], dim: int = DIM) -> np.ndarray:
+    """Return the unit rows that the embedder should return for these texts."""
     rows = np.array([vector_of(text, dim) for text in texts])
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -92,7 +93,7 @@ def test_rows_are_unit_vectors_in_the_order_of_the_texts() -> None:
     assert usage.seconds > 0
 
 
-def test_tokens_sent_as_a_text_are_read() -> None:
+def test_a_token_count_sent_as_a_string_is_read() -> None:
     def answer(request: Received) -> Reply:
         body = embed_all(request)
         body["usage"]["prompt_tokens"] = "3"
@@ -103,7 +104,7 @@ def test_tokens_sent_as_a_text_are_read() -> None:
     assert usage.tokens == 3
 
 
-def test_no_text_makes_no_request() -> None:
+def test_no_texts_make_no_request() -> None:
     with serve(answer_well) as server:
         rows, usage = connect(server).embed_passages([])
         assert server.received == []
@@ -111,7 +112,7 @@ def test_no_text_makes_no_request() -> None:
     assert usage.requests == 0
 
 
-def test_a_request_carries_key_model_and_texts() -> None:
+def test_a_request_contains_key_model_and_texts() -> None:
     with serve(answer_well) as server:
         connect(server).embed_passages(["a", "b"])
         request = server.received[0]
@@ -122,7 +123,7 @@ def test_a_request_carries_key_model_and_texts() -> None:
     assert "dimensions" not in request.body
 
 
-def test_a_shortened_model_is_asked_for_its_dimensions() -> None:
+def test_the_request_to_a_shortened_model_contains_the_dimension() -> None:
     with serve(answer_well) as server:
         embedder = connect(server, model="text-embedding-3-small", dim=256)
         rows, _ = embedder.embed_passages(["a"])
@@ -143,7 +144,7 @@ def test_vectors_sent_as_base64_are_read() -> None:
     np.testing.assert_allclose(rows, expect_unit(["a", "b"]), atol=1e-6)
 
 
-def test_shuffled_vectors_are_put_in_order_by_index() -> None:
+def test_shuffled_vectors_are_sorted_by_their_index() -> None:
     def answer(request: Received) -> Reply:
         body = embed_all(request)
         body["data"].reverse()
@@ -154,7 +155,7 @@ def test_shuffled_vectors_are_put_in_order_by_index() -> None:
     np.testing.assert_allclose(rows, expect_unit(["a", "b", "c"]), atol=1e-6)
 
 
-def test_at_most_eight_requests_are_in_flight() -> None:
+def test_at_most_eight_requests_are_open_at_a_time() -> None:
     texts = [f"text {number}" for number in range(40)]
     with serve(answer_well) as server:
         rows, usage = connect(server, batch_size=1).embed_passages(texts)
@@ -173,7 +174,7 @@ def test_a_request_stays_under_the_token_limit_of_the_service() -> None:
     assert max(sizes) * embedder.count_tokens([long_text])[0] <= 300_000
 
 
-def test_a_question_is_cut_to_the_model_s_limit() -> None:
+def test_a_question_is_cut_to_the_token_limit_of_the_model() -> None:
     with serve(answer_well) as server:
         embedder = connect(server)
         vector = embedder.embed_query("robot arms bend " * 20_000)
@@ -194,7 +195,7 @@ def test_a_question_is_cut_to_the_model_s_limit() -> None:
         pytest.param(Reply(500, headers={"Content-Encoding": "gzip"}), id="500 not packed"),
     ],
 )
-def test_two_transient_failures_are_survived_and_counted(fault: Reply) -> None:
+def test_a_request_survives_two_transient_failures_and_counts_them(fault: Reply) -> None:
     waits: list[float] = []
     replies = iter([fault, fault])
 
@@ -212,7 +213,7 @@ def test_two_transient_failures_are_survived_and_counted(fault: Reply) -> None:
 @pytest.mark.parametrize(
     "fault", [Reply(500, {"error": {"message": "boom"}}), RESET], ids=["500", "reset"]
 )
-def test_the_third_failure_is_reported(fault: Reply) -> None:
+def test_the_third_failure_is_raised(fault: Reply) -> None:
     waits: list[float] = []
     with serve([fault]) as server:
         with pytest.raises(EmbeddingServiceError) as caught:
@@ -222,7 +223,7 @@ def test_the_third_failure_is_reported(fault: Reply) -> None:
     check_message(caught.value)
 
 
-def test_retry_after_is_honoured_and_bounded() -> None:
+def test_retry_after_is_respected_up_to_a_limit() -> None:
     waits: list[float] = []
     replies = iter(
         [
@@ -239,7 +240,7 @@ def test_retry_after_is_honoured_and_bounded() -> None:
     assert waits == [7.0, 60.0]
 
 
-def test_a_question_waits_less_than_a_document() -> None:
+def test_waits_for_a_question_are_shorter_than_for_a_document() -> None:
     waits: list[float] = []
     limited = Reply(429, {"error": {"message": "slow down"}}, {"Retry-After": "30"})
     with serve([limited]) as server, pytest.raises(EmbeddingServiceError):
@@ -248,7 +249,7 @@ def test_a_question_waits_less_than_a_document() -> None:
 
 
 @pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
-def test_an_answer_without_an_end_is_given_up_after_three_times_the_timeout(fault: Reply) -> None:
+def test_an_endless_response_times_out_after_three_attempts(fault: Reply) -> None:
     start = time.monotonic()
     with serve([fault]) as server:
         with pytest.raises(EmbeddingServiceError, match="EMBEDDING_TIMEOUT_S") as caught:
@@ -258,7 +259,7 @@ def test_an_answer_without_an_end_is_given_up_after_three_times_the_timeout(faul
     check_message(caught.value)
 
 
-def test_a_flood_of_headers_is_cut_off() -> None:
+def test_a_response_with_endless_headers_is_aborted() -> None:
     with serve([FLOOD]) as server:
         with pytest.raises(EmbeddingServiceError, match="OPENAI_BASE_URL") as caught:
             connect(server).embed_passages(["a"])
@@ -274,7 +275,7 @@ def test_a_refused_connection_is_reported() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_key_is_named_not_shown_and_not_tried_again(status: int) -> None:
+def test_the_error_for_a_rejected_key_hides_the_key_and_is_not_retried(status: int) -> None:
     refusal = Reply(status, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
     with serve([refusal]) as server:
         with pytest.raises(ConfigurationError, match="OPENAI_API_KEY") as caught:
@@ -283,7 +284,7 @@ def test_a_refused_key_is_named_not_shown_and_not_tried_again(status: int) -> No
     check_message(caught.value)
 
 
-def test_a_spent_quota_is_not_tried_again() -> None:
+def test_a_request_without_quota_is_not_retried() -> None:
     refusal = Reply(429, {"error": {"message": "no credit", "code": "insufficient_quota"}})
     with serve([refusal]) as server:
         with pytest.raises(ConfigurationError, match="quota") as caught:
@@ -292,13 +293,13 @@ def test_a_spent_quota_is_not_tried_again() -> None:
     check_message(caught.value)
 
 
-def test_an_unknown_model_is_named() -> None:
+def test_the_error_for_an_unknown_model_names_it() -> None:
     refusal = Reply(404, {"error": {"message": "model not found"}})
     with serve([refusal]) as server, pytest.raises(ConfigurationError, match="custom-model"):
         connect(server).embed_passages(["a"])
 
 
-def test_a_bad_request_is_not_tried_again() -> None:
+def test_a_bad_request_is_not_retried() -> None:
     refusal = Reply(400, {"error": {"message": f"bad input,\nkey {KEY}"}})
     with serve([refusal]) as server:
         with pytest.raises(EmbeddingError, match="custom-model") as caught:
@@ -321,7 +322,7 @@ def shorten_rows(body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("spoil", [cut_list, empty_list, shorten_rows])
-def test_missing_or_short_vectors_are_refused(spoil: Callable[[dict[str, Any]], None]) -> None:
+def test_missing_or_short_vectors_are_an_error(spoil: Callable[[dict[str, Any]], None]) -> None:
     def answer(request: Received) -> Reply:
         body = embed_all(request)
         spoil(body)
@@ -384,7 +385,7 @@ def drop_data(body: dict[str, Any]) -> None:
         drop_data,
     ],
 )
-def test_unusable_answers_are_refused(spoil: Callable[[dict[str, Any]], None]) -> None:
+def test_an_unusable_response_is_an_error(spoil: Callable[[dict[str, Any]], None]) -> None:
     def answer(request: Received) -> Reply:
         body = embed_all(request)
         spoil(body)
@@ -405,8 +406,8 @@ def test_unusable_answers_are_refused(spoil: Callable[[dict[str, Any]], None]) -
     ],
     ids=["cut off", "nested", "HTML", "other JSON"],
 )
-def test_an_answer_of_something_else_is_refused(reply: Reply) -> None:
-    with serve([reply]) as server, pytest.raises(EmbeddingError, match="did not answer") as caught:
+def test_a_response_of_another_kind_is_an_error(reply: Reply) -> None:
+    with serve([reply]) as server, pytest.raises(EmbeddingError, match="would send") as caught:
         connect(server).embed_passages(["a"])
     check_message(caught.value)
 
@@ -431,7 +432,7 @@ def test_one_failing_batch_fails_the_call() -> None:
         ("nomic-embed-text", 768, 768),
     ],
 )
-def test_dimensions_of_models(model: str, dim: int, chosen: int) -> None:
+def test_the_dimension_of_a_model_is_chosen(model: str, dim: int, chosen: int) -> None:
     assert OPENAI.choose_dim(model, dim) == chosen
 
 
@@ -439,13 +440,13 @@ def test_dimensions_of_models(model: str, dim: int, chosen: int) -> None:
     ("model", "dim"),
     [("text-embedding-ada-002", 512), ("text-embedding-3-small", 3072), ("nomic-embed-text", 0)],
 )
-def test_impossible_dimensions_name_the_setting(model: str, dim: int) -> None:
+def test_the_error_for_an_impossible_dimension_names_the_setting(model: str, dim: int) -> None:
     with pytest.raises(ConfigurationError, match="EMBEDDING_DIM"):
         OPENAI.choose_dim(model, dim)
 
 
 def check_message(error: RagPipelineError) -> None:
-    """One line, no secret, neither in the message nor in what it was raised from."""
+    """Check that the message is one line, and that neither it nor its cause shows the key."""
     assert "\n" not in str(error)
     assert KEY not in str(error)
     assert error.__suppress_context__ or KEY not in repr(error.__cause__)

@@ -1,4 +1,4 @@
-"""Stage outputs on a folder and on a store that UPath reaches."""
+"""Tests of stage outputs in a local folder and on an object store."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ KEPT = [stage for stage in Stage if stage is not Stage.POINTS]
 
 @pytest.fixture(params=["folder", "memory"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> UPath:
-    """A place that does not exist yet."""
+    """Return a folder that does not exist yet, on disk or on an object store."""
     if request.param == "folder":
         return UPath(tmp_path / "new" / "artifacts")
     return UPath(f"memory://{tmp_path.name}/artifacts")
 
 
 @pytest.mark.parametrize("doc_id", ["a.md", "a b/größe.md", "x" * 1000, "50%,.md"])
-def test_outputs_come_back_for_any_id(root: UPath, doc_id: str) -> None:
+def test_outputs_can_be_read_back_for_any_document_id(root: UPath, doc_id: str) -> None:
     store = UPathArtifactStore(root)
     for number, stage in enumerate(KEPT):
         store.write(stage, DocId(doc_id), bytes([number]))
@@ -38,7 +38,7 @@ def test_outputs_come_back_for_any_id(root: UPath, doc_id: str) -> None:
     ]
 
 
-def test_what_was_never_written_or_was_removed_is_none(root: UPath) -> None:
+def test_a_missing_or_removed_output_is_none(root: UPath) -> None:
     store = UPathArtifactStore(root)
     assert store.read(Stage.CHUNKS, DocId("a.md")) is None
     store.remove(DocId("a.md"))
@@ -49,7 +49,7 @@ def test_what_was_never_written_or_was_removed_is_none(root: UPath) -> None:
     assert store.read(Stage.CHUNKS, DocId("b.md")) == b"b"
 
 
-def test_a_write_that_fails_leaves_the_output_before(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_previous_output(tmp_path: Path) -> None:
     store = UPathArtifactStore(UPath(tmp_path))
     store.write(Stage.CHUNKS, DocId("a.md"), b"before")
     with pytest.raises(TypeError):
@@ -58,7 +58,7 @@ def test_a_write_that_fails_leaves_the_output_before(tmp_path: Path) -> None:
     assert len(list((tmp_path / "chunks").iterdir())) == 1
 
 
-def test_what_is_kept_of_other_documents_goes_unless_it_was_just_written(tmp_path: Path) -> None:
+def test_keep_only_deletes_the_old_outputs_of_other_documents(tmp_path: Path) -> None:
     store = UPathArtifactStore(UPath(tmp_path))
     known, gone, young = DocId("known.md"), DocId("gone.md"), DocId("young.md")
     for doc_id in (known, gone):

@@ -1,4 +1,4 @@
-"""Files that are written in one step, and what a killed write leaves."""
+"""Tests of atomic writes, and of the cleanup after killed writes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ files.write_bytes_atomically(pathlib.Path(sys.argv[1]), b"new")
 
 
 def make_older(path: Path, seconds: float) -> None:
+    """Set the modification time of a file to this many seconds ago."""
     then = time.time() - seconds
     os.utime(path, (then, then))
 
 
-def test_what_a_killed_write_leaves_is_removed_when_no_write_takes_that_long(
+def test_the_partial_file_of_a_killed_write_is_removed_after_an_hour(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "folder" / "entry.json"
@@ -55,7 +56,9 @@ def test_what_a_killed_write_leaves_is_removed_when_no_write_takes_that_long(
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_file_is_written_whole_and_readable_by_others(tmp_path: Path, *, durable: bool) -> None:
+def test_a_file_is_written_completely_and_is_readable_by_others(
+    tmp_path: Path, *, durable: bool
+) -> None:
     path = tmp_path / "folder" / "entry"
     write_bytes_atomically(path, b"\x00data", durable=durable)
     assert path.read_bytes() == b"\x00data"
@@ -63,7 +66,7 @@ def test_a_file_is_written_whole_and_readable_by_others(tmp_path: Path, *, durab
     assert [entry.name for entry in path.parent.iterdir()] == ["entry"]
 
 
-def test_a_tree_is_removed_from_a_disk_and_from_an_object_store(tmp_path: Path) -> None:
+def test_a_folder_is_removed_from_a_disk_and_from_an_object_store(tmp_path: Path) -> None:
     roots: list[Path | UPath] = [tmp_path, UPath(f"memory://{tmp_path.name}")]
     for root in roots:
         for name in ("a/b/one.json", "a/two.json", "other/three.json"):

@@ -1,4 +1,4 @@
-"""The ledger on files."""
+"""Tests of the ledger in files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_an_empty_ledger_makes_no_folder(tmp_path: Path) -> None:
+def test_an_empty_ledger_creates_no_folder(tmp_path: Path) -> None:
     ledger = FileLedger(tmp_path / "ledger")
     assert (ledger.entries(), ledger.failures()) == ({}, {})
     ledger.forget(DocId("never.md"))
@@ -27,13 +27,13 @@ def test_an_empty_ledger_makes_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("doc_id", ["a.md", "module 1/größe.mdx", "x" * 900 + ".md", "a,b|c.md"])
-def test_an_entry_comes_back_for_any_id(tmp_path: Path, doc_id: str) -> None:
+def test_an_entry_can_be_read_back_for_any_document_id(tmp_path: Path, doc_id: str) -> None:
     entry = make_entry(doc_id)
     FileLedger(tmp_path).record(entry)
     assert FileLedger(tmp_path).entries() == {entry.doc_id: entry}
 
 
-def test_recording_clears_the_failure_and_beginning_does_not(tmp_path: Path) -> None:
+def test_record_deletes_the_failure_and_record_begun_keeps_it(tmp_path: Path) -> None:
     ledger = FileLedger(tmp_path)
     failure = make_failure("a.md", attempts=3)
     ledger.record_failure(failure)
@@ -44,14 +44,14 @@ def test_recording_clears_the_failure_and_beginning_does_not(tmp_path: Path) -> 
     assert (ledger.entries(), ledger.failures()) == ({"a.md": make_entry("a.md")}, {})
 
 
-def test_a_failure_leaves_the_entry(tmp_path: Path) -> None:
+def test_recording_a_failure_keeps_the_entry(tmp_path: Path) -> None:
     ledger = FileLedger(tmp_path)
     ledger.record(make_entry("a.md"))
     ledger.record_failure(make_failure("a.md"))
     assert ledger.entries() == {"a.md": make_entry("a.md")}
 
 
-def test_forgetting_removes_both_and_leaves_others(tmp_path: Path) -> None:
+def test_forget_deletes_entry_and_failure_of_only_one_document(tmp_path: Path) -> None:
     ledger = FileLedger(tmp_path)
     for doc_id in ("a.md", "b.md"):
         ledger.record(make_entry(doc_id))
@@ -61,7 +61,9 @@ def test_forgetting_removes_both_and_leaves_others(tmp_path: Path) -> None:
 
 
 @given(message=st.text())
-def test_any_message_can_be_kept(tmp_path_factory: pytest.TempPathFactory, message: str) -> None:
+def test_a_failure_record_can_contain_any_message(
+    tmp_path_factory: pytest.TempPathFactory, message: str
+) -> None:
     ledger = FileLedger(tmp_path_factory.mktemp("ledger"))
     failure = replace(make_failure(), message=message + "\ud83d")
     ledger.record_failure(failure)
@@ -69,16 +71,18 @@ def test_any_message_can_be_kept(tmp_path_factory: pytest.TempPathFactory, messa
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"doc_id": "a.md"}', '{"x": 1}'])
-def test_a_damaged_file_is_named_with_the_mend(tmp_path: Path, text: str) -> None:
+def test_the_error_for_a_damaged_file_names_the_file_and_the_remedy(
+    tmp_path: Path, text: str
+) -> None:
     ledger = FileLedger(tmp_path)
     ledger.record(make_entry("a.md"))
     (path,) = (tmp_path / "indexed").iterdir()
     path.write_text(text)
-    with pytest.raises(StoreError, match=f"{path.name}.*Delete it"):
+    with pytest.raises(StoreError, match=f"{path.name}.*Delete the file"):
         ledger.entries()
 
 
-def test_what_a_killed_write_left_behind_is_no_entry(tmp_path: Path) -> None:
+def test_the_partial_file_of_a_killed_write_is_not_an_entry(tmp_path: Path) -> None:
     ledger = FileLedger(tmp_path)
     ledger.record(make_entry("a.md"))
     (path,) = (tmp_path / "indexed").iterdir()
@@ -87,7 +91,7 @@ def test_what_a_killed_write_left_behind_is_no_entry(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+def test_a_folder_without_write_permission_is_an_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(OSError, match="denied"):
         FileLedger(tmp_path).record(make_entry())

@@ -1,4 +1,4 @@
-"""One writer at a time."""
+"""Tests of lock files between processes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ with hold_lock(Path(sys.argv[1]), 1.0):
 
 
 def start_holder(path: Path) -> subprocess.Popen[str]:
+    """Start a process that holds the lock until it receives a line, and wait for its lock."""
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(path)],
         stdin=subprocess.PIPE,
@@ -47,7 +48,7 @@ def test_a_lock_is_free_again_after_its_block_and_after_an_error(tmp_path: Path)
         pass
 
 
-def test_a_lock_that_another_process_holds_is_waited_for_and_reported(tmp_path: Path) -> None:
+def test_a_lock_held_by_another_process_is_an_error_after_the_timeout(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with start_holder(path) as holder:
         start = time.monotonic()
@@ -62,7 +63,15 @@ def test_a_lock_that_another_process_holds_is_waited_for_and_reported(tmp_path: 
         pass
 
 
-def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
+def test_the_error_gives_the_advice_of_the_caller(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with hold_lock(path, 0.0):
+        with pytest.raises(StoreLockedError) as caught, hold_lock(path, 0.0, "Try again later"):
+            pass
+        assert str(caught.value) == f"another process holds the lock {path}. Try again later"
+
+
+def test_a_lock_is_released_when_its_process_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with start_holder(path) as holder:
         holder.kill()

@@ -1,4 +1,4 @@
-"""Embeddings, ledger and artifacts on an object store, here the in-memory one of fsspec."""
+"""Tests of embedding cache, ledger and artifacts on an object store, here fsspec in memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def vectors(seed: int) -> ChunkVectors:
     return ChunkVectors(dense, rows[1:])
 
 
-def test_what_was_put_comes_back_bit_for_bit_under_its_own_model_alone(root: UPath) -> None:
+def test_vectors_are_read_back_exactly_and_only_for_their_own_model(root: UPath) -> None:
     cache = ObjectEmbeddingCache(root)
     kept = {f"{seed:064x}": vectors(seed) for seed in range(40)}
     cache.put_many("model-a", kept)
@@ -44,7 +44,7 @@ def test_what_was_put_comes_back_bit_for_bit_under_its_own_model_alone(root: UPa
     assert cache.get_many("model-b", list(kept)) == {}
 
 
-def test_pruning_keeps_what_is_named_and_a_damaged_object_counts_as_missing(root: UPath) -> None:
+def test_prune_keeps_only_the_given_hashes_and_damaged_objects_are_missing(root: UPath) -> None:
     cache = ObjectEmbeddingCache(root)
     cache.put_many("model-a", {"a" * 64: vectors(1), "b" * 64: vectors(2)})
     cache.put_many("model-b", {"a" * 64: vectors(3)})
@@ -54,7 +54,7 @@ def test_pruning_keeps_what_is_named_and_a_damaged_object_counts_as_missing(root
     assert cache.get_many("model-a", ["a" * 64]) == {}
 
 
-def test_a_ledger_on_an_object_store_keeps_and_forgets_entries(root: UPath) -> None:
+def test_a_ledger_on_an_object_store_stores_and_deletes_entries(root: UPath) -> None:
     ledger = FileLedger(root / "ledger")
     assert ledger.entries() == {}
     doc_id = DocId("module-1/intro.md")

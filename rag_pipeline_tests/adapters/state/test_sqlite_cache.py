@@ -1,4 +1,4 @@
-"""The embedding cache: a file that several processes may use."""
+"""Tests of the embedding cache in a SQLite file."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def make_vectors(seed: int, windows: int = 2) -> ChunkVectors:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Iterator[SqliteEmbeddingCache]:
-    """An empty cache in a folder that is not there yet."""
+    """Yield an empty cache in a folder that does not exist yet."""
     cache = SqliteEmbeddingCache(tmp_path / "new" / "cache.sqlite")
     yield cache
     cache.close()
 
 
-def test_an_empty_cache_has_nothing(cache: SqliteEmbeddingCache) -> None:
+def test_an_empty_cache_returns_no_vectors(cache: SqliteEmbeddingCache) -> None:
     assert cache.get_many(FINGERPRINT, ["a"]) == {}
     assert cache.get_many(FINGERPRINT, []) == {}
     assert cache.prune({}) == 0
 
 
-def test_vectors_come_back_bit_for_bit(cache: SqliteEmbeddingCache) -> None:
+def test_vectors_are_read_back_exactly(cache: SqliteEmbeddingCache) -> None:
     vectors = {f"h{seed}": make_vectors(seed, seed % 5 + 1) for seed in range(20)}
     cache.put_many(FINGERPRINT, vectors)
     cache.close()
@@ -58,13 +58,13 @@ def test_models_do_not_share_vectors(cache: SqliteEmbeddingCache) -> None:
     assert cache.get_many("other", ["a"]) == {}
 
 
-def test_more_hashes_than_one_query_takes(cache: SqliteEmbeddingCache) -> None:
+def test_more_hashes_than_one_query_allows_are_found(cache: SqliteEmbeddingCache) -> None:
     vectors = {f"h{number}": make_vectors(number, 1) for number in range(1200)}
     cache.put_many(FINGERPRINT, vectors)
     assert len(cache.get_many(FINGERPRINT, list(vectors))) == 1200
 
 
-def test_the_last_vectors_written_count(cache: SqliteEmbeddingCache) -> None:
+def test_later_vectors_replace_earlier_ones(cache: SqliteEmbeddingCache) -> None:
     for seed in (1, 2):
         cache.put_many(FINGERPRINT, {"a": make_vectors(seed)})
     found = cache.get_many(FINGERPRINT, ["a"])["a"]
@@ -72,7 +72,7 @@ def test_the_last_vectors_written_count(cache: SqliteEmbeddingCache) -> None:
 
 
 @given(kept=st.sets(st.sampled_from("abcd")), stored=st.sets(st.sampled_from("abcd"), min_size=1))
-def test_pruning_keeps_what_is_named(
+def test_prune_keeps_only_the_given_hashes(
     tmp_path_factory: pytest.TempPathFactory, kept: set[str], stored: set[str]
 ) -> None:
     cache = SqliteEmbeddingCache(tmp_path_factory.mktemp("cache") / "cache.sqlite")
@@ -99,21 +99,21 @@ def test_a_damaged_row_counts_as_missing(cache: SqliteEmbeddingCache, tmp_path: 
     assert cache.get_many(FINGERPRINT, list("abcd")).keys() == {"d"}
 
 
-def test_a_file_that_is_no_cache_is_named_with_the_mend(tmp_path: Path) -> None:
+def test_the_error_for_a_file_that_is_not_a_cache_names_file_and_remedy(tmp_path: Path) -> None:
     path = tmp_path / "cache.sqlite"
     path.write_bytes(b"no database" * 200)
     with pytest.raises(StoreError, match=r"cache\.sqlite.*may be deleted"):
         SqliteEmbeddingCache(path).get_many(FINGERPRINT, ["a"])
 
 
-def test_a_write_is_all_or_nothing(cache: SqliteEmbeddingCache) -> None:
+def test_a_failed_write_stores_nothing(cache: SqliteEmbeddingCache) -> None:
     broken = ChunkVectors(np.zeros(4, np.float32), np.zeros((1, 3), np.float32))
     with pytest.raises(ValueError, match="dimension"):
         cache.put_many(FINGERPRINT, {"a": make_vectors(1), "b": broken})
     assert cache.get_many(FINGERPRINT, ["a", "b"]) == {}
 
 
-def test_a_reader_sees_what_another_process_wrote(
+def test_vectors_that_another_process_wrote_are_found(
     cache: SqliteEmbeddingCache, tmp_path: Path
 ) -> None:
     cache.put_many(FINGERPRINT, {"mine": make_vectors(1)})

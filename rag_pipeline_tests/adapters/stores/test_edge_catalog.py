@@ -1,4 +1,4 @@
-"""What the embedded store does about other processes, kills and damaged files."""
+"""Tests of the embedded store with other processes, kills and damaged files."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from rag_pipeline.adapters.stores import edge_catalog
 from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.errors import CollectionMissingError, StoreError, StoreLockedError
@@ -36,6 +37,7 @@ catalog = EdgeCatalog(Path(sys.argv[1]), "book", 1.0)
 
 
 def start_process(root: Path, body: str) -> subprocess.Popen[str]:
+    """Start a process that runs this code with a catalog of the collection in `root`."""
     code = PROLOGUE + textwrap.dedent(body)
     return subprocess.Popen(
         [sys.executable, "-c", code, str(root)],
@@ -47,13 +49,14 @@ def start_process(root: Path, body: str) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Folder of a collection of one point in use."""
+    """Return the folder of a collection whose current build has one point."""
     root = tmp_path / "store"
     build(EdgeCatalog(root, "book", 1.0), 1)
     return root
 
 
 def build(catalog: EdgeCatalog, point_id: int) -> str:
+    """Create a build with one point, make it the current one, and return its id."""
     store = catalog.create(SPACE)
     store.upsert([make_point(point_id)])
     store.close()
@@ -69,7 +72,7 @@ def read_ids(catalog: EdgeCatalog) -> list[int]:
         store.close()
 
 
-def test_a_store_held_by_another_process_is_waited_for_and_then_reported(root: Path) -> None:
+def test_a_store_open_in_another_process_is_an_error_after_the_timeout(root: Path) -> None:
     body = """
         store = catalog.open_current(SPACE)
         print("held", flush=True)
@@ -86,19 +89,35 @@ def test_a_store_held_by_another_process_is_waited_for_and_then_reported(root: P
         with pytest.raises(StoreLockedError, match="STORE_LOCK_TIMEOUT_S") as caught:
             EdgeCatalog(root, "book", 0.3).open_current(SPACE)
         assert 0.05 < time.monotonic() - start < 5
+        assert "open for 0.3 s" in str(caught.value)
         assert caught.value.transient
         assert "\n" not in str(caught.value)
         assert EdgeCatalog(root, "book", 0.0).current_id() is not None
 
         holder.stdin.write("go\n")
         holder.stdin.flush()
-        # Whoever waits gets the store as soon as the other lets go.
+        # A waiting process gets the store as soon as the other process closes it.
         assert read_ids(EdgeCatalog(root, "book", 30.0)) == [1]
         holder.communicate("go\n", timeout=30)
 
 
-def test_processes_that_try_to_open_a_store_do_no_harm_to_one_that_writes(root: Path) -> None:
-    """The engine alone lets them: what loading changes damages a shard that is being written."""
+def test_a_build_that_is_locked_without_a_wait_is_an_error_without_a_time(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_id = EdgeCatalog(root, "book", 0.0).current_id()
+    monkeypatch.setattr(edge_catalog, "make_build_id", lambda _: build_id)
+    with (
+        closing(EdgeCatalog(root, "book", 30.0).open_current()),
+        pytest.raises(StoreLockedError) as caught,
+    ):
+        EdgeCatalog(root, "book", 30.0).create(SPACE)
+    lock = root / str(build_id) / "lock"
+    assert str(caught.value) == f"another process holds {lock}. Wait until that process ends"
+
+
+@pytest.mark.slow
+def test_attempts_to_open_a_store_do_not_damage_it_during_writes(root: Path) -> None:
+    """The engine's own lock is not enough: loading changes files that are being written."""
     body = """
         from rag_pipeline.core.errors import StoreLockedError
         impatient = EdgeCatalog(Path(sys.argv[1]), "book", 0.0)
@@ -121,7 +140,8 @@ def test_processes_that_try_to_open_a_store_do_no_harm_to_one_that_writes(root: 
             store.upsert([make_point(number * 50 + place) for place in range(50)])
             store.delete([PointId(number * 50 + place) for place in range(0, 50, 2)])
             store.close()
-        assert [reader.poll() for reader in readers] == [None, None]  # none met another error
+        # Both processes still run: neither has met an error that it does not expect.
+        assert [reader.poll() for reader in readers] == [None, None]
     finally:
         for reader in readers:
             reader.kill()
@@ -147,7 +167,7 @@ def test_points_survive_a_kill_right_after_the_write(root: Path) -> None:
     store.close()
 
 
-def test_a_disk_that_is_all_but_full_is_an_error_before_a_write(
+def test_an_almost_full_disk_is_an_error_before_a_write(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalog = EdgeCatalog(root, "book", 1.0)
@@ -164,17 +184,18 @@ def test_a_disk_that_is_all_but_full_is_an_error_before_a_write(
 
 @pytest.fixture
 def memory_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 100 MiB in memory."""
+    """Mount a file system of 100 MiB in memory, and yield its folder."""
     folder = tmp_path / "memory"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
         pytest.skip("only root may mount a file system, and not in every container")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)  # noqa: S607  # where it lies differs
+    subprocess.run(["umount", str(folder)], check=True)  # noqa: S607  # the path of umount differs between systems
 
 
 def leave_free(folder: Path, size_bytes: int) -> None:
+    """Fill the file system of a folder until only this much space is free."""
     with (folder / "filling").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(folder).free - size_bytes)
 
@@ -189,12 +210,12 @@ REFUSAL = """
 
 
 @pytest.mark.parametrize("action", ["catalog.create(SPACE)", "catalog.open_current()"])
-def test_a_store_without_room_in_memory_is_refused_instead_of_killed(
+def test_a_store_without_room_in_memory_is_an_error_and_not_a_crash(
     memory_disk: Path, action: str
 ) -> None:
-    """Loading reads holes of the engine's files, for which tmpfs needs room; SIGBUS if it has none.
+    """Loading reads holes in the engine's files, and SIGBUS follows if tmpfs has no space for them.
 
-    In a process of its own, which the signal would end.
+    The action runs in its own process, because the signal would end it.
     """
     root = memory_disk / "store"
     build(EdgeCatalog(root, "book", 1.0), 1)
@@ -207,7 +228,7 @@ def test_a_store_without_room_in_memory_is_refused_instead_of_killed(
     assert read_ids(EdgeCatalog(root, "book", 1.0)) == [1]
 
 
-def test_a_store_on_a_disk_is_read_however_full_the_disk_is(
+def test_a_store_on_a_full_disk_can_still_be_read(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = shutil.disk_usage(root)._replace(free=0)
@@ -223,7 +244,7 @@ def test_a_store_on_a_disk_is_read_however_full_the_disk_is(
         catalog.open_current()
 
 
-def test_a_kill_between_build_and_switch_leaves_the_old_one_in_use(root: Path) -> None:
+def test_a_kill_between_build_and_switch_keeps_the_current_build(root: Path) -> None:
     body = """
         catalog.create(SPACE).upsert([make_point(2)])
         os._exit(9)
@@ -234,10 +255,10 @@ def test_a_kill_between_build_and_switch_leaves_the_old_one_in_use(root: Path) -
     assert read_ids(catalog) == [1]
     build(catalog, 3)
     folders = [path for path in root.iterdir() if path.is_dir()]
-    assert len(folders) == 2  # what the kill left behind went with the next switch
+    assert len(folders) == 2  # the next switch deleted the unfinished build
 
 
-def test_a_sweep_deletes_what_killed_builds_left_and_forgets_each_first(root: Path) -> None:
+def test_a_sweep_calls_forget_and_then_deletes_each_unused_build(root: Path) -> None:
     forgotten: list[str] = []
 
     def forget(collection_id: str) -> None:
@@ -263,7 +284,7 @@ def test_a_sweep_deletes_what_killed_builds_left_and_forgets_each_first(root: Pa
     assert forgotten[2:] == [second]
 
 
-def test_a_build_that_a_process_has_open_is_deleted_once_it_is_closed(root: Path) -> None:
+def test_a_build_that_a_process_has_open_is_deleted_after_it_is_closed(root: Path) -> None:
     catalog = EdgeCatalog(root, "book", 1.0)
     first = catalog.open_current()
     second, third = build(catalog, 2), build(catalog, 3)
@@ -278,7 +299,7 @@ def test_a_build_that_a_process_has_open_is_deleted_once_it_is_closed(root: Path
     assert {path.name for path in root.iterdir() if path.is_dir()} == {second, third}
 
 
-def test_a_dropped_collection_is_gone_but_for_a_build_that_is_open(tmp_path: Path) -> None:
+def test_drop_deletes_all_builds_except_an_open_one(tmp_path: Path) -> None:
     root, forgotten = tmp_path / "store" / "book", list[str]()
     catalog = EdgeCatalog(root, "book", 1.0, forgotten.append)
     first, second = build(catalog, 1), build(catalog, 2)
@@ -291,7 +312,7 @@ def test_a_dropped_collection_is_gone_but_for_a_build_that_is_open(tmp_path: Pat
     assert not root.exists()
 
 
-def test_designs_are_found_beside_the_collection_they_are_of(tmp_path: Path) -> None:
+def test_sweep_cells_are_found_beside_their_collection(tmp_path: Path) -> None:
     cell = name_cell("book", "0123abcd")
     for name in ("book", cell, f"{cell}x", "book-sweep-", name_cell("other", "0123abcd")):
         (tmp_path / name).mkdir()
@@ -300,12 +321,12 @@ def test_designs_are_found_beside_the_collection_they_are_of(tmp_path: Path) -> 
     assert EdgeCatalog(tmp_path / "none" / "book", "book", 1.0).find_cells() == []
 
 
-def test_a_sweep_of_nothing_makes_nothing(tmp_path: Path) -> None:
+def test_a_sweep_of_a_missing_collection_creates_nothing(tmp_path: Path) -> None:
     EdgeCatalog(tmp_path / "store", "book", 1.0).sweep()
     assert not (tmp_path / "store").exists()
 
 
-def test_a_sweep_deletes_marks_of_killed_processes_and_no_other(root: Path) -> None:
+def test_a_sweep_deletes_only_the_marker_files_of_killed_processes(root: Path) -> None:
     for name, age_s in ((".waiting-1-2", 60), (".waiting-3-4", 0)):
         then = time.time() - age_s
         (root / name).touch()
@@ -320,7 +341,7 @@ def test_a_sweep_deletes_marks_of_killed_processes_and_no_other(root: Path) -> N
     "text",
     ["", "{", "[]", "null", '{"current": 5, "previous": null}', '{"current": "x"}', "\x00"],
 )
-def test_a_damaged_note_of_what_is_in_use_is_named(root: Path, text: str) -> None:
+def test_the_error_for_a_damaged_in_use_file_names_the_file(root: Path, text: str) -> None:
     (root / "in-use.json").write_text(text)
     catalog = EdgeCatalog(root, "book", 0.1)
     for action in (catalog.current_id, catalog.open_current, catalog.roll_back):
@@ -332,21 +353,21 @@ def test_a_damaged_note_of_what_is_in_use_is_named(root: Path, text: str) -> Non
     assert read_ids(catalog) == [4]
 
 
-def test_a_note_that_is_no_file_is_reported(root: Path) -> None:
+def test_a_folder_in_place_of_the_in_use_file_is_an_error(root: Path) -> None:
     (root / "in-use.json").unlink()
     (root / "in-use.json").mkdir()
     with pytest.raises(StoreError, match="DATA_DIR"):
         EdgeCatalog(root, "book", 0.1).current_id()
 
 
-def test_a_root_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+def test_a_root_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreError, match="DATA_DIR"):
         EdgeCatalog(tmp_path / "file" / "store", "book", 0.1).create(SPACE)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"format_version": "x"}', '{"format_version": 1}'])
-def test_a_damaged_space_is_reported(root: Path, text: str) -> None:
+def test_a_damaged_embedding_space_is_an_error(root: Path, text: str) -> None:
     catalog = EdgeCatalog(root, "book", 0.1)
     (root / str(catalog.current_id()) / "space.json").write_text(text)
     with pytest.raises(StoreError, match="--rebuild"):
@@ -356,8 +377,8 @@ def test_a_damaged_space_is_reported(root: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "name", ["edge_config.json", "wal/first-index", "segment.json", "status.dat"]
 )
-def test_damaged_files_of_the_engine_are_an_error_of_ours(root: Path, name: str) -> None:
-    """The engine panics on some of them; nobody may see that as a traceback."""
+def test_damaged_files_of_the_engine_raise_a_store_error(root: Path, name: str) -> None:
+    """The engine panics on some of these files, and users must not see a traceback."""
     catalog = EdgeCatalog(root, "book", 0.1)
     shard = root / str(catalog.current_id()) / "shard"
     damaged = [path for path in shard.rglob("*") if path.as_posix().endswith(f"/{name}")]
@@ -369,7 +390,7 @@ def test_damaged_files_of_the_engine_are_an_error_of_ours(root: Path, name: str)
     assert "\n" not in str(caught.value)
 
 
-def test_a_deleted_build_is_missing_not_a_failure(root: Path) -> None:
+def test_a_deleted_build_counts_as_missing(root: Path) -> None:
     catalog = EdgeCatalog(root, "book", 0.1)
     current = str(catalog.current_id())
     (root / current / "space.json").unlink()
@@ -378,7 +399,7 @@ def test_a_deleted_build_is_missing_not_a_failure(root: Path) -> None:
         catalog.open_current(SPACE)
 
 
-def test_a_switch_deletes_no_folder_of_others(root: Path) -> None:
+def test_a_switch_deletes_only_folders_of_builds(root: Path) -> None:
     (root / "notes").mkdir()
     catalog = EdgeCatalog(root, "book", 0.1)
     for point_id in range(2, 5):
@@ -387,7 +408,7 @@ def test_a_switch_deletes_no_folder_of_others(root: Path) -> None:
     assert sum(path.name.startswith("book-") for path in root.iterdir()) == 2
 
 
-def test_a_closed_store_says_so_and_a_wrong_vector_too(root: Path) -> None:
+def test_a_wrong_vector_and_a_closed_store_are_errors(root: Path) -> None:
     store = EdgeCatalog(root, "book", 0.1).open_current(SPACE)
     wrong = ChannelQuery(Channel.DENSE, np.ones(DIM + 1, dtype=np.float32), 1)
     with pytest.raises(StoreError, match="dim"):

@@ -1,4 +1,4 @@
-"""What a Qdrant server's catalog deletes, and what it leaves to other machines."""
+"""Tests of what a catalog on a Qdrant server deletes, and what it keeps for other machines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def make(connection: QdrantConnection, name: str, days: int) -> str:
-    """A build of that age."""
+    """Create a build of this age in days, and return its name."""
     name += (datetime.now(UTC) - timedelta(days=days)).strftime("-%Y%m%dT%H%M%S-abcdef")
     vectors = models.VectorParams(size=DIM, distance=models.Distance.COSINE)
     connection.call(lambda client: client.create_collection(name, vectors))
@@ -29,7 +29,7 @@ def read_names(connection: QdrantConnection) -> set[str]:
     return {collection.name for collection in answer.collections}
 
 
-def test_a_sweep_deletes_builds_that_nobody_put_in_use_for_a_week() -> None:
+def test_a_sweep_deletes_unused_builds_that_are_over_a_week_old() -> None:
     connection = connect_memory()
     forgotten: list[str] = []
     catalog = QdrantCatalog(connection, "book", forgotten.append)
@@ -48,7 +48,7 @@ def test_a_sweep_deletes_builds_that_nobody_put_in_use_for_a_week() -> None:
     assert forgotten == [abandoned, recent]
 
 
-def test_a_design_that_is_a_week_old_is_found_and_dropped() -> None:
+def test_a_sweep_cell_over_a_week_old_is_found_and_dropped() -> None:
     connection = connect_memory()
     old, young = name_cell("book", "0123abcd"), name_cell("book", "89abcdef")
     first, second = make(connection, old, 8), make(connection, old, 9)

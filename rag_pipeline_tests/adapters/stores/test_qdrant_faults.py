@@ -1,4 +1,4 @@
-"""The real qdrant client against a loopback server that fails in every way we name."""
+"""Tests of the real Qdrant client against a local server that fails in many ways."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def search(store: QdrantStore) -> object:
 
 
 def upsert(store: QdrantStore) -> object:
-    return store.upsert([make_point(1)])  # type: ignore[func-returns-value]  # one shape for all
+    return store.upsert([make_point(1)])  # type: ignore[func-returns-value]  # all calls have the same type
 
 
 CALLS = [
@@ -82,14 +82,14 @@ def answer_count(request: Received) -> Reply:
 
 
 def check_message(error: RagPipelineError) -> None:
-    """One line, no secret, neither in the message nor in what it was raised from."""
+    """Check that the message is one line, and that neither it nor its cause shows the key."""
     assert "\n" not in str(error)
     assert KEY not in str(error)
     assert error.__suppress_context__ or KEY not in repr(error.__cause__)
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_every_call_tries_three_times_and_says_that_the_server_fails(
+def test_every_call_is_tried_three_times_before_it_fails(
     call: Callable[[QdrantStore], object],
 ) -> None:
     waits: list[float] = []
@@ -108,7 +108,7 @@ def test_every_call_tries_three_times_and_says_that_the_server_fails(
     [Reply(503, b"<html>"), Reply(429, {}), Reply(429, {}, {"Retry-After": "1"}), RESET],
     ids=["503", "429", "429 with Retry-After", "reset"],
 )
-def test_two_transient_failures_are_survived(fault: Reply) -> None:
+def test_a_call_survives_two_transient_failures_but_not_three(fault: Reply) -> None:
     replies = iter([fault, fault])
 
     def answer(request: Received) -> Reply:
@@ -125,7 +125,7 @@ def test_two_transient_failures_are_survived(fault: Reply) -> None:
 
 
 @pytest.mark.parametrize(("asked", "waited"), [("1", 1.0), ("600", 2.0), ("0", 0.0), ("-5", 0.0)])
-def test_retry_after_is_honoured_and_bounded(asked: str, waited: float) -> None:
+def test_retry_after_is_respected_up_to_a_limit(asked: str, waited: float) -> None:
     waits: list[float] = []
     with (
         serve([Reply(429, {}, {"Retry-After": asked})]) as server,
@@ -136,7 +136,7 @@ def test_retry_after_is_honoured_and_bounded(asked: str, waited: float) -> None:
 
 
 @pytest.mark.parametrize("asked", ["Wed, 21 Oct 2026 07:28:00 GMT", "9" * 400])
-def test_an_unreadable_retry_after_is_still_transient(asked: str) -> None:
+def test_an_error_with_an_unreadable_retry_after_is_still_transient(asked: str) -> None:
     limited = Reply(429, {}, {"Retry-After": asked})
     with serve([limited]) as server, pytest.raises(StoreUnavailableError) as caught:
         open_store(connect(server)).count()
@@ -151,7 +151,7 @@ def test_a_refused_connection_is_reported() -> None:
 
 
 @pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
-def test_an_answer_without_an_end_is_given_up_in_time(fault: Reply) -> None:
+def test_an_endless_response_times_out(fault: Reply) -> None:
     start = time.monotonic()
     with serve([fault]) as server:
         with pytest.raises(StoreTimeoutError, match="QDRANT_TIMEOUT_S") as caught:
@@ -161,7 +161,7 @@ def test_an_answer_without_an_end_is_given_up_in_time(fault: Reply) -> None:
     check_message(caught.value)
 
 
-def test_a_kept_connection_has_the_same_time_limit() -> None:
+def test_a_reused_connection_has_the_same_time_limit() -> None:
     replies = iter([answer_count, answer_count])
 
     def answer(request: Received) -> Reply:
@@ -176,7 +176,7 @@ def test_a_kept_connection_has_the_same_time_limit() -> None:
         assert server.received[2].client_port == server.received[0].client_port
 
 
-def test_a_flood_of_headers_is_cut_off() -> None:
+def test_a_response_with_endless_headers_is_aborted() -> None:
     with serve([FLOOD]) as server:
         with pytest.raises(StoreUnavailableError, match="QDRANT_URL") as caught:
             open_store(connect(server)).count()
@@ -186,7 +186,7 @@ def test_a_flood_of_headers_is_cut_off() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_key_is_named_not_shown_and_not_tried_again(status: int) -> None:
+def test_the_error_for_a_rejected_key_hides_the_key_and_is_not_retried(status: int) -> None:
     with serve([Reply(status, f"Invalid API key {KEY}".encode())]) as server:
         with pytest.raises(ConfigurationError, match="QDRANT_API_KEY") as caught:
             open_store(connect(server)).count()
@@ -230,7 +230,7 @@ def test_an_unknown_collection_is_missing() -> None:
     ],
 )
 @pytest.mark.parametrize("call", [CALLS[3], search], ids=["count", "search"])
-def test_an_answer_that_cannot_be_used_is_not_tried_again(
+def test_a_call_with_an_unusable_response_is_not_retried(
     reply: Reply, call: Callable[[QdrantStore], object]
 ) -> None:
     with serve([reply]) as server:
@@ -241,7 +241,7 @@ def test_an_answer_that_cannot_be_used_is_not_tried_again(
     check_message(caught.value)
 
 
-def test_the_catalog_reports_a_server_that_is_no_qdrant() -> None:
+def test_the_catalog_reports_a_server_that_is_not_qdrant() -> None:
     with serve([Reply(404, b"not here")]) as server:
         catalog = QdrantCatalog(connect(server), "book")
         with pytest.raises(StoreError, match="QDRANT_URL"):
@@ -251,12 +251,12 @@ def test_the_catalog_reports_a_server_that_is_no_qdrant() -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://host:6333", "http://host:notaport"])
-def test_an_address_that_cannot_be_used_names_the_setting(url: str) -> None:
+def test_the_error_for_an_invalid_url_names_the_setting(url: str) -> None:
     with pytest.raises(ConfigurationError, match="QDRANT_URL"):
         connect_server(url, api_key="", timeout_s=1)
 
 
-def test_an_address_with_a_password_shows_the_host_alone() -> None:
+def test_the_error_for_a_url_with_a_password_shows_only_the_host() -> None:
     url = f"http://user:{KEY}@127.0.0.1:{find_closed_port()}"
     with pytest.raises(StoreError) as caught:
         open_store(connect(url)).count()
@@ -264,7 +264,7 @@ def test_an_address_with_a_password_shows_the_host_alone() -> None:
     assert "127.0.0.1" in str(caught.value)
 
 
-def test_connections_are_kept_between_calls() -> None:
+def test_connections_are_reused_between_calls() -> None:
     with serve(answer_count) as server:
         store = open_store(connect(server))
         for _ in range(5):
@@ -273,7 +273,7 @@ def test_connections_are_kept_between_calls() -> None:
     assert len(ports) == 1
 
 
-def test_a_build_is_made_with_its_space_and_indexes() -> None:
+def test_a_build_is_created_with_its_space_and_indexes() -> None:
     space: dict[str, object] = {}
 
     def answer(request: Received) -> Reply:
@@ -301,7 +301,7 @@ def test_a_build_is_made_with_its_space_and_indexes() -> None:
     assert space["sparse_vectors"] == {"bm25": {"modifier": "idf"}}
 
 
-def test_a_server_that_keeps_no_metadata_is_too_old() -> None:
+def test_a_server_that_does_not_store_metadata_is_too_old() -> None:
     deleted: list[str] = []
 
     def answer(request: Received) -> Reply:
@@ -324,7 +324,7 @@ def test_a_server_that_keeps_no_metadata_is_too_old() -> None:
 
 
 def describe_collection(created: dict[str, object]) -> dict[str, object]:
-    """What a server says of a collection."""
+    """Build the information that a server returns about a collection."""
     optimizer = {"deleted_threshold": 0.2, "vacuum_min_vector_number": 1000}
     return {
         "status": "green",
@@ -349,7 +349,7 @@ def make_foreign_collection(connection: QdrantConnection, name: str) -> None:
     connection.call(lambda client: client.create_collection(name, vectors_config=params))
 
 
-def test_a_collection_of_that_name_made_by_others_is_left_alone() -> None:
+def test_a_collection_of_another_program_with_the_same_name_is_an_error() -> None:
     connection = connect_memory()
     make_foreign_collection(connection, "book")
     catalog = QdrantCatalog(connection, "book")
@@ -360,7 +360,7 @@ def test_a_collection_of_that_name_made_by_others_is_left_alone() -> None:
     assert connection.call(lambda client: client.collection_exists("book"))
 
 
-def test_an_alias_of_that_name_made_by_others_is_left_alone() -> None:
+def test_an_alias_of_another_program_with_the_same_name_is_an_error() -> None:
     connection = connect_memory()
     make_foreign_collection(connection, "theirs")
     alias = models.CreateAlias(collection_name="theirs", alias_name="book")
@@ -372,7 +372,7 @@ def test_an_alias_of_that_name_made_by_others_is_left_alone() -> None:
             action()
 
 
-def test_a_switch_deletes_no_collection_of_others() -> None:
+def test_a_switch_deletes_no_collection_of_other_programs() -> None:
     connection = connect_memory()
     for name in ("book-theirs", "book-2-20260101T000000-abcdef", "another"):
         make_foreign_collection(connection, name)
@@ -397,18 +397,18 @@ def write_by_hand(
     connection.call(lambda client: client.upsert(store.collection_id, [point]))
 
 
-def test_a_point_of_others_is_named_with_its_mend() -> None:
+def test_the_error_for_a_point_of_another_program_names_point_and_remedy() -> None:
     connection = connect_memory()
     store = QdrantCatalog(connection, "book").create(SPACE)
     foreign = "b6f7a3a2-0000-4000-8000-000000000000"
     write_by_hand(connection, store, foreign, Channel.DENSE)
     for call in (search, lambda store: store.scroll()):
-        with pytest.raises(StoreError, match=f"{foreign}.*Delete it") as caught:
+        with pytest.raises(StoreError, match=f"{foreign}.*Delete the point") as caught:
             call(store)
         check_message(caught.value)
 
 
-def test_a_point_that_lost_its_dense_vector_has_none() -> None:
+def test_a_point_without_a_dense_vector_is_left_out() -> None:
     connection = connect_memory()
     store = QdrantCatalog(connection, "book").create(SPACE)
     store.upsert([make_point(1)])
@@ -416,7 +416,7 @@ def test_a_point_that_lost_its_dense_vector_has_none() -> None:
     assert list(store.fetch_dense([PointId(1), PointId(2)])) == [1]
 
 
-def test_the_space_is_no_point() -> None:
+def test_the_embedding_space_is_not_stored_as_a_point() -> None:
     store = QdrantCatalog(connect_memory(), "book").create(SPACE)
     assert store.count() == 0
     assert store.scroll() == []

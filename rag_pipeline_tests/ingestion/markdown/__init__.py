@@ -1,1 +1,1 @@
-"""Reading Markdown."""
+"""Tests of the Markdown parser and cleaner."""

@@ -1,4 +1,4 @@
-"""Front matter: fields as Docusaurus reads them, and broken ones named by line."""
+"""Tests that front matter is read as Docusaurus reads it, and that errors name the line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rag_pipeline.ingestion.markdown.front_matter import is_draft, read_front_ma
         ("[{label: Robots, permalink: /r}]", ("Robots",)),
     ],
 )
-def test_tags_are_a_list_a_text_or_nothing(value: str, tags: tuple[str, ...]) -> None:
+def test_tags_may_be_a_list_a_text_or_empty(value: str, tags: tuple[str, ...]) -> None:
     assert read_front_matter("a.md", f"---\ntags: {value}\n---\n").texts("tags", split=True) == tags
 
 
@@ -64,14 +64,14 @@ def test_a_position_is_a_number(value: str, number: float | None) -> None:
 
 
 @pytest.mark.parametrize("value", [".nan", ".inf", "first", "true", "[1]", "1e999"])
-def test_a_position_that_is_no_number_is_named(value: str) -> None:
+def test_a_position_that_is_not_a_finite_number_is_an_error(value: str) -> None:
     head = read_front_matter("a.md", f"---\ntitle: T\nsidebar_position: {value}\n---\n")
     with pytest.raises(FrontMatterError, match=r"a\.md: line 3: .*sidebar_position"):
         head.number("sidebar_position")
 
 
 @pytest.mark.parametrize("value", ["[a]", "{name: a}", "[[a]]", "[{what: a}]"])
-def test_a_field_that_docusaurus_does_not_know_may_be_anything(value: str) -> None:
+def test_a_field_that_docusaurus_does_not_define_may_have_any_value(value: str) -> None:
     fields = ("module", "chapter", "content_type", "learning_objectives", "title", "tags")
     source = "\n".join(["---", *(f"{field}: {value}" for field in fields), "---\n"])
     head = read_front_matter("a.md", source)
@@ -95,13 +95,14 @@ def test_a_field_that_docusaurus_does_not_know_may_be_anything(value: str) -> No
         ("---\na: b\n\x01\n---\n", 1),
     ],
 )
-def test_broken_yaml_names_file_and_line(source: str, line: int) -> None:
+def test_the_error_for_invalid_yaml_names_file_and_line(source: str, line: int) -> None:
     with pytest.raises(FrontMatterError, match=r"^a/b\.md: line \d+: front matter: ") as caught:
         read_front_matter("a/b.md", source)
     assert caught.value.line == line
 
 
-def test_yaml_nested_beyond_measure_is_refused() -> None:
+@pytest.mark.slow
+def test_yaml_that_is_nested_too_deeply_is_an_error() -> None:
     source = "---\na: " + "[" * 5000 + "]" * 5000 + "\n---\n"
     with pytest.raises(FrontMatterError, match="nested too deeply"):
         read_front_matter("a.md", source)
@@ -120,7 +121,7 @@ def test_yaml_nested_beyond_measure_is_refused() -> None:
         ("---\nnever: closed\n", "---\nnever: closed\n"),
     ],
 )
-def test_the_body_begins_behind_the_head(source: str, rest: str) -> None:
+def test_the_body_begins_after_the_front_matter(source: str, rest: str) -> None:
     assert source[read_front_matter("a.md", source).end :] == rest
 
 
@@ -133,11 +134,11 @@ def test_the_body_begins_behind_the_head(source: str, rest: str) -> None:
     ],
 )
 def test_a_repeated_field_is_an_error_as_in_docusaurus(head: str, line: int) -> None:
-    with pytest.raises(FrontMatterError, match=rf"line {line}: .* stands twice"):
+    with pytest.raises(FrontMatterError, match=rf"line {line}: .* appears twice"):
         read_front_matter("a.md", f"---\n{head}---\n")
 
 
-def test_aliases_are_never_expanded() -> None:
+def test_yaml_aliases_are_not_expanded() -> None:
     bomb = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 60))
     head = read_front_matter("a.md", f"---\na0: &a0 [x]\n{bomb}title: T\ntags: *a59\n---\n")
     assert head.text("title") == "T"
@@ -156,5 +157,5 @@ def test_aliases_are_never_expanded() -> None:
         ("unlisted: true", False),
     ],
 )
-def test_a_draft_says_so(*, head: str, draft: bool) -> None:
+def test_a_document_is_a_draft_only_if_its_front_matter_says_so(*, head: str, draft: bool) -> None:
     assert is_draft(f"---\n{head}\n---\nText") is draft

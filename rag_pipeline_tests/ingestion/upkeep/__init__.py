@@ -1,1 +1,1 @@
-"""Looking after an index."""
+"""Tests of `rag_pipeline.ingestion.upkeep`."""

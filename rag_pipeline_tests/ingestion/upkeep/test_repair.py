@@ -1,4 +1,4 @@
-"""An audit beside an ingestion: neither makes the other fail, and half a work is no finding."""
+"""Tests of an audit that runs while an ingestion changes the collection."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ LARGE = "module-1/large.md"
 
 @pytest.fixture
 def book(tmp_path: Path) -> Book:
-    """Three pages in an embedded store, indexed."""
+    """A book of three pages, indexed into an embedded store."""
     book = make_book(tmp_path)
     book.ingest()
     return book
 
 
 def damage(book: Book, *doc_ids: str) -> None:
-    """Delete all points of pages."""
+    """Delete all points of some documents from the store."""
     with closing(book.build_context().services.catalog.open_current()) as store:
         points = store.scroll()
         store.delete([point.point_id for point in points if point.payload["doc_path"] in doc_ids])
 
 
 def watch_lock(book: Book, before: Callable[[], None]) -> IngestionContext:
-    """A context that tells when the lock is asked for."""
+    """Return a context that calls `before` each time the ingestion lock is requested."""
     context = book.build_context()
 
     def lock(timeout_s: float | None = None) -> AbstractContextManager[None]:
@@ -53,7 +53,7 @@ def watch_lock(book: Book, before: Callable[[], None]) -> IngestionContext:
 
 
 class PausingEmbedder(HashingEmbedder):
-    """Calls back before it embeds, when a run has written half of what it will."""
+    """An embedder that calls a function before it embeds, in the middle of a run's writes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,16 +66,17 @@ class PausingEmbedder(HashingEmbedder):
         return super().embed_passages(texts, windows)
 
 
-def test_an_ingestion_in_flight_is_no_finding(book: Book) -> None:
+def test_a_running_ingestion_causes_no_findings(book: Book) -> None:
     book.embedder = embedder = PausingEmbedder()
     book.edit(LARGE, "## Two", "## Duo")
-    asked, found = threading.Event(), list[object]()
-    context = watch_lock(book, asked.set)
+    lock_requested, found = threading.Event(), list[object]()
+    context = watch_lock(book, lock_requested.set)
     audit = threading.Thread(target=lambda: found.append(audit_index(context).findings))
 
     def start_audit() -> None:
         audit.start()
-        assert asked.wait(20)  # it has seen the half, and asks for the lock that the run holds
+        # By then the audit has seen the unfinished writes, and waits for the lock of the run.
+        assert lock_requested.wait(20)
 
     embedder.pause = start_audit
     assert book.ingest().docs_processed == 1
@@ -83,12 +84,13 @@ def test_an_ingestion_in_flight_is_no_finding(book: Book) -> None:
     assert found == [()]
 
 
-def test_a_sound_store_is_audited_without_the_lock(book: Book) -> None:
+def test_the_audit_of_a_store_without_damage_needs_no_lock(book: Book) -> None:
     with hold_lock(book.state / "ingest.lock", 0.0):
         assert audit_index(book.build_context()).findings == ()
 
 
-def test_what_cannot_be_looked_at_again_is_no_finding_but_an_error(book: Book) -> None:
+@pytest.mark.slow
+def test_an_audit_that_cannot_get_the_lock_to_confirm_findings_raises_an_error(book: Book) -> None:
     damage(book, LARGE)
     with (
         hold_lock(book.state / "ingest.lock", 0.0),
@@ -103,32 +105,34 @@ def test_the_lock_is_held_for_a_few_documents_at_a_time(
 ) -> None:
     monkeypatch.setattr("rag_pipeline.ingestion.upkeep.repair._PAGE_DOCS", 1)
     damage(book, *PAGES)
-    context, held = book.build_context(), list[int]()
+    context, times_held = book.build_context(), list[int]()
 
     @contextmanager
     def lock(timeout_s: float | None = None) -> Iterator[None]:
-        with hold_lock(book.state / "ingest.lock", timeout_s or 0.0):  # free for each page
-            held.append(1)
+        # With a timeout of 0 this fails if the lock is still held for the previous document.
+        with hold_lock(book.state / "ingest.lock", timeout_s or 0.0):
+            times_held.append(1)
             yield
 
     monkeypatch.setattr("rag_pipeline.ingestion.upkeep.repair._GIVE_WAY_S", 0.0)
     report = audit_index(replace_services(context, lock=lock))
     assert set(report.doc_paths) == set(PAGES)
     assert len(report.findings) == 9
-    assert len(held) == len(PAGES)
+    assert len(times_held) == len(PAGES)
 
 
-def test_a_page_that_was_removed_meanwhile_is_no_finding(book: Book) -> None:
+def test_a_page_that_is_deleted_during_the_audit_is_not_reported(book: Book) -> None:
     (book.docs / LARGE).unlink()
     damage(book, LARGE)
     assert audit_index(watch_lock(book, lambda: remove(book))).findings == ()
 
 
 def remove(book: Book) -> None:
+    """Run an ingestion that deletes one page."""
     assert book.ingest().docs_deleted == 1
 
 
-def test_points_of_a_page_that_was_lost_and_is_indexed_meanwhile_are_none(book: Book) -> None:
+def test_strays_that_are_indexed_during_the_audit_are_not_reported(book: Book) -> None:
     collection_id = str(book.build_context().services.catalog.current_id())
     book.forget(collection_id)
     assert len(audit_index(book.build_context()).strays) == 9
@@ -136,10 +140,11 @@ def test_points_of_a_page_that_was_lost_and_is_indexed_meanwhile_are_none(book: 
 
 
 def index(book: Book) -> None:
+    """Run an ingestion that indexes all pages."""
     assert book.ingest().docs_processed == len(PAGES)
 
 
-def test_a_rebuild_meanwhile_is_what_is_audited(book: Book) -> None:
+def test_after_a_rebuild_during_the_audit_the_new_collection_is_audited(book: Book) -> None:
     before = book.build_context().services.catalog.current_id()
     damage(book, LARGE)
     rebuilt = list[str]()

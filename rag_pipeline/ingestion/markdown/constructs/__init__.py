@@ -1,1 +1,1 @@
-"""The kinds of Markdown blocks, one per file: how each is found, cleaned and shown."""
+"""The kinds of Markdown blocks, one per module: how each is found, cleaned and listed."""

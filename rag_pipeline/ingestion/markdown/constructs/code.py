@@ -1,4 +1,7 @@
-"""Code: fences, indented code, and the fences `mdx-code-block`, whose content is live Markdown."""
+"""Code blocks: fences, indented code, and `mdx-code-block` fences.
+
+The content of an `mdx-code-block` fence is not code; it is parsed as Markdown.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,11 @@ _MDX_CLOSE: Final = re.compile(r" *(`{3,4})")
 
 
 def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Read a fence; the `:::` of the directive around it ends one that is not closed before."""
+    """Parse a code fence that starts at `start_line`; return True if there is one.
+
+    If the fence is inside a directive such as an admonition, the directive's closing `:::` line
+    also ends the fence.
+    """
     if not read_fence(state, start_line, end_line, silent):
         return False
     if silent:
@@ -53,7 +60,15 @@ def _clean(edits: BlockEdits, start: int, end: int) -> None:
 
 
 def find_mdx_fences(lines: Sequence[str], body_line: int) -> list[int]:
-    """Find the opening and closing lines of `mdx-code-block` fences, in order."""
+    """Return the indexes of the opening and closing lines of all `mdx-code-block` fences.
+
+    Args:
+        lines: All lines of the page.
+        body_line: Index of the first line to search.
+
+    Returns:
+        Line indexes in ascending order. Fences that are never closed are left out.
+    """
     found: list[int] = []
     closers: dict[str, list[int]] = {"```": [], "````": []}
     for at in range(body_line, len(lines)):

@@ -1,6 +1,6 @@
 """Directives: the marker lines of admonitions, `:::note Title` to `:::`, and `::leaf[text]`.
 
-The content between marker lines stays Markdown, so that a heading in an admonition is a heading.
+The content between marker lines is parsed as Markdown, so a heading in an admonition is a heading.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.ingestion.markdown.edits import BlockEdits
 
-_MOST_DIRECTIVES: Final = 40  # open at a time and remembered
+_MOST_DIRECTIVES: Final = 40  # open directives that are tracked at the same time
 _OPEN_DIRECTIVES: Final = "open_directives"
 _CONTAINER: Final = re.compile(r"(:{3,})(?:[A-Za-z][\w-]*(?:[\[{ \t].*)?)?[ \t]*")
 _LEAF: Final = re.compile(r"::[A-Za-z][\w-]*(?:\[[^\]]*\])?(?:\{[^}]*\})?[ \t]*")
@@ -32,7 +32,11 @@ _TITLE: Final = re.compile(r"""\{[^}]*\btitle=(["'])(?P<title>[^"'}]*)\1[^}]*\}"
 
 
 def _read(state: StateBlock, start_line: int, _end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Read a marker line; `nesting` and `markup` of its token tell what it opens or closes."""
+    """Parse a directive's marker line at `start_line`; return True if there is one.
+
+    The `nesting` of the pushed token is 1 for an opening line, -1 for a closing line and 0 for a
+    leaf directive. Its `markup` contains the colons of an opening or closing line.
+    """
     text = text_of(state, start_line)
     if not text.startswith("::") or state.is_code_block(start_line):
         return False
@@ -51,32 +55,42 @@ def _read(state: StateBlock, start_line: int, _end_line: int, silent: bool) -> b
 
 
 def _track(state: StateBlock, line: int, colons: int, *, is_closing: bool) -> None:
+    """Record an opening line, or remove the directives that a closing line closes.
+
+    As in Docusaurus, a closing line closes the outermost directive at its block quote depth that
+    has at most as many colons, and all directives inside it. It may close none.
+    """
     opened: list[tuple[int, int]] = state.env.setdefault(_OPEN_DIRECTIVES, [])
+    depth = _quote_depth(state, line)
     if not is_closing:
         if len(opened) < _MOST_DIRECTIVES:
-            opened.append((_quote_depth(state, line), colons))
+            opened.append((depth, colons))
         return
-    while opened and opened[-1][1] > colons:
-        opened.pop()
-    if opened:
-        opened.pop()
+    for place, (quotes, own_colons) in enumerate(opened):
+        if quotes == depth and own_colons <= colons:
+            del opened[place:]
+            return
 
 
 def _quote_depth(state: StateBlock, line: int) -> int:
-    """Count the block quotes that a line stands in."""
+    """Return the number of block quotes around a line."""
     start = state.bMarks[line]
     return state.src.count(">", state.src.rfind("\n", 0, start) + 1, start)
 
 
 def find_closing_mark(state: StateBlock, line: int) -> re.Pattern[str] | None:
-    """Return what closes a directive around a line, whatever else is open; None outside of all."""
+    """Return a regular expression for the lines that close a directive around the given line.
+
+    It matches lines of at least as many colons as the shortest opening mark of these directives
+    has. The result is None if no directive is open at the block quote depth of the line.
+    """
     depth = _quote_depth(state, line)
     opened = [colons for quotes, colons in state.env.get(_OPEN_DIRECTIVES, ()) if quotes == depth]
     return re.compile(f":{{{min(opened)},}}[ \\t]*") if opened else None
 
 
 def is_closed_by(state: StateBlock, line: int, mark: re.Pattern[str]) -> bool:
-    """Tell whether a line is the mark that closes a directive."""
+    """Return True if a line closes a directive; `mark` is the result of `find_closing_mark`."""
     is_directive = state.src.startswith(":::", begin_of(state, line))
     return is_directive and mark.fullmatch(text_of(state, line)) is not None
 

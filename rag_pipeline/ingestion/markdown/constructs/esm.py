@@ -1,4 +1,4 @@
-"""MDX's `import` and `export` statements."""
+"""The `import` and `export` statements of MDX pages."""
 
 from __future__ import annotations
 
@@ -21,12 +21,18 @@ _START: Final = re.compile(
 
 
 def begins_statement(line: str) -> bool:
-    """Tell whether a line begins an `import` or `export` statement, not prose with that word."""
+    """Return True if a line begins an `import` or `export` statement.
+
+    A line of prose that begins with the word "import" or "export" returns False.
+    """
     return _START.match(line) is not None
 
 
 def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Read a statement at the first column, to the blank line that ends it."""
+    """Parse an `import` or `export` statement at `start_line`; return True if there is one.
+
+    The statement must begin in the first column. It usually ends at a blank line.
+    """
     start = state.bMarks[start_line]
     if state.tShift[start_line] or state.blkIndent or state.src[start - 1 : start].strip():
         return False

@@ -1,4 +1,4 @@
-"""Headings, written with `#`, underlined or as `<h2>`, and the texts that are slugged and shown."""
+"""Headings (with `#`, underlined or as `<h2>`), and the texts for their id and for display."""
 
 from __future__ import annotations
 
@@ -58,7 +58,18 @@ HEADING: Final = Construct(
 
 
 def split_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:
-    """Make `<h2 id="x">Text</h2>`, with only tags beside it, a heading between two blocks."""
+    """Split HTML headings, such as `<h2 id="x">Text</h2>`, off paragraphs and HTML blocks.
+
+    An HTML heading counts only if nothing except tags stands next to it on its lines.
+
+    Args:
+        leaves: Blocks of a page that contain no other block, in source order.
+        lines: All lines of the page.
+
+    Yields:
+        The blocks in source order. Text before and after an HTML heading stays a block of the
+        original kind.
+    """
     for leaf in _join_raw_headings(leaves, lines):
         at, position = leaf.start, 0
         may_contain = leaf.construct is PARAGRAPH or leaf.construct is HTML
@@ -85,7 +96,10 @@ def split_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator
 
 
 def _join_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:
-    """Join a heading's tags on lines of their own with the text between them: one paragraph."""
+    """Join an HTML heading whose tags and text are on separate lines into one paragraph block.
+
+    In MDX, an opening `<h2>`, the text and `</h2>` on separate lines are three blocks.
+    """
     pending: list[Leaf] = []
     for leaf in leaves:
         begins = leaf.construct is JSX and _RAW_OPENING.match(lines[leaf.start]) is not None
@@ -106,12 +120,12 @@ def _join_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class HeadingText:
-    """The text of a heading.
+    """The texts of one heading.
 
     Attributes:
-        slugged: The text that its id is made of, if it has no id of its own.
-        shown: The text that a reader sees, white space collapsed.
-        custom_id: Its own id; None if the page makes one.
+        slugged: Text from which the site generates the heading's id if there is no `custom_id`.
+        shown: Text that a reader sees, with each run of white space reduced to one space.
+        custom_id: Id that the author gave the heading, as in `{#my-id}`; None without such an id.
     """
 
     slugged: str
@@ -120,12 +134,12 @@ class HeadingText:
 
 
 def read_heading(content: str, env: MutableMapping[str, Any], *, mdx: bool) -> HeadingText:
-    """Read a heading's source without its `#` marks or underline.
+    """Parse the inline Markdown of a heading into the texts for its id and for display.
 
     Args:
-        content: Its inline Markdown.
-        env: The block parser's environment: link references and names of footnotes.
-        mdx: Whether `{...}` are expressions and tags are JSX.
+        content: Inline Markdown of the heading, without `#` marks or underline.
+        env: Environment of the block parser, with link references and names of footnotes.
+        mdx: True if `{...}` is an expression and tags are JSX, as in MDX.
     """
     tokens: list[Token] = []
     md = _build_parser(mdx=mdx)
@@ -177,7 +191,11 @@ def _collapse(text: str) -> str:
 
 
 def _footnote(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Read `[^1]`, which shows no text if the page defines the footnote."""
+    """Parse a footnote mark such as `[^1]` in a heading; return True if there is one.
+
+    The mark adds no text to the heading. The result is False if the page does not define the
+    footnote.
+    """
     match = _FOOTNOTE.match(state.src, state.pos)
     if match is None or match.group(1) not in state.env.get(FOOTNOTES, ()):
         return False
@@ -188,7 +206,11 @@ def _footnote(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # mark
 
 
 def _text_directive(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Read `:name[label]{attributes}`: the label is text; without one the name is only shown."""
+    """Parse a text directive `:name[label]{attributes}`; return True if there is one.
+
+    The label becomes part of the heading's text. A directive that is only `:name` becomes part of
+    the heading's displayed text, but not of its id.
+    """
     if state.src[state.pos - 1 : state.pos] == ":" and state.pos:
         return False
     match = _TEXT_DIRECTIVE.match(state.src, state.pos)
@@ -203,7 +225,12 @@ def _text_directive(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  
 
 
 def _mdx(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Read a tag, which shows no text, or `{...}`, which is slugged as written; `{#id}` is text."""
+    """Parse an HTML comment, JSX tag or `{...}` expression; return True if there is one.
+
+    HTML comments and tags add no text to the heading. The source of an expression becomes part of
+    the heading's id and, without quotation marks at its ends, of the displayed text. A custom id
+    such as `{#id}` is not an expression.
+    """
     char = state.src[state.pos]
     comment = _COMMENT.match(state.src, state.pos)
     if comment is not None:

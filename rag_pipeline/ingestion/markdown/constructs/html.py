@@ -1,4 +1,4 @@
-"""HTML blocks and comments."""
+"""HTML blocks and HTML comments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ _OPEN_FROM: Final = "comment_open_from"
 
 
 def _read_comment(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Read `<!-- ... -->`, over blank lines too, with what follows it on its last line."""
+    """Parse an HTML comment `<!-- ... -->` at `start_line`; return True if there is one.
+
+    The comment may contain blank lines. The block ends with the line on which the comment ends. If
+    other text follows the comment on that line, the block is an HTML block instead.
+    """
     start = begin_of(state, start_line)
     if not state.src.startswith("<!--", start):
         return False

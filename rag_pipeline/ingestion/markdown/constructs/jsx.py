@@ -1,6 +1,6 @@
-"""MDX's tags and `{...}` expressions that stand on lines of their own.
+"""Tags and `{...}` expressions of MDX that are on lines of their own.
 
-The content between an opening and a closing tag stays Markdown, so that a heading in a tab is a
+The content between an opening and a closing tag is parsed as Markdown, so a heading in a tab is a
 heading.
 """
 
@@ -37,7 +37,11 @@ _HIDDEN_TAG: Final = re.compile(r"<(style|script)\b[^>]*(?<!/)>")
 
 
 def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Read tags and `{...}` with nothing else on their lines; text beside a tag is a paragraph."""
+    """Parse lines with only tags and `{...}` expressions; return True if there are any.
+
+    The block is JSX if it contains a tag, a comment if it contains only comments, and otherwise an
+    expression. Lines with text next to a tag are left to the rule for paragraphs.
+    """
     at = begin_of(state, start_line)
     if state.src[at : at + 1] not in {"<", "{"}:
         return False
@@ -73,7 +77,10 @@ def _clean(edits: BlockEdits, start: int, end: int) -> None:
 
 
 def _find_texts(scanner: Scanner, start: int, end: int) -> list[tuple[int, int]]:
-    """Find the attributes of tags that readers see, and the literal texts in braces."""
+    """Return the start and end offsets of the visible texts in a block of tags and expressions.
+
+    Visible texts are attribute values such as a tab's label, and string expressions `{'text'}`.
+    """
     kept: list[tuple[int, int]] = []
     at = start
     while at < end:

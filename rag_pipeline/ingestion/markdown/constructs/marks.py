@@ -1,4 +1,4 @@
-"""Lines without text: front matter, rules between sections, and the bare marks of containers."""
+"""Lines without text: front matter, thematic breaks, and empty list items and quote lines."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def clean_away(edits: BlockEdits, start: int, end: int) -> None:
-    """Remove a block that is only syntax."""
+    """Record the edit that removes a whole block, because the block is only syntax."""
     edits.keep_only([], start, end)
 
 
 FRONT_MATTER: Final = Construct("front_matter", clean_away)
 THEMATIC_BREAK: Final = Construct("thematic_break", clean_away, tokens=("hr",))
 MARKER: Final = Construct("marker", clean_away, text_kind=None)
-"""The mark of an empty list item or quote, which the parser gives no block."""
+"""The mark of an empty list item or quote. The parser creates no block for it."""

@@ -1,4 +1,4 @@
-"""Displayed formulas: `$$` to `$$`."""
+"""Displayed formulas, written between two `$$` marks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ _OPEN_FROM: Final = "math_open_from"
 
 
 def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Read `$$` to `$$` on lines of their own; a formula that is never closed is text."""
+    """Parse a formula from `$$` to `$$` at `start_line`; return True if there is one.
+
+    The opening mark must begin a line, and the closing mark must end a later line. A formula that
+    is never closed is plain text.
+    """
     match = _START.fullmatch(text_of(state, start_line))
     if match is None or state.is_code_block(start_line):
         return False
@@ -35,7 +39,7 @@ def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bo
     if state.bMarks[start_line] >= never:
         return False
     closing = find_closing_mark(state, start_line)
-    is_inside = not _is_outside(state, start_line)  # else it ends the list item before it
+    is_inside = not _is_outside(state, start_line)  # if False, it ends the list item above
     for line in range(start_line + 1, end_line):
         if is_inside and not state.isEmpty(line) and _is_outside(state, line):
             break
@@ -50,12 +54,12 @@ def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bo
 
 
 def _is_outside(state: StateBlock, line: int) -> bool:
-    """Tell whether a line belongs to a container above the one being parsed."""
+    """Return True if a line is indented less than the content of the container being parsed."""
     return state.sCount[line] < state.blkIndent
 
 
 def is_displayed_formula(text: str) -> bool:
-    """Tell whether a paragraph is nothing but `$$...$$`."""
+    """Return True if a paragraph contains only one formula, `$$...$$`."""
     return "$$" in text and _ALONE.fullmatch(text) is not None
 
 

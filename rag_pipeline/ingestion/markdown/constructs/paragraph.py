@@ -1,4 +1,4 @@
-"""Paragraphs, and the cleaning of plain Markdown text that other constructs share."""
+"""Paragraphs, and the cleaning of Markdown text that other kinds of blocks use too."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.markdown.construct import ReadBlock
     from rag_pipeline.ingestion.markdown.edits import BlockEdits
 
-_MOST_INDENT: Final = 3  # columns; more make code in CommonMark
-_MOST_DEEP_LINES: Final = 50  # looked at for each paragraph, to stay linear
+_MOST_INDENT: Final = 3  # columns; deeper indentation is code in CommonMark
+_MOST_DEEP_LINES: Final = 50  # checked for each paragraph, so that parsing takes linear time
 _DEEP_LINES: Final = "deep_lines"
 _HIDDEN_TAG: Final = re.compile(r"[ \t>]*<(?:style|script)\b", re.IGNORECASE)
 
 
 def ignore_indent(rule: ReadBlock) -> ReadBlock:
-    """Let an indented line end a paragraph: in MDX a fence or list indented by four is one."""
+    """Wrap a paragraph rule so that lines indented by four or more columns can end the paragraph.
+
+    CommonMark would read such a line as a continuation of the paragraph. MDX has no indented code,
+    so a code fence or list may be indented that far.
+    """
 
     def read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
         deep: list[int] | None = state.env.get(_DEEP_LINES)
@@ -51,12 +55,16 @@ def ignore_indent(rule: ReadBlock) -> ReadBlock:
 
 
 def is_hidden(edits: BlockEdits, start: int, end: int) -> bool:
-    """Tell whether a block begins with a `<style>` or `<script>` tag; its text is not shown."""
+    """Return True if a block begins with `<style>` or `<script>`, so that it shows no text."""
     return _HIDDEN_TAG.match(edits.source, start, end) is not None
 
 
 def clean_text(edits: BlockEdits, start: int, end: int) -> None:
-    """Remove links' targets, tags, comments and escapes, and keep everything else."""
+    """Record the edits that clean a block of Markdown text.
+
+    Tags, comments, escapes and the targets of links are removed. A block that begins with a
+    `<style>` or `<script>` tag is removed completely.
+    """
     if is_hidden(edits, start, end):
         edits.keep_only([], start, end)
     else:

@@ -15,18 +15,21 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
 FOOTNOTES: Final = "footnote_names"
-"""Key of the parser's environment: the names of the footnotes that a page defines."""
+"""Key in the parser's environment for the names of the footnotes that a page defines."""
 
 _FOOTNOTE_DEFINITION: Final = re.compile(r"^ {0,3}\[\^([^\]\s]+)\]:", re.MULTILINE)
 
 
 def find_footnotes(body: str) -> frozenset[str]:
-    """Find the names of the footnotes that a page defines."""
+    """Return the names of the footnotes that a page defines, such as `1` for `[^1]: text`."""
     return frozenset(_FOOTNOTE_DEFINITION.findall(body))
 
 
 def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001  # markdown-it's signature
-    """Read a link reference definition; a footnote's definition is not one."""
+    """Parse a link reference definition at `start_line`; return True if there is one.
+
+    A footnote definition such as `[^1]: text` is not a link reference definition.
+    """
     if state.src.startswith("[^", begin_of(state, start_line)):
         return False
     if not read_reference(state, start_line, end_line, silent):

@@ -1,4 +1,4 @@
-"""Tables of GitHub's Markdown."""
+"""Tables, in the syntax of GitHub-flavored Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def _clean(edits: BlockEdits, start: int, end: int) -> None:
     clean_text(edits, start, end)
 
 
-# markdown-it tries tables before lists and would take the mark of `1. a | b` into the table
+# markdown-it tries tables before lists, so it would make the mark of `1. a | b` part of a table.
+# This rule is therefore tried later.
 TABLE: Final = Construct(
     "table",
     _clean,

@@ -1,0 +1,288 @@
+"""The declaration of every setting: type, default, bounds, meaning, and which part reads it.
+
+`scripts/write_reference.py` writes `.env.example` and docs/reference/settings.md from this class.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from rag_pipeline.core import settings_rules as rules
+from rag_pipeline.core.models import ChunkLimits, EmbeddingText, MarkdownFormat, SiteSettings
+
+
+class Settings(BaseSettings):
+    """The settings of a process. A field has the name of its environment variable in lower case."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env", env_file_encoding="utf-8-sig", extra="ignore", frozen=True
+    )
+
+    docs_dir: rules.Folder = rules.FOLDERS.setting(
+        Path("website/docs"),
+        "The folder with the book's Markdown files: the docs folder of a Docusaurus site.",
+        read_by="ingestion, evaluation, the Dagster sensor `docs_changes`",
+    )
+    data_dir: rules.Folder = rules.FOLDERS.setting(
+        Path("data"),
+        "The folder for everything that the program stores: artifacts, cached embeddings, the "
+        "ledger, the embedded vector store and logs. Each docs folder gets a subfolder of its own.",
+        read_by="every command",
+    )
+    dagster_home: rules.Place = rules.FOLDERS.setting(
+        "",
+        "The folder in which Dagster stores its runs, events and schedules. If empty, it is a "
+        "folder below `DATA_DIR`, set up from `dagster.yaml`.",
+        read_by="ingestion, evaluation, `make dev`",
+    )
+    state_url: rules.Place = rules.FOLDERS.setting(
+        "",
+        "The place for artifacts, cached embeddings and the ledger if not `DATA_DIR`, for workers "
+        "that share no disk: `s3://bucket/prefix`, with the service's fsspec package, here s3fs.",
+        read_by="ingestion",
+    )
+
+    site_base_url: rules.BaseUrl = rules.SITE.setting(
+        "/physical-ai-robotics-textbook/",
+        "`baseUrl` of docusaurus.config. With a full address, such as `https://example.org/book/`, "
+        "citations become absolute links.",
+    )
+    site_route_base_path: rules.Route = rules.SITE.setting(
+        "docs",
+        "`routeBasePath` of the docs plugin. Empty if the docs are the root of the site.",
+    )
+    site_trailing_slash: rules.YesNoUnset = rules.SITE.setting(
+        False,  # noqa: FBT003  # the default value
+        "`trailingSlash` of docusaurus.config. Empty if the site does not set it.",
+    )
+    site_markdown_format: MarkdownFormat = rules.SITE.setting(
+        MarkdownFormat.MDX,
+        "`markdown.format` of docusaurus.config. With `detect`, `.md` files are CommonMark and "
+        "`.mdx` files are MDX.",
+    )
+
+    qdrant_url: rules.Place = rules.STORE.setting(
+        "",
+        "The address of a Qdrant server or of Qdrant Cloud, such as `http://127.0.0.1:6333`. If "
+        "empty, the program uses a store embedded in the process, below `DATA_DIR`.",
+    )
+    qdrant_api_key: SecretStr = rules.STORE.setting(
+        SecretStr(""), "The API key of the Qdrant server. A secret: do not commit it."
+    )
+    qdrant_collection: str = rules.STORE.setting(
+        "textbook_chunks",
+        "The name of the collection: at most 100 letters, digits, `-` and `_`.",
+        bounds={"pattern": r"^[A-Za-z0-9_-]{1,100}$"},
+    )
+    qdrant_timeout_s: float = rules.STORE.setting(
+        10.0,
+        "Timeout of the Qdrant server in seconds. It bounds both the silence within one request "
+        "and the time to receive one response.",
+        bounds=rules.TIMEOUT_S,
+    )
+    store_lock_timeout_s: float = rules.STORE.setting(
+        10.0,
+        "Seconds to wait for the embedded store while another process has it open.",
+        bounds={"ge": 0, "le": 600},
+    )
+
+    embedding_provider: rules.EmbeddingProvider = rules.EMBEDDING.setting(
+        rules.EmbeddingProvider.AUTO,
+        "The service that embeds texts. `auto` is the service that the existing collection was "
+        "built with; before the first ingestion it is `openai` if `OPENAI_API_KEY` is set, "
+        "otherwise `local`. A collection contains the vectors of one model: after a change run "
+        "`rag-pipeline ingest --rebuild`.",
+    )
+    embedding_model: str = rules.EMBEDDING.setting(
+        "",
+        "The embedding model. If empty, the provider's default. The local provider has "
+        "`all-MiniLM-L6-v2-textbook` (its default, fine-tuned on questions to textbooks) and "
+        "`all-MiniLM-L6-v2` (as published).",
+    )
+    embedding_dim: int = rules.EMBEDDING.setting(
+        0,
+        "The number of dimensions to request from the model. 0: the model's own.",
+        bounds={"ge": 0, "le": 65_536},
+    )
+    embedding_text: EmbeddingText = rules.EMBEDDING.setting(
+        EmbeddingText.HEADING_PATH,
+        "The headings that are embedded before the text of a chunk: `text` (none), `title` (the "
+        "document's title), `section` (the chunk's own heading) or `heading-path` (the title and "
+        "all headings down to the chunk's own). The stored and cited text does not change. After "
+        "a change the next ingest embeds only the texts that differ.",
+        read_by="chunking",
+    )
+    embedding_batch_size: int = rules.EMBEDDING.setting(
+        100,
+        "The highest number of texts in one request to an embedding service.",
+        read_by="embedding",
+        bounds={"ge": 1, "le": 2048},
+    )
+    embedding_timeout_s: float = rules.EMBEDDING.setting(
+        30.0,
+        "Timeout of an embedding service in seconds. It bounds both the silence within one "
+        "request and the time to receive one response.",
+        bounds=rules.TIMEOUT_S,
+    )
+    openai_api_key: SecretStr = rules.EMBEDDING.setting(
+        SecretStr(""),
+        "The API key of OpenAI, or of a service with the same API. A secret: do not commit it.",
+        read_by="embedding, retrieval, answering",
+    )
+    openai_base_url: str = rules.EMBEDDING.setting(
+        "",
+        "The address of a service with OpenAI's API. If empty, OpenAI's own.",
+        read_by="embedding, retrieval, answering",
+    )
+    cohere_api_key: SecretStr = rules.EMBEDDING.setting(
+        SecretStr(""), "The API key of Cohere. A secret: do not commit it."
+    )
+    cohere_base_url: str = rules.EMBEDDING.setting(
+        "", "The address of a service with Cohere's API. If empty, Cohere's own."
+    )
+
+    embedding_prices: rules.Prices = rules.INGESTION.setting(
+        {
+            "text-embedding-3-small": 0.02,
+            "text-embedding-3-large": 0.13,
+            "text-embedding-ada-002": 0.10,
+            "embed-english-v3.0": 0.10,
+        },
+        "US dollars per million tokens by model, as a JSON object. The ingestion report computes "
+        "its cost from it; a model without a price costs 0.",
+        read_by="ingestion (report and asset metadata)",
+    )
+    ingest_run_docs: int = rules.INGESTION.setting(
+        1000,
+        "The highest number of documents in one run. A larger ingestion is split into runs.",
+        bounds={"ge": 1, "le": 100_000},
+    )
+    ingest_lock_timeout_s: float = rules.INGESTION.setting(
+        60.0,
+        "Seconds to wait for another ingestion of the same docs folder to end.",
+        bounds={"ge": 0, "le": 86_400},
+    )
+
+    answer_model: str = rules.ANSWERING.setting(
+        "",
+        "The chat model that writes answers. If empty, `gpt-4o-mini` if `OPENAI_API_KEY` is set, "
+        "otherwise none: answers then consist of passages quoted from the book. A local server "
+        "at `OPENAI_BASE_URL` needs no key.",
+    )
+    answer_timeout_s: float = rules.ANSWERING.setting(
+        30.0, "Seconds that one answer may take, retries included.", bounds=rules.TIMEOUT_S
+    )
+    answer_max_tokens: int = rules.ANSWERING.setting(
+        800,
+        "The highest number of tokens in one answer, a model's hidden reasoning included.",
+        bounds={"ge": 16, "le": 32_000},
+    )
+
+    chunk_min_tokens: int = rules.CHUNKING.setting(
+        200,
+        "The smallest piece that a longer section is split into, in cl100k_base tokens. A section "
+        "that is smaller than this stays whole.",
+        bounds=rules.TOKENS,
+    )
+    chunk_target_tokens: int = rules.CHUNKING.setting(
+        500,
+        "The size that longer sections are split evenly into; between the minimum and the maximum.",
+        bounds=rules.TOKENS,
+    )
+    chunk_max_tokens: int = rules.CHUNKING.setting(
+        800,
+        "The highest number of tokens in a chunk. Only a single code block or table that cannot "
+        "be split may be longer.",
+        bounds=rules.TOKENS,
+    )
+    chunk_overlap_tokens: int = rules.CHUNKING.setting(
+        50,
+        "The tokens that a chunk repeats from the chunk before it in the same section, or 0. Below "
+        "`CHUNK_MIN_TOKENS`.",
+        bounds={"ge": 0, "le": 8000},
+    )
+
+    evaluation_test_set: rules.Place = rules.EVALUATION.setting(
+        "",
+        "The JSON file of questions for evaluations that name none. If empty, the questions about "
+        "the textbook that come with this package; another book needs its own.",
+        read_by="`rag-pipeline evaluate`, `rag-pipeline sweep`, the asset `retrieval_evaluation`",
+    )
+
+    dedup_threshold: float = rules.RETRIEVAL.setting(
+        0.95,
+        "Two results whose texts have at least this cosine similarity are shown once.",
+        bounds={"gt": 0, "le": 1},
+    )
+    semantic_weight: float = rules.RETRIEVAL.setting(
+        0.8, "The weight of the embeddings in the score. BM25 has the rest.", bounds=rules.SHARE
+    )
+    window_weight: float = rules.RETRIEVAL.setting(
+        0.7,
+        "Within the weight of the embeddings, the share of the windows (four words of a chunk, "
+        "embedded on their own). The whole chunk's embedding has the rest. A service's model has "
+        "no windows, so this has no effect there.",
+        bounds=rules.SHARE,
+    )
+    document_weight: float = rules.RETRIEVAL.setting(
+        0.2,
+        "How much the three best candidates of a document raise the scores of all its candidates.",
+        bounds=rules.SHARE,
+    )
+    selected_text_threshold: float = rules.RETRIEVAL.setting(
+        0.38,
+        "The share of a question's words, weighted by length, from which a selected text counts as "
+        "an answer to it. A similar meaning can replace the words.",
+        read_by="retrieval (selected-text mode)",
+        bounds=rules.SHARE,
+    )
+    store_idle_s: float = rules.RETRIEVAL.setting(
+        2.0,
+        "Seconds without a query after which the embedded store is closed for other processes.",
+        bounds={"ge": 0, "le": 3600},
+    )
+    log_questions: bool = rules.RETRIEVAL.setting(
+        False,  # noqa: FBT003  # the default value
+        "Write the questions to the log. If false, the log has only their lengths.",
+        read_by="retrieval, answering",
+    )
+
+    @model_validator(mode="after")
+    def _check_chunk_sizes(self) -> Self:
+        if not self.chunk_min_tokens <= self.chunk_target_tokens <= self.chunk_max_tokens:
+            problem = "CHUNK_MIN_TOKENS <= CHUNK_TARGET_TOKENS <= CHUNK_MAX_TOKENS is not true"
+            raise ValueError(problem)
+        if self.chunk_overlap_tokens >= self.chunk_min_tokens:
+            problem = "CHUNK_OVERLAP_TOKENS must be smaller than CHUNK_MIN_TOKENS"
+            raise ValueError(problem)
+        return self
+
+    @property
+    def site(self) -> SiteSettings:
+        """The settings from which page addresses are built."""
+        return SiteSettings(
+            self.site_base_url,
+            self.site_route_base_path,
+            self.site_trailing_slash,
+            self.site_markdown_format,
+        )
+
+    @property
+    def chunk_limits(self) -> ChunkLimits:
+        """The sizes of chunks, and which of their headings are embedded."""
+        return ChunkLimits(
+            self.chunk_min_tokens,
+            self.chunk_target_tokens,
+            self.chunk_max_tokens,
+            self.chunk_overlap_tokens,
+            self.embedding_text,
+        )
+
+    @property
+    def state_dir(self) -> Path:
+        """The folder below DATA_DIR that stores the state of this docs folder only."""
+        return rules.find_state_dir(self.docs_dir, self.data_dir)

@@ -1,0 +1,161 @@
+"""Types, bounds and groups of settings, with which `core.settings_fields` declares them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_settings import NoDecode
+
+from rag_pipeline.core.ids import hash_place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SHARE: Final = {"ge": 0, "le": 1}
+"""Bounds of a share or a weight."""
+
+TIMEOUT_S: Final = {"gt": 0, "le": 600}
+"""Bounds of a timeout in seconds."""
+
+TOKENS: Final = {"ge": 1, "le": 8000}
+"""Bounds of a chunk size in cl100k_base tokens."""
+
+
+def _read_place(text: object) -> object:
+    """Replace a leading `~` with the home folder in a setting that is a path or an address.
+
+    No shell does it for a value in `.env`. A text of only white space raises ValueError.
+    """
+    if not isinstance(text, str):
+        return text
+    if text and not text.strip():
+        problem = "it is blank. Name a folder or an address, or leave the setting out"
+        raise ValueError(problem)
+    return os.path.expanduser(text)  # noqa: PTH111  # a Path would take a slash from a URL
+
+
+def _read_folder(text: object) -> object:
+    """Replace a leading `~` with the home folder in a setting that is a folder.
+
+    An empty text raises ValueError, because it would mean the current folder.
+    """
+    return _read_place(text or " ")
+
+
+def _read_prices(text: object) -> object:
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError as error:
+        problem = f"it is not valid JSON ({error})"
+        raise ValueError(problem) from None
+
+
+def _close_base_url(url: str) -> str:
+    if not re.match(r"^(https?://[^/\s]+)?/\S*$|^https?://[^/\s]+$", url):
+        problem = "it is not a path such as /my-book/ nor an http(s) address"
+        raise ValueError(problem)
+    return url if url.endswith("/") else url + "/"
+
+
+Place: TypeAlias = Annotated[str, BeforeValidator(_read_place)]
+"""A folder, a file or an address; empty if it is not set."""
+
+Folder: TypeAlias = Annotated[Path, BeforeValidator(_read_folder)]
+"""A folder that is always set."""
+
+BaseUrl: TypeAlias = Annotated[str, AfterValidator(_close_base_url)]
+"""A path or an http(s) address; ends with a slash."""
+
+Route: TypeAlias = Annotated[str, AfterValidator(lambda path: path.strip("/"))]
+"""A path without slashes at its ends."""
+
+YesNoUnset: TypeAlias = Annotated[
+    bool | None, BeforeValidator(lambda text: None if text == "" else text)
+]
+"""A boolean; None for the empty text."""
+
+_Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+Prices: TypeAlias = Annotated[
+    dict[str, _Price],
+    NoDecode,
+    BeforeValidator(_read_prices),
+]
+"""US dollars per million tokens, by model; a JSON object in the environment."""
+
+
+class EmbeddingProvider(StrEnum):
+    """The provider that embeds texts; `AUTO` is resolved by `adapters.connect.choose_provider`."""
+
+    AUTO = "auto"
+    LOCAL = "local"
+    OPENAI = "openai"
+    COHERE = "cohere"
+
+
+class SettingGroup(NamedTuple):
+    """A group of settings with a heading of its own in `.env.example` and on the settings page.
+
+    Attributes:
+        title: The heading.
+        read_by: Default for the parts of the program that read a setting of the group, for users.
+    """
+
+    title: str
+    read_by: str = ""
+
+    def setting(
+        self,
+        default: object,
+        meaning: str,
+        *,
+        read_by: str = "",
+        bounds: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401  # pydantic declares Field in this way, so that any annotation fits
+        """Declare a setting of this group.
+
+        Args:
+            default: The value if the setting is not set.
+            meaning: One or more sentences for users, as Markdown.
+            read_by: The parts that read it, if they differ from those of the group.
+            bounds: Constraints that pydantic checks, such as `ge` and `le`.
+        """
+        extra: dict[str, Any] = {"group": self.title, "read_by": read_by or self.read_by}
+        return Field(
+            default=default, description=meaning, json_schema_extra=extra, **(bounds or {})
+        )
+
+
+FOLDERS: Final = SettingGroup("Folders")
+SITE: Final = SettingGroup("The website that citations link to", "parsing")
+STORE: Final = SettingGroup("Vector store", "indexing, retrieval")
+EMBEDDING: Final = SettingGroup("Embedding", "embedding, retrieval")
+INGESTION: Final = SettingGroup("Ingestion", "ingestion")
+ANSWERING: Final = SettingGroup("Answering", "answering")
+CHUNKING: Final = SettingGroup("Chunking", "chunking")
+EVALUATION: Final = SettingGroup("Evaluation")
+RETRIEVAL: Final = SettingGroup("Retrieval", "retrieval")
+
+
+def find_state_dir(docs_dir: Path, data_dir: Path) -> Path:
+    """Return the folder below DATA_DIR that stores the state of one docs folder only.
+
+    The name of the state folder consists of the docs folder's name and a hash of its path relative
+    to DATA_DIR. Two docs folders thus never share state, and moving both with DATA_DIR keeps it. If
+    the docs folder and its state folder are missing, and DATA_DIR contains the state of exactly one
+    docs folder, that state folder is returned.
+    """
+    docs_dir, data_dir = docs_dir.resolve(), data_dir.resolve()
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", docs_dir.name) or "docs"
+    own = data_dir / f"{name}-{hash_place(docs_dir, data_dir)}"
+    if not own.exists() and not docs_dir.exists():
+        others = [path for path in data_dir.glob("*-????????") if path.is_dir()]
+        if len(others) == 1:
+            return others[0]
+    return own
