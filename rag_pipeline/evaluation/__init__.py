@@ -1,1 +1,1 @@
-"""Golden set, metrics, gates and reports: uses the public retrieval API as a user would."""
+"""Evaluation of retrieval: golden set, metrics, quality gates, reports and parameter sweeps."""

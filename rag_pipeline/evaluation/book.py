@@ -1,27 +1,43 @@
-"""The evaluation of a book: golden set, corpus and collection of some settings brought together."""
+"""Evaluation of one book: load its questions, ask its collection, and write the report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.adapters.connect import connect_embedder
-from rag_pipeline.answering import apply_grounding_policy
+from pydantic import SecretStr
+
+from rag_pipeline.adapters.connect import connect_chat_model, connect_embedder
+from rag_pipeline.answering import answer, apply_grounding_policy
 from rag_pipeline.core.errors import ConfigurationError, DocumentError, MissingDependencyError
 from rag_pipeline.core.ids import hash_place
+from rag_pipeline.evaluation.answers.baseline import compare_answers
+from rag_pipeline.evaluation.answers.gates import AnswerBounds, check_answers
+from rag_pipeline.evaluation.answers.runner import evaluate_answers
 from rag_pipeline.evaluation.fingerprint import build_fingerprint
 from rag_pipeline.evaluation.gates import GateBounds, GateResult, check_gates
+from rag_pipeline.evaluation.golden_places import validate_against_corpus
 from rag_pipeline.evaluation.golden_set import (
+    DEFINITIONS_PATH,
     QUESTIONS_PATH,
     SELECTED_TEXT_PATH,
     GoldenSet,
     load_golden_set,
-    validate_against_corpus,
 )
+from rag_pipeline.evaluation.memory import read_resident_mb
 from rag_pipeline.evaluation.report import evaluate
-from rag_pipeline.evaluation.report_files import ReportFiles, accept, load_baseline, write_report
+from rag_pipeline.evaluation.report_files import (
+    ReportFiles,
+    accept,
+    load_accepted_answers,
+    load_baseline,
+    write_report,
+)
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.retrieval import open_retriever
@@ -31,10 +47,11 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.models import ParsedDoc, SiteSettings
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.evaluation.answers.records import AnswersReport
     from rag_pipeline.evaluation.records import EvaluationReport
 
 BASELINE_PATH: Final = QUESTIONS_PATH.with_name("baseline.json")
-"""Accepted results of the golden set that comes with this package."""
+"""The accepted results of the golden set that comes with this package."""
 
 _LIBRARIES: Final = {
     "ir_measures": "ir-measures",
@@ -42,20 +59,41 @@ _LIBRARIES: Final = {
     "matplotlib": "matplotlib",
     "scipy": "scipy",
 }
-"""Modules of the `pipeline` extra that an evaluation imports on the way, and their packages."""
+"""Import name and package name of each library of the `pipeline` extra that evaluating needs."""
+
+
+class Answering(StrEnum):
+    """How an evaluation answers the questions of a golden set.
+
+    `NONE` only searches. `QUOTED` answers without a model. `CONFIGURED` lets the chat model of the
+    settings write the answers, and answers without a model if none is configured.
+    """
+
+    NONE = "none"
+    QUOTED = "quoted"
+    CONFIGURED = "configured"
 
 
 @dataclass(frozen=True, slots=True)
 class BookEvaluation:
-    """A report, the verdicts on it, and where both were written."""
+    """The outcome of an evaluation.
+
+    Attributes:
+        report: The measured figures.
+        gates: The result of each quality gate; empty if no gate was checked. The gates on answers
+            are left out if the answers were not evaluated.
+        files: Paths of the written report.
+        answers: The evaluation of answers; None if the answers were not evaluated.
+    """
 
     report: EvaluationReport
     gates: tuple[GateResult, ...]
     files: ReportFiles
+    answers: AnswersReport | None = None
 
     @property
     def passed(self) -> bool:
-        """True if every gate passed."""
+        """True if no quality gate failed. Also True if no gate was checked."""
         return all(gate.passed for gate in self.gates)
 
 
@@ -65,91 +103,129 @@ def evaluate_book(
     *,
     accept_baseline: bool = False,
     paraphrased: bool = False,
+    answering: Answering = Answering.QUOTED,
     report_dir: Path | None = None,
     ingest: Callable[[], None] = lambda: None,
 ) -> BookEvaluation:
-    """Ask a golden set's questions, judge the results, and write the report.
+    """Ask the questions of a golden set, check the quality gates, and write the report.
 
     Args:
-        settings: The docs folder and the collection, which must have been ingested.
-        test_set: Questions in the form of the golden set. None takes the file that the settings
-            name, or else the questions of the textbook.
-        accept_baseline: Make this result the one that later ones are compared with.
-        paraphrased: Ask in the harder wording of the questions that have one; nothing is gated.
-        report_dir: Folder of the report; None for `evaluation/` in the state folder.
-        ingest: Called after the test set was checked and before the collection is opened.
+        settings: Settings with the docs folder and the collection, which `ingest` may build.
+        test_set: JSON file of questions, or None for the choice of `choose_test_set`.
+        accept_baseline: Save this result as the baseline that later results are compared with.
+        paraphrased: Ask the harder wording of each question that has one, and check no gates.
+        answering: How the questions are also answered, to score the answers.
+        report_dir: Folder for the report; None selects `evaluation/` in the state folder.
+        ingest: Updates the collection. Called after the test set was checked.
 
     Raises:
         MissingDependencyError: A library of the `pipeline` extra is not installed.
-        ConfigurationError: The book has no test set, or options contradict each other.
-        GoldenSetError: The test set is malformed, or expects a page or heading that is missing.
-        StoreError: The collection is missing, of another model, or not reached.
-        BaselineRefusedError: A question failed, so the result cannot be accepted. It is written.
+        ConfigurationError: A setting is invalid, no test set fits, or two options contradict.
+        GoldenSetError: The test set is malformed, or names a page or heading that does not exist.
+        EvaluationFileError: The stored baseline is damaged or has another format version.
+        StoreError: The collection is missing, has another embedding model or is unreachable.
+        BaselineRefusedError: A question failed, so the written report cannot become the baseline.
     """
     for module, package in _LIBRARIES.items():
         if find_spec(module) is None:
             raise MissingDependencyError(package, "pipeline")
-    if accept_baseline and paraphrased:
-        problem = "the harder wording has no baseline, since nothing is gated by it"
-        raise ConfigurationError("--accept", problem, "Leave out --accept or --paraphrased")
+    if accept_baseline and (paraphrased or answering is Answering.NONE):
+        problem = "only an evaluation that checks all quality gates can become the baseline"
+        fix = "Leave out --accept, or both --paraphrased and --no-answers"
+        raise ConfigurationError("--accept", problem, fix)
     test_set = choose_test_set(settings, test_set)
     corpus = parse_corpus(settings.docs_dir, settings.site)
     documents, golden = corpus.documents, load_for(test_set, corpus)
+    chat_model = connect_chat_model(settings) if answering is Answering.CONFIGURED else None
     ingest()
     folder = report_dir or settings.state_dir / "evaluation"
     if paraphrased:
         golden = ask_paraphrased(golden)
         folder /= "paraphrased"
+    for module in _LIBRARIES:
+        import_module(module)  # now, so that the growth of memory does not include them
     with open_retriever(settings) as retriever:
+        memory_before_mb = read_resident_mb()  # the client libraries are loaded
         retriever.probe()
         model = connect_embedder(settings).model
         fingerprint = build_fingerprint(documents, golden, settings, model)
         report = evaluate(golden, retriever, apply_grounding_policy, documents, fingerprint)
+        answers = None
+        if answering is not Answering.NONE:
+            # Without these settings, `answer` connects no model by itself.
+            unconnected = {"openai_api_key": SecretStr(""), "answer_model": ""}
+            ask = partial(
+                answer,
+                retriever=retriever,
+                chat_model=chat_model,
+                settings=settings.model_copy(update=unconnected),
+            )
+            name = chat_model.name if chat_model else None
+            answers = evaluate_answers(
+                golden, ask, documents, name, memory_before_mb, settings.chunk_max_tokens
+            )
     baseline_path = folder / name_baseline(settings, test_set) if test_set else BASELINE_PATH
     baseline = load_baseline(baseline_path)
-    gates = () if paraphrased else check_gates(report, baseline, GateBounds())
-    files = write_report(report, folder, gates)
+    if answers is not None:
+        answers = compare_answers(answers, load_accepted_answers(baseline_path))
+    gates = check_gates(report, baseline, GateBounds())
+    gates += check_answers(answers, AnswerBounds()) if answers else ()
+    gates = () if paraphrased else gates
+    files = write_report(report, folder, gates, answers)
     if accept_baseline:
-        accept(report, baseline_path)
-    return BookEvaluation(report, gates, files)
+        accept(report, baseline_path, answers)
+    return BookEvaluation(report, gates, files, answers)
 
 
 def choose_test_set(settings: Settings, test_set: Path | None) -> Path | None:
-    """Return the test set that was named, or that of the settings; None for the textbook's own."""
+    """Return the path of the test set: `test_set` if given, else the one named in the settings.
+
+    None means that no file is named anywhere. `load_for` then uses the questions that come with
+    this package, which are about one textbook, and refuses them for any other book.
+    """
     if test_set is None and settings.evaluation_test_set:
         return Path(settings.evaluation_test_set)
     return test_set
 
 
 def name_baseline(settings: Settings, test_set: Path) -> str:
-    """Name the baseline file of a test set; test sets of one name in two folders have one each."""
+    """Return the file name of the baseline for a test set and the docs folder of the settings.
+
+    The name ends with a hash of both paths, so that test sets with equal file names in different
+    folders have separate baselines.
+    """
     place = hash_place(test_set.resolve(), settings.docs_dir.resolve())
     return f"baseline-{test_set.stem}-{place}.json"
 
 
 def load_for(test_set: Path | None, corpus: Corpus) -> GoldenSet:
-    """Load a test set, or the textbook's own with its selected-text cases, checked against a
-    corpus.
+    """Load a test set and check that all pages and headings that it names exist in the corpus.
+
+    If `test_set` is None, all cases about the textbook are loaded.
 
     Raises:
-        ConfigurationError: No test set was named, and the corpus is not the textbook.
-        GoldenSetError: The test set is malformed, or expects a page or heading that is missing.
+        ConfigurationError: `test_set` is None, but the corpus is not the textbook: it lacks more
+            than half of the pages that the questions expect.
+        GoldenSetError: The test set is malformed, or names a page or heading that does not exist.
     """
     documents = [parsed.document for parsed in corpus.documents]
     if test_set is not None:
         return validate_against_corpus(load_golden_set(test_set), documents, corpus.problems)
-    golden = load_golden_set(QUESTIONS_PATH, SELECTED_TEXT_PATH)
+    golden = load_golden_set(QUESTIONS_PATH, SELECTED_TEXT_PATH, DEFINITIONS_PATH)
     expected = {section.doc_path for query in golden.queries for section in query.expected}
     known = {str(document.doc_path) for document in documents} | corpus.problems.keys()
     if len(expected & known) * 2 < len(expected):
-        problem = "the questions that come with this package are those of another book"
-        fix = "Name a file of your own there or with --test-set"
+        problem = "the questions that come with this package are about another book"
+        fix = "Name a JSON file of questions about this book here or with --test-set"
         raise ConfigurationError("EVALUATION_TEST_SET", problem, fix)
     return validate_against_corpus(golden, documents, corpus.problems)
 
 
 def ask_paraphrased(golden: GoldenSet) -> GoldenSet:
-    """Return the set with each question in its harder wording, if it has one."""
+    """Return a copy of the golden set in which `paraphrase`, if set, replaces each question.
+
+    A paraphrase is a harder wording of the question.
+    """
     queries = tuple(
         replace(query, question=query.paraphrase or query.question) for query in golden.queries
     )
@@ -158,14 +234,23 @@ def ask_paraphrased(golden: GoldenSet) -> GoldenSet:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The documents of a folder. Those in `problems`, by path, cannot be read or indexed."""
+    """The documents of a docs folder.
+
+    Attributes:
+        documents: Every document that could be parsed.
+        problems: Error message of every other document, by its path below the docs folder.
+    """
 
     documents: tuple[ParsedDoc, ...]
     problems: dict[str, str]
 
 
 def parse_corpus(docs_dir: Path, site: SiteSettings) -> Corpus:
-    """Parse all documents of a folder."""
+    """Parse all documents of a docs folder, and collect the errors of those that fail.
+
+    Raises:
+        DocsFolderError: The docs folder is missing, cannot be read or contains no document.
+    """
     discovery = discover_docs(docs_dir)
     documents = []
     problems = {failure.doc_path: failure.message for failure in discovery.failures}

@@ -1,4 +1,4 @@
-"""Describes what the result of an evaluation depends on, so that results can be compared."""
+"""The fingerprint of an evaluation: a record of everything that its result depends on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import EmbeddingModel
     from rag_pipeline.evaluation.golden_set import GoldenSet
 
-# Settings that change no result:
+# Endings and beginnings of the names of settings that change no result:
 _UNRELATED_ENDINGS: Final = ("_dir", "_url", "_timeout_s", "_idle_s")
 _UNRELATED: Final = (
     "answer_",
@@ -38,10 +38,13 @@ _GIT_TIMEOUT_S: Final = 10
 def build_fingerprint(
     documents: Iterable[ParsedDoc], golden: GoldenSet, settings: Settings, model: EmbeddingModel
 ) -> Fingerprint:
-    """Describe what is evaluated, without any secret.
+    """Build the fingerprint of an evaluation from everything that its result depends on.
+
+    The fingerprint contains no secrets and no local paths. The order of the documents and the
+    path of the golden set do not change it.
 
     Args:
-        documents: The corpus.
+        documents: All documents of the corpus.
         golden: The questions and selected-text cases.
         settings: The settings of the collection and the retriever.
         model: The embedding model.
@@ -58,7 +61,10 @@ def build_fingerprint(
 
 
 def hash_parts(parts: Iterable[str]) -> str:
-    """Return the first 16 hexadecimal digits of a SHA-256 over texts and their lengths."""
+    """Return the first 16 hexadecimal digits of the SHA-256 hash of a sequence of texts.
+
+    The lengths of the texts are hashed too, so that ("ab", "c") and ("a", "bc") differ.
+    """
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -67,9 +73,10 @@ def hash_parts(parts: Iterable[str]) -> str:
 
 
 def find_commit(folder: Path) -> str | None:
-    """Return the commit of the repository around a folder, with `-dirty` if files differ from it.
+    """Return the current commit of the git repository that contains a folder.
 
-    Returns None outside a repository, or if git is not installed.
+    `-dirty` is appended if tracked files differ from the commit. The result is None outside a
+    repository, or if git is not installed or does not answer.
     """
     git = shutil.which("git")
     if git is None:
@@ -85,7 +92,11 @@ def find_commit(folder: Path) -> str | None:
 
 
 def select_settings(settings: Settings) -> dict[str, str]:
-    """Select settings that may change a result, as text; no secret, folder, address or timeout."""
+    """Return the settings that may change the result of an evaluation, as text by name.
+
+    Secrets, folders, addresses, timeouts and settings of other parts (such as logging) are left
+    out.
+    """
     return {
         name: str(value)
         for name, value in sorted(settings)

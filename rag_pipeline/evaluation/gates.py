@@ -1,4 +1,7 @@
-"""Judges an evaluation: good enough to release, and no worse than the accepted baseline."""
+"""Quality gates: conditions that an evaluation must meet before a release.
+
+Some gates compare a value with a fixed bound, others compare the result with an accepted baseline.
+"""
 
 from __future__ import annotations
 
@@ -13,63 +16,60 @@ if TYPE_CHECKING:
     from rag_pipeline.evaluation.records import Baseline, EvaluationReport, Interval, Summary
 
 REPORT_HALF: Final = "report"
-_HALF_FROM: Final = 30  # questions; one miss in a smaller half moves it by over 3 points
-_PAIRS_FROM: Final = 6  # questions all lost have p = 2 / 2**6 = 0.031, five have 0.063
+HALF_FROM: Final = 30
+"""Fewest questions for a gate on a half; with fewer, one miss lowers the mean by over 3 points."""
+
+_PAIRS_FROM: Final = 6  # six lost questions have p = 2 / 2**6 = 0.031, five have p = 0.063
 _COMPARED: Final = ((DOCUMENT, SUCCESS), (SECTION, NDCG))
 
 GATES: Final = {
     "success_at_5": "Success@5 of documents over all questions is at least 0.90 (SC-001).",
-    "success_at_5_report_half": "The same over the questions kept from tuning.",
-    "no_loss_document_success_at_5": "No significant loss of Success@5 of documents.",
-    "no_loss_section_ndcg_at_10": "No significant loss of nDCG@10 of sections.",
-    "refusal_recall": "Questions the book does not answer are refused.",
-    "refusal_precision": "What is refused is mostly what the book does not answer.",
-    "answered": "Questions the book answers are not refused.",
-    "selected_text_leaks": "Answers from a selection hold nothing from outside it.",
-    "selected_text_judged": "What a selection answers is answered from it, all else refused.",
-    "latency_p95": "Retrieval is fast enough.",
+    "success_at_5_report_half": "Success@5 of documents over the report half is at least 0.90.",
+    "no_loss_document_success_at_5": "Document Success@5 is not significantly below the baseline.",
+    "no_loss_section_ndcg_at_10": "Section nDCG@10 is not significantly below the baseline.",
+    "refusal_recall": "Most questions that the book does not answer are refused.",
+    "refusal_precision": "Most refused questions have no answer in the book.",
+    "answered": "Most questions that the book answers are not refused.",
+    "latency_p95": "95% of the retrievals take at most 5 seconds (SC-006).",
 }
-"""Every gate in the order of `check_gates`, and what it asks for."""
+"""Name and condition of every gate, in the order of `check_gates`."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateBounds:
-    """Bounds that an evaluation must reach.
+    """The bounds of the quality gates.
 
     Attributes:
         success_at_5: Lowest Success@5 at document level.
-        refusal_recall: Lowest share of unanswerable questions refused.
-        refusal_precision: Lowest share of refusals that are right. Unlike `answered`, it falls
-            with the share of unanswerable questions in the set.
+        refusal_recall: Lowest share of unanswerable questions that are refused.
+        refusal_precision: Lowest share of refused questions that are unanswerable. Unlike
+            `answered`, the value also depends on how many unanswerable questions the set has.
         answered: Lowest share of answerable questions that are not refused.
-        leak_count: Highest number of selected-text cases that leak or fail.
-        selected_text_judged: Lowest share of selected-text cases rightly answered or refused. It
-            is needed because a mode that returns nothing leaks nothing.
-        latency_p95_ms: Highest 95th percentile of retrieval time.
-        significance: A loss with a p-value below it is not taken for chance.
+        latency_p95_ms: Highest 95th percentile of the retrieval time, in milliseconds.
+        significance: A loss against the baseline fails its gate if its p-value is below this.
 
     Source:
-        success_at_5: SC-001; leak_count: SC-002; latency_p95_ms: SC-006.
+        The specification's success criteria SC-001 (success_at_5) and SC-006 (latency_p95_ms).
     """
 
     success_at_5: float = 0.90
     refusal_recall: float = 0.60
     refusal_precision: float = 0.50
     answered: float = 0.90
-    leak_count: int = 0
-    selected_text_judged: float = 0.80
     latency_p95_ms: float = 5000.0
     significance: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """Verdict of one gate.
+    """The result of one quality gate.
 
     Attributes:
-        value: The measured value; None if the golden set contains nothing to measure it by.
-        bound: Lowest or highest allowed value, as the sentence says.
-        sentence: The verdict for people.
+        name: The key of the gate in `GATES`.
+        value: The measured value; None if there were too few cases to measure it.
+        bound: The lowest or highest allowed value; `sentence` says which.
+        passed: True if the value is within the bound. A gate may also pass unmeasured.
+        sentence: The measured value and the bound as a sentence for people.
     """
 
     name: str
@@ -80,7 +80,7 @@ class GateResult:
 
     @property
     def verdict(self) -> str:
-        """`passed`, `failed`, or `not measured` if the gate passed without a value."""
+        """The word `passed`, `failed`, or `not measured` if the gate passed without a value."""
         if not self.passed:
             return "failed"
         return "passed" if self.value is not None else "not measured"
@@ -89,54 +89,54 @@ class GateResult:
 def check_gates(
     report: EvaluationReport, baseline: Baseline | None, bounds: GateBounds
 ) -> tuple[GateResult, ...]:
-    """Judge a report: one result per gate, always the same gates in the same order.
+    """Check a report against all quality gates; return a result per gate, in the order of `GATES`.
 
-    A gate that has no cases passes and is reported as "not measured"; `success_at_5` fails instead.
-    Success@5 is judged over all questions and over the half that was not used for tuning. A loss is
-    judged by Success@5 of documents and by nDCG@10 of sections.
+    A gate with too few cases passes and is reported as "not measured", with two exceptions:
+    `success_at_5` fails without answerable questions, and `latency_p95` fails if so many retrievals
+    failed that there is no percentile.
+
+    Args:
+        report: The evaluation to check.
+        baseline: The accepted evaluation to compare with; None if none was accepted yet.
+        bounds: The bounds of the gates.
     """
-    refusal, judged = report.refusal["all"], report.selected_text.judged_right
+    refusal = report.refusal["all"]
     half = report.halves.get(REPORT_HALF, {})
     return (
-        _check_success("success_at_5", report.overall, bounds, "all questions", 1),
-        _check_success(
-            "success_at_5_report_half", half, bounds, "the questions kept from tuning", _HALF_FROM
-        ),
+        _check_success("success_at_5", report.overall, bounds, "the golden set", 1),
+        _check_success("success_at_5_report_half", half, bounds, "the report half", HALF_FROM),
         *(_check_loss(report, baseline, level, measure, bounds) for level, measure in _COMPARED),
-        _check_share(
+        check_share(
             "refusal_recall",
             refusal.recall,
             bounds.refusal_recall,
             "unanswerable questions that were refused",
         ),
-        _at_least(
+        at_least(
             "refusal_precision",
             refusal.precision,
             bounds.refusal_precision,
-            f"{refusal.precision or 0:.3f} of the refusals were right",
-            "nothing was refused and nothing had to be",
+            f"the share of refusals that were right is {refusal.precision or 0:.3f}",
+            "no question was refused, and none had to be",
         ),
-        _check_share(
+        check_share(
             "answered", refusal.answered, bounds.answered, "answerable questions not refused"
-        ),
-        _check_leaks(report, bounds),
-        _check_share(
-            "selected_text_judged",
-            judged,
-            bounds.selected_text_judged,
-            "selections rightly taken for an answer or for none",
         ),
         _check_latency(report, bounds),
     )
 
 
-def _at_least(
+def at_least(
     name: str, value: float | None, bound: float, sentence: str, unmeasured: str
 ) -> GateResult:
-    """Judge a value by its lowest allowed one, in a sentence that says what was found."""
+    """Return the result of a gate whose value must be at least `bound`.
+
+    If the value is None, the gate passes as "not measured", and `unmeasured` is the sentence that
+    says why.
+    """
     if value is None:
         return GateResult(name, None, bound, passed=True, sentence=unmeasured)
-    verdict = f"{sentence}, at least {bound:.2f} is asked for"
+    verdict = f"{sentence}; the lowest allowed value is {bound:.2f}"
     return GateResult(name, value, bound, value >= bound, verdict)
 
 
@@ -146,17 +146,25 @@ def _check_success(
     interval = summary.get(DOCUMENT, {}).get(SUCCESS)
     count = interval.count if interval else 0
     if interval is None or count < lowest_count:
-        why = f"Success@5: {count} answerable questions in {scope}, too few to judge"
+        why = f"Success@5 was not measured: {scope} has only {count} answerable questions"
         return GateResult(name, None, bounds.success_at_5, lowest_count > 1, why)
     found = describe_interval(interval)
     sentence = f"Success@5 (recall@5 of SC-001) at document level over {scope} is {found}"
-    return _at_least(name, interval.mean, bounds.success_at_5, sentence, "")
+    return at_least(name, interval.mean, bounds.success_at_5, sentence, "")
 
 
-def _check_share(name: str, share: Interval | None, bound: float, what: str) -> GateResult:
-    found = "" if share is None else f"{describe_interval(share)} is the share of {what}"
+def check_share(name: str, share: Interval | None, bound: float, what: str) -> GateResult:
+    """Return the result of a gate whose share must be at least `bound`; None is not measured.
+
+    Args:
+        name: Name of the gate.
+        share: The measured share.
+        bound: The lowest allowed share.
+        what: The cases that the share counts, as in "the share of questions that were refused".
+    """
+    found = "" if share is None else f"the share of {what} is {describe_interval(share)}"
     value = None if share is None else share.mean
-    return _at_least(name, value, bound, found, f"no case to measure by: {what}")
+    return at_least(name, value, bound, found, f"there are no cases to measure the share of {what}")
 
 
 def _check_loss(
@@ -174,13 +182,13 @@ def _check_loss(
             if baseline is None
             else "the accepted baseline has no question in common with this golden set"
         )
-        sentence = f"{measure} at {level} level was compared with nothing: {why}"
+        sentence = f"{measure} at {level} level was not compared: {why}"
         return GateResult(name, None, bounds.significance, passed=True, sentence=sentence)
     test = compare_pairs([old for old, _ in pairs], [new for _, new in pairs])
     enough = len(pairs) >= _PAIRS_FROM
-    notes = "" if enough else f"; fewer than {_PAIRS_FROM} questions cannot show one"
+    notes = "" if enough else f"; fewer than {_PAIRS_FROM} questions cannot show a loss"
     gone = len(baseline.questions) - len(pairs) if baseline else 0
-    notes += f"; {gone} accepted questions are not in this golden set any more" if gone else ""
+    notes += f"; {gone} questions of the baseline are missing or changed" if gone else ""
     return GateResult(
         name,
         test.p_value if enough else None,
@@ -192,37 +200,23 @@ def _check_loss(
     )
 
 
-def _check_leaks(report: EvaluationReport, bounds: GateBounds) -> GateResult:
-    scores = report.selected_text
-    value = scores.leak_count + scores.failure_count
-    return GateResult(
-        "selected_text_leaks",
-        float(value) if scores.case_count else None,
-        float(bounds.leak_count),
-        value <= bounds.leak_count,
-        f"{scores.leak_count} of {scores.case_count} selected-text cases returned text from "
-        f"outside the selection and {scores.failure_count} failed, at most {bounds.leak_count} "
-        "may",
-    )
-
-
 def _check_latency(report: EvaluationReport, bounds: GateBounds) -> GateResult:
     p95_ms = report.latency.p95_ms
     if p95_ms is None:
-        why = "over 5% of the questions failed, so that no time holds for 95% of them"
+        why = "over 5% of the questions failed, so that the 95th percentile has no value"
         return GateResult("latency_p95", None, bounds.latency_p95_ms, passed=False, sentence=why)
     return GateResult(
         "latency_p95",
         p95_ms,
         bounds.latency_p95_ms,
         p95_ms <= bounds.latency_p95_ms,
-        f"95% of retrievals took at most {p95_ms:.0f} ms, {bounds.latency_p95_ms:.0f} ms are "
+        f"95% of retrievals took at most {p95_ms:.0f} ms; {bounds.latency_p95_ms:.0f} ms are "
         "allowed",
     )
 
 
 def describe_interval(interval: Interval) -> str:
-    """Write a mean with its 95% interval and count."""
+    """Format a mean, its 95% interval and the number of questions as text for a sentence."""
     return (
         f"{interval.mean:.3f} (95% interval {interval.low:.3f} to {interval.high:.3f}, "
         f"n = {interval.count})"

@@ -1,6 +1,6 @@
-"""Evaluation questions and the sections that answer them, checked in form and against the pages.
+"""The golden set: evaluation questions and the sections of the book that answer them.
 
-A test set that cannot be read whole is an error: a silently shorter set would flatter the figures.
+One invalid entry makes the whole file invalid: silently skipped questions would distort results.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import codecs
 import difflib
 import json
 import logging
+import re
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -27,17 +28,15 @@ from rag_pipeline.core.errors import DocumentIdError, GoldenSetError
 from rag_pipeline.core.ids import parse_doc_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from pydantic_core import ErrorDetails
-
-    from rag_pipeline.core.models import Document
 
 _FOLDER: Final = Path(__file__).parent / "golden"
 QUESTIONS_PATH: Final = _FOLDER / "questions.json"
 SELECTED_TEXT_PATH: Final = _FOLDER / "selected_text.json"
+DEFINITIONS_PATH: Final = _FOLDER / "definitions.json"
 _LOG: Final = logging.getLogger(__name__)
-SECTION_LEVEL: Final = 3  # FR-002: h1, h2 and h3 divide chunks; deeper headings are within them
 
 
 def _check_doc_path(text: str) -> str:
@@ -48,23 +47,36 @@ def _check_doc_path(text: str) -> str:
 
 
 def _name_group(group: object) -> object:
-    """Accept a number as the name of a group."""
+    """Return a whole number as text, because JSON may number groups; return other values as is."""
     return str(group) if type(group) is int else group
+
+
+def _check_pattern(pattern: str) -> str:
+    try:
+        compiled = re.compile(pattern, re.IGNORECASE)
+    except re.error as error:
+        message = f"{pattern!r:.80} is not a valid regular expression: {error}"
+        raise ValueError(message) from error
+    if compiled.search(""):
+        message = f"{pattern!r:.80} matches every answer. Write an expression that needs a text"
+        raise ValueError(message)
+    return pattern
 
 
 _Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _DocPath: TypeAlias = Annotated[_Text, AfterValidator(_check_doc_path)]
+_Pattern: TypeAlias = Annotated[str, AfterValidator(_check_pattern)]
 Half: TypeAlias = Literal["tune", "report"]
 Relation: TypeAlias = Literal["related", "unrelated", "injected"]
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedSection:
-    """A section that answers a query.
+    """A section of the book that answers a question, or a part of the question.
 
     Attributes:
-        section_heading: Text of its h1, h2 or h3; the page's title for the text before the first.
-        group: Part of an `all_of` query that the section answers.
+        section_heading: Any heading. The page's title names the text before the first heading.
+        group: Name of the part of an `all_of` question that the section answers.
     """
 
     doc_path: _DocPath
@@ -74,14 +86,16 @@ class ExpectedSection:
 
 @dataclass(frozen=True, slots=True)
 class GoldenQuery:
-    """A question and the sections that answer it.
+    """A question of the golden set and the sections that answer it.
 
     Attributes:
-        expected: Sections that answer it, each of them enough; empty if the book has no answer.
-        category: Kind of question, for figures by category.
-        all_of: One section of each group is needed; a section without a group is always needed.
-        paraphrase: The question without the ordinary names of things: harder than students ask.
-        half: `tune` for choosing parameters, `report` for the figures shown; `split` in the file.
+        expected: Sections that answer the question; empty if the book has no answer. Without
+            `all_of`, each section is a complete answer.
+        category: Kind of question, such as `fact`; reports also show figures per category.
+        all_of: True if an answer needs one section per group, and all sections without a group.
+        half: `tune` (for choosing parameters) or `report` (for published figures); JSON: `split`.
+        paraphrase: A harder wording that avoids the usual names of things, if there is one.
+        facts: Regular expressions. A right answer matches all of them, regardless of letter case.
     """
 
     id: _Text
@@ -91,16 +105,18 @@ class GoldenQuery:
     all_of: bool = False
     half: Annotated[Half, Field(validation_alias="split")] = "report"
     paraphrase: _Text | None = None
+    # The golden set's version is a hash of the repr. Facts do not change what retrieval is asked.
+    facts: tuple[_Pattern, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedTextCase:
-    """A passage a reader selected, and a question asked about it.
+    """A test case for selected-text mode: a passage that a reader selected, and a question on it.
 
     Attributes:
-        relation: `related`: the passage answers the question; `unrelated`: it does not;
-            `injected`: the question orders the answerer to look elsewhere.
-        must_not_contain: Terms of other sections. A term in the answer is a leak.
+        relation: `related` if the passage answers the question, `unrelated` if it does not,
+            `injected` if the question tells the system to look outside the passage.
+        must_not_contain: Terms of other sections. Finding one in the answer is a leak.
     """
 
     id: _Text
@@ -113,30 +129,46 @@ class SelectedTextCase:
 
     @property
     def answerable(self) -> bool:
-        """True if the passage answers the question."""
+        """True if the selected passage answers the question."""
         return self.relation == "related"
 
 
 @dataclass(frozen=True, slots=True)
-class GoldenSet:
-    """Queries and cases in the order of their files.
+class DefinitionCase:
+    """A term of the book's glossary, for the question "What is ...?".
 
     Attributes:
-        path: File of the queries, for messages; not part of the set's identity.
+        definition: First sentence of the glossary's entry. An answer that contains it is right.
+        places: Sections that define the term. A main passage from one of them is right.
+    """
+
+    term: _Text
+    definition: _Text
+    places: tuple[ExpectedSection, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenSet:
+    """The questions, selected-text cases and glossary terms of a test set, in their order.
+
+    Attributes:
+        path: File of the questions, shown in error messages. Comparisons ignore it.
     """
 
     path: Path = field(repr=False, compare=False)
     queries: tuple[GoldenQuery, ...]
     selected_text: tuple[SelectedTextCase, ...] = ()
+    definitions: tuple[DefinitionCase, ...] = ()
 
     def select_half(self, half: Half) -> GoldenSet:
-        """Return the set with the queries of one half and all cases."""
+        """Return a copy with only the questions of one half, and all selected-text cases."""
         return replace(self, queries=tuple(one for one in self.queries if one.half == half))
 
 
 @dataclass(frozen=True, slots=True)
 class _QuestionFile:
     queries: tuple[GoldenQuery, ...]
+    definitions: tuple[DefinitionCase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,114 +176,67 @@ class _SelectedTextFile:
     cases: tuple[SelectedTextCase, ...]
 
 
-_File = TypeVar("_File", _QuestionFile, _SelectedTextFile)
-_Place = TypeVar("_Place", ExpectedSection, SelectedTextCase)
+@dataclass(frozen=True, slots=True)
+class _DefinitionFile:
+    definitions: tuple[DefinitionCase, ...]
+
+
+_File = TypeVar("_File", _QuestionFile, _SelectedTextFile, _DefinitionFile)
 _FIELDS: Final = {"split"}.union(
     own.name for record in (GoldenQuery, ExpectedSection) for own in fields(record)
 ) - {"half"}
 _QUESTIONS: Final = TypeAdapter(_QuestionFile)
 _SELECTED_TEXT: Final = TypeAdapter(_SelectedTextFile)
+_DEFINITIONS: Final = TypeAdapter(_DefinitionFile)
 
 
-def load_golden_set(path: Path = QUESTIONS_PATH, cases_path: Path | None = None) -> GoldenSet:
-    """Load a test set. A query without `split` belongs to the report half.
+def load_golden_set(
+    path: Path = QUESTIONS_PATH,
+    cases_path: Path | None = None,
+    definitions_path: Path | None = None,
+) -> GoldenSet:
+    """Load the questions of a test set and, optionally, its selected-text cases and terms.
 
     Args:
         path: JSON: `{"queries": [{"id", "question", "category", "all_of", "expected": [{"doc_path",
-            "section_heading", "group"?}], "split"?}]}`. Unknown fields are ignored.
+            "section_heading", "group"?}], "split"?, "facts"?: [pattern]}], "definitions"?: [...]}`.
+            Unknown fields are ignored. A question without `split` belongs to the report half.
         cases_path: JSON: `{"cases": [...]}` with the fields of SelectedTextCase, or None.
+        definitions_path: JSON: `{"definitions": [...]}` with the fields of DefinitionCase. None
+            uses the definitions in the file of the questions, if it has some.
 
     Raises:
-        GoldenSetError: A file cannot be read, a field is missing or wrong, an id occurs twice, an
-            `all_of` query expects nothing, or a passage contains a term that no answer may
-            contain.
+        GoldenSetError: A file cannot be read, a field is missing or invalid, an id is repeated, a
+            question without expected sections has `all_of` or `facts`, or a selected passage
+            contains a forbidden term.
     """
-    queries = _read(path, _QUESTIONS).queries
-    problems = [] if queries else ["queries is empty"]
+    read = _read(path, _QUESTIONS)
+    queries, definitions = read.queries, read.definitions
+    problems = [] if queries else ["queries is empty; add a question"]
     problems += [
         f"query {query.id!r}: all_of is true, but expected is empty"
         for query in queries
         if query.all_of and not query.expected
     ]
+    problems += [
+        f"query {query.id!r}: facts are given, but expected is empty"
+        for query in queries
+        if query.facts and not query.expected
+    ]
     _refuse(path, queries, problems)
+    if definitions_path is not None:
+        definitions = _read(definitions_path, _DEFINITIONS).definitions
     if cases_path is None:
-        return GoldenSet(path, queries)
+        return GoldenSet(path, queries, (), definitions)
     cases = _read(cases_path, _SELECTED_TEXT).cases
     problems = [
-        f"query {case.id!r}: must_not_contain: {term!r} stands in selected_text"
+        f"query {case.id!r}: must_not_contain: {term!r} occurs in selected_text"
         for case in cases
         for term in case.must_not_contain
         if term.casefold() in case.selected_text.casefold()
     ]
     _refuse(cases_path, cases, problems)
-    return GoldenSet(path, queries, cases)
-
-
-def validate_against_corpus(
-    golden: GoldenSet, documents: Sequence[Document], unreadable: Mapping[str, str] | None = None
-) -> GoldenSet:
-    """Check that every page and heading named exists, and return the set in their spelling.
-
-    Letter case, markup and white space of a heading may differ. A heading below h3 becomes the
-    section that contains it, because its text is cited under that section.
-
-    Args:
-        golden: A set as it was loaded.
-        documents: The documents of the corpus.
-        unreadable: Errors of the corpus's other documents, by path.
-
-    Raises:
-        GoldenSetError: A page or heading is missing. The message names the nearest one.
-    """
-    pages = {str(one.doc_path): _read_sections(one) for one in documents}
-    problems: list[str] = []
-
-    def correct(where: str, place: _Place) -> _Place:
-        path, heading = place.doc_path, place.section_heading
-        sections = pages.get(path)
-        if sections is None and unreadable and path in unreadable:
-            problems.append(f"{where}doc_path: {unreadable[path]}")
-        elif sections is None:
-            problems.append(f"{where}doc_path {path!r} is no page{_name_nearest(path, pages)}")
-        elif (found := sections.get(_normalize(heading))) is not None:
-            return replace(place, section_heading=found)
-        else:
-            nearest = _name_nearest(heading, sections.values())
-            problems.append(f"{where}section_heading {heading!r} is no heading of {path}{nearest}")
-        return place
-
-    queries = []
-    for query in golden.queries:
-        where = f"query {query.id!r}: expected"
-        expected = [correct(f"{where}[{at}].", place) for at, place in enumerate(query.expected)]
-        queries.append(replace(query, expected=tuple(expected)))
-    cases = [correct(f"query {case.id!r}: ", case) for case in golden.selected_text]
-    if problems:
-        raise GoldenSetError(golden.path, problems)
-    return replace(golden, queries=tuple(queries), selected_text=tuple(cases))
-
-
-def _name_nearest(text: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(text, list(known), n=1, cutoff=0.4)
-    return f"; the nearest is {found[0]!r}" if found else ""
-
-
-def _read_sections(document: Document) -> dict[str, str]:
-    """Map each heading, in normal form, to its section; sections win over deeper headings."""
-    sections = {_normalize(document.title): document.title}
-    deeper: dict[str, str] = {}
-    current = document.title
-    for heading in document.headings:
-        if heading.level <= SECTION_LEVEL:
-            current = heading.text or document.title
-            sections.setdefault(_normalize(current), current)
-        else:
-            deeper.setdefault(_normalize(heading.text), current)
-    return deeper | sections
-
-
-def _normalize(heading: str) -> str:
-    return " ".join(heading.replace("`", "").replace("*", "").split()).casefold()
+    return GoldenSet(path, queries, cases, definitions)
 
 
 def _read(path: Path, adapter: TypeAdapter[_File]) -> _File:
@@ -270,28 +255,30 @@ def _read(path: Path, adapter: TypeAdapter[_File]) -> _File:
     for name in sorted(names - _FIELDS):
         nearest = difflib.get_close_matches(name, sorted(_FIELDS), n=1, cutoff=0.75)
         if nearest:
-            _LOG.warning("%s: field %r is passed over; is it %r?", path, name, nearest[0])
+            _LOG.warning("%s: ignored field %r; did you mean %r?", path, name, nearest[0])
     return read
 
 
 def _describe(detail: ErrorDetails, content: bytes) -> str:
-    """Describe one problem of form: the query by its id, the field by its path."""
+    """Return a message about one invalid field that names it and its question, case or term."""
     place, message = list(detail["loc"]), detail["msg"].removeprefix("Value error, ")
     if len(place) < 2:
         return f"{place[0] if place else 'the file'}: {message}"
     number = int(place[1])
     record = json.loads(content)[place[0]][number]
-    given = record.get("id") if isinstance(record, dict) else None
-    query = repr(given) if given and isinstance(given, str) else f"number {number + 1}"
+    kind, name = ("term", "term") if place[0] == "definitions" else ("query", "id")
+    given = record.get(name) if isinstance(record, dict) else None
+    entry = repr(given) if given and isinstance(given, str) else f"number {number + 1}"
     parts = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place[2:])
-    return ": ".join(part for part in (f"query {query}", parts.removeprefix("."), message) if part)
+    field = parts.removeprefix(".")
+    return f"{kind} {entry}: {field}: {message}" if field else f"{kind} {entry}: {message}"
 
 
 def _refuse(
     path: Path, entries: Sequence[GoldenQuery | SelectedTextCase], problems: Sequence[str]
 ) -> None:
-    """Raise GoldenSetError if an id occurs twice or there are other problems."""
+    """Raise GoldenSetError if `problems` is not empty or an id occurs more than once."""
     counts = Counter(entry.id for entry in entries)
-    repeated = [f"query {name!r}: id stands {n} times" for name, n in counts.items() if n > 1]
+    repeated = [f"query {name!r}: the id occurs {n} times" for name, n in counts.items() if n > 1]
     if repeated or problems:
         raise GoldenSetError(path, [*repeated, *problems])

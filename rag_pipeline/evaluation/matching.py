@@ -1,4 +1,4 @@
-"""Decides whether a retrieved chunk is what a question expects, at document and section level."""
+"""Matching of retrieved chunks with the documents and sections that a question expects."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ SECTION: Final = "section"
 
 
 class Place(Protocol):
-    """The place of a chunk in the book."""
+    """The location of a chunk in the book."""
 
     @property
     def doc_path(self) -> str:
-        """Document id."""
+        """Id of the document that contains the chunk: its path below the docs folder."""
 
     @property
     def section_heading(self) -> str:
-        """The chunk's own heading."""
+        """The nearest heading above the chunk, or the document's title if there is none."""
 
     @property
     def heading_breadcrumb(self) -> tuple[str, ...]:
-        """Title of the document, then the headings down to the chunk's own."""
+        """Title of the document, then the headings above the chunk, outermost first."""
 
 
 class Section(Protocol):
-    """A section that is expected."""
+    """A section that a question expects to be found."""
 
     @property
     def doc_path(self) -> str:
-        """Document id."""
+        """Id of the document that contains the section: its path below the docs folder."""
 
     @property
     def section_heading(self) -> str:
-        """Its heading; the document's title for the text before the first."""
+        """The section's heading; the document's title for the text before the first heading."""
 
 
 def hits_section(place: Place, expected: Section) -> bool:
-    """Return True if a chunk belongs to an expected section or to one below it.
+    """Return True if a chunk belongs to an expected section or to one of its subsections.
 
-    The title, which begins every breadcrumb, stands only for the text before the first heading, not
-    for the whole page.
+    If the expected heading is the document's title, only chunks before the first other heading
+    match, although the title begins the breadcrumb of every chunk.
     """
     if place.doc_path != expected.doc_path:
         return False
@@ -56,12 +56,15 @@ def hits_section(place: Place, expected: Section) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The expected units that each retrieved chunk hits, best chunk first.
+    """The retrieved chunks of one question, compared with the expected documents or sections.
+
+    An expected document or section is called a unit here.
 
     Attributes:
-        units: Expected documents or sections, each once.
-        hits: For each chunk the units it hits, the most exact one first.
-        groups: Sets of units. Success needs a hit in each set.
+        units: Key of each expected unit, without repetition.
+        hits: For each retrieved chunk, best first, the keys of the units that it belongs to. The
+            unit with the chunk's own heading comes before the units of the sections around it.
+        groups: Sets of unit keys. The question succeeds if a unit of each set is found.
     """
 
     units: tuple[str, ...]
@@ -69,22 +72,22 @@ class Ranking:
     groups: tuple[frozenset[str], ...]
 
     def succeeds(self, depth: int) -> bool:
-        """Return True if the first `depth` chunks hit each group."""
+        """Return True if the first `depth` chunks hit at least one unit of each group."""
         found = {unit for hit in self.hits[:depth] for unit in hit}
         return all(group & found for group in self.groups)
 
     def first_rank(self, unit: str) -> int | None:
-        """Return the rank, from 1, of the first chunk that hits a unit."""
+        """Return the rank, from 1, of the first chunk that hits a unit; None without a hit."""
         return next((rank for rank, hit in enumerate(self.hits, 1) if unit in hit), None)
 
 
 def rank_hits(query: GoldenQuery, places: Sequence[Place], level: str) -> Ranking:
-    """Compare retrieved chunks with what a question expects, at one level.
+    """Compare retrieved chunks with the documents or sections that a question expects.
 
     Args:
-        query: An answerable question.
-        places: Retrieved chunks, best first.
-        level: DOCUMENT or SECTION.
+        query: A question with at least one expected section.
+        places: Locations of the retrieved chunks, best first.
+        level: DOCUMENT to compare only documents, SECTION to compare sections.
     """
     keys = {section: name_unit(section, level) for section in query.expected}
     hits = tuple(
@@ -103,7 +106,10 @@ def rank_hits(query: GoldenQuery, places: Sequence[Place], level: str) -> Rankin
 
 
 def name_unit(section: ExpectedSection, level: str) -> str:
-    """Return the key of an expected section at a level: its document's path or its own."""
+    """Return the key by which an expected section is counted at a level.
+
+    The key is the document's path at DOCUMENT level, and `path#heading` at SECTION level.
+    """
     return f"{section.doc_path}#{section.section_heading}" if level == SECTION else section.doc_path
 
 
@@ -114,7 +120,11 @@ def _same_doc(place: Place, section: ExpectedSection) -> bool:
 def _group_units(
     query: GoldenQuery, keys: Mapping[ExpectedSection, str]
 ) -> tuple[frozenset[str], ...]:
-    """Return one group of all units, or with `all_of` a group for each name and nameless unit."""
+    """Return the groups of expected units; a question succeeds if a unit of each group is found.
+
+    Normally all units form one group. With `all_of`, sections with the same group name form one
+    group, and each unit without a group name is a group of its own.
+    """
     groups: dict[tuple[str | None, str], set[str]] = {}
     for section, key in keys.items():
         name = (section.group, "" if section.group else key) if query.all_of else (None, "")

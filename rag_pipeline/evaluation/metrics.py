@@ -1,4 +1,4 @@
-"""Measures of what was retrieved: of ranks, of spans of text, and means over questions."""
+"""Evaluation measures for rankings and for retrieved text, and their means over questions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rag_pipeline.core.tokens import find_token_ends
-from rag_pipeline.evaluation.golden_set import SECTION_LEVEL
 from rag_pipeline.evaluation.significance import find_intervals
 from rag_pipeline.ingestion.markdown.constructs.esm import ESM
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING
@@ -36,28 +35,34 @@ RECALL: Final = "recall@5"
 NDCG: Final = "nDCG@10"
 _MEASURES: Final = (SUCCESS, RECALL, "R@5", "P@5", "RR@10", NDCG)
 CONTEXT_BUDGETS_TOKENS: Final = (1000, 2000)
-_FLAG_BELOW: Final = 0.5  # recall@5; tasks.md T050
-_DEPTH: Final = 5  # chunks that most measures look at
+_FLAG_BELOW: Final = 0.5  # for recall@5, as tasks.md T050 asks
+_DEEPEST: Final = 6  # level of the deepest headings
+_DEPTH: Final = 5  # number of best chunks that most measures look at
 _NO_TEXT_KINDS: Final = frozenset(
     construct.name for construct in (HEADING, FRONT_MATTER, ESM, COMMENT, THEMATIC_BREAK)
 )
 
 
 def score_rankings(rankings: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
-    """Return Success@5 (also as recall@5), R@5, P@5, RR@10 and nDCG@10 of each question.
+    """Compute Success@5 (also named recall@5), R@5, P@5, RR@10 and nDCG@10 of each question.
 
-    Success, P and RR look at chunks: a chunk is relevant if it hits anything expected. With
-    `all_of`, Success needs a hit of each group. R and nDCG look at what is expected: a unit counts
-    at the first chunk that hits it, a chunk counts for one unit, and keeps its rank. More chunks
-    of a section that was already found earn nothing.
+    Success, P (precision) and RR (reciprocal rank) count chunks: a chunk is relevant if it belongs
+    to any expected document or section. For an `all_of` question, Success needs a hit in each
+    group. R (recall) and nDCG count expected documents or sections: each counts at the rank of the
+    first chunk that finds it, and each chunk counts for at most one. Further chunks of a section
+    that was already found add nothing.
 
     Args:
-        rankings: By question id, of answerable questions.
+        rankings: Rankings of answerable questions, by question id.
+
+    Returns:
+        Values from 0 to 1, by question id and name of the measure.
 
     Source:
-        Measures: ir-measures. SC-001 calls Success@5 recall@5 (decision 8).
+        The measures are those of ir-measures. The specification's SC-001 calls Success@5 recall@5
+        (ADR 9).
     """
-    import ir_measures as ir  # noqa: PLC0415  # an extra that retrieval does not need
+    import ir_measures as ir  # noqa: PLC0415  # only the `pipeline` extra has it
 
     scores = {
         query_id: dict.fromkeys(_MEASURES, 0.0)
@@ -91,10 +96,13 @@ def _list_unit_hits(ranking: Ranking) -> list[str]:
 
 
 def score_budgets(ranking: Ranking, retrieved: Sequence[RetrievedChunk]) -> dict[str, float]:
-    """Return success within a context of 1,000 and of 2,000 tokens.
+    """Compute a question's success within the first 1,000 and the first 2,000 tokens of chunks.
 
-    A context takes whole chunks, best first, as long as they fit. Small and large chunks compare
-    fairly at an equal budget, not at an equal number.
+    A budget is filled with whole chunks, best first, until the next chunk does not fit. Small and
+    large chunks are compared fairly at equal numbers of tokens, not of chunks.
+
+    Returns:
+        1.0 for success and 0.0 otherwise, by the name of the measure (`Success@1000tok`).
     """
     sizes = np.cumsum([chunk.token_count for chunk in retrieved])
     return {
@@ -104,15 +112,15 @@ def score_budgets(ranking: Ranking, retrieved: Sequence[RetrievedChunk]) -> dict
 
 
 def name_budget(tokens: int) -> str:
-    """Name the measure of success within a context of that many tokens."""
+    """Return the name of the measure of success within a number of tokens: `Success@1000tok`."""
     return f"Success@{tokens}tok"
 
 
 class TokenMap:
-    """A document's tokens by their place in the source.
+    """The tokens of a document's source, located by byte offset.
 
-    Tokens of headings and of syntax without text do not count, so that a chunker is not judged by
-    whether it repeats headings.
+    Tokens of headings, front matter, comments and other blocks without text are ignored. A
+    chunker is therefore not rewarded or punished for repeating headings.
     """
 
     def __init__(self, parsed: ParsedDoc) -> None:
@@ -124,14 +132,18 @@ class TokenMap:
                 self._counts |= self._within(block.start_byte, block.end_byte)
 
     def find_span(self, start_byte: int, end_byte: int) -> NDArray[np.bool_]:
-        """Flag each token that counts and ends within a span of bytes."""
+        """Return a boolean array that marks the counted tokens that end within a span of bytes.
+
+        The array has an item for each token of the document's source.
+        """
         return self._counts & self._within(start_byte, end_byte)
 
     def find_section(self, heading: str) -> NDArray[np.bool_]:
-        """Flag each token under every heading with that text, including the sections below it.
+        """Return a boolean array that marks the counted tokens of a section and its subsections.
 
-        The document's title stands for the text before the first other heading, as in
-        `matching.hits_section`.
+        If several headings have this text, the sections of all of them are marked. The document's
+        title stands for the text before the first other heading, as in `matching.hits_section`.
+        No token is marked if the document does not have the heading.
         """
         document, blocks = self._parsed.document, self._parsed.blocks
         starts = [
@@ -142,10 +154,10 @@ class TokenMap:
         for position, (start, own) in enumerate(places):
             if own.text == heading:
                 is_title = own.level == 1 and own.text == document.title
-                lowest = SECTION_LEVEL if is_title else own.level
+                lowest = _DEEPEST if is_title else own.level
                 flags |= self.find_span(start, self._end_of(places[position + 1 :], lowest))
         if heading == document.title:
-            flags |= self.find_span(0, self._end_of(places, SECTION_LEVEL))
+            flags |= self.find_span(0, self._end_of(places, _DEEPEST))
         return flags
 
     def _within(self, start_byte: int, end_byte: int) -> NDArray[np.bool_]:
@@ -161,13 +173,18 @@ def score_spans(
     retrieved: Sequence[RetrievedChunk],
     maps: Mapping[str, TokenMap],
 ) -> dict[str, float]:
-    """Return recall, precision and intersection over union of the first five chunks, in tokens.
+    """Compute how well the first five chunks cover the text of the expected sections, in tokens.
 
-    A token that is returned twice counts once as found and twice as returned, so overlap has a
-    price. A chunk of a document outside the corpus counts as returned and never as right.
+    A token that two chunks contain counts once as found but twice as returned, so that overlapping
+    chunks lower precision. Chunks of documents that `maps` lacks count as returned, never as found.
+
+    Args:
+        expected: The expected sections.
+        retrieved: Retrieved chunks, best first.
+        maps: Token map of each document by path, including every expected document.
 
     Returns:
-        `recall@5`, `precision@5`, `IoU@5`, each 0 to 1.
+        `recall@5`, `precision@5` and `IoU@5` (intersection over union), each 0 to 1.
 
     Source:
         Token-wise measures: Smith, Troynikov: Evaluating Chunking Strategies for Retrieval, Chroma
@@ -202,12 +219,19 @@ def _divide(part: int, whole: int) -> float:
 
 
 def is_flagged(scores: Scores) -> bool:
-    """Return True if recall@5 at document level is below 0.5 (User Story 4)."""
+    """Return True if a question's recall@5 at document level is below 0.5; reports point it out.
+
+    A question without scores is not flagged.
+    """
     return scores.get("document", {}).get(RECALL, 1.0) < _FLAG_BELOW
 
 
 def summarize(questions: Sequence[QuestionResult]) -> Summary:
-    """Return mean and interval of every measure over the answerable questions, if any."""
+    """Compute the mean and 95% interval of every measure over the answerable questions.
+
+    Returns:
+        Intervals by level and measure; empty if no question is answerable.
+    """
     scored = [question.scores for question in questions if question.scores]
     if not scored:
         return {}
@@ -222,7 +246,16 @@ def summarize(questions: Sequence[QuestionResult]) -> Summary:
 def summarize_by(
     questions: Sequence[QuestionResult], names_of: Callable[[QuestionResult], Iterable[str]]
 ) -> dict[str, Summary]:
-    """Summarize groups of questions, in name order; a question may be in several groups."""
+    """Compute a summary of every measure for each group of questions.
+
+    Args:
+        questions: Results of questions.
+        names_of: Returns the names of the groups that a question belongs to.
+
+    Returns:
+        Summaries by group name, in alphabetical order. Groups without answerable questions are
+        left out.
+    """
     groups: dict[str, list[QuestionResult]] = defaultdict(list)
     for question in questions:
         for name in names_of(question):

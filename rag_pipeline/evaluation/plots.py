@@ -1,4 +1,4 @@
-"""The plots of a report, as inline SVG for the page and as PNG for Dagster."""
+"""The plots of an evaluation report, as inline SVG for the HTML page and as PNG for Dagster."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rag_pipeline.evaluation.records import EvaluationReport, Interval
 
-_INK: Final = "#010203"  # becomes currentColor, so that text follows a light or dark page
-_BLUE, _AMBER, _GREEN = "#3f83d8", "#d98a1f", "#2f9e6e"  # legible on white and on near-black
+_INK: Final = "#010203"  # replaced with currentColor in SVG, so that text fits a light or dark page
+_BLUE, _AMBER, _GREEN = "#3f83d8", "#d98a1f", "#2f9e6e"  # readable on white and on near-black
 _SIZE_INCHES: Final = (6.4, 3.2)
 _RANK_LABELS: Final = ("1", "2", "3", "4", "5", "6-10", "none")
 _SERIES: Final = (
@@ -30,8 +30,10 @@ _HISTORY_RUNS: Final = 30
 
 
 def draw_history(history: Sequence[EvaluationReport]) -> Figure:
-    """Draw Success@5 and nDCG@10 over the last 30 runs, with their 95% intervals."""
-    figure, axes = _new_figure("Measures over runs", "run, oldest first", "mean and 95% interval")
+    """Draw Success@5 and nDCG@10 of the last 30 evaluations, oldest first, with 95% intervals."""
+    figure, axes = _new_figure(
+        "Measures by evaluation", "evaluation, oldest first", "mean and 95% interval"
+    )
     runs = history[-_HISTORY_RUNS:]
     for beside, (level, measure, colour) in zip((-0.08, 0.0, 0.08), _SERIES, strict=True):
         points = [
@@ -58,7 +60,10 @@ def draw_history(history: Sequence[EvaluationReport]) -> Figure:
 
 
 def draw_scores(report: EvaluationReport) -> Figure:
-    """Draw the best score of questions that the book answers, and of those that it does not."""
+    """Draw histograms of the best passage's score.
+
+    One histogram shows the questions that the book answers, the other the remaining questions.
+    """
     figure, axes = _new_figure("Score of the best passage", "score", "questions")
     answerable = [
         one.retrieved[0].score for one in report.questions if one.answerable and one.retrieved
@@ -67,14 +72,18 @@ def draw_scores(report: EvaluationReport) -> Figure:
         one.retrieved[0].score for one in report.questions if not one.answerable and one.retrieved
     ]
     bins = [step / 25 for step in range(26)]
-    axes.hist(answerable, bins=bins, color=_BLUE, alpha=0.75, label="the book answers it")
-    axes.hist(others, bins=bins, color=_AMBER, alpha=0.75, label="it does not")
+    axes.hist(answerable, bins=bins, color=_BLUE, alpha=0.75, label="answered by the book")
+    axes.hist(others, bins=bins, color=_AMBER, alpha=0.75, label="not answered by the book")
     _add_legend(axes)
     return figure
 
 
 def draw_ranks(report: EvaluationReport) -> Figure:
-    """Draw the rank of the first hit of answerable questions, by document and by section."""
+    """Draw how many answerable questions have their first hit at each rank.
+
+    One series shows the first chunk of an expected document, the other the first chunk of an
+    expected section. Questions without a hit among ten chunks are counted as "none".
+    """
     figure, axes = _new_figure("Rank of the first hit", "rank", "questions")
     for level, colour, shift in ((DOCUMENT, _BLUE, -0.2), (SECTION, _AMBER, 0.2)):
         counts = dict.fromkeys(_RANK_LABELS, 0)
@@ -93,17 +102,17 @@ def draw_ranks(report: EvaluationReport) -> Figure:
 
 
 def to_png(figure: Figure) -> bytes:
-    """Draw a figure as PNG on white."""
+    """Return a figure as a PNG image with white background."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110, facecolor="white")
     return buffer.getvalue()
 
 
 def to_inline_svg(figure: Figure, name: str) -> str:
-    """Draw a figure as an SVG element for an HTML page.
+    """Return a figure as an `<svg>` element to embed in an HTML page.
 
-    Ids begin with `name`, text takes the page's color, and nothing in it is an address: name
-    spaces and metadata, which HTML does not need, are left out.
+    Element ids begin with `name`, so that several figures fit on one page. Text has the page's
+    text color. XML namespaces and metadata are removed, so that the element contains no URL.
     """
     import matplotlib as mpl  # noqa: PLC0415  # slow to import; most commands draw nothing
 

@@ -1,4 +1,4 @@
-"""Records of one evaluation: plain data that is written to JSON and read back unchanged."""
+"""The data of an evaluation report and of a baseline, in the form that is stored as JSON."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final, TypeAlias
 REPORT_VERSION: Final = 1
 
 Scores: TypeAlias = dict[str, dict[str, float]]
-"""Values of one question by level (document, section, token) and measure, each 0 to 1."""
+"""The values of one question, 0 to 1, by level (document, section, token) and measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean over `count` questions with its 95% interval."""
+    """A mean over `count` questions with the ends `low` and `high` of its 95% interval."""
 
     mean: float
     low: float
@@ -22,20 +22,23 @@ class Interval:
 
 
 Summary: TypeAlias = dict[str, dict[str, Interval]]
-"""Means of a group of questions by level and measure."""
+"""The means of a group of questions, by level and measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a result depends on. Two results are comparable if only the intended parts differ.
+    """Everything that the result of an evaluation depends on.
+
+    Two results can be compared if their fingerprints differ only in what is under test.
 
     Attributes:
-        corpus_version: Hash over the documents' ids and sources.
-        golden_version: Hash over the golden set's questions.
-        format_version: Of parsing, chunking and embedding text.
+        corpus_version: Hash of the documents' ids and sources.
+        golden_version: Hash of the golden set's questions and selected-text cases.
+        format_version: Version number of parsing, chunking and embedding.
         model: Fingerprint of the embedding model.
-        settings: Every setting except secrets, folders, addresses and timeouts, as text.
-        commit: Commit of the code, with `-dirty` if files differ from it; None outside git.
+        settings: The settings that may change a result, by name, as text.
+        commit: Git commit of the code, ending with `-dirty` if tracked files were changed; None
+            outside a git repository.
     """
 
     corpus_version: str
@@ -48,12 +51,13 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedChunk:
-    """The part of a returned passage that measuring needs.
+    """A retrieved chunk, reduced to the fields that the measures and the report need.
 
     Attributes:
-        start_byte: With `end_byte` its span in the normalized source.
-        token_count: Tokens of the returned text (cl100k_base).
-        excerpt: Beginning of the text, for readers of the report.
+        start_byte: Start of the chunk in the document's normalized source, in bytes.
+        end_byte: End of the chunk in the normalized source, in bytes.
+        token_count: Number of tokens of the returned text (cl100k_base).
+        excerpt: The first characters of the text, shown in the report.
     """
 
     chunk_id: str
@@ -69,12 +73,13 @@ class RetrievedChunk:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRun:
-    """Outcome of one question.
+    """The system's response to one golden-set question, before it is measured.
 
     Attributes:
-        retrieved: Best first; empty if the system failed.
-        refused: The grounding policy found the context insufficient; None if it was not asked.
-        error: Class and message of the failure, which counts as a miss.
+        retrieved: The retrieved chunks, best first; empty if the system failed.
+        refused: True if the grounding policy found the passages insufficient for an answer; None
+            if no policy was asked.
+        error: Class and message of the exception if the system failed. A failure counts as a miss.
     """
 
     query_id: str
@@ -85,39 +90,28 @@ class QuestionRun:
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedTextRun:
-    """Outcome of one selected-text case.
-
-    Attributes:
-        leaks: Beginnings of returned texts that are not in the selection, and terms of other
-            sections in the context.
-        refused: None if the grounding policy was not asked.
-    """
-
-    case_id: str
-    leaks: tuple[str, ...]
-    refused: bool | None
-    latency_ms: float
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class EvaluationRun:
-    """Outcomes of a whole golden set, before they are measured.
+    """The system's responses to a whole golden set, before they are measured.
 
     Attributes:
-        questions: One outcome per question, in the golden set's order.
-        cold_ms: Time of the first retrieval, which loads the model; not among the latencies.
+        questions: One response per question, in the order of the golden set.
+        cold_ms: Milliseconds of an extra first retrieval, which loads the model. It is not among
+            the latencies of the questions.
     """
 
     questions: tuple[QuestionRun, ...]
-    selected_text: tuple[SelectedTextRun, ...]
     cold_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPlace:
-    """An expected section and the ranks, from 1, at which it was found; None if not found."""
+    """An expected section, and the ranks at which it was found.
+
+    Attributes:
+        group: The part that the section answers, if the question consists of several parts.
+        section_rank: Rank, from 1, of the first chunk of the section; None if none was retrieved.
+        document_rank: Rank, from 1, of the first chunk of the section's document, or None.
+    """
 
     doc_path: str
     section_heading: str
@@ -128,14 +122,17 @@ class ExpectedPlace:
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """A question with its expected sections, retrieved chunks and values.
+    """A golden-set question with its expected sections, retrieved chunks and measured values.
 
     Attributes:
-        question_hash: Hash of question and expected sections. A baseline compares only equal ones.
-        half: `tune` or `report`.
-        expected: Empty if the book does not answer the question.
-        scores: Empty if `expected` is.
-        flagged: Recall@5 at document level below 0.5 (User Story 4).
+        question_hash: Hash of the wording and the expected sections. Results are compared with a
+            baseline only if this hash is equal.
+        modules: Modules of the expected sections, each once.
+        half: Half of the golden set, `tune` or `report`.
+        expected: The expected sections; empty if the book does not answer the question.
+        retrieved: The first ten retrieved chunks, best first.
+        scores: Measured values; empty if `expected` is empty.
+        flagged: True if recall@5 at document level is below 0.5, so that reports point it out.
     """
 
     query_id: str
@@ -161,10 +158,10 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class RefusalScores:
-    """Quality of the grounding policy's refusals; None if there was nothing to measure.
+    """The quality of the grounding policy's refusals. A value is None if it was not measurable.
 
     Attributes:
-        precision: Share of refusals that were right.
+        precision: Share of refused questions that the book really does not answer.
         recall: Share of unanswerable questions that were refused.
         answered: Share of answerable questions that were not refused and did not fail.
     """
@@ -175,27 +172,13 @@ class RefusalScores:
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedTextScores:
-    """Outcome of the selected-text cases.
+class Latency:
+    """Retrieval times over all questions, in milliseconds.
+
+    A failed question counts as slower than any other. A percentile that falls on it is None.
 
     Attributes:
-        leak_count: Cases with text from outside the selection.
-        failure_count: Cases in which the system failed, so that leaks are unknown.
-        judged_right: Share of related and unrelated questions that were judged as such; None if
-            nothing was judged.
-    """
-
-    case_count: int
-    leak_count: int
-    failure_count: int
-    judged_right: Interval | None
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """Times of retrieval in milliseconds over all questions.
-
-    A failure counts as slower than any answer. A percentile is None if it falls on a failure.
+        cold_ms: Time of the first retrieval, which loads the model. It is not in the percentiles.
     """
 
     p50_ms: float | None
@@ -205,14 +188,15 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
-    """Everything an evaluation found.
+    """The complete result of an evaluation, as written to `report.json`.
 
     Attributes:
-        created_at: ISO 8601 in UTC.
-        overall: Over all answerable questions.
-        halves: By half, `tune` and `report`.
-        refusal: By half and under `all`.
-        failure_count: Questions and cases in which the system failed.
+        created_at: Time of the evaluation, ISO 8601 in UTC.
+        overall: Means over all answerable questions.
+        halves: Means over the questions of each half, `tune` and `report`.
+        categories: Means by category of question; `modules` by module of the book.
+        refusal: Quality of refusals by half, and under `all` for all questions.
+        failure_count: Number of questions in which the system failed.
     """
 
     report_version: int
@@ -223,16 +207,14 @@ class EvaluationReport:
     categories: dict[str, Summary]
     modules: dict[str, Summary]
     refusal: dict[str, RefusalScores]
-    selected_text: SelectedTextScores
     latency: Latency
     failure_count: int
     questions: tuple[QuestionResult, ...]
-    selected_text_runs: tuple[SelectedTextRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineQuestion:
-    """Accepted values of one question; the hash is of its wording and what it expects."""
+    """The accepted values of one question, and the hash of its wording and expected sections."""
 
     question_hash: str
     scores: Scores
@@ -240,7 +222,13 @@ class BaselineQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The last accepted evaluation: values of every answerable question, and their fingerprint."""
+    """The last accepted evaluation, with which later evaluations are compared.
+
+    Attributes:
+        accepted_at: Time when the accepted evaluation was made, ISO 8601 in UTC.
+        fingerprint: Everything that the accepted values depend on.
+        questions: Accepted values of each answerable question, by question id.
+    """
 
     report_version: int
     accepted_at: str
@@ -250,9 +238,14 @@ class Baseline:
     def pair_with(
         self, report: EvaluationReport, level: str, measure: str
     ) -> list[tuple[float, float]]:
-        """Pair the accepted with the new value of each question, in report order.
+        """Return the accepted and the new value of each question, in the order of the report.
 
-        A question that was reworded, or that now expects something else, has no pair.
+        Questions whose wording or expected sections changed are left out, as are new questions.
+
+        Args:
+            report: The new evaluation.
+            level: `document`, `section` or `token`.
+            measure: Name of the measure, such as `Success@5`.
         """
         pairs = []
         for result in report.questions:

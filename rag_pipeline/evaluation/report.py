@@ -1,4 +1,4 @@
-"""Makes a report of a golden set and a retriever: asks, measures, and puts the parts together."""
+"""Evaluation of a retriever: ask the golden set, compute all measures, and build the report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from rag_pipeline.evaluation.records import (
     Latency,
     QuestionResult,
     RefusalScores,
-    SelectedTextScores,
 )
 from rag_pipeline.evaluation.runner import run_golden_set
 from rag_pipeline.evaluation.significance import find_interval
@@ -35,17 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.models import ParsedDoc
-    from rag_pipeline.evaluation.golden_set import GoldenQuery, GoldenSet, SelectedTextCase
-    from rag_pipeline.evaluation.records import (
-        Fingerprint,
-        QuestionRun,
-        Scores,
-        SelectedTextRun,
-    )
+    from rag_pipeline.evaluation.golden_set import GoldenQuery, GoldenSet
+    from rag_pipeline.evaluation.records import Fingerprint, QuestionRun, Scores
     from rag_pipeline.evaluation.runner import Grounder, Retriever
 
-TOKEN: Final = "token"  # noqa: S105  # a level of measuring, not a secret
-_SHOWN: Final = 10  # ranks kept in the report
+TOKEN: Final = "token"  # noqa: S105  # a level at which results are measured, not a secret
+_SHOWN: Final = 10  # chunks of each question that the report keeps
 
 
 def evaluate(
@@ -55,14 +49,14 @@ def evaluate(
     documents: Sequence[ParsedDoc],
     fingerprint: Fingerprint,
 ) -> EvaluationReport:
-    """Ask a retriever the questions of a golden set, and measure what comes back.
+    """Ask a retriever the questions of a golden set, and compute the report's measures.
 
     Args:
-        golden: Checked against `documents` by `validate_against_corpus`.
-        retriever: A retriever over a collection of `documents`.
-        grounder: The grounding policy; None leaves refusals unmeasured.
-        documents: The corpus, for modules and expected spans.
-        fingerprint: The description of what the result depends on.
+        golden: The golden set, already checked with `validate_against_corpus`.
+        retriever: A retriever over a collection that was built from `documents`.
+        grounder: The grounding policy that decides about refusals; None skips measuring refusals.
+        documents: All documents of the corpus.
+        fingerprint: Everything that the result depends on; stored in the report.
     """
     run = run_golden_set(golden, retriever, grounder)
     scores, rankings = _score_questions(golden, run.questions, documents)
@@ -73,7 +67,6 @@ def evaluate(
         _describe_question(query, one, scores.get(query.id, {}), rankings.get(query.id), module_of)
         for query, one in zip(golden.queries, run.questions, strict=True)
     )
-    errors = [one.error for one in run.questions] + [one.error for one in run.selected_text]
     return EvaluationReport(
         report_version=REPORT_VERSION,
         created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
@@ -83,13 +76,9 @@ def evaluate(
         categories=summarize_by(questions, lambda result: [result.category]),
         modules=summarize_by(questions, lambda result: result.modules),
         refusal=_score_refusals(questions, judged=grounder is not None),
-        selected_text=_score_selections(
-            golden.selected_text, run.selected_text, judged=grounder is not None
-        ),
         latency=_measure_latency(run.questions, run.cold_ms),
-        failure_count=sum(error is not None for error in errors),
+        failure_count=sum(one.error is not None for one in run.questions),
         questions=questions,
-        selected_text_runs=run.selected_text,
     )
 
 
@@ -170,7 +159,10 @@ def _score_refusals(
 
 
 def _score_refusal_group(questions: Sequence[QuestionResult]) -> RefusalScores:
-    """Score refusals. A failure is neither an answer nor a refusal, so it is wrong in both."""
+    """Compute the refusal scores of a group of questions.
+
+    A failed question counts as wrong, because it was neither answered nor refused.
+    """
     unanswerable = [one.refused is True for one in questions if not one.answerable]
     answered = [one.refused is False for one in questions if one.answerable]
     refused_count = sum(one.refused is True for one in questions)
@@ -180,24 +172,12 @@ def _score_refusal_group(questions: Sequence[QuestionResult]) -> RefusalScores:
     return RefusalScores(precision, find_interval(unanswerable), find_interval(answered))
 
 
-def _score_selections(
-    cases: Sequence[SelectedTextCase], runs: Sequence[SelectedTextRun], *, judged: bool
-) -> SelectedTextScores:
-    right = [
-        run.refused is (not case.answerable)
-        for case, run in zip(cases, runs, strict=True)
-        if case.relation != "injected"
-    ]
-    return SelectedTextScores(
-        len(runs),
-        sum(bool(run.leaks) for run in runs),
-        sum(run.error is not None for run in runs),
-        find_interval(right) if judged else None,
-    )
-
-
 def _measure_latency(runs: Sequence[QuestionRun], cold_ms: float) -> Latency:
-    """Measure latency. Failures count as slowest: without them timeouts would look fast."""
+    """Compute the percentiles of the retrieval times.
+
+    Failed questions count as slowest; leaving them out would make timeouts improve the figures.
+    A percentile is None if it falls on a failed question, or if there are no questions.
+    """
     times = [run.latency_ms if run.error is None else np.inf for run in runs]
     if not times:
         return Latency(None, None, cold_ms)

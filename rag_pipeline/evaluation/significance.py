@@ -1,6 +1,7 @@
-"""Bootstrap intervals and paired tests, seeded, so that the same numbers give the same result.
+"""Bootstrap intervals and paired significance tests.
 
-scipy computes them; it is imported on first use, because most commands need no statistics.
+The random numbers are seeded, so that equal data always gives equal results. scipy is imported on
+first use, because most commands need no statistics.
 """
 
 # ruff: noqa: PLC0415  # scipy takes a second to import
@@ -20,20 +21,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SEED: Final = 20260214
-_RESAMPLES: Final = 5000  # the ends of a 95% interval then vary by under 0.005 at 100 questions
-_PERMUTATIONS: Final = 20_000  # up to 14 changed pairs have fewer sign patterns: all are tried
-_BATCH: Final = 500  # resamples in memory at once
+_RESAMPLES: Final = 5000  # with 100 questions, the ends of an interval then vary by under 0.005
+_PERMUTATIONS: Final = 20_000  # up to 14 changed pairs have fewer sign patterns, so all are tried
+_BATCH: Final = 500  # number of resamples that are in memory at once
 
 
 def find_intervals(table: NDArray[np.float64]) -> list[Interval]:
-    """Return the mean and 95% percentile bootstrap interval of each column.
+    """Compute the mean and the 95% bootstrap interval (percentile method) of each column.
 
-    A column of equal values has no spread to resample, and an interval of no width would claim
-    certainty. It gets the width of Wilson's interval for a proportion of zero or one, divided
-    between both sides by how far the value is from zero and one.
+    Resampling a column of equal values would give an interval of width zero, which claims too much
+    certainty. Such a column gets an interval as wide as Wilson's interval for a proportion of zero.
+    Its part below the mean is proportional to the mean, and its part above to one minus the mean.
 
     Args:
-        table: Shape (questions, measures), values 0 to 1, at least one row.
+        table: Shape (questions, measures), values 0 to 1, with at least one row.
     """
     from scipy import stats
 
@@ -56,21 +57,29 @@ def find_intervals(table: NDArray[np.float64]) -> list[Interval]:
 
 
 def find_interval(values: Sequence[float | bool]) -> Interval | None:
-    """Return `find_intervals` of one column, or None without a value."""
+    """Compute the mean and 95% bootstrap interval of the values; return None if there are none."""
     if not values:
         return None
     return find_intervals(np.array(values, dtype=np.float64)[:, np.newaxis])[0]
 
 
+def show_interval(interval: Interval | None) -> str:
+    """Return the mean, the ends of the interval and the number of questions as a short text."""
+    if interval is None:
+        return "not measured"
+    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}] n={interval.count}"
+
+
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """Outcome of a paired randomization test.
+    """The outcome of a paired randomization test of old against new values.
 
     Attributes:
         difference: Mean of new minus old over all pairs.
-        p_value: Two-sided: the chance of a difference at least as large if old and new were alike.
-        pair_count: All pairs, ties included.
-        changed_count: Pairs with a difference.
+        p_value: Two-sided p-value: the probability of a difference at least as large, in either
+            direction, if old and new values were exchangeable.
+        pair_count: Number of all pairs, including pairs of equal values.
+        changed_count: Number of pairs of different values.
     """
 
     difference: float
@@ -80,10 +89,15 @@ class PairedTest:
 
 
 def compare_pairs(old: Sequence[float], new: Sequence[float]) -> PairedTest:
-    """Test the mean difference of pairs by flipping the signs of the differences, two-sided.
+    """Test if the mean of paired values changed, with a two-sided paired randomization test.
 
-    The test is exact over all sign patterns if at most 14 pairs differ, and otherwise over 20,000
-    seeded draws. With no pair that differs, or only one, p is 1.
+    The test flips the signs of the pairs' differences. It tries all sign patterns if at most 14
+    pairs differ, and draws 20,000 random patterns otherwise. The p-value is 1 if fewer than two
+    pairs differ.
+
+    Args:
+        old: Old values.
+        new: New values; new[i] is paired with old[i].
 
     Source:
         Smucker, Allan, Carterette: A Comparison of Statistical Significance Tests for Information
@@ -109,7 +123,7 @@ def compare_pairs(old: Sequence[float], new: Sequence[float]) -> PairedTest:
 
 
 def correct_p_values(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's correction for several tests at once, in the order given."""
+    """Return the p-values of several tests with Holm's correction, in the given order."""
     order = np.argsort(p_values, kind="stable")
     corrected = np.zeros(len(p_values))
     highest = 0.0

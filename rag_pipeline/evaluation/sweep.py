@@ -1,6 +1,7 @@
-"""A sweep: the same questions over several designs, each in a collection of its own.
+"""Parameter sweeps: evaluate several designs on the same questions, and compare them.
 
-A winner is named only if the difference is significant.
+A design is a combination of settings, for which a collection is built. The code calls it a cell. A
+design is named as the winner only if its advantage is statistically significant.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.core.errors import ConfigurationError, SweepCellError
 from rag_pipeline.core.models import DocFailure
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.evaluation.book import choose_test_set, evaluate_book, load_for, parse_corpus
+from rag_pipeline.evaluation.book import (
+    Answering,
+    choose_test_set,
+    evaluate_book,
+    load_for,
+    parse_corpus,
+)
 from rag_pipeline.evaluation.matching import DOCUMENT, SECTION
 from rag_pipeline.evaluation.metrics import CONTEXT_BUDGETS_TOKENS, NDCG, SUCCESS, name_budget
 from rag_pipeline.evaluation.significance import PairedTest, compare_pairs, correct_p_values
@@ -34,13 +41,13 @@ if TYPE_CHECKING:
 
 TUNE_HALF: Final[Half] = "tune"
 _SIGNIFICANCE: Final = 0.05
-_MEND: Final = 'Give half of the questions "split": "tune", for a sweep decides by those alone'
+_REMEDY: Final = 'Give half of the questions "split": "tune"; a sweep uses only those'
 
 SettingValue: TypeAlias = "str | int | float | bool"
 OpenIngestion: TypeAlias = "Callable[[Settings], IngestionContext]"
 
 PRIMARY: Final = (SECTION, name_budget(CONTEXT_BUDGETS_TOKENS[0]))
-"""What designs are compared by: chunks of any size get the same context to be right in."""
+"""Level and measure that designs are compared by; chunks of any size get equal token budgets."""
 
 COLUMNS: Final = (
     PRIMARY,
@@ -53,31 +60,39 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SweepCell:
-    """One design: names and values of the settings that differ from the present ones."""
+    """One design of a sweep: a combination of settings, given as changes to the present settings.
+
+    Attributes:
+        overrides: (name, value) pairs of the changed settings; empty for the present settings.
+    """
 
     overrides: tuple[tuple[str, SettingValue], ...] = ()
 
     @property
     def name(self) -> str:
-        """The overrides in a line."""
+        """The changed settings, such as `chunk_max_tokens=700`, or else `present settings`."""
         return ", ".join(f"{name}={value}" for name, value in self.overrides) or "present settings"
 
 
 class EvaluateCell(Protocol):
-    """Builds a cell's collection, embedding only texts not in the cache, and evaluates it."""
+    """A function that builds and evaluates a collection for one design (sweep cell)."""
 
     def __call__(self, cell: SweepCell, /) -> EvaluationReport:
-        """Evaluate a cell on the whole golden set; raises what building or opening raises."""
+        """Build a collection with the settings of `cell`, and return the evaluation report.
+
+        Errors of building or opening the collection are not caught.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """A cell with its measures on the tune half.
+    """A combination of settings with its measures on the tuning half of the golden set.
 
     Attributes:
-        measures: Those of `COLUMNS`.
-        test: Against the present settings by `PRIMARY`, question by question.
-        p_value: Of `test`, corrected for the number of cells compared.
+        cell: The combination of settings.
+        measures: Means and 95% intervals of the measures in `COLUMNS`.
+        test: Paired test of these settings against the present ones, with the measure `PRIMARY`.
+        p_value: The p-value of `test`, corrected (Holm) for the number of compared combinations.
     """
 
     cell: SweepCell
@@ -88,12 +103,12 @@ class SweepRow:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """Outcome of a sweep.
+    """The outcome of a sweep, which compares designs (combinations of settings).
 
     Attributes:
-        rows: The present settings first, then the cells in their order.
-        winner: The best cell that is better than the present settings beyond chance; None where the
-            data shows none, and the present settings stay.
+        rows: The present settings first, then the designs in the given order.
+        winner: The design with the largest significant advantage over the present settings; None if
+            no design is significantly better.
     """
 
     rows: tuple[SweepRow, ...]
@@ -103,11 +118,11 @@ class SweepResult:
 def make_grid(
     axes: Mapping[str, Sequence[SettingValue]], *, crossed: bool = False
 ) -> tuple[SweepCell, ...]:
-    """Cells of a grid.
+    """Return the combinations of settings that a sweep evaluates besides the present settings.
 
     Args:
-        axes: Values to try by setting name.
-        crossed: Every combination; otherwise one setting at a time is moved.
+        axes: Values to try, by setting name.
+        crossed: True for every combination of the values; False to change one setting at a time.
     """
     if crossed:
         names = tuple(axes)
@@ -119,13 +134,15 @@ def make_grid(
 
 
 def require_tune_half(golden: GoldenSet) -> None:
-    """Check that there is something to compare by.
+    """Check that a golden set has an answerable question in its tuning half.
 
     Raises:
-        ConfigurationError: No answerable question is of the tune half.
+        ConfigurationError: The tuning half has no answerable question.
     """
     if not any(query.expected for query in golden.select_half(TUNE_HALF).queries):
-        raise ConfigurationError("--test-set", "no answerable question is of the tune half", _MEND)
+        raise ConfigurationError(
+            "--test-set", "the tuning half has no answerable question", _REMEDY
+        )
 
 
 def run_sweep(
@@ -133,12 +150,14 @@ def run_sweep(
     evaluate_cell: EvaluateCell,
     on_cell: Callable[[SweepCell], None] | None = None,
 ) -> SweepResult:
-    """Evaluate each cell and the present settings, and compare them on the tune half alone.
+    """Evaluate the present settings and each design, and compare them on the tuning half only.
 
     Args:
-        cells: Designs to try; the golden set has a tune half, by `require_tune_half`.
-        evaluate_cell: Called once for each, one after the other.
-        on_cell: Told before a cell is evaluated, for showing progress.
+        cells: Designs to compare with the present settings.
+        evaluate_cell: Function that evaluates a design. It is called for the present settings and
+            then for each design. Its golden set must have an answerable question in the tuning
+            half.
+        on_cell: Function that is called before each evaluation, to show progress.
     """
     reports = []
     for cell in (SweepCell(), *cells):
@@ -156,10 +175,10 @@ def run_sweep(
 
 
 def render_sweep(result: SweepResult) -> str:
-    """A Markdown table of the cells, and a sentence that names the winner or says there is none."""
+    """Return a sweep's result as a Markdown table and a sentence that names the winner, if any."""
     heads = [f"{measure}, {level}" for level, measure in COLUMNS]
     lines = [
-        f"| cell | {' | '.join(heads)} | difference | p (Holm) |",
+        f"| design | {' | '.join(heads)} | difference | p (Holm) |",
         "|---" * (len(heads) + 3) + "|",
     ]
     for row in result.rows:
@@ -168,12 +187,15 @@ def render_sweep(result: SweepResult) -> str:
         lines.append(f"| {row.cell.name} | {' | '.join(cells)} | {verdict} |")
     level, measure = PRIMARY
     found = (
-        f"{result.winner.name} is better than the present settings by {measure} ({level})."
+        f"{result.winner.name} is significantly better than the present settings in {measure} "
+        f"({level})."
         if result.winner
-        else f"No cell is better than the present settings beyond chance by {measure} ({level})."
+        else f"No design is significantly better than the present settings in {measure} ({level})."
     )
     count = result.rows[0].test.pair_count
-    return "\n".join([*lines, "", f"{count} questions of the tune half. {found}"]) + "\n"
+    return (
+        "\n".join([*lines, "", f"Compared on {count} questions of the tuning half. {found}"]) + "\n"
+    )
 
 
 def _describe(interval: Interval | None) -> str:
@@ -210,10 +232,11 @@ def _find_winner(rows: Sequence[SweepRow]) -> SweepCell | None:
 
 
 def choose_settings(settings: Settings, cell: SweepCell) -> Settings:
-    """Return the settings of a cell: the present ones with its overrides.
+    """Return a copy of the settings to which the changes of a design (a sweep cell) are applied.
 
     Raises:
-        ConfigurationError: An override is not a setting or is out of its bounds.
+        ConfigurationError: The design changes a setting that does not exist, or sets an invalid
+            value.
     """
     return load_settings(**(settings.model_dump() | dict(cell.overrides)))
 
@@ -224,12 +247,13 @@ def check_sweep(
     test_set: Path | None,
     open_ingestion: OpenIngestion,
 ) -> None:
-    """Find out what would end a sweep, before its first collection is built.
+    """Check the designs (sweep cells) and the test set before the first collection is built.
 
     Raises:
-        ConfigurationError: An override is not a setting, is out of its bounds or names an unknown
-            model, or the test set has nothing to compare by.
-        GoldenSetError: The test set is malformed, or expects a page or heading that is missing.
+        ConfigurationError: A design changes a setting that does not exist, sets an invalid value or
+            names an unknown model; or the test set is missing or has no answerable question in its
+            tuning half.
+        GoldenSetError: The test set is malformed, or names a page or heading that does not exist.
     """
     for cell in cells:
         open_ingestion(choose_settings(settings, cell))
@@ -240,16 +264,19 @@ def check_sweep(
 def evaluate_cell(
     settings: Settings, cell: SweepCell, test_set: Path | None, open_ingestion: OpenIngestion
 ) -> EvaluationReport:
-    """Build a cell's collection, embedding only texts that are not in the cache, and evaluate it.
+    """Build a collection with the settings of `cell`, evaluate it, and return the report.
 
-    The collection has its own name and stays until the next ingest of the book, so that a second
-    sweep builds only what changed. The book's own collection and reports are left alone. It runs
-    without Dagster: a cell is an experiment, not an ingestion that anybody looks up later.
+    Only texts that are missing from the cache are embedded. The collection has a name of its own
+    and is kept until the next ingest of the book, so that a repeated sweep indexes only what
+    changed. The book's own collection and reports do not change. The build does not run in Dagster,
+    because an experiment needs no entry in the history of runs.
 
     Raises:
-        ConfigurationError: An override is not a setting or is out of its bounds.
-        SweepCellError: Documents failed. Cells that lack different pages cannot be compared.
-        StoreLockedError: Another sweep is working on this design.
+        ConfigurationError: The design changes a setting that does not exist, or sets an invalid
+            value.
+        SweepCellError: A document could not be indexed. Designs with different documents cannot be
+            compared.
+        StoreLockedError: Another sweep is building or evaluating this design.
     """
     chosen = choose_settings(settings, cell)
     digest = hashlib.sha256(f"{cell.name} {open_ingestion(chosen).space}".encode()).hexdigest()[:8]
@@ -264,4 +291,7 @@ def evaluate_cell(
 
     folder = settings.state_dir / "sweep" / digest
     with hold_lock(locate_cell_lock(settings, name), settings.ingest_lock_timeout_s):
-        return evaluate_book(chosen, test_set, report_dir=folder, ingest=ingest).report
+        none = Answering.NONE
+        return evaluate_book(
+            chosen, test_set, answering=none, report_dir=folder, ingest=ingest
+        ).report

@@ -1,1 +1,1 @@
-"""Tests of the evaluation."""
+"""Tests of rag_pipeline.evaluation."""

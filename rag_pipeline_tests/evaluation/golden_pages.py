@@ -1,4 +1,4 @@
-"""The book's pages, and small pages made up on the spot."""
+"""The parsed pages of the textbook, and small pages that tests write themselves."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _DOCS = Path(__file__).parents[2] / "website" / "docs"
 
 @cache
 def read_book() -> dict[str, ParsedDoc]:
-    """Every page of the book, parsed once per run."""
+    """Return every page of the textbook by path; the pages are parsed once per test run."""
     return {doc.doc_id: parse_doc(doc, SiteSettings()) for doc in discover_docs(_DOCS).docs}
 
 
 def make_page(doc_path: str, source: str) -> ParsedDoc:
-    """A page with that source, at a path that need not exist."""
+    """Return a parsed page with the given path and Markdown source; no file is needed."""
     content = source.encode()
     doc = DiscoveredDoc(parse_doc_id(doc_path), Path(doc_path), "0" * 64, len(content), 0)
     return parse_doc(doc, SiteSettings(), content)

@@ -1,4 +1,4 @@
-"""The fingerprint moves with what can move a result, and with nothing else."""
+"""The fingerprint changes with everything that can change a result, and with nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.core.vectors import EmbeddingModel
 from rag_pipeline.evaluation.fingerprint import build_fingerprint, find_commit
-from rag_pipeline_tests.evaluation.world import DOCUMENTS, GOLDEN
+from rag_pipeline_tests.evaluation.generated_book import DOCUMENTS, GOLDEN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,13 +23,19 @@ def build(settings: Settings | None = None) -> Fingerprint:
     return build_fingerprint(DOCUMENTS, GOLDEN, settings or load_settings(), MODEL)
 
 
-def test_order_of_documents_and_place_of_files_do_not_count(tmp_path: Path) -> None:
+def test_document_order_and_file_locations_do_not_change_the_fingerprint(tmp_path: Path) -> None:
     moved = load_settings(data_dir=tmp_path, docs_dir=tmp_path)
     golden = replace(GOLDEN, path=tmp_path / "elsewhere.json")
     assert build_fingerprint(DOCUMENTS[::-1], golden, moved, MODEL) == build()
 
 
-def test_a_setting_a_page_and_a_question_count() -> None:
+def test_facts_do_not_change_the_fingerprint_because_retrieval_does_not_use_them() -> None:
+    queries = (replace(GOLDEN.queries[0], facts=("right",)), *GOLDEN.queries[1:])
+    golden = replace(GOLDEN, queries=queries)
+    assert build_fingerprint(DOCUMENTS, golden, load_settings(), MODEL) == build()
+
+
+def test_a_changed_setting_page_or_question_changes_the_fingerprint() -> None:
     assert build(load_settings(chunk_max_tokens=700)) != build()
     edited = (replace(DOCUMENTS[0], source=DOCUMENTS[0].source + "x"), *DOCUMENTS[1:])
     fingerprint = build_fingerprint(edited, GOLDEN, load_settings(), MODEL)
@@ -39,7 +45,7 @@ def test_a_setting_a_page_and_a_question_count() -> None:
     assert other.golden_version != build().golden_version
 
 
-def test_no_secret_and_no_folder_is_in_it(tmp_path: Path) -> None:
+def test_the_fingerprint_contains_no_secret_and_no_folder(tmp_path: Path) -> None:
     settings = load_settings(
         openai_api_key="sk-secret", qdrant_api_key="qd-secret", data_dir=tmp_path
     )
@@ -49,7 +55,7 @@ def test_no_secret_and_no_folder_is_in_it(tmp_path: Path) -> None:
     assert "chunk_max_tokens" in text
 
 
-def test_a_commit_is_read_where_there_is_one(tmp_path: Path) -> None:
+def test_the_commit_is_read_only_inside_a_repository(tmp_path: Path) -> None:
     assert find_commit(tmp_path) is None
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     for arguments in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):

@@ -1,4 +1,4 @@
-"""Help with new entries lists real sections, proposes an entry that loads, and warns of copying."""
+"""Suggestions for golden-set entries name real sections, load, and warn about copied wording."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.evaluation.golden_entry import choose_half, read_section_texts, suggest_entry
-from rag_pipeline.evaluation.golden_set import load_golden_set, validate_against_corpus
+from rag_pipeline.evaluation.golden_places import validate_against_corpus
+from rag_pipeline.evaluation.golden_set import load_golden_set
 from rag_pipeline_tests.evaluation.golden_pages import make_page
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ PAGES = (
 )
 
 
-def test_a_section_holds_its_text_and_what_lies_below_h3() -> None:
+def test_a_section_ends_at_the_next_heading_of_any_level() -> None:
     sections = read_section_texts(PAGES[0])
-    assert list(sections) == ["Walking", "Balance", "Steps"]
-    assert "Small pushes." in sections["Balance"]
-    assert "larger push" not in sections["Balance"]
+    assert list(sections) == ["Walking", "Balance", "Ankle", "Steps"]
+    assert "Small pushes." in sections["Ankle"]
+    assert "Small pushes." not in sections["Balance"]
 
 
 def test_a_page_without_headings_is_one_section_without_its_front_matter() -> None:
@@ -43,21 +44,23 @@ def test_a_page_lists_its_sections_in_order() -> None:
     assert [match.section_heading for match in suggestion.sections] == [
         "Walking",
         "Balance",
+        "Ankle",
         "Steps",
     ]
-    assert suggestion.warnings == ("question is empty: ask it in a student's words",)
+    assert suggestion.warnings == ("the question is empty. Write it in a student's words",)
 
 
-def test_words_find_the_sections_that_hold_them_best_first() -> None:
+def test_words_find_the_sections_that_contain_them_best_first() -> None:
     suggestion = suggest_entry(PAGES, "ankle push")
     assert [(one.doc_path, one.section_heading) for one in suggestion.sections] == [
+        ("walk.md", "Ankle"),
         ("walk.md", "Balance"),
         ("walk.md", "Steps"),
     ]
-    assert [one.share for one in suggestion.sections] == [1.0, 0.5]
+    assert [one.share for one in suggestion.sections] == [1.0, 0.5, 0.5]
 
 
-def test_the_entry_loads_and_fits_the_pages(tmp_path: Path) -> None:
+def test_a_suggested_entry_loads_and_names_real_sections(tmp_path: Path) -> None:
     question = "Somebody shoves it hard: what does a foot have to do?"
     suggestion = suggest_entry(PAGES, "walk.md", question=question)
     path = tmp_path / "set.json"
@@ -69,7 +72,7 @@ def test_the_entry_loads_and_fits_the_pages(tmp_path: Path) -> None:
     assert suggestion.warnings == ()
 
 
-def test_a_copied_question_is_warned_of() -> None:
+def test_a_copied_question_gives_a_warning() -> None:
     question = "What holds the weight over the sole of the foot?"
     (warning,) = suggest_entry(PAGES, "walk.md", question=question).warnings
     assert warning.startswith("the question shares 9 words in a row")
@@ -78,18 +81,21 @@ def test_a_copied_question_is_warned_of() -> None:
 
 @pytest.mark.parametrize(
     ("path", "hint"),
-    [("walks.md", "The nearest is walk.md"), ("x/y/z.mdx", "Give a path below the docs folder")],
+    [
+        ("walks.md", r"Did you mean walk\.md\?"),
+        ("x/y/z.mdx", "Give a path below the docs folder"),
+    ],
 )
-def test_a_path_that_is_no_page_names_the_nearest(path: str, hint: str) -> None:
-    with pytest.raises(QueryError, match=f"is no page. {hint}"):
+def test_an_unknown_path_is_refused_with_a_hint(path: str, hint: str) -> None:
+    with pytest.raises(QueryError, match=rf"the docs folder has no page '{path}'\. {hint}"):
         suggest_entry(PAGES, path)
 
 
-def test_words_that_stand_nowhere_are_refused() -> None:
-    with pytest.raises(QueryError, match="no section holds words of 'zymurgy'"):
+def test_words_that_no_section_contains_are_refused() -> None:
+    with pytest.raises(QueryError, match="no section contains a word of 'zymurgy'"):
         suggest_entry(PAGES, "zymurgy")
 
 
-def test_ids_are_divided_into_two_halves() -> None:
+def test_ids_are_divided_into_halves_of_similar_size() -> None:
     halves = [choose_half(f"query-{number}") for number in range(200)]
     assert 80 <= halves.count("tune") <= 120

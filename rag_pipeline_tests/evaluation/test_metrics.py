@@ -1,4 +1,4 @@
-"""Ranking measures: hand-worked cases, and equality with ir-measures and with formulas by hand."""
+"""Ranking measures: worked examples, and equality with ir-measures and with the formulas."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_chunk_hits_its_own_section_and_those_above_it(
     assert hits_section(chunk, ExpectedSection(*expected)) is hits
 
 
-def test_the_right_section_at_rank_two() -> None:
+def test_the_measures_of_a_right_section_at_rank_two() -> None:
     values = score(ask(("a.md", "One")), [OTHERS[0], A1, A1, B1], SECTION)
     assert values == {
         "Success@5": 1.0,
@@ -114,7 +114,7 @@ def test_rank_five_is_in_and_rank_six_is_out() -> None:
     assert score(query, [*OTHERS[:10], A1], SECTION)["RR@10"] == 0.0
 
 
-def test_nothing_retrieved_is_worth_nothing() -> None:
+def test_a_question_without_retrieved_chunks_scores_zero() -> None:
     assert set(score(ask(("a.md", "One")), [], SECTION).values()) == {0.0}
 
 
@@ -164,7 +164,7 @@ def make_random_ranking(rng: random.Random) -> Ranking:
 
 
 def read_oracle(rankings: dict[str, Ranking]) -> dict[str, dict[str, float]]:
-    """What ir-measures says, asked in the plainest way."""
+    """Return the values that ir-measures computes, by question and measure, as a reference."""
     oracle: dict[str, dict[str, float]] = {query: {} for query in rankings}
     for novel, measures in ((False, [Success @ 5, P @ 5, RR @ 10]), (True, [R @ 5, nDCG @ 10])):
         qrels, run = [], []

@@ -1,4 +1,4 @@
-"""The report: what it measures, its files, its text and its page."""
+"""The evaluation report: its measures, its files, its text and its HTML page."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from rag_pipeline.evaluation.report_files import (
     load_report,
     write_report,
 )
-from rag_pipeline_tests.evaluation.world import (
+from rag_pipeline_tests.evaluation.generated_book import (
     DOCUMENTS,
     GOLDEN,
     KnowingRetriever,
-    LeakingRetriever,
     RaisingRetriever,
     RandomRetriever,
-    evaluate_world,
+    evaluate_generated_book,
 )
 
 if TYPE_CHECKING:
@@ -43,11 +42,11 @@ HOSTILE = "<script>alert('x')</script><img src=http://evil.example/x> & \"quoted
 
 @pytest.fixture(scope="module")
 def report() -> EvaluationReport:
-    return evaluate_world(KnowingRetriever())
+    return evaluate_generated_book(KnowingRetriever())
 
 
 class PageReader(HTMLParser):
-    """Checks that tags nest, and collects what a browser could fetch or run."""
+    """A parser that checks the nesting of tags and collects tags, addresses, ids and text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +57,7 @@ class PageReader(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag."""
+        """Record a start tag with its addresses and its id."""
         self.tags.add(tag)
         if tag not in VOID_TAGS:
             self.open.append(tag)
@@ -69,18 +68,18 @@ class PageReader(HTMLParser):
                 self.ids.append(value or "")
 
     def handle_endtag(self, tag: str) -> None:
-        """Match an end tag."""
+        """Check that an end tag closes the innermost open tag."""
         assert self.open, tag
         assert self.open.pop() == tag
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element without content, as SVG has."""
+        """Record an element without content, such as `<path/>` in SVG."""
         self.handle_starttag(tag, attrs)
         if tag not in VOID_TAGS:
             self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        """Collect text."""
+        """Record the text of the page."""
         self.text += data
 
 
@@ -116,7 +115,7 @@ def test_every_question_is_reported_in_order_with_all_measures(report: Evaluatio
             assert question.scores == {}
 
 
-def test_groups_hold_their_questions(report: EvaluationReport) -> None:
+def test_each_group_counts_its_questions(report: EvaluationReport) -> None:
     def count(groups: dict[str, Summary]) -> dict[str, int]:
         return {name: one["document"]["Success@5"].count for name, one in groups.items()}
 
@@ -137,32 +136,29 @@ def test_a_cross_module_question_counts_in_each_of_its_modules() -> None:
         ),
         all_of=True,
     )
-    report = evaluate_world(KnowingRetriever(), golden=replace(GOLDEN, queries=(query,)))
+    report = evaluate_generated_book(KnowingRetriever(), golden=replace(GOLDEN, queries=(query,)))
     assert report.questions[0].modules == ("module-1", "module-2")
     assert set(report.modules) == {"module-1", "module-2"}
     assert report.questions[0].expected[0].section_rank == 1
 
 
-def test_refusals_and_selections_are_counted(report: EvaluationReport) -> None:
+def test_refusals_are_counted(report: EvaluationReport) -> None:
     scores = report.refusal["all"]
     assert scores.precision == 1.0
     assert scores.recall is not None
     assert scores.answered is not None
     assert (scores.recall.mean, scores.recall.count) == (1.0, 12)
     assert (scores.answered.mean, scores.answered.count) == (1.0, 48)
-    assert (report.selected_text.case_count, report.selected_text.leak_count) == (6, 0)
-    assert report.selected_text.judged_right is not None
-    assert report.selected_text.judged_right.mean == 1.0
 
 
-def test_one_failure_is_one_miss_with_its_error_kept() -> None:
+def test_a_failed_question_is_a_miss_with_its_error_recorded() -> None:
     class FailingOnce(KnowingRetriever):
         def retrieve(self, query: Query) -> RetrievalResult:
             if query.question == GOLDEN.queries[3].question:
                 raise TimeoutError("too slow")
             return super().retrieve(query)
 
-    report = evaluate_world(FailingOnce())
+    report = evaluate_generated_book(FailingOnce())
     failed = report.questions[3]
     assert failed.error == "TimeoutError: too slow"
     assert failed.flagged
@@ -171,15 +167,7 @@ def test_one_failure_is_one_miss_with_its_error_kept() -> None:
     assert report.overall["document"]["Success@5"].mean == pytest.approx(47 / 48)
 
 
-def test_a_forbidden_term_in_the_context_is_a_leak() -> None:
-    golden = replace(
-        GOLDEN,
-        selected_text=(replace(GOLDEN.selected_text[0], must_not_contain=("RIGHT",)),),
-    )
-    report = evaluate_world(KnowingRetriever(), golden=golden)
-    assert report.selected_text.leak_count == int("right" in golden.selected_text[0].selected_text)
-
-
+@pytest.mark.slow
 def test_a_report_reads_back_as_it_was_written(tmp_path: Path, report: EvaluationReport) -> None:
     files = write_report(report, tmp_path)
     assert load_report(files.json_path) == report
@@ -191,7 +179,8 @@ def test_a_report_reads_back_as_it_was_written(tmp_path: Path, report: Evaluatio
     assert load_report(files.json_path) == later
 
 
-def test_a_damaged_report_is_named_and_a_damaged_history_entry_is_passed_over(
+@pytest.mark.slow
+def test_a_damaged_report_is_refused_and_a_damaged_history_entry_is_skipped(
     tmp_path: Path,
     report: EvaluationReport,
     caplog: pytest.LogCaptureFixture,
@@ -201,7 +190,7 @@ def test_a_damaged_report_is_named_and_a_damaged_history_entry_is_passed_over(
     (tmp_path / "history" / "0.json").write_text("{")
     assert load_history(tmp_path) == (strip(report),)
     assert "0.json" in caplog.text
-    assert capsys.readouterr().out == ""  # where --json has its one document
+    assert capsys.readouterr().out == ""  # only the document of --json may be printed there
     files.json_path.write_text('{"report_version": 1}')
     with pytest.raises(EvaluationFileError, match=r"report\.json"):
         load_report(files.json_path)
@@ -213,7 +202,7 @@ def test_a_damaged_report_is_named_and_a_damaged_history_entry_is_passed_over(
 
 
 def strip(report: EvaluationReport) -> EvaluationReport:
-    return replace(report, questions=(), selected_text_runs=())
+    return replace(report, questions=())
 
 
 def _write(path: Path, text: str) -> Path:
@@ -221,7 +210,7 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def test_the_page_is_self_contained_and_says_what_the_gates_say(report: EvaluationReport) -> None:
+def test_the_page_is_self_contained_and_shows_the_gates(report: EvaluationReport) -> None:
     gates = check_gates(report, None, GateBounds())
     reader = assert_self_contained(render_html(report, [report], gates))
     assert all(gate.name in reader.text for gate in gates)
@@ -230,23 +219,24 @@ def test_the_page_is_self_contained_and_says_what_the_gates_say(report: Evaluati
     assert GOLDEN.queries[0].question in reader.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "retriever",
-    [RandomRetriever(), RaisingRetriever(), LeakingRetriever()],
-    ids=["random", "raising", "leaking"],
+    [RandomRetriever(), RaisingRetriever()],
+    ids=["random", "raising"],
 )
-def test_the_page_of_a_bad_run_is_whole_and_flags_it(retriever: KnowingRetriever) -> None:
-    report = evaluate_world(retriever)
+def test_the_page_of_a_bad_run_is_well_formed_and_shows_its_flags(
+    retriever: KnowingRetriever,
+) -> None:
+    report = evaluate_generated_book(retriever)
     reader = assert_self_contained(render_html(report, []))
     flagged = sum(one.flagged for one in report.questions)
     assert reader.text.count("recall@5 below 0.5") >= flagged
     if isinstance(retriever, RaisingRetriever):
         assert "ConnectionError: no store for" in reader.text
-    if isinstance(retriever, LeakingRetriever):
-        assert "case-0" in reader.text
 
 
-def test_the_page_escapes_everything_that_comes_from_outside(report: EvaluationReport) -> None:
+def test_the_page_escapes_all_text_from_outside(report: EvaluationReport) -> None:
     first = report.questions[0]
     chunk = replace(
         first.retrieved[0],
@@ -266,14 +256,12 @@ def test_the_page_escapes_everything_that_comes_from_outside(report: EvaluationR
         retrieved=(chunk,),
         error=HOSTILE,
     )
-    run = replace(report.selected_text_runs[0], case_id=HOSTILE, leaks=(HOSTILE,))
     hostile = replace(
         report,
         questions=(question,),
         categories={HOSTILE: report.overall},
         modules={HOSTILE: report.overall},
         halves={HOSTILE: report.overall},
-        selected_text_runs=(run,),
         fingerprint=replace(
             report.fingerprint, model=HOSTILE, commit=HOSTILE, settings={HOSTILE: HOSTILE}
         ),
@@ -286,11 +274,13 @@ def test_the_page_escapes_everything_that_comes_from_outside(report: EvaluationR
     assert "data-label=" in html
 
 
-def test_runs_of_another_golden_set_are_not_plotted(report: EvaluationReport) -> None:
+@pytest.mark.slow
+def test_evaluations_with_another_golden_set_are_not_plotted(report: EvaluationReport) -> None:
     other = replace(report, fingerprint=replace(report.fingerprint, golden_version="other"))
     assert render_html(report, [other, report]) == render_html(report, [report])
 
 
+@pytest.mark.slow
 def test_plots_draw_any_report(report: EvaluationReport) -> None:
     empty = replace(report, overall={}, questions=())
     for figure in (
@@ -302,7 +292,7 @@ def test_plots_draw_any_report(report: EvaluationReport) -> None:
         assert to_png(figure).startswith(b"\x89PNG")
 
 
-def test_the_text_tells_both_halves_with_intervals(report: EvaluationReport) -> None:
+def test_the_text_shows_both_halves_with_intervals(report: EvaluationReport) -> None:
     text = render_text(report, check_gates(report, None, GateBounds()))
     assert re.search(r"tune:\n  document Success@5 +1\.000 \[0\.\d+, 1\.000\] n=24", text)
     assert re.search(r"report:\n  document Success@5 +1\.000 \[0\.\d+, 1\.000\] n=24", text)

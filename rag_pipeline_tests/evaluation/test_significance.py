@@ -1,4 +1,4 @@
-"""Intervals and paired tests: known values, properties, and the same result every time."""
+"""Intervals and paired tests have known values and properties, and are reproducible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VALUES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=4
 
 
 @given(VALUES)
-def test_an_interval_holds_its_mean_and_stays_within_the_values(values: list[float]) -> None:
+def test_an_interval_contains_its_mean_and_stays_within_the_values(values: list[float]) -> None:
     interval = find_interval(values)
     assert interval is not None
     assert interval.low <= interval.mean <= interval.high
@@ -28,7 +28,7 @@ def test_an_interval_holds_its_mean_and_stays_within_the_values(values: list[flo
         assert interval.high <= max(values) + 1e-9
 
 
-def test_an_interval_is_the_same_every_time_and_narrows_with_more_questions() -> None:
+def test_an_interval_is_reproducible_and_narrows_with_more_questions() -> None:
     few = find_interval([1.0] * 8 + [0.0] * 2)
     many = find_interval([1.0] * 80 + [0.0] * 20)
     assert few == find_interval([1.0] * 8 + [0.0] * 2)
@@ -38,7 +38,7 @@ def test_an_interval_is_the_same_every_time_and_narrows_with_more_questions() ->
     assert (many.low, many.high) == pytest.approx((0.72, 0.88), abs=0.02)
 
 
-def test_all_right_is_not_certainty() -> None:
+def test_an_interval_of_perfect_results_still_has_a_width() -> None:
     interval = find_interval([1.0] * 45)
     assert interval is not None
     assert (interval.mean, interval.high) == (1.0, 1.0)
@@ -48,7 +48,7 @@ def test_all_right_is_not_certainty() -> None:
     assert none_right.high == pytest.approx(0.079, abs=0.001)
 
 
-def test_the_same_value_twice_is_not_certainty_either() -> None:
+def test_an_interval_of_equal_values_still_has_a_width() -> None:
     interval = find_interval([0.4, 0.4])
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx(
@@ -56,12 +56,12 @@ def test_the_same_value_twice_is_not_certainty_either() -> None:
     )
 
 
-def test_columns_are_measured_apart() -> None:
+def test_each_column_has_its_own_interval() -> None:
     table = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
     assert find_intervals(table) == [find_interval(column) for column in table.T.tolist()]
 
 
-def test_no_value_has_no_interval() -> None:
+def test_no_values_give_no_interval() -> None:
     assert find_interval([]) is None
 
 
@@ -75,7 +75,7 @@ def test_few_pairs_are_tested_exactly(lost: int, p_value: float) -> None:
     assert (test.pair_count, test.changed_count) == (50, lost)
 
 
-def test_many_pairs_are_drawn_and_near_the_exact_value() -> None:
+def test_the_p_value_of_many_pairs_is_near_the_exact_value() -> None:
     old = [0.0] * 12 + [1.0] * 6
     new = [1.0] * 12 + [0.0] * 6
     test = compare_pairs(old, new)
@@ -83,8 +83,9 @@ def test_many_pairs_are_drawn_and_near_the_exact_value() -> None:
     assert test == compare_pairs(old, new)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12))
-def test_a_test_is_symmetric_and_a_probability(pairs: list[tuple[float, float]]) -> None:
+def test_a_p_value_is_a_probability_and_symmetric(pairs: list[tuple[float, float]]) -> None:
     old, new = [one for one, _ in pairs], [other for _, other in pairs]
     there, back = compare_pairs(old, new), compare_pairs(new, old)
     assert 0 < there.p_value <= 1
@@ -92,12 +93,13 @@ def test_a_test_is_symmetric_and_a_probability(pairs: list[tuple[float, float]])
     assert there.difference == pytest.approx(-back.difference)
 
 
-def test_no_difference_is_no_evidence() -> None:
+def test_equal_pairs_have_a_p_value_of_one() -> None:
     assert compare_pairs([], []).p_value == 1.0
     assert compare_pairs([0.3, 0.4], [0.3, 0.4]).p_value == 1.0
 
 
-def test_chance_is_called_a_difference_in_about_one_of_twenty_cases() -> None:
+@pytest.mark.slow
+def test_random_pairs_are_significant_in_about_one_of_twenty_cases() -> None:
     rng = np.random.default_rng(3)
     calls = [
         compare_pairs(rng.random(12).tolist(), rng.random(12).tolist()).p_value < 0.05
@@ -106,7 +108,7 @@ def test_chance_is_called_a_difference_in_about_one_of_twenty_cases() -> None:
     assert 0.02 < np.mean(calls) < 0.09
 
 
-def test_holm_corrects_in_order_and_never_below_a_smaller_one() -> None:
+def test_holm_correction_preserves_the_order_of_the_p_values() -> None:
     assert correct_p_values([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert correct_p_values([0.6, 0.7]) == [1.0, 1.0]
     assert correct_p_values([]) == []

@@ -1,4 +1,4 @@
-"""Token-level cover of expected sections by retrieved spans."""
+"""Measures of how well retrieved spans cover the expected sections, in tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rag_pipeline.core.tokens import count_tokens, find_token_ends
 from rag_pipeline.evaluation.golden_set import ExpectedSection
 from rag_pipeline.evaluation.metrics import TokenMap, score_spans
 from rag_pipeline.evaluation.records import RetrievedChunk
-from rag_pipeline_tests.evaluation.world import CHUNKS, DOCUMENTS, parse_page
+from rag_pipeline_tests.evaluation.generated_book import CHUNKS, DOCUMENTS, parse_page
 
 SOURCE = """---
 title: Page
@@ -48,7 +48,7 @@ def find_bytes(text: str) -> tuple[int, int]:
 
 
 def read(flags: object) -> str:
-    """The text of the flagged tokens."""
+    """Return the text of the marked tokens."""
     ends = find_token_ends(SOURCE)
     data = SOURCE.encode()
     pieces = zip([0, *ends[:-1]], ends, flags, strict=True)  # type: ignore[call-overload]  # an array
@@ -78,7 +78,7 @@ def test_a_section_reaches_to_the_next_heading_of_its_level(
     assert not any(part in text for part in outside)
 
 
-def test_a_title_without_a_heading_stands_for_the_text_before_the_first() -> None:
+def test_a_title_without_a_heading_stands_for_the_text_before_the_first_heading() -> None:
     source = "---\ntitle: Guide\n---\n\nWelcome here.\n\n## Start\n\nGo.\n"
     token_map = TokenMap(parse_page("guide.md", source))
     assert int(token_map.find_section("Guide").sum()) == count_tokens(" Welcome here.") - 1
@@ -92,7 +92,7 @@ def test_token_ends_add_up_to_the_bytes() -> None:
         assert ends == sorted(ends)
 
 
-def test_the_exact_section_is_found_whole() -> None:
+def test_a_chunk_of_exactly_the_expected_section_scores_one() -> None:
     scores = score_spans(
         [ExpectedSection("page.md", "Two")],
         [chunk("page.md", "## Two\n\nWords of two, größer als 1 — ok.")],
@@ -101,7 +101,7 @@ def test_the_exact_section_is_found_whole() -> None:
     assert scores == {"recall@5": 1.0, "precision@5": 1.0, "IoU@5": 1.0}
 
 
-def test_more_text_costs_precision_and_less_costs_recall() -> None:
+def test_more_text_lowers_precision_and_less_text_lowers_recall() -> None:
     expected = [ExpectedSection("page.md", "Two")]
     wide = chunk("page.md", "Words of two, größer als 1 — ok.\n\n## One\n\nAgain one.")
     narrow = chunk("page.md", "Words of two")

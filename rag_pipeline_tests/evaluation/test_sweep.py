@@ -1,4 +1,4 @@
-"""Sweeps: the grid, the comparison on the tune half, and a winner only where one is shown."""
+"""Sweeps: the grid, the comparison on the tuning half, and the choice of a winner."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rag_pipeline.evaluation.sweep import (
     require_tune_half,
     run_sweep,
 )
-from rag_pipeline_tests.evaluation.world import (
+from rag_pipeline_tests.evaluation.generated_book import (
     GOLDEN,
     KnowingRetriever,
     RandomRetriever,
     ReversedRetriever,
-    evaluate_world,
+    evaluate_generated_book,
 )
 
-GOOD = evaluate_world(KnowingRetriever())
-RANDOM = evaluate_world(RandomRetriever())
-BAD = evaluate_world(ReversedRetriever())
+GOOD = evaluate_generated_book(KnowingRetriever())
+RANDOM = evaluate_generated_book(RandomRetriever())
+BAD = evaluate_generated_book(ReversedRetriever())
 
 
-def test_a_grid_moves_one_setting_at_a_time_or_all_together() -> None:
+def test_a_grid_changes_one_setting_at_a_time_or_all_together() -> None:
     axes = {"chunk_target_tokens": [300, 500], "chunk_overlap_tokens": [0, 50]}
     assert [cell.name for cell in make_grid(axes)] == [
         "chunk_target_tokens=300",
@@ -53,18 +53,18 @@ def sweep(present: EvaluationReport, *others: EvaluationReport) -> tuple[SweepCe
 def test_a_much_better_design_wins() -> None:
     winner, table = sweep(BAD, RANDOM, GOOD)
     assert winner == SweepCell((("cell", 1),))
-    assert "cell=1 is better than the present settings" in table
+    assert "cell=1 is significantly better than the present settings" in table
 
 
 def test_an_equal_or_worse_design_does_not_win() -> None:
     winner, table = sweep(GOOD, GOOD, BAD)
     assert winner is None
-    assert "No cell is better than the present settings beyond chance" in table
+    assert "No design is significantly better than the present settings" in table
     assert "present settings" in table.splitlines()[2]
-    assert "24 questions of the tune half" in table
+    assert "24 questions of the tuning half" in table
 
 
-def test_the_report_half_decides_nothing() -> None:
+def test_the_report_half_does_not_influence_the_winner() -> None:
     mixed = tuple(
         good if good.half == "report" else bad
         for good, bad in zip(GOOD.questions, BAD.questions, strict=True)
@@ -75,10 +75,10 @@ def test_the_report_half_decides_nothing() -> None:
     assert sweep(BAD, lucky)[0] is None
 
 
-def test_a_set_without_an_answerable_question_to_tune_by_is_refused() -> None:
+def test_a_set_without_answerable_tuning_questions_is_refused() -> None:
     require_tune_half(GOLDEN)
     tune, report = GOLDEN.select_half("tune").queries, GOLDEN.select_half("report").queries
     unanswerable = tuple(replace(query, expected=(), all_of=False) for query in tune)
     for queries in (report, (*report, *unanswerable)):
-        with pytest.raises(ConfigurationError, match="tune half"):
+        with pytest.raises(ConfigurationError, match="tuning half"):
             require_tune_half(replace(GOLDEN, queries=queries))

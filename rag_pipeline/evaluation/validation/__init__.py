@@ -1,1 +1,1 @@
-"""The suite of `rag-pipeline validate`: a collection is asked for what it contains."""
+"""The suite of `rag-pipeline validate`, which queries a collection for its own content."""

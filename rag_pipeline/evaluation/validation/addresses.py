@@ -1,6 +1,6 @@
-"""Checks cited addresses against the site: its built folder, or the site over HTTP.
+"""Checks of cited addresses: each page must exist and contain the id of the cited section.
 
-A page must exist and contain the cited section's id. Each page is read once.
+Pages are read from the folder of the built site or over HTTP, each page once.
 """
 
 from __future__ import annotations
@@ -20,50 +20,57 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE_TIMEOUT_S: Final = 5.0
-"""For one page over HTTP; from the validation plan."""
+"""Timeout for reading one page over HTTP, in seconds; given by the validation plan."""
 
 _ID: Final = re.compile(r"""\sid\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
 _MAX_PAGE_BYTES: Final = 20_000_000
 
 
 def check_built_site(urls: Iterable[str], site_dir: Path, base_url: str) -> AddressReport:
-    """Look up addresses in the folder that the site was built into.
+    """Check cited addresses against the folder of the built site.
 
     Args:
-        urls: Cited addresses, with or without scheme and host.
-        site_dir: The folder that is served at the base URL.
-        base_url: The site's base URL, for example `/my-book/`.
+        urls: Cited addresses, with or without scheme and host. Repeated addresses are checked once.
+        site_dir: The folder that contains the built site.
+        base_url: The URL at which the folder is served, for example `/my-book/`.
+
+    Returns:
+        The number of pages and addresses checked, and the problem of each broken address.
     """
     base_path = urlsplit(base_url).path.rstrip("/") + "/"
 
     def read(page: str) -> str:
         path = unquote(urlsplit(page).path)
         if not f"{path}/".startswith(base_path):
-            message = f"is not below {base_path}"
+            message = f"the address is not below {base_path}"
             raise LookupError(message)
         name = path[len(base_path) :].strip("/")
         root = site_dir.resolve()
         for candidate in (root / name / "index.html", root / f"{name or 'index'}.html"):
             if candidate.resolve().is_relative_to(root) and candidate.is_file():
                 return candidate.read_text("utf-8", "replace")
-        message = "has no page"
+        message = "the site has no such page"
         raise LookupError(message)
 
     return _check(urls, str(site_dir), read)
 
 
 def check_served_site(urls: Iterable[str], origin: str) -> AddressReport:
-    """Ask for addresses over HTTP.
+    """Check cited addresses by requesting their pages over HTTP.
 
     Args:
-        urls: Cited addresses. Those without a host are read from `origin`.
-        origin: For example `http://127.0.0.1:3000`.
+        urls: Cited addresses. Addresses without a host are requested from `origin`. Repeated
+            addresses are checked once.
+        origin: Scheme and host of the site, for example `http://127.0.0.1:3000`.
+
+    Returns:
+        The number of pages and addresses checked, and the problem of each broken address.
     """
 
     def read(page: str) -> str:
         address = urljoin(origin, page)
         if urlsplit(address).scheme not in {"http", "https"}:
-            message = "is no http address"
+            message = "the address is not an http or https URL"
             raise LookupError(message)
         request = Request(address, headers={"User-Agent": "rag-pipeline validate"})  # noqa: S310  # scheme checked above
         try:
@@ -71,11 +78,11 @@ def check_served_site(urls: Iterable[str], origin: str) -> AddressReport:
                 content: bytes = answer.read(_MAX_PAGE_BYTES)
         except HTTPError as error:
             error.close()
-            message = f"answers HTTP {error.code}"
+            message = f"the site answered with HTTP status {error.code}"
             raise LookupError(message) from error
         except (URLError, OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
-            message = f"cannot be read ({type(reason).__name__})"
+            message = f"the page cannot be read ({type(reason).__name__})"
             raise LookupError(message) from error
         return content.decode("utf-8", "replace")
 
@@ -94,7 +101,7 @@ def _check(urls: Iterable[str], where: str, read: Callable[[str], str]) -> Addre
             except LookupError as error:
                 ids_by_page[page] = str(error.args[0])
             except ValueError:
-                ids_by_page[page] = "is no address"
+                ids_by_page[page] = "the address is not a valid URL"
         found = ids_by_page[page]
         if isinstance(found, str):
             problems[url] = found

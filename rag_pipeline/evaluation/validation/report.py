@@ -1,4 +1,4 @@
-"""Results of a validation, and how they are written: for people, as JSON, and to files."""
+"""The results of a validation, and their output as text, Markdown, JSON and files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.service import CollectionStats
 
 RELEVANT_SHARE: Final = 0.8
-"""Lowest share of the probes with an expectation that must meet it; from the validation plan."""
+"""Lowest share of probes that must find the document or term they expect (validation plan)."""
 
 TARGETS: Final = {
     "latency_ms_p95": 500.0,
@@ -26,15 +26,15 @@ TARGETS: Final = {
     "batch_latency_ms": 5000.0,
     "stats_latency_ms": 100.0,
 }
-"""Highest values of the validation plan's budgets. They are shown and fail nothing: a busy machine
-must not look like a damaged collection."""
+"""Upper limits of measured times, from the validation plan. A missed limit is shown, but it is not
+a failure, because a busy machine must not look like a damaged collection."""
 
 _SHOWN_CHARS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """One rule over the whole collection; `problem` is empty if the rule is kept."""
+    """The outcome of one check of the collection; `problem` is empty if the check passed."""
 
     name: str
     passed: bool
@@ -43,13 +43,13 @@ class CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ProbeOutcome:
-    """One query and what came back.
+    """A probe, which is a test query about the collection's own content, and its results.
 
     Attributes:
         kind: Class of the query: keyword, phrase, complex or edge.
-        relevant: True if the expected document or term is among the results; None without an
-            expectation.
-        broken: Rules that the results break, each with a description of what breaks it.
+        relevant: True if the expected document or term is among the results; None if the probe
+            expects nothing.
+        broken: Each rule that the results break: its name and a description of the problem.
     """
 
     kind: str
@@ -63,13 +63,13 @@ class ProbeOutcome:
 
     @property
     def passed(self) -> bool:
-        """True if no rule is broken and an expectation, if any, is met."""
+        """True if the results break no rule and contain the expected document or term, if any."""
         return not self.broken and self.relevant is not False
 
 
 @dataclass(frozen=True, slots=True)
 class AddressReport:
-    """Cited addresses looked up in the site; `problems` maps an address to what is wrong."""
+    """The outcome of checking cited addresses; `problems` maps broken addresses to problems."""
 
     where: str
     page_count: int
@@ -79,12 +79,12 @@ class AddressReport:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Times that belong to no single probe, in milliseconds.
+    """Times that do not belong to a single probe, in milliseconds.
 
     Attributes:
-        first_query_ms: The first query, which loads the model; not among the latencies.
-        batch_latency_ms: One batch of `batch_size` queries; None if a damaged point ended it.
-        stats_latency_ms: Counting the collection's vectors.
+        first_query_ms: Time of the first query, which loads the model; not among the latencies.
+        batch_latency_ms: Time of a batch of `batch_size` queries; None if it met an invalid point.
+        stats_latency_ms: Time of counting the collection's vectors.
     """
 
     first_query_ms: float
@@ -95,11 +95,11 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class ValidationSuiteReport:
-    """Everything that one validation found.
+    """The complete result of one validation.
 
     Attributes:
-        validated_at: ISO 8601 in UTC.
-        stats: Size of the collection; peak memory of this process, libraries and model included.
+        validated_at: Time of the validation, ISO 8601 in UTC.
+        stats: Size of the collection, and the peak memory of this process as a text.
     """
 
     validated_at: str
@@ -113,36 +113,36 @@ class ValidationSuiteReport:
 
     @property
     def relevant_share(self) -> float:
-        """Share of the probes with an expectation that met it; 1 without any."""
+        """Share of probes that found the document or term they expect; 1 if none expects any."""
         met = [probe.relevant for probe in self.probes if probe.relevant is not None]
         return sum(met) / len(met) if met else 1.0
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """A line for each thing that fell short; empty for a collection that passed."""
+        """One line for each problem that was found; empty if the validation passed."""
         lines = [f"{entry.name}: {entry.problem}" for entry in self.checks if not entry.passed]
         lines += [
-            f"{_shorten(probe.question)!r} breaks {name}: {problem}"
+            f"query {_shorten(probe.question)!r} breaks the rule {name}: {problem}"
             for probe in self.probes
             for name, problem in probe.broken
         ]
         if self.relevant_share < RELEVANT_SHARE:
-            lines.append(f"only {self.relevant_share:.0%} of the probes found what they ask for")
+            lines.append(f"only {self.relevant_share:.0%} of the queries found what they expect")
         if self.addresses is not None:
             lines += [f"{url}: {problem}" for url, problem in self.addresses.problems.items()]
         return tuple(lines)
 
     @property
     def passed(self) -> bool:
-        """True if nothing fell short."""
+        """True if no problem was found."""
         return not self.failures
 
 
 def measure_performance(report: ValidationSuiteReport) -> dict[str, object]:
-    """Return the content of `PERFORMANCE_METRICS.json`.
+    """Return the times, limits and collection size that `PERFORMANCE_METRICS.json` contains.
 
-    A percentile is a time that was measured: the lowest one that this share of the queries did not
-    exceed. Latencies are of single queries, one after the other, embedding included.
+    Latencies are those of single queries, asked one after the other, and include embedding. A
+    percentile is the lowest measured latency that this share of the queries did not exceed.
     """
     spent = [probe.latency_ms for probe in report.probes] or [0.0]
     p50, p95, p99 = np.percentile(spent, [50, 95, 99], method="inverted_cdf").tolist()
@@ -170,10 +170,10 @@ def measure_performance(report: ValidationSuiteReport) -> dict[str, object]:
 
 
 def report_to_record(report: ValidationSuiteReport) -> dict[str, object]:
-    """Return the report as one JSON document: all fields, and what follows from them."""
+    """Return the report as JSON data: its fields, the verdict and all derived figures."""
     performance = measure_performance(report)
     record = asdict(report)
-    del record["stats"], record["timings"]  # in the performance, under the plan's names
+    del record["stats"], record["timings"]  # `performance` contains them under the plan's names
     return {
         "passed": report.passed,
         "failures": list(report.failures),
@@ -186,7 +186,7 @@ def report_to_record(report: ValidationSuiteReport) -> dict[str, object]:
 
 
 def write_results(report: ValidationSuiteReport, folder: Path) -> tuple[Path, ...]:
-    """Write the plan's three files over those of the last validation, and return their paths."""
+    """Write the two `VALIDATION_RESULTS` files and `PERFORMANCE_METRICS.json`; return the paths."""
     contents = {
         "VALIDATION_RESULTS.md": report_to_markdown(report),
         "VALIDATION_RESULTS.json": _to_json(report_to_record(report)),
@@ -198,7 +198,7 @@ def write_results(report: ValidationSuiteReport, folder: Path) -> tuple[Path, ..
 
 
 def report_to_text(report: ValidationSuiteReport) -> str:
-    """Describe the report for a terminal: checks, probes, times, addresses, and the verdict."""
+    """Return the report as terminal text: checks, queries, times, addresses and the verdict."""
     lines = [f"Collection: {report.chunk_count} chunks of {report.document_count} documents", ""]
     lines.append("Checks")
     for entry in report.checks:
@@ -210,8 +210,8 @@ def report_to_text(report: ValidationSuiteReport) -> str:
         f"{probe.latency_ms:7.1f}  {_shorten(probe.question)}"
         for probe in report.probes
     ]
-    lines.append(f"  {report.relevant_share:.0%} of the queries found what they ask for")
-    lines += ["", "Performance (highest value of the validation plan)"]
+    lines.append(f"  {report.relevant_share:.0%} of the queries found what they expect")
+    lines += ["", "Performance (with the limits of the validation plan)"]
     lines += [
         f"  {name:26}{value:>10}  {target}".rstrip() for name, value, target in _list_times(report)
     ]
@@ -222,7 +222,7 @@ def report_to_text(report: ValidationSuiteReport) -> str:
 
 
 def report_to_markdown(report: ValidationSuiteReport) -> str:
-    """Return the content of `VALIDATION_RESULTS.md`."""
+    """Return the report as Markdown, which is the content of `VALIDATION_RESULTS.md`."""
     stats = report.stats
     checks = [(_mark(entry.passed), entry.name, entry.problem) for entry in report.checks]
     probes = [
@@ -241,7 +241,7 @@ def report_to_markdown(report: ValidationSuiteReport) -> str:
         f"**{'Passed' if report.passed else 'Failed'}** at {report.validated_at}: collection "
         f"`{stats['collection_name']}`, {report.chunk_count} chunks of {report.document_count} "
         f"documents, vectors of dimension {stats['vector_dimension']}. {report.relevant_share:.0%} "
-        f"of the queries found what they ask for; at least {RELEVANT_SHARE:.0%} is needed."
+        f"of the queries found what they expect; at least {RELEVANT_SHARE:.0%} must."
     )
     lines = ["# Validation results", "", verdict]
     if report.failures:
@@ -249,7 +249,7 @@ def report_to_markdown(report: ValidationSuiteReport) -> str:
     lines += ["", "## Checks", "", *_tabulate(("", "check", "problem"), checks)]
     asked = ("", "class", "question", "results", "best score", "best result", "ms")
     lines += ["", "## Queries", "", *_tabulate(asked, probes)]
-    measured = ("measure", "value", "highest value of the plan")
+    measured = ("measure", "value", "limit of the plan")
     lines += ["", "## Performance", "", *_tabulate(measured, _list_times(report))]
     if report.addresses is not None:
         lines += ["", "## Addresses", "", _describe_addresses(report.addresses)]
@@ -257,7 +257,7 @@ def report_to_markdown(report: ValidationSuiteReport) -> str:
 
 
 def _list_times(report: ValidationSuiteReport) -> list[tuple[str, str, str]]:
-    """List the name, value and target of each measured time, throughput and memory."""
+    """Return the name, value and limit of each measured figure, as text; the limit may be empty."""
     performance = measure_performance(report)
     rows = []
     for name, value in performance.items():
@@ -269,7 +269,7 @@ def _list_times(report: ValidationSuiteReport) -> list[tuple[str, str, str]]:
 
 
 def _describe_addresses(found: AddressReport) -> str:
-    counted = f"{found.address_count} on {found.page_count} pages"
+    counted = f"{found.address_count} checked on {found.page_count} pages"
     return f"Addresses in {found.where}: {counted}, {len(found.problems)} broken"
 
 
@@ -279,7 +279,7 @@ def _tabulate(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[st
 
 
 def _escape(text: str) -> str:
-    """Show text as it is in Markdown, in one line."""
+    """Return a text on one line, with Markdown and HTML characters escaped by backslashes."""
     plain = " ".join(text.split())
     for mark in "\\`*_|<>[]":
         plain = plain.replace(mark, f"\\{mark}")

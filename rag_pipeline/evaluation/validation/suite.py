@@ -1,9 +1,10 @@
-"""Checks a collection, and asks it questions made of its own content, so that they fit any book."""
+"""The validation suite: check every point of a collection, and query its own content.
+
+The queries are derived from the collection, so that the suite works for any book.
+"""
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from collections import defaultdict
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from rag_pipeline.core.errors import PayloadError, QueryError
 from rag_pipeline.core.rules import COLLECTION_RULES, read_collection
 from rag_pipeline.core.terms import extract_terms, extract_words
+from rag_pipeline.evaluation.memory import read_peak_mb
 from rag_pipeline.evaluation.validation.report import (
     CheckOutcome,
     ProbeOutcome,
@@ -22,7 +24,7 @@ from rag_pipeline.evaluation.validation.report import (
     ValidationSuiteReport,
 )
 from rag_pipeline.retrieval.hits import check_results
-from rag_pipeline.retrieval.models import MAX_QUESTION_CHARS, MAX_TOP_K, Query
+from rag_pipeline.retrieval.queries import MAX_QUESTION_CHARS, MAX_TOP_K, Query
 from rag_pipeline.retrieval.service import CollectionStats
 
 if TYPE_CHECKING:
@@ -37,16 +39,16 @@ if TYPE_CHECKING:
 _Entry = TypeVar("_Entry")
 
 PER_CLASS: Final = 8
-"""Most probes of each class except the edge cases. The plan asks for 8 to 10 queries in all."""
+"""Highest number of probes per class, except edge cases; the plan asks for 8 to 10 in all."""
 
-_BATCH_SIZE: Final = 10  # of the validation plan
+_BATCH_SIZE: Final = 10  # as in the validation plan
 
-_MIN_LONG_CHARS: Final = 500  # "very long query" of the validation plan
-_EXAMPLES: Final = 3  # culprits named by a check over the whole collection
+_MIN_LONG_CHARS: Final = 500  # length of a "very long query" in the validation plan
+_EXAMPLES: Final = 3  # offenders that a failed check of the collection names
 
 
 class ProbeClass(StrEnum):
-    """Query classes of the validation plan."""
+    """The kinds of test queries by form: a word, a phrase, a sentence, or an unusual input."""
 
     KEYWORD = "keyword"
     PHRASE = "phrase"
@@ -56,11 +58,13 @@ class ProbeClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A query and what must be among its results.
+    """A test query about the collection's own content, and what its results must contain.
 
     Attributes:
-        expected_term: Some result contains this word, or a form of it, in text, headings or tags.
-        expected_doc: Some result belongs to this document.
+        expected_term: A word; at least one result must contain it or another form of it in its
+            text, headings or tags. Empty if no word is expected.
+        expected_doc: Id of a document that at least one result must belong to. Empty if no
+            document is expected.
     """
 
     kind: ProbeClass
@@ -75,17 +79,18 @@ def run_validation(
     collection_name: str = "",
     check_addresses: Callable[[Iterable[str]], AddressReport] | None = None,
 ) -> ValidationSuiteReport:
-    """Read the whole collection, ask it for what it contains, and check what comes back.
+    """Check all points of a collection, query its own content, and report the results.
 
     Args:
         retriever: A retriever over the collection.
-        collection_name: The collection's name, for the report.
-        check_addresses: Takes every cited address once, for example `addresses.check_built_site`
-            with its folder filled in. None leaves addresses unchecked.
+        collection_name: Name of the collection, shown in the report.
+        check_addresses: Function that checks cited addresses, for example
+            `addresses.check_built_site` with its folder filled in. None skips this check.
 
     Raises:
-        StoreError: The collection is missing, empty, of another model, or not reached.
-        EmbeddingError: A question could not be embedded.
+        StoreError: The collection is missing or empty, was built with another embedding model, or
+            cannot be reached.
+        EmbeddingError: A query could not be embedded.
     """
     with retriever.session.use() as index:
         points = index.scroll()
@@ -110,7 +115,7 @@ def run_validation(
             vector_dimension=dimension,
             collection_name=collection_name,
             vector_count=vector_count,
-            memory_usage=_read_peak_memory(),
+            memory_usage=f"{read_peak_mb():.1f} MB",
         ),
         timings=timings,
         chunk_count=len(points),
@@ -126,10 +131,11 @@ def run_validation(
 def check_collection(
     points: Sequence[StoredPoint],
 ) -> tuple[list[tuple[ChunkMetadata, str]], list[CheckOutcome]]:
-    """Check a collection's points against `COLLECTION_RULES`.
+    """Check the points of a collection against every rule in `COLLECTION_RULES`.
 
     Returns:
-        Metadata and text of the points that keep the contract, and the outcome of each check.
+        Metadata and text of each point with a valid payload and a text, and the outcome of each
+        rule. Other points break a rule.
     """
     collection = read_collection(points)
     checks = []
@@ -141,10 +147,14 @@ def check_collection(
 
 
 def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
-    """Make probes of what the collection contains, always the same for the same collection.
+    """Derive test queries from a collection's content; equal collections give equal queries.
 
-    Keywords are tags and words of titles, phrases are section headings, and complex questions join
-    a heading and its page. All are taken evenly over the book.
+    Keyword queries are tags and words of titles, phrase queries are section headings, and complex
+    queries ask how a section fits into its page. They are taken at even distances from the whole
+    book. Edge cases, such as one letter or 5,000 characters, are added.
+
+    Args:
+        chunks: Metadata and text of every chunk, in any order.
     """
     ordered = sorted(chunks, key=lambda chunk: (chunk[0].doc_path, chunk[0].chunk_index))
     metadata = [entry for entry, _ in ordered]
@@ -184,9 +194,9 @@ def _edge_probes(ordered: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
 
 
 def _time(action: Callable[[], object]) -> float | None:
-    """Return the milliseconds that an action takes; None if a damaged point ends it."""
+    """Return the milliseconds that an action takes; None if it meets a point with a bad payload."""
     started = time.perf_counter()
-    with suppress(PayloadError):  # the probes report it
+    with suppress(PayloadError):  # the probes report the damaged point
         action()
         return _since(started)
     return None
@@ -196,11 +206,6 @@ def _since(started: float) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-def _read_peak_memory() -> str:
-    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss: bytes there, KiB elsewhere
-    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6:.1f} MB"
-
-
 def _run_probe(retriever: Retriever, probe: Probe) -> ProbeOutcome:
     query = Query(probe.question)
     started = time.perf_counter()
@@ -208,7 +213,7 @@ def _run_probe(retriever: Retriever, probe: Probe) -> ProbeOutcome:
         first = retriever.retrieve(query).chunks
         latency_ms = _since(started)
         second = retriever.retrieve(query).chunks
-    except PayloadError as error:  # one damaged point must not hide what else is wrong
+    except PayloadError as error:  # a damaged point must not hide other problems
         first, second, latency_ms = (), (), _since(started)
         broken = {"readable": str(error)}
     else:
@@ -216,7 +221,7 @@ def _run_probe(retriever: Retriever, probe: Probe) -> ProbeOutcome:
     if [(hit.chunk_id, hit.score) for hit in first] != [
         (hit.chunk_id, hit.score) for hit in second
     ]:
-        broken["deterministic"] = "a second run gave other results"
+        broken["deterministic"] = "the same query gave other results the second time"
     return ProbeOutcome(
         kind=probe.kind.value,
         question=probe.question,
@@ -230,7 +235,7 @@ def _run_probe(retriever: Retriever, probe: Probe) -> ProbeOutcome:
 
 
 def _is_relevant(probe: Probe, hits: Sequence[ScoredChunk]) -> bool | None:
-    """Return True if the expected document or term is there; None without an expectation."""
+    """Return True if a result has the expected document or term; None if nothing is expected."""
     if probe.expected_doc:
         return any(hit.metadata.doc_path == probe.expected_doc for hit in hits)
     if not probe.expected_term:
@@ -248,7 +253,10 @@ def _is_relevant(probe: Probe, hits: Sequence[ScoredChunk]) -> bool | None:
 
 
 def _check_refusals() -> list[CheckOutcome]:
-    """Check that bad queries are refused, each with its code, before anything is searched."""
+    """Return the outcome of checking that three invalid queries are refused with their error codes.
+
+    The queries are an empty one, one that is too long, and one with a too high `top_k`.
+    """
     cases = {
         "QUERY_EMPTY": Query("   "),
         "QUERY_TOO_LONG": Query("x" * (MAX_QUESTION_CHARS + 1)),
@@ -261,13 +269,16 @@ def _check_refusals() -> list[CheckOutcome]:
             query.check()
         except QueryError as error:
             found = error.code
-        problem = "" if found == code else f"{found} came instead"
+        problem = "" if found == code else f"the outcome was {found}"
         outcomes.append(CheckOutcome(f"refuses {code}", found == code, problem))
     return outcomes
 
 
 def _unique_headings(entries: Sequence[ChunkMetadata]) -> list[ChunkMetadata]:
-    """Select entries whose heading occurs in only one document: otherwise any could be meant."""
+    """Return one entry for each section heading that occurs in only one document, in book order.
+
+    A heading that occurs in several documents would be an ambiguous query.
+    """
     places: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
         places[entry.section_heading].add(entry.doc_path)
@@ -277,6 +288,6 @@ def _unique_headings(entries: Sequence[ChunkMetadata]) -> list[ChunkMetadata]:
 
 
 def _spread(entries: Sequence[_Entry]) -> list[_Entry]:
-    """Select at most PER_CLASS entries, evenly over all."""
+    """Return at most `PER_CLASS` (8) of the entries, at even distances."""
     count = min(PER_CLASS, len(entries))
     return [entries[at * len(entries) // count] for at in range(count)]

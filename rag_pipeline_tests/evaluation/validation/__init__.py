@@ -1,1 +1,1 @@
-"""Tests of the validation suite."""
+"""Tests of rag_pipeline.evaluation.validation."""

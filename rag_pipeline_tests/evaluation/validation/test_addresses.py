@@ -1,4 +1,4 @@
-"""Cited addresses are looked up in the built site, or asked for over HTTP."""
+"""Cited addresses are checked in the built site's folder or over HTTP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PAGE = '<html><h2 class="x" id="swing-phase">S</h2><h3 id=\'caf\u00e9\'>C</h3></html>'
 
 
-def test_addresses_are_looked_up_in_the_built_site(tmp_path: Path) -> None:
+def test_addresses_are_checked_in_the_built_site(tmp_path: Path) -> None:
     (tmp_path / "docs" / "gait").mkdir(parents=True)
     (tmp_path / "docs" / "gait" / "index.html").write_text(PAGE, "utf-8")
     (tmp_path / "docs" / "plain.html").write_text(PAGE, "utf-8")
@@ -36,7 +36,7 @@ def test_addresses_are_looked_up_in_the_built_site(tmp_path: Path) -> None:
     assert "nowhere" in report.problems["/book/docs/gait#nowhere"]
 
 
-def test_addresses_are_asked_for_over_http_each_page_once() -> None:
+def test_addresses_are_checked_over_http_with_one_request_per_page() -> None:
     def reply(request: object) -> Reply:
         path = request.path  # type: ignore[attr-defined]  # a Received
         if path == "/book/docs/gait":
@@ -56,7 +56,7 @@ def test_addresses_are_asked_for_over_http_each_page_once() -> None:
     assert "404" in report.problems["/book/docs/missing"]
 
 
-def test_a_site_that_is_down_or_silent_is_a_problem_and_no_crash(
+def test_a_site_that_is_down_or_silent_is_reported_as_a_problem(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("rag_pipeline.evaluation.validation.addresses.PAGE_TIMEOUT_S", 0.2)
@@ -75,13 +75,13 @@ def test_a_site_that_is_down_or_silent_is_a_problem_and_no_crash(
     ],
     ids=["broken chunks", "long header"],
 )
-def test_a_broken_answer_is_a_problem_of_its_page(reply: Reply) -> None:
+def test_a_broken_http_response_is_reported_as_a_problem(reply: Reply) -> None:
     with serve([reply]) as server:
         problems = check_served_site(["/book/x"], server.url).problems
     assert "cannot be read" in problems["/book/x"]
 
 
-def test_an_address_that_cannot_be_parsed_is_a_problem(tmp_path: Path) -> None:
+def test_an_invalid_url_is_reported_as_a_problem(tmp_path: Path) -> None:
     broken = "http://[::1"
-    assert "no address" in check_built_site([broken], tmp_path, "/book/").problems[broken]
-    assert "no address" in check_served_site([broken], "http://127.0.0.1").problems[broken]
+    assert "not a valid URL" in check_built_site([broken], tmp_path, "/book/").problems[broken]
+    assert "not a valid URL" in check_served_site([broken], "http://127.0.0.1").problems[broken]

@@ -1,4 +1,4 @@
-"""A validation's report: for people, for machines, and as the files of the validation plan."""
+"""The report of a validation as text, as JSON and as the files of the validation plan."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answer_in(latencies_ms: list[float]) -> tuple[ProbeOutcome, ...]:
     return tuple(ProbeOutcome("edge", "a", 1, 0.5, "/a", None, one) for one in latencies_ms)
 
 
-def test_the_report_is_for_people_and_for_machines() -> None:
+def test_a_failed_validation_is_shown_in_text_json_and_markdown() -> None:
     report = run(WordRetriever(build_chunks(), lambda hits: hits[::-1]))
     record = json.loads(json.dumps(report_to_record(report)))
     assert record["passed"] is False
@@ -48,7 +48,7 @@ def test_the_report_is_for_people_and_for_machines() -> None:
     assert "## Failures" in report_to_markdown(report)
 
 
-def test_percentiles_are_times_that_were_measured(report: ValidationSuiteReport) -> None:
+def test_percentiles_are_measured_times(report: ValidationSuiteReport) -> None:
     latencies = [float(number) for number in range(100, 0, -1)]
     found = measure_performance(replace(report, probes=answer_in(latencies)))
     assert (found["latency_ms_p50"], found["latency_ms_p95"], found["latency_ms_p99"]) == (
@@ -61,7 +61,7 @@ def test_percentiles_are_times_that_were_measured(report: ValidationSuiteReport)
     assert found["query_count"] == 100
 
 
-def test_a_missed_target_is_shown_and_fails_nothing(report: ValidationSuiteReport) -> None:
+def test_a_missed_target_is_shown_but_is_not_a_failure(report: ValidationSuiteReport) -> None:
     slow = replace(report, probes=answer_in([501.0] * 40))
     targets = measure_performance(slow)["targets"]
     assert isinstance(targets, dict)
@@ -71,7 +71,7 @@ def test_a_missed_target_is_shown_and_fails_nothing(report: ValidationSuiteRepor
     assert slow.passed
 
 
-def test_the_files_of_the_plan_are_written_whole(
+def test_the_three_result_files_are_written_and_replaced(
     tmp_path: Path, report: ValidationSuiteReport
 ) -> None:
     paths = write_results(report, tmp_path / "data")
@@ -104,7 +104,7 @@ def test_a_question_cannot_break_out_of_its_table_cell(report: ValidationSuiteRe
     assert r"a \| b \<img src=x\> \`c\` \[d\](e)" in row
 
 
-def test_a_damaged_point_leaves_the_batch_unmeasured() -> None:
+def test_a_damaged_point_leaves_the_batch_time_unmeasured() -> None:
     def read(_: list[ScoredChunk]) -> list[ScoredChunk]:
         return [replace(hit, metadata=read_metadata({})) for hit in build_chunks()]
 

@@ -1,4 +1,4 @@
-"""The validation suite over small collections: sound ones pass, each fault is named."""
+"""The validation suite: a sound collection passes, and each kind of damage is reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from rag_pipeline.evaluation.validation.suite import (
     derive_probes,
     run_validation,
 )
-from rag_pipeline.retrieval.models import Mode, RetrievalResult
+from rag_pipeline.retrieval.models import RetrievalResult
+from rag_pipeline.retrieval.queries import Mode
 from rag_pipeline_tests.answering.factories import make_chunk
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.models import Payload
-    from rag_pipeline.retrieval.models import Query, ScoredChunk
+    from rag_pipeline.retrieval.models import ScoredChunk
+    from rag_pipeline.retrieval.queries import Query
 
 TOPICS = ("balance", "sensors", "gait", "planning", "grasping", "speech")
 NAMES = ("ankle torque", "gyro drift", "swing phase", "cost map", "friction cone", "wake word")
@@ -69,7 +71,7 @@ def to_point(chunk: ScoredChunk) -> StoredPoint:
 
 @dataclass
 class ListIndex:
-    """A collection that is a list."""
+    """An in-memory collection whose points are a list."""
 
     points: list[StoredPoint]
     space: ClassVar = EmbeddingSpace(EmbeddingModel("test", "words", 8, 400), 1)
@@ -83,7 +85,7 @@ class ListIndex:
 
 @dataclass
 class WordRetriever:
-    """Ranks chunks by common words; `spoil` makes its results bad."""
+    """A retriever that ranks chunks by common words; `spoil` changes its results."""
 
     chunks: Sequence[ScoredChunk]
     spoil: Callable[[list[ScoredChunk]], list[ScoredChunk]] = list
@@ -116,7 +118,7 @@ def run(retriever: WordRetriever) -> ValidationSuiteReport:
     return run_validation(retriever)  # type: ignore[arg-type]  # a retriever by its shape
 
 
-def test_a_sound_collection_passes_in_every_class() -> None:
+def test_a_sound_collection_passes_every_class_of_queries() -> None:
     report = run(WordRetriever(build_chunks()))
     assert report.failures == ()
     assert report.passed
@@ -125,7 +127,7 @@ def test_a_sound_collection_passes_in_every_class() -> None:
     assert report.relevant_share == 1.0
 
 
-def test_probes_are_made_of_the_book_and_the_same_each_time() -> None:
+def test_probes_come_from_the_book_and_are_reproducible() -> None:
     chunks = [(chunk.metadata, chunk.text) for chunk in build_chunks()]
     probes = derive_probes(chunks)
     assert probes == derive_probes(list(reversed(chunks)))
@@ -137,7 +139,7 @@ def test_probes_are_made_of_the_book_and_the_same_each_time() -> None:
     assert Probe(ProbeClass.KEYWORD, "gait", expected_term="gait") in probes
 
 
-def test_an_empty_collection_has_edge_probes_alone() -> None:
+def test_an_empty_collection_has_only_edge_probes() -> None:
     assert {probe.kind for probe in derive_probes([])} == {ProbeClass.EDGE}
 
 
@@ -150,7 +152,7 @@ def test_an_empty_collection_has_edge_probes_alone() -> None:
         (lambda hits: [replace(hit, text=" ") for hit in hits], "required_fields"),
     ],
 )
-def test_results_that_break_a_rule_are_named(
+def test_results_that_break_a_rule_are_reported(
     spoil: Callable[[list[ScoredChunk]], list[ScoredChunk]], rule: str
 ) -> None:
     report = run(WordRetriever(build_chunks(), spoil))
@@ -158,7 +160,7 @@ def test_results_that_break_a_rule_are_named(
     assert any(rule in failure for failure in report.failures)
 
 
-def test_results_that_differ_between_runs_are_named() -> None:
+def test_results_that_differ_between_runs_are_reported() -> None:
     calls: list[int] = []
 
     def shrink(hits: list[ScoredChunk]) -> list[ScoredChunk]:
@@ -169,21 +171,21 @@ def test_results_that_differ_between_runs_are_named() -> None:
     assert any("deterministic" in failure for failure in report.failures)
 
 
-def test_a_search_that_finds_nothing_falls_short() -> None:
+def test_a_search_that_finds_nothing_fails() -> None:
     report = run(WordRetriever(build_chunks(), lambda _: []))
     assert report.relevant_share == 0.0
     assert not report.passed
 
 
-def test_a_point_that_breaks_a_query_is_reported_with_all_else() -> None:
+def test_a_damaged_result_is_reported_with_all_other_problems() -> None:
     def read(_: list[ScoredChunk]) -> list[ScoredChunk]:
         return [replace(hit, metadata=read_metadata({})) for hit in build_chunks()]
 
     report = run(WordRetriever(build_chunks(), read))
     assert len(report.probes) > PER_CLASS
     assert dict(report.probes[0].broken) == {
-        "readable": "point ?: payload field chunk_id is missing or wrong (nothing). Run "
-        "`rag-pipeline audit --repair`"
+        "readable": "the index is damaged: in the stored chunk ?, the payload field chunk_id has "
+        "no value. Run `rag-pipeline audit --repair`"
     }
     assert not report.passed
 
@@ -191,12 +193,12 @@ def test_a_point_that_breaks_a_query_is_reported_with_all_else() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "check"),
     [
-        ("tags", None, "every payload field"),
-        ("chunk_id", "no id", "every payload field"),
-        ("text", " ", "has a text"),
-        ("content_hash", "0" * 64, "content hashes"),
-        ("url", "", "can be cited"),
-        ("chunk_index", 99, "no gap"),
+        ("tags", None, "all payload fields"),
+        ("chunk_id", "no id", "all payload fields"),
+        ("text", " ", "has a text that is not blank"),
+        ("content_hash", "0" * 64, "content hash of every point"),
+        ("url", "", "a URL and a title"),
+        ("chunk_index", 99, "without gaps"),
     ],
 )
 def test_a_damaged_point_is_found_in_the_whole_collection(
@@ -209,14 +211,16 @@ def test_a_damaged_point_is_found_in_the_whole_collection(
     assert [check in entry.name for entry in checks if not entry.passed] == [True]
 
 
-def test_a_point_under_another_id_is_found() -> None:
+def test_a_point_with_a_wrong_id_is_found() -> None:
     points = [to_point(chunk) for chunk in build_chunks()]
     points[3] = replace(points[3], point_id=PointId(5))
     _, checks = check_collection(points)
-    assert [entry.name for entry in checks if not entry.passed] == ["point ids are the chunk ids"]
+    assert [entry.name for entry in checks if not entry.passed] == [
+        "the id of every point is the number of its chunk id"
+    ]
 
 
-def test_broken_addresses_of_the_whole_collection_fail_the_suite(tmp_path: Path) -> None:
+def test_broken_addresses_fail_the_validation(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for topic in TOPICS[1:]:
         ids = "".join(f'<h2 id="{name.replace(" ", "-")}">x</h2>' for name in NAMES)

@@ -1,4 +1,4 @@
-"""A book of 16 pages with a golden set, and retrievers over it: one that knows, five bad ones."""
+"""A generated book of 16 pages, its golden set, and one perfect and four bad retrievers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from rag_pipeline.evaluation.golden_set import (
     ExpectedSection,
     GoldenQuery,
     GoldenSet,
-    SelectedTextCase,
 )
 from rag_pipeline.evaluation.records import EvaluationReport, Fingerprint
 from rag_pipeline.evaluation.report import evaluate
@@ -22,7 +21,6 @@ from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.retrieval import (
     Citation,
-    Mode,
     Query,
     RetrievalResult,
     ScoredChunk,
@@ -40,7 +38,7 @@ FINGERPRINT = Fingerprint("corpus", "golden", 1, "model", {"chunk_max_tokens": "
 
 
 def parse_page(doc_path: str, source: str) -> ParsedDoc:
-    """Parse a page from its text."""
+    """Return a parsed page with the given path and Markdown source; no file is needed."""
     data = source.encode()
     doc = DiscoveredDoc(DocId(doc_path), Path(doc_path), hash_text(source), len(data), 0)
     return parse_doc(doc, SiteSettings(), data)
@@ -63,7 +61,7 @@ DOCUMENTS = tuple(
 
 
 def score_chunk(parsed: ParsedDoc, index: int, score: float = 0.5) -> ScoredChunk:
-    """A chunk of a page as a retriever returns it."""
+    """Return a chunk of a page, by index, in the form in which a retriever returns it."""
     chunk = chunk_doc(parsed, ChunkLimits())[index]
     metadata = read_metadata(build_payload(chunk, parsed.document, "2026-01-01T00:00:00Z"))
     citation = Citation(chunk.title, chunk.section_heading, chunk.url, chunk.module, chunk.chapter)
@@ -97,37 +95,22 @@ def _make_golden_set() -> GoldenSet:
         GoldenQuery(f"out-{number}", f"Who won match {number}?", (), "unanswerable")
         for number in range(12)
     )
-    cases = tuple(
-        SelectedTextCase(
-            f"case-{number}",
-            CHUNKS[number].text,
-            CHUNKS[number].metadata.doc_path,
-            CHUNKS[number].metadata.section_heading,
-            "What does this mean?",
-            "related",
-            (f"value {(number + 8) * 10}",),
-        )
-        for number in range(6)
-    )
-    return GoldenSet(Path("golden.json"), (*asked, *unanswerable), cases)
+    return GoldenSet(Path("golden.json"), (*asked, *unanswerable))
 
 
 GOLDEN = _make_golden_set()
 
 
 class KnowingRetriever:
-    """Returns the expected section first, then the other chunks; the selection for a selection."""
+    """A perfect retriever: it returns the expected section first, then all other chunks."""
 
     def retrieve(self, query: Query) -> RetrievalResult:
-        """Find passages."""
-        if query.mode == Mode.SELECTED_TEXT_ONLY:
-            chunks: tuple[ScoredChunk, ...] = self.select(query)
-        else:
-            chunks = tuple(self.rank(query)[: query.result_count])
+        """Return the best passages for the query."""
+        chunks = tuple(self.rank(query)[: query.result_count])
         return RetrievalResult(chunks, query, query.mode, len(CHUNKS))
 
     def rank(self, query: Query) -> list[ScoredChunk]:
-        """All chunks, best first; a question that the book does not answer scores 0.1."""
+        """Return all chunks, best first, with score 0.9; or 0.1 if the book has no answer."""
         golden = next(one for one in GOLDEN.queries if one.question == query.question)
         wanted = {(one.doc_path, one.section_heading) for one in golden.expected}
         places = [(chunk.metadata.doc_path, chunk.metadata.section_heading) for chunk in CHUNKS]
@@ -136,84 +119,71 @@ class KnowingRetriever:
         level = 0.9 if wanted else 0.1
         return [replace(chunk, score=level) for chunk in (*first, *rest)]
 
-    def select(self, query: Query) -> tuple[ScoredChunk, ...]:
-        """The selection as the one passage."""
-        return (replace(CHUNKS[0], text=query.selected_text or "", score=1.0),)
-
 
 class RandomRetriever(KnowingRetriever):
-    """Chunks in an order that has nothing to do with the question."""
+    """A retriever that returns chunks in random order."""
 
     def __init__(self) -> None:
         self._random = random.Random(7)  # noqa: S311  # no secret
 
     def rank(self, query: Query) -> list[ScoredChunk]:
-        """All chunks, shuffled."""
+        """Return all chunks in random order."""
         chunks = super().rank(query)
         self._random.shuffle(chunks)
         return chunks
 
 
 class ReversedRetriever(KnowingRetriever):
-    """The best chunk last."""
+    """A retriever that returns the best chunk last."""
 
     def rank(self, query: Query) -> list[ScoredChunk]:
-        """All chunks, worst first."""
+        """Return all chunks, worst first."""
         return super().rank(query)[::-1]
 
 
 class ConstantRetriever(KnowingRetriever):
-    """The same page whatever is asked."""
+    """A retriever that returns the same page for every question."""
 
     def rank(self, query: Query) -> list[ScoredChunk]:
-        """Chunks of the first page."""
+        """Return the chunks of the first page."""
         del query
         return [chunk for chunk in CHUNKS if chunk.metadata.title == "Page 0"]
 
 
-class LeakingRetriever(KnowingRetriever):
-    """Adds a passage of the book to the selection."""
-
-    def select(self, query: Query) -> tuple[ScoredChunk, ...]:
-        """The selection and one more."""
-        return (*super().select(query), CHUNKS[-1])
-
-
 class RaisingRetriever(KnowingRetriever):
-    """Fails on every question."""
+    """A retriever that raises an error for every question."""
 
     def retrieve(self, query: Query) -> RetrievalResult:
-        """Fail."""
+        """Raise ConnectionError."""
         raise ConnectionError(f"no store for {query.question}")
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a grounding policy says."""
+    """The decision of a grounding policy."""
 
     sufficient_context: bool
-    context: str = ""
 
 
 @dataclass
 class ThresholdGrounder:
-    """Takes a best score of 0.5 for sufficient."""
+    """A grounding policy that accepts passages if the best score reaches the threshold."""
 
     threshold: float = 0.5
     asked: list[str] = field(default_factory=list)
 
     def __call__(self, result: RetrievalResult, question: str) -> Judgement:
-        """Judge by the best score."""
+        """Return the decision, and record the question in `asked`."""
         self.asked.append(question)
         best = max((chunk.score for chunk in result.chunks), default=0.0)
-        return Judgement(best >= self.threshold, "\n".join(one.text for one in result.chunks))
+        return Judgement(best >= self.threshold)
 
 
-def evaluate_world(
+def evaluate_generated_book(
     retriever: Retriever,
     grounder: Grounder | None = None,
     golden: GoldenSet = GOLDEN,
     documents: Sequence[ParsedDoc] = DOCUMENTS,
 ) -> EvaluationReport:
-    """Evaluate a retriever on the book."""
+    """Return the evaluation report of a retriever over the generated book."""
     return evaluate(golden, retriever, grounder or ThresholdGrounder(), documents, FINGERPRINT)

@@ -1,0 +1,245 @@
+"""Scores of answers on plain data: facts, dangling starts, whole passages, and group figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rag_pipeline.answering import Answer, AnswerKind, AnswerSentence, Source
+from rag_pipeline.answering.models import GroundedResponse, Level, Reason
+from rag_pipeline.answering.units import find_blocks
+from rag_pipeline.evaluation.answers.records import (
+    AnswerResult,
+    DefinitionAnswer,
+    DefinitionScores,
+    SelectionAnswer,
+    Spread,
+)
+from rag_pipeline.evaluation.answers.scoring import (
+    begins_dangling,
+    count_words,
+    find_facts,
+    find_spread,
+    score_answers,
+    score_by,
+    score_definitions,
+    score_latency,
+    score_passages,
+    score_selections,
+)
+from rag_pipeline.retrieval import Citation, Mode
+
+PLACE = Citation("Sensors", "IMU", "/docs/imu", "module-1", "1.1")
+PAGE = """\
+An IMU reports at 400 Hz. Its gyroscope
+drifts slowly.
+
+- Mount it level.
+- Wait for two seconds. Do not move.
+
+```python
+imu = Imu()
+imu.start()
+```
+
+The formula is
+
+$$a = b$$
+
+as above."""
+RESULT = AnswerResult(
+    "q1", "How fast?", "fact", "report", answerable=True, kind="extracted", word_count=8
+)
+
+
+def make_answer(*quotes: str, text: str = PAGE, with_blocks: bool = True) -> Answer:
+    """Return an extracted answer that quotes one source."""
+    blocks = tuple(find_blocks(text)) if with_blocks else ()
+    source = Source(1, "0" * 16, text, PLACE, blocks)
+    return Answer(
+        question="How fast?",
+        text=" ".join(quotes),
+        kind=AnswerKind.EXTRACTED,
+        sentences=tuple(AnswerSentence(quote, (1,)) for quote in quotes),
+        citations=(PLACE,),
+        grounding=GroundedResponse(
+            context="",
+            system_instruction="",
+            citations=(PLACE,),
+            mode=Mode.NORMAL,
+            level=Level.ANSWERED,
+            reason=Reason.SUFFICIENT,
+            sources=(source,),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "text", "found"),
+    [
+        (["400 ?hz"], "It runs at 400\n  Hz. [1]", ["400 ?hz"]),
+        (["400 ?hz", "gyro"], "It runs at 400Hz.", ["400 ?hz"]),
+        ([r"\b2\b"], "It drifts [2].", []),
+        ([r"at 400 Hz, then"], "It runs at 400 Hz [1], then stops.", ["at 400 Hz, then"]),
+        ([r"values\[1\]"], "Read `values[1]` first. [1]", [r"values\[1\]"]),
+        ([], "Anything.", []),
+    ],
+)
+def test_facts_are_found_regardless_of_case_white_space_and_citations(
+    facts: list[str], text: str, found: list[str]
+) -> None:
+    missed = tuple(fact for fact in facts if fact not in found)
+    assert find_facts(facts, text) == (tuple(found), missed)
+
+
+def test_citations_are_not_counted_as_words() -> None:
+    assert count_words("It runs at 400 Hz. [1] It stops [2].") == 7
+    assert count_words("") == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It runs at 400 Hz.",
+        "  this is why.",
+        "That's why.",
+        "However, it drifts.",
+        "- These are the steps:",
+        "**They** drift.",
+        "> *Therefore* it stops.",
+        "1. Then start it.",
+    ],
+)
+def test_a_pronoun_or_connective_as_the_first_word_is_dangling(text: str) -> None:
+    assert begins_dangling(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The IMU runs at 400 Hz. It drifts.",
+        "Item one.",
+        "## IMU\n\nIt runs.",
+        "`it` is a name.",
+        '"That" is a word.',
+        "```python\nit = 1\n```",
+        "400 of these.",
+        "ROS 2 then starts.",
+        "",
+    ],
+)
+def test_another_first_word_or_a_heading_or_a_quoted_term_is_not_dangling(text: str) -> None:
+    assert not begins_dangling(text)
+
+
+def test_the_figures_of_a_group_count_each_kind_of_case() -> None:
+    right = replace(RESULT, facts_found=("a", "b"), sections=("A", "B"))
+    half = replace(
+        RESULT,
+        facts_found=("a",),
+        facts_missed=("b",),
+        dangling=True,
+        sections=("A",),
+        word_count=100,
+    )
+    refused = replace(RESULT, kind="refused", facts_missed=("a",), word_count=30)
+    failed = replace(RESULT, kind=None, facts_missed=("a",), error="AnswerError: no")
+    rightly = replace(RESULT, kind="refused", answerable=False)
+    plain = replace(RESULT, kind="generated", sentence_count=4, unsupported=("x",))
+    scores = score_answers([right, half, refused, failed, rightly, plain])
+    assert scores.question_count == 6
+    assert scores.facts is not None
+    assert (scores.facts.mean, scores.facts.count) == (0.25, 4)
+    assert scores.wrongly_refused is not None
+    assert (scores.wrongly_refused.mean, scores.wrongly_refused.count) == (0.2, 5)
+    assert scores.rightly_refused is not None
+    assert (scores.rightly_refused.mean, scores.rightly_refused.count) == (1.0, 1)
+    assert scores.dangling is not None
+    assert (scores.dangling.mean, scores.dangling.count) == (1 / 3, 3)
+    assert scores.supported is not None
+    assert (scores.supported.mean, scores.supported.count) == (0.75, 4)
+    assert scores.words == Spread(116 / 3, 8.0, 100.0, 3)
+    assert scores.sections == Spread(1.0, 1.0, 2.0, 3)
+
+
+def test_a_group_without_cases_has_no_figures() -> None:
+    scores = score_answers([])
+    assert (scores.question_count, scores.facts, scores.supported, scores.words) == (
+        0,
+        None,
+        None,
+        None,
+    )
+
+
+def test_groups_are_sorted_by_name() -> None:
+    results = [RESULT, replace(RESULT, half="tune"), RESULT]
+    halves = score_by(results, lambda result: result.half)
+    assert {name: one.question_count for name, one in halves.items()} == {"report": 2, "tune": 1}
+    assert list(score_by(results[::-1], lambda result: result.half)) == ["report", "tune"]
+
+
+def test_selections_are_scored_by_relation() -> None:
+    def answer(relation: str, kind: str | None, *leaks: str) -> SelectionAnswer:
+        error = None if kind else "AnswerError: no"
+        return SelectionAnswer("c", "Why?", relation, kind, "Text.", leaks, 1.0, error)
+
+    scores = score_selections(
+        [
+            answer("related", "extracted"),
+            answer("related", "refused"),
+            answer("related", None),
+            answer("related", "generated", "leaked"),
+            answer("unrelated", "refused"),
+            answer("unrelated", None),
+            answer("injected", "extracted", "leaked", "twice"),
+        ]
+    )
+    assert (scores.case_count, scores.leak_count, scores.failure_count) == (7, 2, 2)
+    assert scores.related_answered is not None
+    assert (scores.related_answered.mean, scores.related_answered.count) == (0.5, 4)
+    assert scores.unrelated_refused is not None
+    assert (scores.unrelated_refused.mean, scores.unrelated_refused.count) == (0.5, 2)
+    assert score_selections([]).related_answered is None
+
+
+def test_the_share_of_whole_passages_counts_questions_and_selections() -> None:
+    two = replace(RESULT, passage_count=2)
+    broken = replace(RESULT, passage_count=1, broken_passages=("x",))
+    empty = replace(RESULT, passage_count=0)
+    generated = replace(RESULT, kind="generated", passage_count=0)
+    selection = SelectionAnswer(
+        "c", "Why?", "related", "extracted", "Text.", (), 1.0, passage_count=1
+    )
+    whole = score_passages([two, broken, empty, generated, selection])
+    assert whole is not None
+    assert (whole.mean, whole.count) == (3 / 5, 5)
+    assert score_passages([generated]) is None
+
+
+def test_terms_are_scored_by_their_main_passage() -> None:
+    term = DefinitionAnswer(
+        "Rye", "extracted", "A grain.", "a.md:1", defined=True, flaw=None, latency_ms=1
+    )
+    failed = replace(term, kind=None, defined=False, error="AnswerError: no")
+    scores = score_definitions([term, term, replace(term, defined=False, flaw="code"), failed])
+    assert scores.defined is not None
+    assert (scores.defined.mean, scores.defined.count, scores.flawed) == (0.5, 4, 1)
+    assert score_definitions([]) == DefinitionScores(None, 0)
+
+
+def test_latency_is_split_by_kind_and_a_failure_is_the_slowest() -> None:
+    results = [
+        replace(RESULT, latency_ms=10.0),
+        replace(RESULT, latency_ms=20.0),
+        replace(RESULT, kind="refused", latency_ms=5.0),
+        replace(RESULT, kind=None, latency_ms=1.0, error="AnswerError: no"),
+    ]
+    assert score_latency(results) == {
+        "all": Spread(None, 10.0, None, 4),
+        "extracted": Spread(15.0, 10.0, 20.0, 2),
+        "refused": Spread(5.0, 5.0, 5.0, 1),
+    }
+    assert score_latency([]) == {}
+    assert find_spread([]) is None
