@@ -1,14 +1,13 @@
-"""Turns a Docusaurus book into cited answers.
+"""Ingest a Docusaurus book and answer questions about it with citations.
 
-Folders, highest first; each may import those below it, siblings never:
+Layers of the package from top to bottom. A layer may import only the layers below it.
 
-- `cli`, `definitions`: the command and the Dagster code location; the only places that wire
-  parts together
-- `orchestration`: Dagster assets, checks, sensors, jobs; no algorithm
-- `evaluation`: golden set, metrics, gates, reports
-- `answering`: grounding policy and answers
-- `retrieval`: the library a backend imports; `ingestion`: the stages from Markdown file to index
-  plan
-- `adapters`: the only code that talks to models, services and stores
-- `core`: plain data, ids, ports, payload contract, settings, errors
+- `cli` and `definitions`: the command line and the Dagster code location. They connect the parts.
+- `orchestration`: Dagster assets, checks, sensors and jobs, without algorithms.
+- `evaluation`: the golden set of questions, metrics, quality gates and reports.
+- `answering`: the rules for when to answer, and answers with citations.
+- `retrieval`: the library that a backend imports to search the book. On the same level,
+  `ingestion`: the stages from a Markdown file to points in the vector store.
+- `adapters`: the only code that calls models, services and stores.
+- `core`: data classes, ids, protocols, the payload of a point, settings and errors.
 """

@@ -1,4 +1,4 @@
-"""Dagster code location: wires resources, assets, checks, jobs, sensors and schedules."""
+"""The Dagster code location: all assets, checks, jobs, sensors, schedules and resources."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,10 +24,14 @@ from rag_pipeline.orchestration.store_check import store_matches_ledger
 
 
 def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
-    """Build the definitions; settings are read when a run or a tick first needs them.
+    """Return the Dagster definitions of the project.
+
+    The call reads no settings and opens nothing. The settings are read when a run or a sensor first
+    needs them.
 
     Args:
-        resource_overrides: Resources by name in place of those wired here, for tests.
+        resource_overrides: Resources by name that replace the default ones. The `ingest` command
+            and tests use this.
     """
     resources = {
         "ingestion": IngestionResource(build=_open_ingestion),
@@ -45,6 +49,7 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
 
 
 def _open_ingestion() -> IngestionContext:
+    """Read the settings and return the context of an ingestion: the settings and the services."""
     settings = load_settings()
     return IngestionContext(settings, connect_services(settings))
 

@@ -1,1 +1,1 @@
-"""Tests; the folders mirror the package."""
+"""Tests of the package. The folders have the same names as the folders of the package."""

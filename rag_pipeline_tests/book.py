@@ -1,7 +1,6 @@
-"""A small book on disk and everything that ingests it, for tests of ingestion as a whole.
+"""A small book on disk, with real adapters to ingest it and functions to read the store back.
 
-Belongs here: building the parts with real adapters, and reading back what the store holds. Does not
-belong here: what a test expects.
+Tests of ingestion as a whole use it.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _SUBJECTS = ("joint", "sensor", "motor", "planner", "camera", "gripper", "batter
 
 
 def make_paragraph(seed: int, sentences: int = 4) -> str:
-    """Sentences of about ten tokens, different for every seed."""
+    """Build a paragraph of sentences with about ten tokens each, different for every seed."""
     return " ".join(
         f"The {_SUBJECTS[(seed + number) % len(_SUBJECTS)]} of robot {seed * 10 + number} "
         f"moves by rule {seed * 7 + number}."
@@ -55,7 +54,10 @@ def make_paragraph(seed: int, sentences: int = 4) -> str:
 
 
 def make_page(title: str, *sections: tuple[str, str], extra: str = "") -> str:
-    """A page with front matter and sections of level 2."""
+    """Build a page with front matter and the given sections (heading, text) of level 2.
+
+    `extra` contains more lines of front matter, each with a line end.
+    """
     body = "\n\n".join(f"## {heading}\n\n{text}" for heading, text in sections)
     return f"---\ntitle: {title}\ndescription: About {title}.\n{extra}---\n\n{body}\n"
 
@@ -70,18 +72,20 @@ PAGES: Final = {
     ),
     "module-1/small page.md": make_page("Small", ("Alone", make_paragraph(6))),
 }
-"""The book that most tests begin with: a page of several chunks a section, and two small ones."""
+"""The pages that most tests start with: one page of several chunks, and two small pages."""
 
 StoredState = dict[int, tuple["Payload", "ChunkVectors | None"]]
 
 
 @dataclass
 class Book:
-    """A docs folder, its state folder and its services.
+    """A docs folder with a state folder and the services to ingest it.
 
     Attributes:
-        embedder: Counts what it was asked for.
-        catalog: The stores; by default embedded ones in the state folder.
+        root: Folder that contains the docs folder and the state folder.
+        embedder: Embedder that records the texts that it was asked to embed.
+        catalog: Catalog of the book's collection; None for an embedded store in the state folder.
+        limits: Chunk sizes, small enough for several chunks per page.
     """
 
     root: Path
@@ -91,25 +95,25 @@ class Book:
 
     @property
     def docs(self) -> Path:
-        """The docs folder."""
+        """Path of the docs folder."""
         return self.root / "docs"
 
     @property
     def state(self) -> Path:
-        """The state folder."""
+        """Path of the state folder, with store, ledger, artifacts and cache."""
         return self.root / "state"
 
     def open_artifacts(self, collection_id: str) -> ArtifactStore:
-        """Stage outputs of a collection."""
+        """Open the stored stage outputs of the build with the given id."""
         return UPathArtifactStore(UPath(self.state / "artifacts" / collection_id))
 
     def open_ledger(self, collection_id: str) -> Ledger:
-        """The ledger of a collection."""
+        """Open the ledger of the build with the given id."""
         return FileLedger(self.state / "ledger" / collection_id)
 
     @property
     def settings(self) -> Settings:
-        """The settings of this book's ingestion; nothing is read from the environment."""
+        """Settings to ingest this book, without the values of any `.env` file."""
         return load_settings(
             _env_file="",
             docs_dir=self.docs,
@@ -126,7 +130,7 @@ class Book:
         )
 
     def build_context(self) -> IngestionContext:
-        """Build the settings and services as a fresh process would have them."""
+        """Build a context with new services, like a new process would."""
         if self.catalog is None:
             self.catalog = EdgeCatalog(self.state / "store", "book", 2.0, self.forget)
         services = Services(
@@ -144,18 +148,18 @@ class Book:
         return IngestionContext(self.settings, services)
 
     def forget(self, collection_id: str) -> None:
-        """Delete what is kept of a build beside its points."""
+        """Delete the artifacts and the ledger of a build."""
         for kind in ("artifacts", "ledger"):
             remove_tree(self.state / kind / collection_id)
 
     def sweep(self) -> None:
-        """Delete what killed ingestions left behind."""
+        """Delete the builds and partial files that killed ingestions left behind."""
         if self.catalog is not None:
             self.catalog.sweep()
         remove_partial_files(self.state)
 
     def find_leftovers(self) -> list[str]:
-        """Everything in the state folder that belongs to no build in use or before it."""
+        """Return the paths in the state folder that belong to no kept build of the collection."""
         store = self.state / "store"
         in_use = json.loads((store / "in-use.json").read_text("utf-8"))
         kept = {*in_use.values(), "in-use.json"}
@@ -165,20 +169,20 @@ class Book:
         return sorted(str(path.relative_to(self.state)) for path in found)
 
     def write(self, doc_id: str, text: str) -> Path:
-        """Write a page, whatever is there."""
+        """Write a page, replacing an existing one, and return its path."""
         path = self.docs / doc_id
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
         return path
 
     def edit(self, doc_id: str, old: str, new: str) -> None:
-        """Replace a text that stands in a page once."""
+        """Replace a text that occurs exactly once in a page."""
         text = (self.docs / doc_id).read_text("utf-8")
-        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {doc_id}"
+        assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {doc_id}"
         self.write(doc_id, text.replace(old, new))
 
     def move(self, old: str, new: str) -> None:
-        """Move a page, its time of change kept."""
+        """Move a page to another path and keep its modification time."""
         target = self.docs / new
         target.parent.mkdir(parents=True, exist_ok=True)
         (self.docs / old).rename(target)
@@ -189,7 +193,7 @@ class Book:
         context: IngestionContext | None = None,
         run_id: str = "run",
     ) -> IngestionReport:
-        """Ingest, and return the report."""
+        """Ingest the book, by default all changes with a new context, and return the report."""
         report, _ = self.ingest_with_events(request, context, run_id)
         return report
 
@@ -199,7 +203,7 @@ class Book:
         context: IngestionContext | None = None,
         run_id: str = "run",
     ) -> tuple[IngestionReport, list[IngestionEvent]]:
-        """Ingest, and return the report with the events in order."""
+        """Ingest the book like `ingest`, and return the report and all events in order."""
         report, events = IngestionReport(), []
         used = context or self.build_context()
         try:
@@ -212,7 +216,7 @@ class Book:
         return report, events
 
     def read_points(self) -> list[StoredPoint]:
-        """All points of the collection in use, with vectors."""
+        """Return all points of the current build, with vectors."""
         store = self.build_context().services.catalog.open_current()
         try:
             return store.scroll(with_vectors=True)
@@ -220,11 +224,14 @@ class Book:
             store.close()
 
     def read_payloads(self) -> dict[str, Payload]:
-        """Payloads of the collection in use by chunk id."""
+        """Return the payloads of the current build, by chunk id."""
         return {str(point.payload["chunk_id"]): point.payload for point in self.read_points()}
 
     def read_state(self) -> StoredState:
-        """What must be equal to a clean build: points without their times of ingestion."""
+        """Return payload and vectors of each point by id, without the times of ingestion.
+
+        Two books with the same pages must have the same state.
+        """
         return {
             point.point_id: (
                 {name: value for name, value in point.payload.items() if name != "ingested_at"},
@@ -234,7 +241,10 @@ class Book:
         }
 
     def build_clean(self, root: Path) -> Book:
-        """The same pages ingested into nothing, with the same kind of store."""
+        """Copy the pages to another folder, ingest them into an empty store, and return that book.
+
+        The store is of the same kind.
+        """
         catalog = QdrantCatalog(connect_memory(), "book") if self.on_memory else None
         clean = replace(self, root=root, catalog=catalog, embedder=HashingEmbedder())
         for path in sorted(self.docs.rglob("*")):
@@ -247,7 +257,7 @@ class Book:
 
     @property
     def on_memory(self) -> bool:
-        """Whether the store is the vendor's client in memory."""
+        """True if the store is Qdrant's client in memory, False if it is the embedded store."""
         return isinstance(self.catalog, QdrantCatalog)
 
 
@@ -257,7 +267,10 @@ def replace_services(context: IngestionContext, **services: object) -> Ingestion
 
 
 def make_book(root: Path, pages: dict[str, str] | None = None, *, memory: bool = False) -> Book:
-    """A book of some pages, not ingested yet."""
+    """Build a book with the given pages (by document id) in a folder, without ingesting it.
+
+    With `memory`, the store is Qdrant's client in memory instead of an embedded store.
+    """
     book = Book(root)
     if memory:
         book.catalog = QdrantCatalog(connect_memory(), "book", book.forget)
@@ -267,7 +280,7 @@ def make_book(root: Path, pages: dict[str, str] | None = None, *, memory: bool =
 
 
 def assert_same_state(found: StoredState, expected: StoredState) -> None:
-    """Compare ids, payloads and vectors; vectors as the engines keep them, to 1e-5."""
+    """Assert that ids and payloads are equal, and vectors equal to within 1e-5."""
     assert sorted(found) == sorted(expected)
     for point_id, (payload, vectors) in expected.items():
         found_payload, found_vectors = found[point_id]
@@ -280,6 +293,6 @@ def assert_same_state(found: StoredState, expected: StoredState) -> None:
 
 
 def _nearly(values: list[float]) -> object:
-    import pytest  # noqa: PLC0415  # scripts build books too
+    import pytest  # noqa: PLC0415  # scripts without pytest build books too
 
     return pytest.approx(values, abs=1e-5)

@@ -1,7 +1,7 @@
-"""What all tests share: the profiles that say how many examples Hypothesis tries.
+"""Hypothesis profiles for all tests, chosen with the environment variable HYPOTHESIS_PROFILE.
 
-HYPOTHESIS_PROFILE=nightly tries 10,000 of each property, other ones each night; the default tries
-few, the same in each run.
+The default profile tries the same 60 examples of each property in every run. The profile `nightly`
+tries 10,000 examples of each property, different ones in every run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A real embedder without a model: terms hashed into a unit vector; counts what it was asked."""
+"""An embedder without a model, for tests: it hashes the terms of a text into a vector."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ DIM: Final = 32
 
 
 class HashingEmbedder:
-    """An `Embedder` whose vectors depend on the text alone; a token is a word.
+    """A `WindowEmbedder` whose vectors depend only on the text. Each word is one token.
 
     Args:
-        max_input_tokens: A longer passage is an error, as it is for a service.
-        window_words: As `EmbeddingModel.window_words`.
-        name: The model's; another name is another embedding space.
+        max_input_tokens: Longest passage in words. A longer passage raises EmbeddingError.
+        window_words: Value of `EmbeddingModel.window_words`.
+        name: Name of the model. Embedders with different names have different embedding spaces.
 
     Attributes:
-        passages: Every passage asked for, in order, without its windows.
-        calls: How often passages were asked for.
+        passages: Every embedded passage in order, without windows.
+        calls: Number of calls of `embed_passages`.
     """
 
     def __init__(
@@ -42,17 +42,21 @@ class HashingEmbedder:
 
     @property
     def model(self) -> EmbeddingModel:
-        """The model's limits as given."""
+        """Name, dimension and limits of the model, as given to the constructor."""
         return self._model
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Words of each text."""
+        """Return the number of words of each text."""
         return [len(text.split()) for text in texts]
 
     def embed_passages(
         self, texts: Sequence[str], windows: Sequence[Sequence[Window]] = ()
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
-        """Embed each text and each window by itself; one request."""
+        """Embed each text and each window independently, and count it as one request.
+
+        Raises:
+            EmbeddingError: A text has more words than the model accepts.
+        """
         self.calls += 1
         self.passages.extend(texts)
         tokens = self.count_tokens(texts)
@@ -68,18 +72,18 @@ class HashingEmbedder:
         return rows, EmbeddingUsage(requests=1, tokens=sum(tokens))
 
     def embed_query(self, text: str) -> FloatVector:
-        """Embed a question as a passage."""
+        """Return the vector of a question, computed like that of a passage."""
         return _embed(text)
 
     def embed_question(self, text: str) -> QuestionVectors:
-        """Embed a question, and each of its words by itself."""
+        """Return the vector of a question and of each of its words."""
         words = list(re.finditer(r"\S+", text))
         rows = np.array([_embed(word.group()) for word in words])
         return QuestionVectors(_embed(text), rows, tuple(word.span() for word in words))
 
 
 def read_window(text: str, window: Window) -> str:
-    """The words of a window."""
+    """Return the words of a window, joined with spaces."""
     return " ".join(text[start:end] for start, end in window)
 
 

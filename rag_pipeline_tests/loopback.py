@@ -1,7 +1,7 @@
-"""A scripted HTTP server on 127.0.0.1: stands in for a service that fails in every way we name.
+"""A scripted HTTP server on 127.0.0.1 that stands in for a service and can fail in many ways.
 
-Real clients talk to it over real sockets. `Reply` says what it answers; a plan is a list of replies
-(the last one repeats) or a function of the request.
+Real clients connect to it over real sockets. The server follows a plan: a list of replies, of which
+the last one is repeated, or a function that returns the reply to a request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request as it came in; header names are lower case."""
+    """A request that the server received. The header names are lower case."""
 
     method: str
     path: str
@@ -33,16 +33,20 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer.
+    """The server's reply to one request.
 
     Attributes:
-        fault: `hang` never answers, `reset` breaks the connection; `stall` sends the body as if
-            more were to come and goes silent, `murmur` sends comments of server-sent events from
-            then on, `cut` then breaks off; `drip` sends a header byte by byte without an end,
-            `flood` sends 200 MB of headers, `hints` sends one early hint after the other, `chunk`
-            sends a chunk's length without an end; None sends the whole answer.
-        body: Bytes as they are, anything else as JSON.
-        headers: With `Connection: close` the body is as long as the connection.
+        status: HTTP status code.
+        body: Body of the reply. Bytes are sent unchanged, any other value is sent as JSON.
+        headers: Additional headers. With `Connection: close`, no Content-Length is sent.
+        fault: How the reply fails; None sends the whole reply.
+
+            - `hang` never answers, and `reset` resets the connection.
+            - `stall`, `murmur` and `cut` send the body with a Content-Length that is too large.
+              Then `stall` sends nothing, `murmur` sends comments of server-sent events, and `cut`
+              resets the connection.
+            - `drip` sends an endless header byte by byte, `flood` sends 200 MB of headers, `hints`
+              sends Early Hints responses without end, and `chunk` sends an endless chunk length.
     """
 
     status: int = 200
@@ -68,11 +72,11 @@ _MURMURS = {
     "hints": b"HTTP/1.1 103 Early Hints\r\n\r\n",
     "chunk": b"x",
 }
-_FLOODS = 200  # of the murmurs of a flood
+_FLOODS = 200  # number of 1 MB headers that the fault `flood` sends
 
 HANG = Reply(fault="hang")
 ENDLESS = [Reply(fault=fault) for fault in ("hang", "murmur", "drip", "hints", "chunk")]
-"""Answers that never end, in each part of an answer."""
+"""Replies that never end, each in another part of the reply."""
 FLOOD = Reply(fault="flood")
 RESET = Reply(fault="reset")
 NESTED = Reply(body=b"[" * 100_000, headers={"Content-Type": "application/json"})
@@ -80,13 +84,20 @@ MALFORMED = Reply(body=b'{"result": [1, 2', headers={"Content-Type": "applicatio
 
 
 class LoopbackServer:
-    """The running server; `received` grows by a request at a time."""
+    """A running server that follows a plan and records the requests.
+
+    Attributes:
+        received: All requests so far, in order.
+        most_in_flight: Highest number of requests that were handled at the same time.
+        flooded_bytes: Bytes of headers that `flood` has sent.
+        hung_up: Set when a client closes the connection during an endless reply.
+    """
 
     def __init__(self, plan: Sequence[Reply] | Callable[[Received], Reply]) -> None:
         self.received: list[Received] = []
         self.most_in_flight = 0
-        self.flooded_bytes = 0  # of headers that clients have taken, or that are on their way
-        self.hung_up = Event()  # set once a client leaves a stalled answer
+        self.flooded_bytes = 0
+        self.hung_up = Event()
         self._plan = plan
         self._in_flight = 0
         self._lock = Lock()
@@ -98,11 +109,11 @@ class LoopbackServer:
 
     @property
     def url(self) -> str:
-        """Address without a slash at its end."""
+        """Address of the server, without a slash at the end."""
         return f"http://127.0.0.1:{self._http.server_port}"
 
     def close(self) -> None:
-        """Let go of hanging requests and of the port."""
+        """End the requests that hang, and free the port."""
         self._closing.set()
         self._http.shutdown()
         self._http.server_close()
@@ -121,7 +132,7 @@ class LoopbackServer:
             self.most_in_flight = max(self.most_in_flight, self._in_flight)
 
     def _flood(self, connection: socket.socket, headers: bytes) -> None:
-        with suppress(OSError):  # the client has had enough
+        with suppress(OSError):  # the client closed the connection
             for _ in range(_FLOODS):
                 connection.sendall(headers)
                 self.flooded_bytes += len(headers)
@@ -133,7 +144,7 @@ class LoopbackServer:
                 self.hung_up.set()
                 return
 
-    def _make_handler(self) -> type[BaseHTTPRequestHandler]:  # noqa: C901  # a class around its server
+    def _make_handler(self) -> type[BaseHTTPRequestHandler]:  # noqa: C901  # the handler class needs its server
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -177,14 +188,14 @@ class LoopbackServer:
                     self._break_off()
 
             def _break_off(self) -> None:
-                # No linger: the other side sees a reset instead of an orderly end.
+                # Without linger, the client sees a reset instead of an orderly end.
                 linger = struct.pack("ii", 1, 0)
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                 self.connection.close()
                 self.close_connection = True
 
             def log_message(self, *_: object) -> None:
-                """Keep quiet."""
+                """Print nothing."""
 
             def finish(self) -> None:
                 # A broken connection has nothing left to flush.
@@ -198,7 +209,7 @@ class LoopbackServer:
 
 @contextmanager
 def serve(plan: Sequence[Reply] | Callable[[Received], Reply]) -> Iterator[LoopbackServer]:
-    """Run a server while the block lasts."""
+    """Run a server that follows the plan during a `with` block."""
     server = LoopbackServer(plan)
     try:
         yield server
@@ -207,7 +218,7 @@ def serve(plan: Sequence[Reply] | Callable[[Received], Reply]) -> Iterator[Loopb
 
 
 def find_closed_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """Return a port of 127.0.0.1 on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

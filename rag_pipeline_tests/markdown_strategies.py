@@ -1,4 +1,4 @@
-"""Hypothesis strategies that build Markdown out of awkward parts, for properties and fuzz tests."""
+"""Hypothesis strategies that build Markdown from unusual parts, for property and fuzz tests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The `rag-pipeline` command.
 
-Only light modules are imported here, so that Ctrl-C is handled from the start.
+This module imports only light modules, so that Ctrl-C is handled before the slow imports begin.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from rag_pipeline.cli.output import INTERRUPTED, open_closed_streams, tell_failu
 
 
 def main() -> None:
-    """Import the commands and run the one that was asked for.
+    """Import the commands and run the command that `sys.argv` names. Never returns.
 
-    Importing takes tenths of a second. A signal in that time ends the process at once, because an
-    exception inside an import would be shown as a traceback.
+    The process ends with exit code 0, 1, 2 or 130 (interrupted). The imports take some tenths of a
+    second. SIGINT or SIGTERM during the imports ends the process immediately, because an exception
+    inside an import would be shown as a traceback.
     """
     open_closed_streams()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop_at_once)
-    gc.set_threshold(50_000)  # imports make no garbage: looking for it took a tenth of a query
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads for nothing
+    # Imports create no garbage, and collecting during them took a tenth of a query's time.
+    gc.set_threshold(50_000)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start unused threads
     from rag_pipeline.cli.app import run_command  # noqa: PLC0415  # the slow import described above
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -31,10 +33,11 @@ def main() -> None:
     try:
         run_command()
     finally:
-        gc.freeze()  # the same at the end: Python would look through every object once more
+        gc.freeze()  # otherwise the interpreter scans every object once more at exit
 
 
 def _stop_at_once(_number: int, _frame: object) -> None:
+    """Handle a signal: report the interruption and end the process without any cleanup."""
     tell_failure("INTERRUPTED", "stopped", INTERRUPTED)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

@@ -1,4 +1,4 @@
-"""Run the command as `python -m rag_pipeline.cli`."""
+"""Entry point of `python -m rag_pipeline.cli`, which is the `rag-pipeline` command."""
 
 from rag_pipeline.cli import main
 

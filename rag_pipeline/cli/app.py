@@ -1,42 +1,72 @@
-"""The `rag-pipeline` command: its groups of commands, and how an error ends it.
+"""The Typer application of the `rag-pipeline` command, and its error handling.
 
-Standard output carries only the result, with `--json` one JSON document; everything else goes to
-standard error. Exit codes: 0 done, 1 the work fell short, 2 bad usage or configuration.
+Standard output contains only the result; with `--json` it is one JSON document. Progress and errors
+go to standard error. Exit codes: 0 success; 1 the command ran but failed, for example because a
+document failed; 2 wrong usage or configuration; 130 interrupted.
 """
 
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
 from rag_pipeline.cli import asking, evaluating, ingesting
-from rag_pipeline.cli.output import INTERRUPTED, end_output, tell_failure
+from rag_pipeline.cli.output import INTERRUPTED, end_output, tell_failure, write_text
 from rag_pipeline.core.errors import RagPipelineError
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Turn a Docusaurus book into cited answers.",
+    help=(
+        "Index a Docusaurus book and answer questions about it with citations.\n\nStart with "
+        "`rag-pipeline ingest`. Settings come from environment variables and the file .env."
+    ),
 )
 for group in (ingesting.commands, asking.commands, evaluating.commands):
     app.add_typer(group)
 
 
+def _print_version(requested: bool) -> None:
+    """Print the version of the installed package and end the command, if it was requested."""
+    if requested:
+        from importlib.metadata import version  # noqa: PLC0415  # other commands do not need it
+
+        write_text(f"rag-pipeline {version('rag-pipeline')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _declare_options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Declare the options of the command itself, which come before the name of a subcommand."""
+
+
 def run_command() -> None:
-    """Run the command. An error is one line that says what is wrong and what to do."""
+    """Run the command that `sys.argv` names and exit with its exit code.
+
+    A known error is reported as one line on standard error. The line says what is wrong and what to
+    do about it. An unexpected exception keeps its traceback.
+    """
     try:
         code = app(standalone_mode=False)
-        if code == INTERRUPTED:  # typer's answer to an interrupt
-            raise KeyboardInterrupt  # noqa: TRY301  # reported like one from elsewhere
+        if code == INTERRUPTED:  # Typer returns this code after an interrupt
+            raise KeyboardInterrupt  # noqa: TRY301  # handled below like any other interrupt
     except RagPipelineError as error:
         code = tell_failure(error.code, str(error), error.exit_code)
     except typer.Exit as stop:
         code = stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        goes_on = "; the next ingest goes on from here" if _is_ingesting() else ""
-        code = tell_failure("INTERRUPTED", f"stopped{goes_on}", INTERRUPTED)
+        progress = "; the next ingest continues from here" if _is_ingesting() else ""
+        code = tell_failure("INTERRUPTED", f"stopped{progress}", INTERRUPTED)
     except BrokenPipeError:
         code = 1
     except OSError as error:
@@ -44,14 +74,16 @@ def run_command() -> None:
         advice = "Check disk space and permissions"
         code = tell_failure("SYSTEM_ERROR", f"{place}{error.strerror or error}. {advice}", 1)
     except Exception as error:
-        usage = getattr(error, "format_message", None)  # click's usage errors, by any click
+        # Typer may contain its own copy of click, so the class of a usage error is not fixed.
+        usage = getattr(error, "format_message", None)
         if usage is None:
             raise
-        told = usage()  # empty if the help was shown instead
-        code = tell_failure("USAGE", f"{told} See `rag-pipeline --help`", 2) if told else 2
+        message = usage()  # empty if the help text was shown instead
+        code = tell_failure("USAGE", f"{message} See `rag-pipeline --help`", 2) if message else 2
     end_output()
     sys.exit(code or 0)
 
 
 def _is_ingesting() -> bool:
+    """Return True if the command line names `ingest` or `ingest-doc`."""
     return sys.argv[1:2] in (["ingest"], ["ingest-doc"])

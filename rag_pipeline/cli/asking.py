@@ -1,6 +1,6 @@
-"""Commands that ask the book: search and query."""
+"""The commands `search` (find passages) and `query` (answer a question)."""
 
-# ruff: noqa: PLC0415  # each command imports its own parts, so that a light one starts fast
+# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.models import Mode, Query
+    from rag_pipeline.retrieval.queries import Mode, Query
 
 commands = typer.Typer()
 
@@ -24,15 +24,16 @@ commands = typer.Typer()
 @commands.command()
 @with_filters
 def search(
-    question: Annotated[str, typer.Argument(help="What to look for.")],
+    question: Annotated[str, typer.Argument(help="The question or words to search for.")],
     filters: FilterValues,
     top_k: TopK = 5,
     mode: AskedMode = None,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rank the book's passages for a question, with their places; no answer."""
+    """Find the passages of the book that best match a question, without writing an answer."""
     from rag_pipeline.adapters.connect import load_model_early
+    from rag_pipeline.cli.records import record_search
     from rag_pipeline.cli.terminal import show_hits
     from rag_pipeline.retrieval import Query, QueryFilters, open_retriever
 
@@ -46,49 +47,49 @@ def search(
     load_model_early(settings)
     with open_retriever(settings) as retriever:
         result = retriever.retrieve(asked)
-    record = {
-        "question": question,
-        "mode": result.mode.value,
-        "total_candidates": result.total_candidates,
-        "chunks": [dataclasses.asdict(chunk) for chunk in result.chunks],
-    }
+    record = dataclasses.asdict(record_search(question, result))
     print_result(record, show_hits(result), as_json=as_json)
 
 
 @commands.command()
 @with_filters
 def query(
-    question: Annotated[str, typer.Argument(help="What to ask the book.")],
+    question: Annotated[str, typer.Argument(help="The question to answer.")],
     filters: FilterValues,
     top_k: TopK = 5,
     mode: AskedMode = None,
     selected_text: Annotated[
-        str | None, typer.Option("--selected-text", help="Answer from this text alone.")
+        str | None, typer.Option("--selected-text", help="Answer only from this text.")
     ] = None,
     source_doc: Annotated[
-        str | None, typer.Option("--source-doc", help="Document the text was selected in.")
+        str | None, typer.Option("--source-doc", help="Document that contains the selected text.")
     ] = None,
     source_section: Annotated[
-        str | None, typer.Option("--source-section", help="Heading the text stands under.")
+        str | None,
+        typer.Option("--source-section", help="Heading of the section with the selected text."),
     ] = None,
     source_url: Annotated[
-        str | None, typer.Option("--source-url", help="Address of the page it was selected on.")
+        str | None, typer.Option("--source-url", help="URL of the page with the selected text.")
     ] = None,
     even_if_unrelated: Annotated[
         bool,
         typer.Option(
             "--even-if-unrelated",
-            help="Answer though the selected text seems to be about something else.",
+            help="Answer even if the selected text seems unrelated to the question.",
         ),
+    ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Also show why this answer was given. JSON always has it."),
     ] = False,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question from the book alone, with links to the exact sections."""
+    """Answer a question using only the book, with links to the cited sections."""
     from rag_pipeline.retrieval import Query, QueryFilters
 
     if even_if_unrelated and selected_text is None:
-        problem = "it is about a selected text, and none is given"
+        problem = "this option works only together with --selected-text"
         raise ConfigurationError("--even-if-unrelated", problem, "Add --selected-text")
     asked = Query(
         question,
@@ -99,53 +100,61 @@ def query(
         source_url=source_url,
         filters=QueryFilters(**filters, top_k=top_k),
     )
-    _answer(asked, load_settings(docs_dir=docs_dir), as_json, even_if_unrelated=even_if_unrelated)
+    settings = load_settings(docs_dir=docs_dir)
+    _answer(asked, settings, as_json, even_if_unrelated=even_if_unrelated, explain=explain)
 
 
-def _choose_mode(asked: AskedMode, selected_text: str | None, remedy: str) -> Mode:
-    """Return the mode that was asked for, or the one that follows from the other options.
+def _choose_mode(requested: AskedMode, selected_text: str | None, remedy: str) -> Mode:
+    """Return the query mode that follows from the options.
+
+    The mode is `selected_text_only` if a selected text was given, otherwise `normal`.
+
+    Args:
+        requested: Value of --mode; None if the option was not given.
+        selected_text: Value of --selected-text; None if the option was not given.
+        remedy: Advice of the error message if --mode needs a selected text.
 
     Raises:
-        ConfigurationError: The mode and the selected text contradict each other.
+        ConfigurationError: The value of --mode contradicts the presence of a selected text.
     """
     from rag_pipeline.retrieval import Mode
 
     mode = Mode.NORMAL if selected_text is None else Mode.SELECTED_TEXT_ONLY
-    if asked is None or asked == mode:
+    if requested is None or requested == mode:
         return mode
     if selected_text is None:
-        raise ConfigurationError(f"--mode {asked}", "it needs a selected text", remedy)
-    problem = "--selected-text was given, which this mode does not read"
-    raise ConfigurationError(f"--mode {asked}", problem, "Remove one of the two options")
+        raise ConfigurationError(f"--mode {requested}", "this mode needs a selected text", remedy)
+    problem = "this mode ignores --selected-text"
+    raise ConfigurationError(f"--mode {requested}", problem, "Remove one of the two options")
 
 
-def _answer(asked: Query, settings: Settings, as_json: bool, *, even_if_unrelated: bool) -> None:
+def _answer(
+    asked: Query, settings: Settings, as_json: bool, *, even_if_unrelated: bool, explain: bool
+) -> None:
+    """Answer the query and print the answer with its sources, or print a JSON record."""
     from rag_pipeline.adapters.connect import load_model_early
+    from rag_pipeline.answering.reading.small_talk import find_reply
     from rag_pipeline.retrieval import Mode
 
     asked.check()
-    if asked.mode is Mode.NORMAL:
+    if asked.mode is Mode.NORMAL and not find_reply(asked):
         load_model_early(settings)
+    from rag_pipeline.adapters.connect import connect_chat_model
     from rag_pipeline.answering import stream_answer
-    from rag_pipeline.cli.terminal import show_answer_sources
+    from rag_pipeline.cli.explaining import show_explanation
+    from rag_pipeline.cli.records import record_answer
+    from rag_pipeline.cli.terminal import show_answer_sources, show_quotes
 
-    with stream_answer(asked, settings=settings, even_if_unrelated=even_if_unrelated) as stream:
-        if not as_json:
+    model = connect_chat_model(settings)
+    with stream_answer(
+        asked, chat_model=model, settings=settings, even_if_unrelated=even_if_unrelated
+    ) as stream:
+        if model is not None and not as_json:
             for piece in stream:
                 write_text(piece)
         answer = stream.answer
-        chunks = stream.result.chunks
-    record = {
-        "question": answer.question,
-        "mode": answer.grounding.mode.value,
-        "kind": answer.kind.value,
-        "answer": answer.text,
-        "sufficient_context": answer.grounding.sufficient_context,
-        "reason": answer.grounding.reason.value,
-        "model": answer.model,
-        "sentences": [dataclasses.asdict(sentence) for sentence in answer.sentences],
-        "citations": [dataclasses.asdict(citation) for citation in answer.citations],
-        "chunks": [dataclasses.asdict(chunk) for chunk in chunks],
-        "notices": list(answer.notices),
-    }
-    print_result(record, show_answer_sources(answer), as_json=as_json)
+    record = record_answer(answer, stream.result)
+    text = show_quotes(answer) if model is None else show_answer_sources(answer)
+    if explain:
+        text = f"{text}\n\n{show_explanation(record)}"
+    print_result(dataclasses.asdict(record), text, as_json=as_json)

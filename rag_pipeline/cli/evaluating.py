@@ -1,6 +1,6 @@
-"""Commands that measure: evaluate, sweep, golden-entry and validate."""
+"""The commands that measure quality, such as `evaluate`, `sweep` and `validate`."""
 
-# ruff: noqa: PLC0415  # each command imports its own parts, so that a light one starts fast
+# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 
 from rag_pipeline.cli.ingesting import ingest_changes, open_ingestion
 from rag_pipeline.cli.options import AsJson, DocsDir
-from rag_pipeline.cli.output import print_result
+from rag_pipeline.cli.output import print_result, show_safely
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import load_settings
 
@@ -29,34 +29,64 @@ def evaluate(
     test_set: Annotated[
         Path | None,
         typer.Option(
-            "--test-set", help="Questions (JSON) [EVALUATION_TEST_SET, or the textbook's]."
+            "--test-set",
+            help=(
+                "JSON file with the golden set. Default: the setting EVALUATION_TEST_SET, or else "
+                "the questions about this repository's textbook."
+            ),
         ),
     ] = None,
     docs_dir: DocsDir = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Write the report page here.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write the HTML report to this file.")
+    ] = None,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Compare later evaluations with this one.")
+        bool,
+        typer.Option("--accept", help="Save this result as the baseline of later evaluations."),
     ] = False,
     paraphrased: Annotated[
-        bool, typer.Option("--paraphrased", help="Ask in the harder wording; nothing is gated.")
+        bool, typer.Option("--paraphrased", help="Use the harder wordings; check no gates.")
     ] = False,
+    answers: Annotated[
+        bool | None,
+        typer.Option(
+            "--answers/--no-answers",
+            help=(
+                "Let the chat model write the answers, if one is set; or answer nothing. Default: "
+                "answer without a model."
+            ),
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure retrieval by a golden set; exit 1 when a gate fails. Ingests first what changed."""
+    """Index changed documents, then measure search and answers with a golden set of questions.
+
+    Exits with code 1 if a quality gate fails. Writes a report as HTML and JSON.
+    """
     from rag_pipeline.cli.terminal import show_ingestion
-    from rag_pipeline.evaluation.book import evaluate_book
+    from rag_pipeline.evaluation.answers.rendering import render_answers
+    from rag_pipeline.evaluation.book import Answering, evaluate_book
     from rag_pipeline.evaluation.rendering import render_text
 
     settings = load_settings(docs_dir=docs_dir)
+    answering = Answering.QUOTED
+    if answers is not None:
+        answering = Answering.CONFIGURED if answers else Answering.NONE
     if html is not None:
         _prepare_file("--html", html)
 
     def ingest() -> None:
         ingested = ingest_changes(open_ingestion(settings))
-        sys.stderr.write(show_ingestion(ingested, str(settings.docs_dir)) + "\n")
+        shown = show_ingestion(ingested, str(settings.docs_dir))
+        sys.stderr.write(show_safely(shown, sys.stderr) + "\n")
 
     evaluation = evaluate_book(
-        settings, test_set, accept_baseline=accept, paraphrased=paraphrased, ingest=ingest
+        settings,
+        test_set,
+        accept_baseline=accept,
+        paraphrased=paraphrased,
+        answering=answering,
+        ingest=ingest,
     )
     if html is not None:
         html.write_bytes(evaluation.files.html_path.read_bytes())
@@ -64,8 +94,11 @@ def evaluate(
         "passed": evaluation.passed,
         "gates": [dataclasses.asdict(gate) for gate in evaluation.gates],
         "report": json.loads(evaluation.files.json_path.read_bytes()),
+        "answers": dataclasses.asdict(evaluation.answers) if evaluation.answers else None,
     }
     text = render_text(evaluation.report, evaluation.gates)
+    if evaluation.answers is not None:
+        text += render_answers(evaluation.answers, evaluation.report.latency)
     print_result(record, f"{text}Report: {html or evaluation.files.html_path}", as_json=as_json)
     if not evaluation.passed:
         raise typer.Exit(1)
@@ -75,16 +108,26 @@ def evaluate(
 def sweep(
     values: Annotated[
         list[str],
-        typer.Argument(help="Settings to move: CHUNK_TARGET_TOKENS=300,500,700 ..."),
+        typer.Argument(help="Settings with values to try: CHUNK_TARGET_TOKENS=300,500,700 ..."),
     ],
     crossed: Annotated[
-        bool, typer.Option("--crossed", help="Every combination, not one setting at a time.")
+        bool,
+        typer.Option(
+            "--crossed", help="Try every combination; the default changes one setting at a time."
+        ),
     ] = False,
-    test_set: Annotated[Path | None, typer.Option("--test-set", help="Questions (JSON).")] = None,
+    test_set: Annotated[
+        Path | None, typer.Option("--test-set", help="JSON file with the golden set.")
+    ] = None,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare designs on the tune half of a golden set, each in a collection of its own."""
+    """Compare values of settings by search quality, with half of the golden set's questions.
+
+    That half is the tuning half; the other half is kept for reports. The command builds a separate
+    collection for the current settings and for each variant, and does not change the book's own. It
+    names a winner only if the difference is statistically significant.
+    """
     from rag_pipeline.evaluation.sweep import (
         check_sweep,
         evaluate_cell,
@@ -113,12 +156,18 @@ def sweep(
 
 @commands.command("golden-entry")
 def golden_entry(
-    text: Annotated[str, typer.Argument(help="A page's path, or words to look for.")],
-    question: Annotated[str, typer.Option("--question", help="The question to enter.")] = "",
+    text: Annotated[str, typer.Argument(help="Path of a document, or words to search for.")],
+    question: Annotated[
+        str, typer.Option("--question", help="The question of the new entry.")
+    ] = "",
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Help to write a golden question: sections it may expect, and the JSON to paste."""
+    """Suggest a golden set entry: a test question with the sections that answer it, as JSON.
+
+    The command finds sections only by comparing words. If it used the search that the golden set
+    measures, that search would look too good.
+    """
     from rag_pipeline.evaluation.book import parse_corpus
     from rag_pipeline.evaluation.golden_entry import suggest_entry
 
@@ -129,19 +178,41 @@ def golden_entry(
     print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
 
 
+@commands.command("golden-definitions")
+def golden_definitions(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
+    """List the terms of the book's glossary with the sections that define them, as JSON.
+
+    The list can be pasted into a golden set. An evaluation of answers then asks "What is ...?" for
+    each term. The list is empty if no page is called a glossary.
+    """
+    from rag_pipeline.evaluation.book import parse_corpus
+    from rag_pipeline.evaluation.definitions import find_definitions, list_definitions
+
+    settings = load_settings(docs_dir=docs_dir)
+    corpus = parse_corpus(settings.docs_dir, settings.site)
+    record = list_definitions(find_definitions(corpus.documents))
+    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
+
+
 @commands.command()
 def validate(
     site: Annotated[
         str | None,
-        typer.Option("--site", help="Check cited addresses too: the built folder, or http://..."),
+        typer.Option(
+            "--site",
+            help="Also check that cited links exist: folder of the built site, or its URL.",
+        ),
     ] = None,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that the collection is whole and gives back what it contains; exit 1 if it does not."""
+    """Check the stored data of the collection, and that searches find the chunks they should.
+
+    Exits with code 1 if a check fails. Writes the results to three files in DATA_DIR.
+    """
     from functools import partial
 
-    from rag_pipeline.adapters.connect import read_url
+    from rag_pipeline.adapters.endpoints import read_url
     from rag_pipeline.evaluation.validation.addresses import check_built_site, check_served_site
     from rag_pipeline.evaluation.validation.report import (
         report_to_record,
@@ -157,8 +228,8 @@ def validate(
         check = partial(check_served_site, origin=read_url("--site", site))
     elif site is not None:
         if not site or not Path(site).is_dir():
-            problem = f"{site!r} is no folder"
-            raise ConfigurationError("--site", problem, "Build it with `make site`")
+            problem = f"{site!r} is not a folder"
+            raise ConfigurationError("--site", problem, "Build the site with `make site`")
         check = partial(check_built_site, site_dir=Path(site), base_url=settings.site_base_url)
     with open_retriever(settings) as retriever:
         _prepare_file("DATA_DIR", settings.data_dir / "VALIDATION_RESULTS.md")
@@ -173,22 +244,41 @@ def validate(
 
 
 def _read_axes(values: list[str], settings: Settings) -> dict[str, list[str]]:
+    """Parse arguments like `CHUNK_TARGET_TOKENS=300,500` into values by setting name.
+
+    Returns:
+        The setting's name in lower case, with its values as texts, for each named setting. Repeated
+        values are left out.
+
+    Raises:
+        ConfigurationError: An argument has no value, or names a setting that cannot affect results.
+    """
     from rag_pipeline.evaluation.fingerprint import select_settings
 
     axes: dict[str, list[str]] = {}
     for value in values:
         name, _, choices = value.partition("=")
         if name.lower() not in select_settings(settings) or not choices:
-            problem = f"{name[:80]!r} with its values is nothing to sweep over"
-            mend = "Write NAME=value,value with a setting of .env.example that moves results"
-            raise ConfigurationError("sweep", problem, mend)
+            problem = f"{name[:80]!r} is not a setting that affects results, or has no values"
+            remedy = "Write NAME=value,value with a setting from .env.example"
+            raise ConfigurationError("sweep", problem, remedy)
         found = axes.setdefault(name.lower(), [])
         found += [choice for choice in choices.split(",") if choice not in found]
     return axes
 
 
 def _prepare_file(option: str, path: Path) -> None:
-    """Raise ConfigurationError if a file cannot be written, before the work that it is for."""
+    """Check that a file can be written, before a long computation whose result goes into the file.
+
+    Creates the parent folder if it is missing. The file itself is neither created nor changed.
+
+    Args:
+        option: Option or setting that names the file, for the error message.
+        path: The file.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
+    """
     is_new = not path.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -197,4 +287,4 @@ def _prepare_file(option: str, path: Path) -> None:
             path.unlink()
     except OSError as error:
         problem = f"{path} cannot be written ({error.strerror})"
-        raise ConfigurationError(option, problem, "Name a file in a folder of yours") from error
+        raise ConfigurationError(option, problem, "Choose a file that you can write") from error

@@ -1,6 +1,6 @@
-"""Commands that build and look after the index: ingest, ingest-doc, chunks, stats and audit."""
+"""The commands for the index: `ingest`, `ingest-doc`, `chunks`, `stats` and `audit`."""
 
-# ruff: noqa: PLC0415  # each command imports its own parts, so that a light one starts fast
+# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
 from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
+    from rag_pipeline.core.models import DocFailure
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.events import IngestionEvent
@@ -29,41 +30,54 @@ def ingest(
     docs_dir: DocsDir = None,
     rebuild: Annotated[
         bool,
-        typer.Option("--rebuild", help="Build a new collection beside the old one, then switch."),
+        typer.Option(
+            "--rebuild", help="Build a new collection of all documents, then switch to it."
+        ),
     ] = False,
     roll_back: Annotated[
-        bool, typer.Option("--roll-back", help="Put the collection before the last rebuild in use.")
+        bool,
+        typer.Option("--roll-back", help="Switch back to the collection before the last rebuild."),
     ] = False,
     prune_cache: Annotated[
-        bool, typer.Option("--prune-cache", help="Forget embeddings that no document uses.")
+        bool, typer.Option("--prune-cache", help="Delete cached embeddings that no document uses.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Index what changed in the docs folder; what is unchanged costs nothing."""
+    """Index new and changed documents, and remove deleted documents from the index.
+
+    Unchanged documents are skipped. Exits with code 1 if a document failed.
+    """
     if roll_back and (rebuild or prune_cache):
-        problem = "it builds nothing and forgets nothing"
-        raise ConfigurationError("--roll-back", problem, "Leave out --rebuild and --prune-cache")
+        problem = "this option cannot be combined with --rebuild or --prune-cache"
+        raise ConfigurationError("--roll-back", problem, "Remove the other options")
     context = open_ingestion(load_settings(docs_dir=docs_dir))
     if roll_back:
         collection_id = context.services.catalog.roll_back()
-        shown = f"In use again: {collection_id}"
+        shown = f"Switched back to collection {collection_id}"
         print_result({"collection_id": collection_id}, shown, as_json=as_json)
         return
     report = rebuild_index(context) if rebuild else ingest_changes(context)
     if prune_cache:
         from rag_pipeline.ingestion.upkeep.stats import prune_embeddings
 
-        report.warnings.append(f"{prune_embeddings(context)} unused embeddings forgotten")
+        report.warnings.append(
+            f"{prune_embeddings(context)} unused embeddings deleted from the cache"
+        )
     _finish_ingest(report, context, as_json)
 
 
 @commands.command("ingest-doc")
 def ingest_doc(
-    doc_path: Annotated[str, typer.Argument(help="Path below the docs folder.")],
+    doc_path: Annotated[
+        str, typer.Argument(help="Path of the document, relative to the docs folder.")
+    ],
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Index one document, changed or not; remove it if its file is gone."""
+    """Index one document again, even if it is unchanged.
+
+    If its file was deleted, the document is removed. Exits with code 1 if the document failed.
+    """
     from rag_pipeline.core.ids import parse_doc_id
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
@@ -80,7 +94,10 @@ def ingest_doc(
 
 @commands.command()
 def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
-    """Parse and chunk the docs folder, embedding nothing."""
+    """List the chunks of all documents without embedding or storing them.
+
+    Exits with code 1 if a document failed.
+    """
     from rag_pipeline.ingestion.export import chunk_folder
 
     settings = load_settings(docs_dir=docs_dir)
@@ -102,7 +119,7 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
 
 @commands.command()
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
-    """Show what the collection in use holds and how it was built."""
+    """Show what the current collection contains and which model it was built with."""
     from rag_pipeline.cli.terminal import show_fields
     from rag_pipeline.ingestion.upkeep.stats import read_stats
 
@@ -113,30 +130,38 @@ def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
 @commands.command()
 def audit(
     docs_dir: DocsDir = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Repair what is found.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair the problems that the audit finds.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare ledger, artifacts and store both ways; exit 1 while they disagree."""
+    """Check that the store contains exactly what was indexed, nothing missing or extra.
+
+    Exits with code 1 if a problem is found and not repaired.
+    """
     from rag_pipeline.cli.terminal import show_audit
-    from rag_pipeline.ingestion.upkeep.repair import audit_index, repair_index
+    from rag_pipeline.ingestion.upkeep.repair import audit_index, describe_audit, repair_index
 
     context = open_ingestion(load_settings(docs_dir=docs_dir))
-    found = audit_index(context)
+    found, left = audit_index(context), None
+    failures: list[DocFailure] = []
 
     def ingest_again(request: IngestionRequest) -> None:
-        _run_job(context, request, None, len(request.doc_ids or ()))
+        failures.extend(_run_job(context, request, None, len(request.doc_ids or ())).failures)
 
-    repaired = False
     if repair and found.findings:
-        repaired = not repair_index(context, found, ingest_again).findings
-    record = found.to_json() | {"repaired": repaired}
-    print_result(record, show_audit(found, repaired=repaired), as_json=as_json)
-    if found.findings and not repaired:
+        left = repair_index(context, found, ingest_again)
+    record = describe_audit(found, left, failures)
+    print_result(record, show_audit(found, left, failures), as_json=as_json)
+    if (left or found).findings:
         raise typer.Exit(1)
 
 
 def open_ingestion(settings: Settings) -> IngestionContext:
-    """Wire the ingestion of the settings' book; opens no store and loads no model."""
+    """Return the ingestion context (settings and services) of the book that the settings name.
+
+    The call opens no store and loads no model.
+    """
     from rag_pipeline.adapters.connect import connect_services
     from rag_pipeline.ingestion.context import IngestionContext
 
@@ -144,10 +169,11 @@ def open_ingestion(settings: Settings) -> IngestionContext:
 
 
 def ingest_changes(context: IngestionContext) -> IngestionReport:
-    """Index whatever changed. If nothing did, neither Dagster nor a model is loaded.
+    """Index new and changed documents, remove deleted ones, and return the report.
 
-    A large ingestion is cut into several runs, which bounds the memory and the event log of each.
-    The last run also removes what is gone.
+    If nothing changed, neither Dagster nor a model is loaded. More documents than INGEST_RUN_DOCS
+    are split into several Dagster runs, which limits the memory and the event log of each run. The
+    last run also removes the deleted documents.
     """
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
@@ -167,7 +193,7 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
         whole.merge(_run_job(context, IngestionRequest(page, gone), scan, len(page)))
     for failure in scan.discovery.failures:
         whole.add(failure)
-    # Each run counts what earlier runs wrote as unchanged, so the whole is counted at the end.
+    # Each run counts the documents of earlier runs as unchanged, so these totals are set here.
     whole.docs_discovered = len(scan.discovery.docs) + len(scan.discovery.failures)
     whole.docs_unchanged = len(scan.plan.unchanged)
     entries = context.services.open_ledger(whole.collection_id).entries().values()
@@ -177,7 +203,7 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
 
 
 def rebuild_index(context: IngestionContext) -> IngestionReport:
-    """Build a new collection of all documents, and switch to it if none failed."""
+    """Build a new collection of all documents, and switch to it if no document failed."""
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
 
@@ -186,6 +212,12 @@ def rebuild_index(context: IngestionContext) -> IngestionReport:
 
 
 def _report_nothing_to_do(context: IngestionContext, scan: Scan) -> IngestionReport:
+    """Return the report of an ingestion that finds no document to index or to remove.
+
+    Before that, a file with a new modification time and the same content gets the new time in the
+    ledger (the record of what is indexed), and files that killed ingestions left are deleted. The
+    report lists documents that cannot be read.
+    """
     from rag_pipeline.ingestion.events import RunPlanned
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.ingestion.run import refresh_ledger, sweep_if_idle
@@ -204,13 +236,20 @@ def _report_nothing_to_do(context: IngestionContext, scan: Scan) -> IngestionRep
 def _run_job(
     context: IngestionContext, request: IngestionRequest, scan: Scan | None, doc_count: int
 ) -> IngestionReport:
-    """Run the Dagster job that the UI shows too, in this process, with a progress bar.
+    """Run the Dagster ingestion job in this process with a progress bar, and return its report.
+
+    The run is also visible in the Dagster UI.
 
     Args:
         context: The settings and services.
         request: What to ingest.
-        scan: The docs folder as this command has seen it; None lets the run look for itself.
-        doc_count: How many documents the run will process.
+        scan: The command's scan of the docs folder, for reuse; with None the run scans by itself.
+        doc_count: Number of documents that the run will process, for the progress bar.
+
+    Raises:
+        MissingDependencyError: Dagster is not installed.
+        ConfigurationError: The Dagster run ended before the ingestion was complete.
+        Exception: The ingestion ended with an error, which is raised unchanged.
     """
     from rag_pipeline.cli.terminal import IngestionProgress
     from rag_pipeline.ingestion.events import RunEnded, RunFailed
@@ -218,7 +257,7 @@ def _run_job(
     from rag_pipeline.orchestration.instance import prepare_dagster_home
 
     try:
-        import dagster  # noqa: F401  # told apart from an error inside the modules below
+        import dagster  # noqa: F401  # an ImportError inside the modules below has another cause
     except ImportError as error:
         raise MissingDependencyError("dagster", "pipeline") from error
     prepare_dagster_home(context.settings)
@@ -237,17 +276,18 @@ def _run_job(
 
         resource = IngestionResource(lambda: context, scan, listen)
         run_ingest_job(build_defs({"ingestion": resource}), request)
-    ended = last[0] if last else None
-    if isinstance(ended, RunFailed):
-        raise ended.error
-    if not isinstance(ended, RunEnded):
-        home = os.environ["DAGSTER_HOME"]
-        problem = "the Dagster run ended before the ingestion did"
-        raise ConfigurationError("DAGSTER_HOME", problem, f"See the runs in {home} with `make dev`")
+    final = last[0] if last else None
+    if isinstance(final, RunFailed):
+        raise final.error
+    if not isinstance(final, RunEnded):
+        problem = "the Dagster run ended before the ingestion was complete"
+        remedy = f"Look at the run in {os.environ['DAGSTER_HOME']} with `make dev`"
+        raise ConfigurationError("DAGSTER_HOME", problem, remedy)
     return report
 
 
 def _finish_ingest(report: IngestionReport, context: IngestionContext, as_json: bool) -> None:
+    """Print the report of an ingestion, and exit with code 1 if a document failed."""
     from rag_pipeline.cli.terminal import show_ingestion
 
     shown = show_ingestion(report, str(context.settings.docs_dir))

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Command line options that several commands share."""
 
 from __future__ import annotations
 
@@ -13,23 +13,32 @@ from rag_pipeline.core.payload import FILTERS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DocsDir = Annotated[  # as text, for a Path would take '' as the current folder
+DocsDir = Annotated[  # a string, because Path("") would be the current folder
     str | None,
-    typer.Option("--docs-dir", metavar="PATH", help="Folder of the Markdown files [DOCS_DIR]."),
+    typer.Option(
+        "--docs-dir",
+        metavar="PATH",
+        help="Folder with the Markdown files. Default: the setting DOCS_DIR.",
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-TopK = Annotated[int, typer.Option("--top-k", "-k", help="Number of passages, 1 to 100.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
+TopK = Annotated[int, typer.Option("--top-k", "-k", help="Number of passages to return, 1 to 100.")]
 AskedMode = Annotated[
     Literal["normal", "selected_text_only"] | None,
-    typer.Option("--mode", help="Where to search: in the book, or in --selected-text only."),
+    typer.Option("--mode", help="Search the book (normal) or only the text of --selected-text."),
 ]
 
 FilterValues: TypeAlias = dict[str, list[str] | None]
-"""The values of each filter by its name in `QueryFilters`; None if the option was not given."""
+"""The values of each filter option, by field name of `QueryFilters`; None if it was not given."""
 
 
 def with_filters(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace a command's parameter `filters` by one option for each declared filter."""
+    """Give a command one command line option for each filter in `core.payload.FILTERS`.
+
+    The command itself must have a parameter `filters`. The returned function has one parameter per
+    filter instead, which Typer turns into an option, and passes all values to the command as one
+    `FilterValues` dictionary.
+    """
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():

@@ -1,8 +1,4 @@
-"""What commands show to people: plain text on standard output, progress on standard error.
-
-Belongs here: wording and layout for a terminal. Does not belong here: JSON for machines (cli), web
-pages (evaluation).
-"""
+"""Formatting of results as plain text for a terminal, and the progress bar."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.models import Answer
     from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.ingestion.upkeep.audit import AuditReport
+    from rag_pipeline.ingestion.upkeep.audit import AuditFinding, AuditReport
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
 
 _TEXT_LINES = 6
@@ -28,7 +24,13 @@ _LINE_WIDTH = 100
 
 
 class IngestionProgress:
-    """A bar on standard error while documents are ingested; nothing where that is no terminal."""
+    """A progress bar on standard error while documents are ingested.
+
+    Shows nothing if standard error is not a terminal.
+
+    Args:
+        total: Number of documents that the run will process.
+    """
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -36,10 +38,10 @@ class IngestionProgress:
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        """Show the bar."""
+        """Show the progress bar if standard error is a terminal."""
         if sys.stderr.isatty():
-            from rich.console import Console  # noqa: PLC0415  # 50 ms that a piped command saves
-            from rich.progress import Progress  # noqa: PLC0415  # the same
+            from rich.console import Console  # noqa: PLC0415  # takes 50 ms; not needed without a terminal
+            from rich.progress import Progress  # noqa: PLC0415  # see the line above
 
             self._progress = Progress(console=Console(stderr=True), transient=True)
             self._progress.start()
@@ -52,12 +54,12 @@ class IngestionProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Remove the bar."""
+        """Remove the progress bar."""
         if self._progress is not None:
             self._progress.stop()
 
     def observe(self, event: object) -> None:
-        """Move on by one for each document that is done or has failed."""
+        """Advance the bar by one if the event says that a document is indexed or has failed."""
         if self._progress is None or self._task is None:
             return
         if isinstance(event, DocFailure) or getattr(event, "stage", None) is Stage.POINTS:
@@ -65,7 +67,7 @@ class IngestionProgress:
 
 
 def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
-    """The ingestion report, and how to go on."""
+    """Format an ingestion report as text: counts, notes, failures, and what to do next."""
     stages = ", ".join(
         f"{stage} {seconds:.1f}"
         for stage, seconds in report.stage_seconds.items()
@@ -96,31 +98,51 @@ def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
     lines += [f"  note: {warning}" for warning in report.warnings]
     lines += [f"  FAILED {failure.message}" for failure in report.failures]
     if any(failure.error != DOCUMENT_MISSING for failure in report.failures):
-        lines.append("Failed documents are tried again by the next ingest; the others are indexed.")
+        lines.append(
+            "The next ingest tries failed documents again. All other documents are indexed."
+        )
     if report.docs_processed or report.docs_unchanged:
-        lines.append('Ask the book: rag-pipeline query "..." with the same settings')
+        lines.append('Next: ask a question with the same settings: rag-pipeline query "..."')
     return "\n".join(lines)
 
 
 def show_hits(result: RetrievalResult) -> str:
-    """Ranked passages with their place in the book."""
+    """Format the passages that a search found as a numbered list with citations and scores."""
     if not result.chunks:
-        return "Nothing found. Filters may exclude everything; try without them."
+        return "No passages found. If you used filters, try again without them."
     lines: list[str] = []
     for rank, chunk in enumerate(result.chunks, start=1):
         lines.append(f"{rank}. {show_citation(chunk.citation)}  (score {chunk.score:.3f})")
         lines.extend(f"     {line}" for line in shorten(chunk.text).splitlines())
         lines.append("")
-    lines.append(f"{len(result.chunks)} of {result.total_candidates} candidates")
+    lines.append(f"{len(result.chunks)} of {result.total_candidates} candidates shown")
+    if result.search_question is not None:
+        lines.append(f'Note: Showing results for "{result.search_question}".')
     if result.notice:
         lines.append(f"Note: {result.notice}")
     return "\n".join(lines)
 
 
+def show_quotes(answer: Answer) -> str:
+    """Format an answer without a chat model: each passage with its place below, and the notices.
+
+    A refusal is shown as its text.
+    """
+    blocks = [answer.text]
+    if answer.passages:
+        shown = [
+            f"{passage.text}\n\n  [{passage.number}] {show_citation(passage.citation)}"
+            for passage in answer.passages
+        ]
+        blocks = [text for text in (answer.grounding.message, *shown) if text]
+    notes = [f"Note: {notice}" for notice in answer.notices]
+    return "\n".join(["\n\n".join(blocks), *([""] if answer.passages and notes else []), *notes])
+
+
 def show_answer_sources(answer: Answer) -> str:
-    """What stands below an answer: sources by number, notices, what was dropped or left uncited."""
-    lines = [""]  # ends the answer's last line
-    if answer.cited_numbers:  # a refusal names its sections in its own text
+    """Format the text below an answer: the numbered sources and the notices about the answer."""
+    lines = [""]  # a line break, because the answer was streamed without one
+    if answer.cited_numbers:  # empty for a refusal, which names its sections in the answer text
         lines.append("Sources:")
         lines += [
             f"  [{number}] {show_citation(citation)}"
@@ -131,41 +153,81 @@ def show_answer_sources(answer: Answer) -> str:
 
 
 def show_citation(citation: Citation) -> str:
-    """Title, section and link of a citation."""
-    place = " > ".join(dict.fromkeys(part for part in (citation.title, citation.section) if part))
-    return f"{place}  {citation.url}".rstrip()
+    """Format a citation as `title > section  url`, without empty parts and repetitions."""
+    return f"{citation.place}  {citation.url}".rstrip()
 
 
-def show_audit(report: AuditReport, *, repaired: bool) -> str:
-    """What disagrees, a line each, and what to do."""
+def show_audit(
+    found: AuditReport, left: AuditReport | None = None, failures: Sequence[DocFailure] = ()
+) -> str:
+    """Format an audit report: one line per finding, the totals, and what to do about the findings.
+
+    After a repair, each line says if the finding was repaired or is left.
+
+    Args:
+        found: The findings of the audit.
+        left: The findings after the repair; None if nothing was repaired.
+        failures: The documents that the repair could not index.
+    """
     from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL  # noqa: PLC0415  # loads numpy, which most commands do not need
 
-    lines = [
-        f"{finding.kind:<14} {finding.doc_path} {finding.chunk_id} {finding.detail}"
-        for finding in report.findings
-    ]
-    lines.append(
-        f"{report.doc_count} documents, {report.point_count} points: "
-        f"{len(report.findings)} disagreements"
-    )
-    if report.findings and repaired:
-        lines.append("Mended.")
-    elif report.findings:
-        mend = "Mend them with `rag-pipeline audit --repair`"
-        if any(finding.kind == WRONG_MODEL for finding in report.findings):
-            mend += ", and those of another model with `rag-pipeline ingest --rebuild`"
-        lines.append(f"{mend}.")
+    if left is not None:
+        return _show_repair(found, left, failures)
+    lines = [*map(_show_finding, found.findings), _count_problems(found, len(found.findings))]
+    if found.findings:
+        advice = "Repair them with `rag-pipeline audit --repair`"
+        if any(finding.kind == WRONG_MODEL for finding in found.findings):
+            advice += ", or with `rag-pipeline ingest --rebuild` if the embedding model was changed"
+        lines.append(f"{advice}.")
     return "\n".join(lines)
 
 
+def _show_repair(found: AuditReport, left: AuditReport, failures: Sequence[DocFailure]) -> str:
+    """Format the findings that a repair fixed, those that are left, and what to do about these."""
+    remaining = {_identify(finding) for finding in left.findings}
+    repaired = [one for one in found.findings if _identify(one) not in remaining]
+    lines = [f"repaired  {_show_finding(finding)}" for finding in repaired]
+    lines += [f"left      {_show_finding(finding)}" for finding in left.findings]
+    totals = _count_problems(left, len(found.findings))
+    lines.append(f"{totals}, {len(repaired)} repaired, {len(left.findings)} left")
+    lines += [f"FAILED {failure.message}" for failure in failures]
+    if not left.findings:
+        lines.append("All problems were repaired.")
+    elif failures:
+        lines.append("Fix the failed documents, then run `rag-pipeline audit --repair` again.")
+    else:
+        lines.append(
+            "The repair could not read or change these documents. Run `rag-pipeline ingest`, "
+            "which says why, then `rag-pipeline audit --repair` again."
+        )
+    return "\n".join(lines)
+
+
+def _identify(finding: AuditFinding) -> tuple[object, ...]:
+    """Return what identifies a finding in two audits; only the detail may differ."""
+    return finding.kind, finding.doc_path, finding.chunk_id, finding.point_id
+
+
+def _show_finding(finding: AuditFinding) -> str:
+    """Format a finding as one line: kind, document, chunk id and detail."""
+    place = f"{finding.doc_path} {finding.chunk_id}".rstrip()
+    return f"{finding.kind:<14} {place}: {finding.detail}"
+
+
+def _count_problems(report: AuditReport, problem_count: int) -> str:
+    """Format the numbers of documents and points of a report, and a number of problems."""
+    size = f"{report.doc_count} documents, {report.point_count} points"
+    return f"{size}: {problem_count} problems found"
+
+
 def show_fields(fields: Sequence[tuple[str, object]]) -> str:
-    """Names and values in two columns."""
+    """Format names and values as two aligned columns, one pair per line."""
     width = max((len(name) for name, _ in fields), default=0)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in fields)
 
 
 def shorten(text: str) -> str:
-    """The first lines of a passage, none wider than a terminal."""
+    """Return the first 6 lines of a text, each cut to 100 characters; `…` marks what was cut."""
     lines = text.splitlines()
     shown = [
         line if len(line) <= _LINE_WIDTH else line[: _LINE_WIDTH - 1] + "…"

@@ -1,1 +1,1 @@
-"""Dagster only, no algorithm: assets, checks, partitions, resources, jobs and sensors."""
+"""The Dagster layer around `rag_pipeline.ingestion` and `rag_pipeline.evaluation`."""

@@ -1,8 +1,9 @@
-"""Asset checks of the ingestion assets: one verdict per run on each rule.
+"""Dagster asset checks of the indexed documents: in each run, one result per document rule.
 
-They are logged by hand, because a partitioned check of a run over many documents would give one
-result without a partition. A verdict for every sound document would double the event log, so only
-faulty documents get their own.
+A document that breaks a rule also gets a result of its own for that rule. This module writes the
+results to Dagster's event log itself. If the asset yielded them, Dagster would not record which
+document a result is about when a run has many documents. Correct documents get no result of their
+own, because that would double the size of the event log.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +24,14 @@ _NAMED_FAULTS = 20
 
 
 def log_checks(context: dg.AssetExecutionContext, faults: Mapping[DocId, Sequence[Fault]]) -> None:
-    """Log a verdict on each rule, and one on each document that breaks it.
+    """Log one check result per document rule, and one more per broken rule and document.
+
+    A rule's own result, for the whole run, has failed if any document breaks the rule.
 
     Args:
-        context: The context of the run.
-        faults: The faults of each document that was written and read back; empty for sound ones.
+        context: The Dagster context of the run.
+        faults: For every document that the run indexed, its violations of the rules in
+            `DOCUMENT_RULES`; an empty sequence if it has none.
     """
     for name in (rule.name for rule in DOCUMENT_RULES):
         by_doc = {
@@ -52,6 +56,10 @@ def _log(
     metadata: Mapping[str, int | str],
     partition: str | None = None,
 ) -> None:
+    """Log one result of the check `name`, for a document's partition or (None) for the whole run.
+
+    The check has failed if the metadata contains `faults` or a `faulty_doc_count` above 0.
+    """
     passed = "faults" not in metadata and not metadata.get("faulty_doc_count")
     context.log_event(
         dg.AssetCheckEvaluation(

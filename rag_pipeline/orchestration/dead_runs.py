@@ -1,8 +1,4 @@
-"""Runs whose process was killed: which process carries out a run, and ending what none does.
-
-Belongs here: the tag that says so, and the states of a run in flight. Does not belong here:
-starting runs (launch, sensors).
-"""
+"""Detection of Dagster runs whose process was killed, with a run tag that names the process."""
 
 import os
 import socket
@@ -20,29 +16,33 @@ IN_FLIGHT = (
     dg.DagsterRunStatus.STARTED,
     dg.DagsterRunStatus.CANCELING,
 )
-"""States of a run that has not ended."""
+"""The states of a run that has not ended."""
 
 
 def name_process() -> dict[str, str]:
-    """The tag of a run that this process carries out to its end."""
+    """Return a Dagster run tag (name and value) that says that this process executes the run.
+
+    The value consists of the host name and the process id.
+    """
     return {_PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"}
 
 
 def end_dead_runs(instance: dg.DagsterInstance) -> None:
-    """Mark runs as failed whose process was killed on this machine.
+    """Mark unfinished ingestion runs as failed if their process no longer exists on this machine.
 
-    Dagster cannot ask after a command, nor after a run worker whose server was killed too: they
-    would count as in flight, and hold up the sensor and the queue, until the longest run time is
-    over.
+    Dagster itself does not notice the end of a run that a command executes, or whose Dagster server
+    was killed too. Until the maximum run time was over, such a run would count as in progress, and
+    no other ingestion would be started.
     """
-    unended = dg.RunsFilter(job_name=INGEST_JOB.name, statuses=list(IN_FLIGHT))
-    for run in instance.get_runs(unended):
+    unfinished = dg.RunsFilter(job_name=INGEST_JOB.name, statuses=list(IN_FLIGHT))
+    for run in instance.get_runs(unfinished):
         host, _, pid = run.tags.get(_PROCESS_TAG, "").rpartition(":")
         if host == socket.gethostname() and not _is_alive(int(pid)):
-            instance.report_run_failed(run, "the process that carried out this run was killed")
+            instance.report_run_failed(run, "the process that executed this run was killed")
 
 
 def _is_alive(pid: int) -> bool:
+    """Return True if a process with this id exists on this machine, owned by any user."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,7 +1,8 @@
-"""Writing Dagster's events to SQLite in few transactions.
+"""Faster storage of Dagster events in SQLite, with one transaction for many events.
 
-For each event Dagster's SQLite storage opens several connections, compiles its statements again and
-commits twice. Storing events was the largest part of a rebuild with cached embeddings.
+For each event, Dagster's SQLite storage opens several connections, compiles its statements again
+and commits twice. Without this module, storing events was the slowest part of a rebuild with cached
+embeddings.
 """
 
 import threading
@@ -16,17 +17,18 @@ from sqlalchemy import Connection
 
 @contextmanager
 def store_together(instance: dg.DagsterInstance) -> Iterator[None]:
-    """Store the events that this thread logs in a `with` block in one transaction.
+    """Store all events that this thread logs in the `with` block in one transaction.
 
-    Other threads and other kinds of storage are not affected. If the block fails, or the process is
-    killed in it, none of its events is stored.
+    Other threads are not affected. If the block raises an error or the process is killed in it,
+    none of the block's events are stored. Only works with `ConsolidatedSqliteEventLogStorage`, the
+    storage that dagster.yaml sets; with any other storage the block changes nothing.
     """
     storage = instance.event_log_storage
     if not isinstance(storage, ConsolidatedSqliteEventLogStorage):
         yield
         return
-    owner, connect = threading.get_ident(), storage._connect  # noqa: SLF001  # no public way
-    write_asset_entry = storage._store_asset_event  # noqa: SLF001  # the same
+    owner, connect = threading.get_ident(), storage._connect  # noqa: SLF001  # Dagster has no public way
+    write_asset_entry = storage._store_asset_event  # noqa: SLF001  # no public way either
     columns_known = storage.has_asset_key_col("last_materialization_timestamp")
     latest: dict[dg.AssetKey | None, tuple[dg.EventLogEntry, int]] = {}
 
@@ -39,9 +41,9 @@ def store_together(instance: dg.DagsterInstance) -> Iterator[None]:
 
     replacements = {
         "_connect": reuse,
-        # An asset has one entry, which each of its events would overwrite.
+        # Each asset has one row, which each of its events would overwrite; the last one is enough.
         "_store_asset_event": keep_latest,
-        # The storage would look up its tables and their columns again for each event.
+        # The storage would look up its tables and columns again for each event.
         "has_table": cache(storage.has_table),
         "_has_asset_key_index_cols_on_connection": lambda _: columns_known,
     }
@@ -58,15 +60,16 @@ def store_together(instance: dg.DagsterInstance) -> Iterator[None]:
 
 @contextmanager
 def hold_open(instance: dg.DagsterInstance) -> Iterator[None]:
-    """Keep one connection to the event log open in a `with` block.
+    """Keep one connection to the SQLite event log open during the `with` block.
 
-    SQLite writes its log back to the database whenever the last connection closes.
+    SQLite copies its write-ahead log into the database each time the last connection is closed, and
+    that is slow. With another kind of storage the block changes nothing.
     """
     storage = instance.event_log_storage
     if not isinstance(storage, ConsolidatedSqliteEventLogStorage):
         yield
         return
     with storage.index_connection() as connection:  # type: ignore[no-untyped-call]  # Dagster's own
-        # The file is opened by the first look into a table; no transaction is left open.
+        # SQLite opens the file only when a table is read. No transaction stays open.
         connection.exec_driver_sql("select 1 from event_logs where id = -1").close()
         yield

@@ -1,8 +1,7 @@
-"""Dagster's home: where runs, events and schedules are kept, and the instance settings there.
+"""Preparation of DAGSTER_HOME, the folder where Dagster keeps runs, events and its settings.
 
-Belongs here: which folder that is, and bringing dagster.yaml into it. Does not belong here: what
-needs Dagster itself, so that the home is ready before Dagster is imported. Run as a module it
-prints the folder, for `make dev`.
+This module does not import Dagster, because the folder must be ready before Dagster is imported.
+`python -m rag_pipeline.orchestration.instance` prepares and prints the folder, for `make dev`.
 """
 
 import os
@@ -20,17 +19,17 @@ _PLACES = (
 
 
 def prepare_dagster_home(settings: Settings) -> Path:
-    """Make Dagster's home ready and name it in DAGSTER_HOME, for this process and its children.
+    """Create Dagster's home folder and set the environment variable DAGSTER_HOME to it.
 
-    A home that the settings name is made where it is missing and otherwise left alone. The default
-    one, in this book's state folder, gets a copy of the dagster.yaml that comes with this package;
-    a copy that differs is replaced.
+    If the setting DAGSTER_HOME names a folder, that folder is created if it is missing and is not
+    changed otherwise. The default folder is `dagster` in the book's state folder. It gets a copy of
+    this package's dagster.yaml, which replaces any other version of that file.
 
     Returns:
-        The folder, absolute.
+        The absolute path of the folder.
 
     Raises:
-        ConfigurationError: The folder cannot be made or written.
+        ConfigurationError: The folder cannot be created or written.
     """
     named = Path(settings.dagster_home).absolute() if settings.dagster_home else None
     home = named or settings.state_dir / "dagster"
@@ -41,12 +40,13 @@ def prepare_dagster_home(settings: Settings) -> Path:
     except OSError as error:
         setting = "DATA_DIR" if named is None else "DAGSTER_HOME"
         problem = f"{home} cannot be written ({error.strerror})"
-        raise ConfigurationError(setting, problem, "Name a folder that is yours") from error
+        raise ConfigurationError(setting, problem, "Choose a folder that you can write") from error
     os.environ["DAGSTER_HOME"] = str(home)
     return home
 
 
 def _copy_instance_settings(target: Path) -> None:
+    """Write this package's dagster.yaml to `target`, unless `target` already has that content."""
     source = next(place for place in _PLACES if place.is_file())
     text = source.read_text(encoding="utf-8")
     if not target.is_file() or target.read_text(encoding="utf-8") != text:

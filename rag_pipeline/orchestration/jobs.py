@@ -1,4 +1,4 @@
-"""Jobs and schedules over the assets."""
+"""The Dagster jobs `ingest`, `evaluate` and `audit`, and the nightly schedules."""
 
 from typing import Final
 
@@ -13,22 +13,22 @@ INGEST_JOB: Final = dg.define_asset_job(
     "ingest",
     selection=dg.AssetSelection.assets(*(stage.value for stage in Stage)) - _AUDIT,
     description=(
-        "Index the documents named in the run config or the chosen partitions; without either, "
-        "whatever changed in the docs folder since it was last indexed."
+        "Index the documents that the run config or the selected partitions name. Without either, "
+        "index everything in the docs folder that changed since the last run."
     ),
 )
-"""Started by the command line, the sensor, the schedule and the UI."""
+"""The ingestion job, which the command line, the sensor, the schedule and the UI start."""
 
 EVALUATE_JOB: Final = dg.define_asset_job(
     "evaluate",
     selection=dg.AssetSelection.groups("evaluation"),
-    description="Put the golden set to the collection in use; its checks gate a release.",
+    description="Measure retrieval with the golden set. The asset checks are the quality gates.",
 )
 
 AUDIT_JOB: Final = dg.define_asset_job(
     "audit",
     selection=_AUDIT,
-    description="Compare ledger, artifacts and store of the whole collection; writes nothing.",
+    description="Check that the store contains exactly what was indexed. Writes nothing.",
 )
 
 NIGHTLY_RECONCILIATION: Final = dg.ScheduleDefinition(
@@ -38,15 +38,16 @@ NIGHTLY_RECONCILIATION: Final = dg.ScheduleDefinition(
     default_status=dg.DefaultScheduleStatus.RUNNING,
     run_config={"ops": {"ingestion": {"config": {"reread": True}}}},
     description=(
-        "Read every document again, even where size and time of its file say that it is unchanged, "
-        "and index what differs."
+        "Read every document again, even if the size and time of its file are unchanged, and index "
+        "the documents whose content changed."
     ),
 )
 
 NIGHTLY_AUDIT: Final = dg.ScheduleDefinition(
     name="nightly_audit",
     job=AUDIT_JOB,
-    cron_schedule="30 3 * * *",  # a schedule has one job; the queue keeps it behind the nightly run
+    # A schedule starts only one job. The run queue delays the audit until the ingestion has ended.
+    cron_schedule="30 3 * * *",
     default_status=dg.DefaultScheduleStatus.RUNNING,
-    description="After the reconciliation: does the store hold what was indexed, and nothing else?",
+    description="Check after the reconciliation that the store contains exactly what was indexed.",
 )

@@ -1,4 +1,4 @@
-"""Starting the ingestion job from a command: in this process, on the instance that the UI shows."""
+"""Execution of the ingestion job inside a command, on the Dagster instance that the UI shows."""
 
 import errno
 import os
@@ -12,33 +12,43 @@ from sqlalchemy.exc import DBAPIError
 
 from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.orchestration.assets.ingestion import IngestConfig
 from rag_pipeline.orchestration.dead_runs import end_dead_runs, name_process
 from rag_pipeline.orchestration.event_log import hold_open
 from rag_pipeline.orchestration.jobs import INGEST_JOB
+from rag_pipeline.orchestration.run_config import IngestConfig
 
 _OPENING_TIMEOUT_S = 60.0
+_OPENING_ADVICE = (
+    "That process opens Dagster's instance, which takes seconds. Try again, or end the process if "
+    "it hangs"
+)
 
 
 def _open_instance() -> dg.DagsterInstance:
-    """Open the instance; two processes that make its tables at the same time would collide."""
-    with hold_lock(Path(os.environ["DAGSTER_HOME"]) / ".opening.lock", _OPENING_TIMEOUT_S):
+    """Open the Dagster instance at DAGSTER_HOME.
+
+    A lock file lets only one process do this at a time, because opening a new instance fails if two
+    processes create its tables at the same time.
+    """
+    lock_file = Path(os.environ["DAGSTER_HOME"]) / ".opening.lock"
+    with hold_lock(lock_file, _OPENING_TIMEOUT_S, _OPENING_ADVICE):
         return dg.DagsterInstance.get()
 
 
 def run_ingest_job(definitions: dg.Definitions, request: IngestionRequest) -> bool:
-    """Run the ingestion job to its end on the instance at DAGSTER_HOME.
+    """Run the ingestion job in this process, on the Dagster instance at DAGSTER_HOME.
 
     Args:
-        definitions: The code location.
-        request: What to ingest, with all stages.
+        definitions: The Dagster definitions that contain the job.
+        request: What to ingest. Its `stages` are ignored: the job always runs all stages.
 
     Returns:
-        True if the run succeeded. Failed documents make it fail, though the others are indexed.
+        True if the run succeeded. The run fails if any document fails; the other documents are
+        indexed in that case too.
 
     Raises:
-        KeyboardInterrupt: The run was told to stop, by SIGINT or SIGTERM.
-        OSError: Dagster's records cannot be read or written, for example on a full disk.
+        KeyboardInterrupt: SIGINT or SIGTERM stopped the run.
+        OSError: Dagster's database cannot be read or written, for example on a full disk.
     """
     config = IngestConfig(
         doc_ids=None if request.doc_ids is None else list(request.doc_ids),
@@ -59,19 +69,24 @@ def run_ingest_job(definitions: dg.Definitions, request: IngestionRequest) -> bo
             raise_on_error=False,
         )
     if any(_was_interrupted(event) for event in result.all_events):
-        raise KeyboardInterrupt  # Dagster counts a signal as a failure of the run
+        raise KeyboardInterrupt  # Dagster reports a signal as a failed run
     return result.success
 
 
 def _was_interrupted(event: dg.DagsterEvent) -> bool:
+    """Return True if the event says that a signal ended the run."""
     ended = event.is_job_failure and event.job_failure_data.failure_reason
     return ended is RunFailureReason.UNEXPECTED_TERMINATION
 
 
 @contextmanager
 def _file_errors() -> Iterator[None]:
+    """Convert errors of Dagster's SQLite database in the `with` block to OSError.
+
+    The OSError names the folder DAGSTER_HOME.
+    """
     try:
         yield
     except DBAPIError as error:
-        problem = f"Dagster's records cannot be read or written: {error.orig}"
+        problem = f"Dagster's database cannot be read or written: {error.orig}"
         raise OSError(errno.EIO, problem, os.environ["DAGSTER_HOME"]) from error

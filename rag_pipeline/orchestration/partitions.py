@@ -1,7 +1,8 @@
-"""One dynamic partition per document, and the way from a document id to its partition key and back.
+"""Dynamic partitions, one per document, and conversion between document ids and partition keys.
 
-Dagster takes any text as a key, but a comma splits the UI's backfill selection and `...` is the
-command line's range separator: those are percent-encoded, and everything else stays readable.
+Dagster accepts any text as a partition key, but its UI and command line give a meaning to some
+characters: for example, a comma separates keys, and `...` separates the ends of a range. Such
+characters are percent-encoded, and all others stay readable.
 """
 
 from typing import Final
@@ -18,7 +19,11 @@ _ENCODED: Final = {"%": "%25", ",": "%2C", "..": "%2E%2E", "|": "%7C", "[": "%5B
 
 
 def to_partition_key(doc_id: DocId) -> str:
-    """Encode a document id; ids of plain characters stay as they are."""
+    """Return the partition key of a document id.
+
+    The characters `%`, `,`, `|`, `[`, `]` and two dots in a row are percent-encoded. If the id
+    starts or ends with white space, all its spaces are encoded too. Any other id is its own key.
+    """
     key = str(doc_id)
     for text, encoded in _ENCODED.items():
         key = key.replace(text, encoded)
@@ -26,12 +31,12 @@ def to_partition_key(doc_id: DocId) -> str:
 
 
 def to_doc_id(partition_key: str) -> DocId:
-    """Decode a partition key.
+    """Return the document id of a partition key; the inverse of `to_partition_key`.
 
     Raises:
-        DocumentIdError: It is no key that `to_partition_key` makes.
+        DocumentIdError: The key is not one that `to_partition_key` returns.
     """
     doc_id = parse_doc_id(unquote(partition_key))
     if to_partition_key(doc_id) != partition_key:
-        raise DocumentIdError(partition_key, "it is no partition key of a document")
+        raise DocumentIdError(partition_key, "it is not the partition key of a document")
     return doc_id

@@ -1,6 +1,6 @@
-"""The resource through which assets, checks and sensors reach an ingestion.
+"""The Dagster resource that gives assets, checks and sensors access to the ingestion.
 
-Settings are read in one place (core.settings), so there is nothing to configure in Dagster's way.
+It has no Dagster configuration, because `core.settings` reads all settings.
 """
 
 from collections.abc import Callable, Generator
@@ -14,13 +14,14 @@ from rag_pipeline.ingestion.run import run_ingestion
 
 
 class IngestionResource:
-    """Runs ingestions in a context that is built on first use and kept for the process.
+    """A Dagster resource that runs ingestions, all with the same settings and services (context).
 
     Args:
-        build: Makes the context when a run or a sensor tick first needs it, so that loading
-            definitions reads no settings and opens nothing.
-        scan: A scan of the docs folder that the caller has made, for the first run.
-        listen: Called with each event of a run, for a command that shows progress.
+        build: Function that returns the context. It is called on the first use, so that loading the
+            Dagster definitions reads no settings and opens nothing.
+        scan: Comparison of the docs folder with the ledger that the caller has already made. A run
+            reuses it if the ledger has not changed since. None if there is none.
+        listen: Function that is called with each event of a run, for example to show progress.
     """
 
     def __init__(
@@ -35,11 +36,15 @@ class IngestionResource:
 
     @cached_property
     def context(self) -> IngestionContext:
-        """The context of this process."""
+        """The settings and services of this process, built on first use."""
         return self._build()
 
     def run(self, request: IngestionRequest, run_id: str) -> Generator[IngestionEvent]:
-        """Ingest as `run_ingestion` does."""
+        """Run an ingestion and yield its events; each event is passed to `listen` first.
+
+        See `ingestion.run.run_ingestion` for the events and errors. Closing the generator stops the
+        ingestion.
+        """
         with closing(run_ingestion(self.context, request, run_id, self._scan)) as events:
             for event in events:
                 self._listen(event)

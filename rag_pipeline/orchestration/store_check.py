@@ -1,4 +1,4 @@
-"""The audit as an asset check: the store still contains what the ledger says."""
+"""The audit of the vector store as the Dagster asset check `store_matches_ledger`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ STORE_CHECK = "store_matches_ledger"
 _POINTS = dg.AssetKey(Stage.POINTS.value)
 _LISTED_FINDINGS = 20
 _REPAIR = "rag-pipeline audit --repair"
-_REINDEX = "rag-pipeline ingest, with --rebuild where the model is another"
+_REINDEX = "rag-pipeline ingest; add --rebuild if the embedding model was changed"
 
 
 @dg.multi_asset_check(
@@ -27,31 +27,34 @@ _REINDEX = "rag-pipeline ingest, with --rebuild where the model is another"
             STORE_CHECK,
             asset=_POINTS,
             description=(
-                "Ledger, kept chunks and vectors, and the store agree both ways: nothing is "
-                "missing, stray, stale or altered. Looks at the whole collection: run it by "
-                "itself; the nightly audit does."
+                "The store contains exactly the points that were indexed: none is missing, stale, "
+                "altered, or without a document. The check reads the whole collection. The nightly "
+                "audit runs it; a run that materializes assets skips it."
             ),
         )
     ],
-    can_subset=True,  # a run that looks at nothing owes no verdict
+    can_subset=True,  # lets the check end without a result
 )
 def store_matches_ledger(
     context: dg.AssetCheckExecutionContext, ingestion: dg.ResourceParam[IngestionResource]
 ) -> Iterator[dg.AssetCheckResult]:
-    """Audit the collection in use.
+    """Compare the current collection with the ledger, and yield one result that lists problems.
 
-    What another machine writes meanwhile may show as findings that the next audit lacks; an
-    ingestion on this one does not (see `audit_index`).
+    The ledger records which documents are indexed. In a run that materializes assets, the check
+    yields nothing and its previous result stays. The UI adds every check to such a run, and one
+    changed document does not justify an audit of the whole collection.
 
-    A run that materializes assets gives no verdict: the UI adds every check to those, and one
-    document is not worth a look at all. The verdict before stands.
+    An ingestion on the same machine causes no false findings (see `audit_index`). An ingestion on
+    another machine may cause findings that the next audit does not repeat.
 
     Raises:
-        dagster.Failure: There is no telling: the store is held, or the lock while something
-            disagrees, no server answers, or settings are wrong.
+        dagster.Failure: The audit is not possible, for example because the store cannot be reached
+            or is locked, an ingestion does not release its lock, or the settings are wrong.
     """
     if context.run.asset_selection:
-        context.log.info("left out of a run that materializes assets; run this check by itself")
+        context.log.info(
+            "skipped, because this run materializes assets; run the job `audit` instead"
+        )
         return
     try:
         yield _judge(audit_index(ingestion.context))
@@ -62,6 +65,7 @@ def store_matches_ledger(
 
 
 def _judge(report: AuditReport) -> dg.AssetCheckResult:
+    """Return the check result of an audit: failed if the audit found any problem."""
     counts = Counter(finding.kind for finding in report.findings)
     metadata: dict[str, Any] = {
         "collection_id": report.collection_id,
@@ -70,10 +74,10 @@ def _judge(report: AuditReport) -> dg.AssetCheckResult:
         "finding_count": len(report.findings),
         **counts,
     }
-    description = f"{report.doc_count} documents and {report.point_count} points agree"
+    description = f"{report.doc_count} documents and {report.point_count} points are correct"
     if report.findings:
         named = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-        description = f"{named}. `rag-pipeline audit` lists all, with `--repair` it mends them"
+        description = f"{named}. `rag-pipeline audit` lists all; add `--repair` to repair them"
         records = [_tabulate(finding) for finding in report.findings[:_LISTED_FINDINGS]]
         metadata["findings"] = dg.MetadataValue.table(records)
     return dg.AssetCheckResult(
@@ -82,13 +86,14 @@ def _judge(report: AuditReport) -> dg.AssetCheckResult:
 
 
 def _tabulate(finding: AuditFinding) -> dg.TableRecord:
+    """Return an audit finding as a table row, with the command that repairs it."""
     return dg.TableRecord(
         {
             "doc_path": finding.doc_path,
             "kind": finding.kind,
             "chunk_id": finding.chunk_id,
             "detail": finding.detail,
-            "mend": _REINDEX if finding.kind == WRONG_MODEL else _REPAIR,
+            "remedy": _REINDEX if finding.kind == WRONG_MODEL else _REPAIR,
         }
     )
 
@@ -96,7 +101,11 @@ def _tabulate(finding: AuditFinding) -> dg.TableRecord:
 def _judge_missing(
     instance: dg.DagsterInstance, error: CollectionMissingError
 ) -> dg.AssetCheckResult:
-    """A collection that is not there is sound only while Dagster knows of no point either."""
+    """Return the result of the store check when the collection does not exist.
+
+    If Dagster has recorded no ingestion yet, a missing collection is correct and the check passes.
+    Otherwise the check fails with the message of `error`.
+    """
     if instance.get_latest_materialization_event(_POINTS) is None:
         return dg.AssetCheckResult(passed=True, description="Nothing has been ingested yet")
     return dg.AssetCheckResult(passed=False, description=str(error))

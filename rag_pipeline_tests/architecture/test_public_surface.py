@@ -21,8 +21,9 @@ NAMES = {
     "Evidence", "InvalidKError", "Mode", "Query", "QueryEmptyError", "QueryError", "QueryFilters",
     "QueryTooLongError", "RagPipelineError", "Reranker", "ResultInvalidError", "RetrievalResult",
     "RetrievalService", "Retriever", "RetrieverOptions", "ScoredChunk", "SelectionMissingError",
-    "ServiceLimits", "SpaceMismatchError", "StoreError", "StoreLockedError", "StoreTimeoutError",
-    "StoreUnavailableError", "TermWeight", "ValidationFailedError", "open_retriever",
+    "SelectionVerdict", "ServiceLimits", "SpaceMismatchError", "StoreError", "StoreLockedError",
+    "StoreTimeoutError", "StoreUnavailableError", "TermWeight", "ValidationFailedError",
+    "open_retriever",
 }  # fmt: skip
 
 FIELDS = {
@@ -32,8 +33,8 @@ FIELDS = {
     "Citation": ["title", "section", "url", "module", "chapter"],
     "ScoredChunk": ["chunk_id", "text", "score", "metadata", "citation", "channels",
                     "expanded_text", "expanded_blocks"],
-    "RetrievalResult": ["chunks", "query", "mode", "total_candidates", "related", "relatedness",
-                        "notice", "evidence"],
+    "RetrievalResult": ["chunks", "query", "mode", "total_candidates", "verdict", "relatedness",
+                        "notice", "evidence", "search_question"],
     "ChannelScores": ["dense", "windows", "bm25", "lexical", "fused"],
 }  # fmt: skip
 

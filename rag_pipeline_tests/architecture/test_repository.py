@@ -28,7 +28,7 @@ MAX_DOCSTRING_LINES = 20
 def text_files() -> list[Path]:
     roots = [path for path in ROOT.iterdir() if path.is_file()]
     nested = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
-    generated = ("__pycache__", "minilm", "cl100k_base")
+    generated = ("__pycache__", "minilm", "cl100k_base", "baseline_answers.json")
     return [
         path
         for path in (*roots, *nested)
@@ -48,7 +48,7 @@ def locked() -> dict[str, tuple[str, int]]:
     entries = re.split(r"\n(?=[A-Za-z0-9])", text.strip())
     found = {}
     for entry in entries:
-        match = re.match(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)", entry)
+        match = re.match(r"(?P<name>[A-Za-z0-9._-]+)(\[[\w,-]+\])?==(?P<version>[^\s;\\]+)", entry)
         assert match, f"not a pinned requirement: {entry[:60]!r}"
         found[canonicalize_name(match["name"])] = (match["version"], entry.count("--hash=sha256:"))
     return found

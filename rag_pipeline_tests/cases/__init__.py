@@ -1,1 +1,1 @@
-"""Case files: title, input and expected output of parsing and chunking."""
+"""Case files: examples with a title, a Markdown input and the expected parsing and chunking."""

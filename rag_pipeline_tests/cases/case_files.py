@@ -1,7 +1,8 @@
-"""Reads case files and writes a document's blocks and chunks as their `expected` part shows them.
+"""Read case files, and describe blocks and chunks in the form of the expected output of a case.
 
-A case is a title line, the input and the expected output, each ended by a line with a dot. After a
-`|` the title may set format, path and limits: `Title | format=md limits=20/40/60/10`.
+A case consists of a title line, the input and the expected output. A line with only a dot follows
+each of them. After a `|`, the title line may set the Markdown format, the path of the document and
+the chunk limits (minimum, target, maximum and overlap): `Title | format=md limits=20/40/60/10`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,15 @@ CONTAINER_KINDS = {
 
 @dataclass(frozen=True)
 class CaseFile:
-    """One case of a file."""
+    """One case of a case file.
+
+    Attributes:
+        file: Name of the case file without its suffix.
+        title: Sentence that says what the case shows.
+        options: Settings from the title line, such as `format`.
+        source: Markdown input.
+        expected: Expected output.
+    """
 
     file: str
     title: str
@@ -48,7 +57,7 @@ class CaseFile:
 
 
 def read_cases(folder: Path = CASES_DIR) -> Iterator[CaseFile]:
-    """Read all cases of a folder, in order of file and place."""
+    """Yield all cases of the case files in a folder, ordered by file name and place in the file."""
     for path in sorted(folder.glob("*.md")):
         parts = path.read_text(encoding="utf-8").split("\n.\n")
         for at in range(0, len(parts) - 2, 3):
@@ -58,7 +67,11 @@ def read_cases(folder: Path = CASES_DIR) -> Iterator[CaseFile]:
 
 
 def describe(case: CaseFile) -> str:
-    """Blocks with their lines, then chunks with type, lines, heading path, anchor and text."""
+    """Parse and chunk the input of a case, and describe the result as in its expected output.
+
+    First come the blocks with their lines, then the chunks with content type, lines, heading path,
+    anchor and text.
+    """
     parsed, chunks = chunk_case(case)
     lines = [*map(_describe_block, parsed.blocks)]
     for chunk in chunks:
@@ -67,7 +80,7 @@ def describe(case: CaseFile) -> str:
 
 
 def chunk_case(case: CaseFile) -> tuple[ParsedDoc, tuple[Chunk, ...]]:
-    """Parse and chunk a case's input as its options say."""
+    """Parse and chunk the input of a case with the options of the case."""
     doc_id = parse_doc_id(case.options.get("path", "page.md"))
     doc = DiscoveredDoc(doc_id, Path(doc_id), "", 0, 0)
     site = SiteSettings(markdown_format=MarkdownFormat(case.options.get("format", "mdx")))
@@ -77,14 +90,20 @@ def chunk_case(case: CaseFile) -> tuple[ParsedDoc, tuple[Chunk, ...]]:
 
 
 def describe_text_blocks(text: str, blocks: Sequence[TextBlock]) -> list[str]:
-    """Write the blocks of a text with kind, span and text; those within others are indented."""
+    """Return one line per block with its kind, offsets, source lines and text.
+
+    A block that begins with a link is marked by `link`.
+    Blocks are indented inside containers.
+    """
     lines: list[str] = []
     around: list[TextBlock] = []
     for block in blocks:
         while around and around[-1].end <= block.start:
             around.pop()
         shown = json.dumps(text[block.start : block.end], ensure_ascii=False)
-        lines.append(f"{'  ' * len(around)}{block.kind} {block.start}-{block.end} {shown}")
+        place = f"{block.start}-{block.end} @{block.start_line}-{block.end_line}"
+        mark = " link" if block.opens_with_link else ""
+        lines.append(f"{'  ' * len(around)}{block.kind} {place}{mark} {shown}")
         if block.kind in CONTAINER_KINDS:
             around.append(block)
     return lines

@@ -1,4 +1,4 @@
-"""A signal while the command is still being imported."""
+"""Tests of a signal that arrives while the command is still importing its modules."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What the command prints below an answer and after an ingestion."""
+"""Tests of the text that a command prints below an answer and after an ingestion."""
 
 from __future__ import annotations
 
 from rag_pipeline.answering import answer
-from rag_pipeline.cli.terminal import show_answer_sources, show_ingestion
+from rag_pipeline.cli.terminal import show_answer_sources, show_ingestion, show_quotes
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.settings import Settings
@@ -17,23 +17,33 @@ SELECTION = "A servo holds its joint at an angle."
 
 
 def ask(question: str) -> str:
+    """Answer a question from `SELECTION`, and return the text that is printed below the answer."""
     query = Query(question, Mode.SELECTED_TEXT_ONLY, selected_text=SELECTION)
     return show_answer_sources(answer(query, settings=SETTINGS))
 
 
-def test_sources_and_notices_stand_below_the_answer() -> None:
+def test_sources_and_notices_are_printed_below_the_answer() -> None:
     lines = ask("What holds a servo?").split("\n")
     assert lines[:3] == ["", "Sources:", "  [1] Selected text"]
     assert all(line.startswith("Note: ") for line in lines[3:])
 
 
-def test_notices_of_a_refusal_begin_a_line() -> None:
+def test_a_quoted_passage_is_printed_with_its_place_below() -> None:
+    query = Query("What holds a servo?", Mode.SELECTED_TEXT_ONLY, selected_text=SELECTION)
+    quoted = answer(query, settings=SETTINGS)
+    lines = show_quotes(quoted).split("\n")
+    assert lines[:4] == [SELECTION, "", "  [1] Selected text", ""]
+    assert lines[4:] == [f"Note: {notice}" for notice in quoted.notices]
+
+
+def test_a_notice_of_a_refusal_starts_on_its_own_line() -> None:
     query = Query("Which glue?", filters=QueryFilters(modules=["module-9"]))
-    refused = answer(query, retriever=FixedRetriever(()), settings=SETTINGS)  # type: ignore[arg-type]  # a retriever by its shape
+    refused = answer(query, retriever=FixedRetriever(()), settings=SETTINGS)  # type: ignore[arg-type]  # has the methods that are used
     assert show_answer_sources(refused).split("\n") == ["", f"Note: {refused.notices[0]}"]
+    assert show_quotes(refused) == f"{refused.text}\nNote: {refused.notices[0]}"
 
 
-def test_chunks_embedded_in_parts_are_one_line_and_no_warning() -> None:
+def test_chunks_embedded_in_parts_are_reported_in_one_line_without_a_warning() -> None:
     report = IngestionReport()
     for name in ("a.md", "b.md", "c.md", "d.md"):
         report.add(StageDone(Stage.EMBEDDINGS, DocId(name), "v", {"windowed_chunks": 16}))

@@ -1,1 +1,1 @@
-"""Whole ingestions over small books."""
+"""Tests of whole ingestions and commands over small books."""

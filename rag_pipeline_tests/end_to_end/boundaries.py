@@ -1,9 +1,6 @@
-"""Every write of an ingestion as a numbered place where a test may kill the run or let it fail.
+"""Wrap the services of an ingestion so that a test can kill it, or let it fail, at any write."""
 
-Belongs here: services that tell of their writes. Does not belong here: what happens then.
-"""
-
-# ruff: noqa: ANN401  # a stand-in for any service takes and gives what that takes and gives
+# ruff: noqa: ANN401  # a wrapper around any service has the arguments and results of that service
 
 from __future__ import annotations
 
@@ -26,20 +23,19 @@ _WRITES = {
     "catalog": ("create", "switch_to", "discard"),
 }
 _HALVED = ("upsert", "set_payloads", "delete")
-"""Writes of several points, which a store may carry out in part."""
+"""Writes of several points, which a store may complete only in part."""
 
 
 class Boundaries:
-    """Numbers the moments around writes, and acts at one of them.
+    """A counter of the moments around writes, which calls a function at one of them.
 
-    The moment behind one write is the moment before the next: nothing is written between. So there
-    is a moment before the first write, one behind each, and one in the midst of each write of
+    There is one moment before the first write, one after each write, and one during each write of
     several points.
 
     Args:
-        act: Called with the service's name at the moment chosen; kills or raises.
-        at: Number of the moment, from 0, or how its name begins; None only counts.
-        lasting: Act at every later moment of the same service too.
+        act: Called with the service's name at the chosen moment. It kills the process or raises.
+        at: Number of the chosen moment from 0, or the beginning of its name. None chooses none.
+        lasting: Call `act` at every later moment of the same service too.
     """
 
     def __init__(
@@ -56,14 +52,14 @@ class Boundaries:
         self._chosen_service = ""
 
     def pass_moment(self, service: str, name: str) -> None:
-        """Count a moment, and act where it is the one chosen."""
+        """Record a moment, and call the function if this moment is the chosen one."""
         self.names.append(name)
         if self._is_chosen(service, name) and self._act is not None:
             self._chosen_service = service
             self._act(service)
 
     def is_next(self, service: str, name: str) -> bool:
-        """Whether the next moment is the one chosen."""
+        """Return True if the next moment is the chosen one, without recording it."""
         self.names.append(name)
         chosen = self._is_chosen(service, name)
         self.names.pop()
@@ -78,7 +74,7 @@ class Boundaries:
 
 
 class _Watched:
-    """A service that tells of its writes; all else goes straight through."""
+    """A wrapper around a service that reports the service's writes to the boundaries."""
 
     def __init__(self, target: Any, service: str, boundaries: Boundaries) -> None:
         self._target = target
@@ -99,15 +95,17 @@ class _Watched:
         if not self._boundaries.names or self._service == "embedder":
             self._boundaries.pass_moment(self._service, f"before {label}")
         if name in _HALVED and len(first) > 1:
-            if self._boundaries.is_next(self._service, f"amid {label}"):
+            if self._boundaries.is_next(self._service, f"during {label}"):
                 method(_halve(first))
-            self._boundaries.pass_moment(self._service, f"amid {label}")
+            self._boundaries.pass_moment(self._service, f"during {label}")
         result = method(*arguments)
-        self._boundaries.pass_moment(self._service, f"behind {label}")
+        self._boundaries.pass_moment(self._service, f"after {label}")
         return result
 
 
 class _WatchedCatalog(_Watched):
+    """A wrapper around a catalog whose stores are wrapped too."""
+
     def open(self, *arguments: Any) -> Any:
         return _Watched(self._target.open(*arguments), "store", self._boundaries)
 
@@ -116,7 +114,7 @@ class _WatchedCatalog(_Watched):
 
 
 def watch(context: IngestionContext, boundaries: Boundaries) -> IngestionContext:
-    """Return the context with every write told of."""
+    """Return a context whose services report every write to the boundaries."""
 
     def open_artifacts(collection_id: str) -> Any:
         return _Watched(context.services.open_artifacts(collection_id), "artifacts", boundaries)
@@ -135,6 +133,7 @@ def watch(context: IngestionContext, boundaries: Boundaries) -> IngestionContext
 
 
 def _halve(values: Any) -> Any:
+    """Return the first half of a list or dictionary."""
     middle = len(values) // 2
     if isinstance(values, dict):
         return dict(list(values.items())[:middle])
@@ -142,7 +141,7 @@ def _halve(values: Any) -> Any:
 
 
 def _describe(arguments: tuple[Any, ...]) -> str:
-    """What a write is about, for the table."""
+    """Return the document, or the number of values, that a write is about."""
     for argument in arguments:
         doc_id = getattr(argument, "doc_id", None)
         if doc_id:

@@ -1,4 +1,4 @@
-"""The `rag-pipeline` command over a small book, with embeddings from a server on 127.0.0.1."""
+"""Run the `rag-pipeline` command on a small book, with an embedding service on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def embed(request: Received) -> Reply:
-    """Answer as OpenAI's embeddings endpoint does."""
+    """Answer a request as OpenAI's embeddings endpoint does, with hashes as vectors."""
     texts = request.body["input"]
     rows, _ = HashingEmbedder(100_000).embed_passages(texts)
     data = [
@@ -32,33 +32,33 @@ def embed(request: Received) -> Reply:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command said, and its exit code."""
+    """The exit code, the output and the error output of a command."""
 
     code: int
     out: str
     err: str
 
     @property
-    def json(self) -> Any:  # noqa: ANN401  # whatever the command says
-        """The one JSON document on standard output."""
+    def json(self) -> Any:  # noqa: ANN401  # any JSON value
+        """The JSON document that the command wrote to standard output."""
         return json.loads(self.out)
 
 
 @dataclass(frozen=True)
 class Command:
-    """The command with a docs folder, a data folder and an embedding service of its own."""
+    """The command with its own docs folder, data folder and embedding service."""
 
     root: Path
     url: str
 
     @property
     def book(self) -> Book:
-        """The pages; its own state is not used."""
+        """The book, for edits of its pages. The book's own state folder is not used."""
         return Book(self.root)
 
     @property
     def environment(self) -> dict[str, str]:
-        """All that the command is told."""
+        """All environment variables that the command gets."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.root),
@@ -88,18 +88,18 @@ class Command:
         )
 
     def run(self, *arguments: str, **changes: str) -> Outcome:
-        """Run the command as a process to its end."""
+        """Run the command as a process and wait for its end."""
         return finish(self.start(*arguments, **changes))
 
 
 def finish(process: subprocess.Popen[str]) -> Outcome:
-    """Wait for a command."""
+    """Wait for the end of a command and return its outcome."""
     out, err = process.communicate(timeout=100)
     return Outcome(process.returncode, out, err)
 
 
 def make_command(root: Path, url: str) -> Command:
-    """A command over the usual three pages."""
+    """Build a command and write its book of three pages."""
     command = Command(root, url)
     for doc_id, text in PAGES.items():
         command.book.write(doc_id, text)
@@ -107,10 +107,10 @@ def make_command(root: Path, url: str) -> Command:
 
 
 def assert_one_line(outcome: Outcome, code: int, *texts: str) -> None:
-    """Check that a command failed with one line that names all of the texts."""
+    """Check that a command failed with this exit code and one line that contains all texts."""
     assert outcome.code == code, outcome
-    line, nothing = outcome.err.split("\n")
-    assert nothing == ""
+    line, rest = outcome.err.split("\n")
+    assert rest == ""
     assert line.startswith("rag-pipeline: ")
     for text in texts:
         assert text in line

@@ -1,4 +1,4 @@
-"""The `rag-pipeline` command in this process, over a small book with a service on 127.0.0.1."""
+"""Fixtures that run the `rag-pipeline` command in this process on a small book."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def server() -> Iterator[LoopbackServer]:
-    """An embedding service that works."""
+    """An embedding service on 127.0.0.1 that answers every request."""
     with serve(embed) as server:
         yield server
 
 
 @pytest.fixture
 def command(tmp_path: Path, server: LoopbackServer) -> Command:
-    """A command over three pages."""
+    """The command with a book of three pages that is not indexed."""
     return make_command(tmp_path, server.url)
 
 
@@ -34,7 +34,10 @@ def command(tmp_path: Path, server: LoopbackServer) -> Command:
 def call(
     command: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Callable[..., Outcome]:
-    """The command in this process, which saves the imports; settings as keywords."""
+    """A function that runs the command in this process, which saves the time for imports.
+
+    Its keywords are settings that change the environment of the command.
+    """
     monkeypatch.chdir(command.root)
 
     def call(*arguments: str, **changes: str) -> Outcome:
@@ -45,10 +48,10 @@ def call(
                     patch.setenv(name, value)
             patch.setenv("DAGSTER_HOME", "")
             patch.setattr(sys, "argv", ["rag-pipeline", *arguments])
-            told_to_end = signal.getsignal(signal.SIGTERM)
+            previous_handler = signal.getsignal(signal.SIGTERM)
             with pytest.raises(SystemExit) as stop:
                 cli.main()
-            signal.signal(signal.SIGTERM, told_to_end)
+            signal.signal(signal.SIGTERM, previous_handler)
         found = capfd.readouterr()
         return Outcome(int(stop.value.code or 0), found.out, found.err)
 

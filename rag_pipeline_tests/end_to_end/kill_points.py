@@ -1,8 +1,7 @@
-"""Kills an ingestion, a rebuild or a repair at every moment between two writes, and says what the
-next one makes of it.
+"""Program that kills an ingestion, rebuild or repair at each write and describes the next run.
 
-Run as a program of its own: it forks before any store is open, so that each ingestion is a process
-that may be ended by `os._exit` without an interpreter's start for each. Prints one JSON document.
+It is a program because it forks before any store is open. Each ingestion is then a process that
+`os._exit` can end, without the start of a new interpreter. It prints one JSON document.
 """
 
 from __future__ import annotations
@@ -47,21 +46,21 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.context import IngestionContext
 
 KILLED = 9
-"""Exit status of a run that was killed where it should be."""
+"""Exit status of a run that was killed at the chosen moment."""
 
-_OF_WHAT = re.compile(r" [\w/-]+(?: \w+)?\.md$|(?<=upsert) of \d+$")
-_DIGITS = 5  # of a vector's components; the engine normalizes once more
+_SUBJECT = re.compile(r" [\w/-]+(?: \w+)?\.md$|(?<=upsert) of \d+$")
+_DIGITS = 5  # decimals of vector components; the store normalizes again, which changes the last
 
 EDITED = "module-1/large.md"
 ADDED = "module-2/added.md"
 MOVED = ("intro.md", "module-2/intro moved.md")
 BROKEN = "module-2/broken.md"
 UNKNOWN = "module-1/small page.md"
-"""The page that the ledger has lost before a repair."""
+"""The page whose ledger entry is deleted before a repair."""
 
 
 def edit_pages(book: Book) -> None:
-    """One page with points to write, to refresh and to delete, one new page, one that moved."""
+    """Edit one page so that points are written, updated and deleted; add a page; move a page."""
     sections = [("Two", make_paragraph(4)), ("One", make_paragraph(3, 6)), ("New", "Short text.")]
     book.write(EDITED, make_page("Large", *sections, extra="tags: [ros]\n"))
     book.write(ADDED, make_page("Added", ("A", make_paragraph(70)), ("B", make_paragraph(80))))
@@ -69,13 +68,13 @@ def edit_pages(book: Book) -> None:
 
 
 def edit_and_break_pages(book: Book) -> None:
-    """The same edits, and a page that fails."""
+    """Make the edits of `edit_pages`, and add a page with broken front matter."""
     edit_pages(book)
     book.write(BROKEN, "---\ntitle: [\n---\n")
 
 
 def damage(book: Book) -> None:
-    """Alter what lies in the store by hand, and lose a ledger entry."""
+    """Delete, change and add points in the store, and delete a ledger entry."""
     store = book.build_context().services.catalog.open_current()
     first, second, third, *_ = store.scroll(
         PointFilter.any_of(doc_path=(EDITED,)), with_vectors=True
@@ -97,21 +96,21 @@ def damage(book: Book) -> None:
 
 
 def run_forked(action: Callable[[], Any], result: Path) -> int:
-    """Run in a child that writes what it returns as JSON; returns its exit status."""
+    """Run an action in a forked process that writes the result as JSON; return the exit status."""
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(status)
     try:
         result.write_text(json.dumps(action()))
-    except BaseException:  # noqa: BLE001  # the child ends here, whatever happened
+    except BaseException:  # noqa: BLE001  # the child process must end here
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
 
 
 def describe(points: Sequence[StoredPoint]) -> dict[str, Any]:
-    """Points by id, without times of ingestion."""
+    """Return payload and rounded vectors by point id, without the times of ingestion."""
     return {
         str(point.point_id): [
             {name: value for name, value in point.payload.items() if name != "ingested_at"},
@@ -142,28 +141,30 @@ def _repair(book: Book, context: IngestionContext | None = None) -> None:
 
 
 def _revert(book: Book) -> None:
-    """Put the pages back as they were indexed, which lie beside the book."""
+    """Restore the pages that were indexed before the edits, and ingest."""
     shutil.rmtree(book.docs)
     shutil.copytree(book.root.parent / "base" / "docs", book.docs)
     book.ingest()
 
 
-def _mend_page(book: Book) -> None:
+def _delete_broken_page(book: Book) -> None:
+    """Delete the page that fails, and ingest."""
     (book.docs / BROKEN).unlink()
     book.ingest()
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What is killed, and what follows.
+    """An action that is killed at each moment, and the actions that follow.
 
     Attributes:
-        begun: Begin with the book indexed; else with nothing.
-        prepare: What happens to the book before.
-        act: What is killed.
-        ways: How it goes on, by name, each from the state that the kill left.
-        alternating: One way a moment in turn, unless all moments are gone through.
-        kinds: How the names of moments begin that are looked at; empty for all.
+        prepare: Changes the book before the action.
+        act: The action that is killed.
+        ways: The actions that follow, by name. Each starts from the state that the kill left.
+        begun: True if the book is indexed before `prepare`; False if nothing is indexed.
+        alternating: Follow each kill with only one of the ways, in turn, unless the run is
+            thorough.
+        kinds: Beginnings of the names of the moments to test; empty for all moments.
     """
 
     prepare: Callable[[Book], None]
@@ -186,21 +187,22 @@ SCENARIOS = {
     "broken": Scenario(
         edit_and_break_pages,
         _rebuild,
-        {"resumed": _mend_page},
-        kinds=("behind ledger.record_failure", "behind catalog.discard"),
+        {"resumed": _delete_broken_page},
+        kinds=("after ledger.record_failure", "after catalog.discard"),
     ),
     "repair": Scenario(damage, _repair, {"resumed": _repair}),
 }
 
 
 def _kill_at(scenario: Scenario, book: Book, number: int) -> list[str]:
+    """Run the action and kill it at a moment; return all moments if it was not killed."""
     boundaries = Boundaries(lambda _: os._exit(KILLED), number)
     scenario.act(book, watch(book.build_context(), boundaries))
     return boundaries.names
 
 
 def _look(book: Book) -> dict[str, Any]:
-    """The collection in use as it is; opened once, which costs more than anything else here."""
+    """Describe the current collection. It is opened only once, because opening it is slow."""
     context = book.build_context()
     scan = scan_docs(context)
     with closing(context.services.catalog.open_current()) as store:
@@ -210,26 +212,27 @@ def _look(book: Book) -> dict[str, Any]:
         audit = audit_collection(looked_at, collection_id, scan.entries)
     return {
         "points": describe(points),
-        "at_rest": scan.plan.is_empty,
+        "is_up_to_date": scan.plan.is_empty,
         "audit": [f"{finding.kind} {finding.doc_path}" for finding in audit.findings],
         "leftovers": book.find_leftovers(),
     }
 
 
 def _go_on(book: Book, way: Callable[[Book], None]) -> dict[str, Any]:
+    """Run the action that follows a kill, and describe the collection after it."""
     way(book)
     return _look(book)
 
 
 def copy_book(source: Path, target: Path) -> Book:
-    """A book in a state of its own; files keep their times."""
+    """Copy a book with its state to an empty folder; files keep their times."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, copy_function=_copy_data)
     return Book(target)
 
 
 def _copy_data(source: str, target: str) -> None:
-    """Copy what a file holds and leave its holes: a store reserves 260 MB and fills a few kB."""
+    """Copy a file without filling its holes. A store reserves 260 MB and uses a few kB of them."""
     with Path(source).open("rb") as reading, Path(target).open("wb") as writing:
         end = os.fstat(reading.fileno()).st_size
         writing.truncate(end)
@@ -238,7 +241,7 @@ def _copy_data(source: str, target: str) -> None:
             try:
                 at = os.lseek(reading.fileno(), at, os.SEEK_DATA)
             except OSError as error:
-                if error.errno != errno.ENXIO:  # which says that only a hole is left
+                if error.errno != errno.ENXIO:  # this error means that only a hole is left
                     raise
                 break
             hole = os.lseek(reading.fileno(), at, os.SEEK_HOLE)
@@ -249,18 +252,18 @@ def _copy_data(source: str, target: str) -> None:
 
 
 def choose_last_of_each(names: list[str]) -> list[int]:
-    """One moment of each kind, the same for every document: the last of it."""
-    kinds = {_OF_WHAT.sub("", name): at for at, name in enumerate(names)}
+    """Return the last moment of each kind. Moments of different documents are of one kind."""
+    kinds = {_SUBJECT.sub("", name): at for at, name in enumerate(names)}
     return sorted(kinds.values())
 
 
 def main(root: Path, scenario: Scenario, *, thorough: bool) -> dict[str, Any]:
-    """Go through moments.
+    """Run a scenario and describe the collection after each kill and after each following action.
 
     Args:
         root: An empty folder.
-        scenario: What is killed at each.
-        thorough: Go through all moments instead of one of each kind.
+        scenario: The action to kill, and the actions that follow.
+        thorough: Kill at every moment instead of at one moment of each kind.
     """
     count_tokens("")  # loads the tokenizer once for all forks
     result = root / "result.json"
@@ -303,4 +306,4 @@ def main(root: Path, scenario: Scenario, *, thorough: bool) -> dict[str, Any]:
 
 if __name__ == "__main__":
     outcome = main(Path(sys.argv[1]), SCENARIOS[sys.argv[2]], thorough="thorough" in sys.argv)
-    print(json.dumps(outcome))  # noqa: T201  # its result
+    print(json.dumps(outcome))  # noqa: T201  # the result of the program

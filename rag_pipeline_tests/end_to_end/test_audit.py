@@ -1,8 +1,9 @@
-"""An audit finds what disagrees in the collection in use; a repair mends it and loses nothing."""
+"""Tests of the audit of the current collection and of its repair."""
 
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.cli.terminal import show_audit
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.core.models import ChunkLimits
+from rag_pipeline.core.models import ChunkLimits, DocFailure
 from rag_pipeline.core.vectors import Point, SparseVector
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL, AuditFinding, AuditReport
@@ -27,31 +28,33 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=["edge", "memory"])
 def book(request: pytest.FixtureRequest, tmp_path: Path) -> Book:
-    """A book that is indexed, in either kind of store."""
+    """An indexed book in each kind of store."""
     book = make_book(tmp_path / "book", memory=request.param == "memory")
     book.ingest()
     return book
 
 
 def audit(book: Book) -> list[tuple[str, str]]:
+    """Audit the book; return the kind and the document of each finding."""
     report = audit_index(book.build_context())
     return [(finding.kind, finding.doc_path) for finding in report.findings]
 
 
 def repair(book: Book) -> AuditReport:
+    """Audit and repair the book; return the report of the final audit."""
     context = book.build_context()
     found = audit_index(context)
     return repair_index(context, found, lambda asked: book.ingest(asked, context))
 
 
-def test_a_sound_collection_has_no_findings_and_a_repair_writes_nothing(book: Book) -> None:
+def test_the_repair_of_an_undamaged_collection_writes_nothing(book: Book) -> None:
     before = book.read_payloads()
     report = repair(book)
     assert (report.findings, report.doc_count, report.point_count) == ((), 3, 9)
     assert book.read_payloads() == before
 
 
-def test_every_kind_of_damage_is_found_and_mended(book: Book, tmp_path: Path) -> None:
+def test_every_kind_of_damage_is_found_and_repaired(book: Book, tmp_path: Path) -> None:
     damage(book)
     assert Counter(audit(book)) == Counter(
         {
@@ -68,7 +71,7 @@ def test_every_kind_of_damage_is_found_and_mended(book: Book, tmp_path: Path) ->
     assert book.ingest().docs_processed == 0
 
 
-def test_terms_that_are_not_the_texts_are_found_and_mended(book: Book) -> None:
+def test_wrong_sparse_terms_are_found_and_repaired(book: Book) -> None:
     store = book.build_context().services.catalog.open_current()
     point = next(point for point in store.scroll(with_vectors=True) if point.sparse)
     assert point.vectors is not None
@@ -79,7 +82,7 @@ def test_terms_that_are_not_the_texts_are_found_and_mended(book: Book) -> None:
     assert point.sparse in [again.sparse for again in book.read_points()]
 
 
-def test_a_page_that_the_ledger_lost_and_that_fails_now_keeps_its_points(book: Book) -> None:
+def test_a_failing_page_that_the_ledger_does_not_list_keeps_its_points(book: Book) -> None:
     book.open_ledger(str(book.build_context().services.catalog.current_id())).forget(DocId(UNKNOWN))
     book.write(UNKNOWN, "---\ntitle: [\n---\n")
     before = book.read_state()
@@ -87,14 +90,14 @@ def test_a_page_that_the_ledger_lost_and_that_fails_now_keeps_its_points(book: B
     assert_same_state(book.read_state(), before)
 
 
-def test_a_page_that_is_gone_is_removed_by_a_repair(book: Book, tmp_path: Path) -> None:
+def test_a_repair_deletes_a_page_that_is_gone(book: Book, tmp_path: Path) -> None:
     damage(book)
     (book.docs / EDITED).unlink()
     assert repair(book).findings == ()
     assert_same_state(book.read_state(), book.build_clean(tmp_path / "clean").read_state())
 
 
-def test_a_collection_that_was_rolled_back_to_is_as_it_was(book: Book) -> None:
+def test_a_rollback_restores_the_previous_collection_unchanged(book: Book) -> None:
     before = book.read_state()
     book.limits = ChunkLimits(30, 60, 120, 0)
     book.ingest(IngestionRequest(rebuild=True))
@@ -106,7 +109,7 @@ def test_a_collection_that_was_rolled_back_to_is_as_it_was(book: Book) -> None:
     assert_same_state(book.read_state(), before)
 
 
-def test_a_collection_without_a_document_that_the_ledger_knows_is_all_stray(book: Book) -> None:
+def test_all_points_are_stray_if_the_ledger_is_empty(book: Book) -> None:
     collection_id = str(book.build_context().services.catalog.current_id())
     book.forget(collection_id)
     assert Counter(kind for kind, _ in audit(book)) == {"stray": 9}
@@ -114,27 +117,67 @@ def test_a_collection_without_a_document_that_the_ledger_knows_is_all_stray(book
     assert len(book.read_points()) == 9
 
 
-def test_what_a_repair_cannot_mend_is_said_to_take_a_rebuild() -> None:
-    of_other_model = AuditFinding(WRONG_MODEL, "intro.md", "", "made by another model")
+def test_findings_that_only_a_rebuild_can_repair_are_shown_with_that_advice() -> None:
+    wrong_model = AuditFinding(WRONG_MODEL, "intro.md", "", "made by another model")
     stray = AuditFinding("stray", "gone.md", "", "no document")
-    for findings, rebuild in (((stray,), False), ((stray, of_other_model), True)):
-        shown = show_audit(AuditReport("book", 2, 9, findings), repaired=False)
+    for findings, rebuild in (((stray,), False), ((stray, wrong_model), True)):
+        shown = show_audit(AuditReport("book", 2, 9, findings))
         assert ("ingest --rebuild" in shown) is rebuild
 
 
-def test_documents_are_audited_a_page_at_a_time(
+def test_an_audit_is_shown_as_one_line_per_finding_and_the_totals() -> None:
+    of_doc = AuditFinding("stale", "intro.md", "", "chunked again")
+    of_chunk = AuditFinding("missing", "intro.md", "00ff", "no point")
+    assert show_audit(AuditReport("book", 2, 9, (of_doc, of_chunk))).split("\n") == [
+        "stale          intro.md: chunked again",
+        "missing        intro.md 00ff: no point",
+        "2 documents, 9 points: 2 problems found",
+        "Repair them with `rag-pipeline audit --repair`.",
+    ]
+
+
+def test_a_partial_repair_is_shown_with_what_was_repaired_and_what_is_left() -> None:
+    repaired = AuditFinding("missing", "intro.md", "00ff", "no point")
+    found = AuditFinding("wrong_payload", "large.md", "0abc", "differs in title")
+    left = AuditFinding("wrong_payload", "large.md", "0abc", "differs in title, url")
+    failure = DocFailure("large.md", "parsed", "FRONT_MATTER", "large.md: broken front matter")
+    before, after = AuditReport("book", 2, 9, (repaired, found)), AuditReport("book", 2, 9, (left,))
+    assert show_audit(before, after, [failure]).split("\n") == [
+        "repaired  missing        intro.md 00ff: no point",
+        "left      wrong_payload  large.md 0abc: differs in title, url",
+        "2 documents, 9 points: 2 problems found, 1 repaired, 1 left",
+        "FAILED large.md: broken front matter",
+        "Fix the failed documents, then run `rag-pipeline audit --repair` again.",
+    ]
+    assert show_audit(before, after).split("\n")[-1] == (
+        "The repair could not read or change these documents. Run `rag-pipeline ingest`, which "
+        "says why, then `rag-pipeline audit --repair` again."
+    )
+
+
+def test_a_complete_repair_is_shown_with_all_repaired_findings() -> None:
+    found = AuditFinding("missing", "intro.md", "00ff", "no point")
+    before, after = AuditReport("book", 2, 8, (found,)), AuditReport("book", 2, 9, ())
+    assert show_audit(before, after).split("\n") == [
+        "repaired  missing        intro.md 00ff: no point",
+        "2 documents, 9 points: 1 problems found, 1 repaired, 0 left",
+        "All problems were repaired.",
+    ]
+
+
+def test_the_number_of_documents_read_at_once_does_not_change_the_findings(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     damage(book)
-    whole = audit(book)
+    findings = audit(book)
     monkeypatch.setattr("rag_pipeline.ingestion.upkeep.audit._PAGE_DOCS", 1)
-    assert audit(book) == whole
+    assert audit(book) == findings
 
 
-def test_the_command_finds_what_was_altered_and_mends_it(
+def test_the_audit_command_finds_and_repairs_a_missing_point(
     call: Callable[..., Outcome], command: Command
 ) -> None:
-    assert call("audit").code == 1  # nothing is there yet
+    assert call("audit").code == 1  # there is no collection yet
     collection_id = call("ingest", "--json").json["collection_id"]
     assert call("audit", "--json").json["finding_count"] == 0
     (root,) = (command.root / "data").glob("*/store/textbook_chunks")
@@ -144,6 +187,32 @@ def test_the_command_finds_what_was_altered_and_mends_it(
     found = call("audit")
     assert (found.code, found.out.count("has no point")) == (1, 1)
     assert "audit --repair" in found.out
-    mended = call("audit", "--repair", "--json")
-    assert (mended.code, mended.json["repaired"]) == (0, True)
+    repaired = call("audit", "--repair", "--json")
+    assert (repaired.code, repaired.json["repaired"]) == (0, True)
+    assert (repaired.json["finding_count"], repaired.json["remaining"]) == (1, [])
     assert call("audit", "--json").json["findings"] == []
+
+
+def test_the_audit_command_says_what_a_repair_could_not_repair(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    collection_id = call("ingest", "--json").json["collection_id"]
+    (root,) = (command.root / "data").glob("*/store/textbook_chunks")
+    with closing(EdgeCatalog(root, "textbook_chunks", 1.0).open(collection_id)) as store:
+        points = {str(point.payload["doc_path"]): point.point_id for point in store.scroll()}
+        store.delete([points[EDITED], points[UNKNOWN]])
+    command.book.write(EDITED, "---\ntitle: [\n---\n")
+    shown = call("audit", "--repair")
+    assert shown.code == 1
+    assert [line.split()[:3] for line in shown.out.splitlines()[:2]] == [
+        ["repaired", "missing", UNKNOWN.split()[0]],
+        ["left", "missing", EDITED],
+    ]
+    assert "2 problems found, 1 repaired, 1 left" in shown.out
+    assert f"FAILED {EDITED}" in shown.out
+    assert "Fix the failed documents" in shown.out
+    record = call("audit", "--repair", "--json").json
+    assert record["repaired"] is False
+    assert [found["doc_path"] for found in record["findings"]] == [EDITED]
+    assert record["remaining"] == record["findings"]
+    assert [failure["doc_path"] for failure in record["failures"]] == [EDITED]

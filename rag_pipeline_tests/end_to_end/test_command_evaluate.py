@@ -1,4 +1,4 @@
-"""`rag-pipeline evaluate` and `sweep` on a foreign book with a test set of its own."""
+"""Tests of `rag-pipeline evaluate` and `sweep` on another book with its own test set."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line
+from rag_pipeline_tests.adapters.test_chat_model import stream_reply
+from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line, embed
+from rag_pipeline_tests.loopback import Reply, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rag_pipeline_tests.loopback import LoopbackServer
+    from rag_pipeline_tests.loopback import LoopbackServer, Received
 
 
 SECTIONS = [
@@ -39,17 +41,18 @@ BROKEN = "---\ntitle: [\n---\n"
 
 @pytest.fixture
 def test_set(command: Command) -> Path:
-    """Ten questions about the five sections of one chunk."""
+    """A file with ten questions about the five sections that consist of one chunk."""
     return write(command.root / "set.json", {"queries": QUERIES})
 
 
 def write(path: Path, content: object) -> Path:
+    """Write text, or any other value as JSON, and return the path."""
     text = content if isinstance(content, str) else json.dumps(content)
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def test_a_foreign_book_gets_its_report_from_one_command(
+def test_one_command_evaluates_another_book_with_its_own_test_set(
     call: Callable[..., Outcome], command: Command, test_set: Path
 ) -> None:
     page = command.root / "new folder" / "report.html"
@@ -67,7 +70,98 @@ def test_a_foreign_book_gets_its_report_from_one_command(
     assert "of 10 questions differ" in loss["sentence"]
 
 
-def test_test_sets_of_one_name_have_a_baseline_each(
+def test_answers_of_a_model_are_evaluated_on_request(
+    call: Callable[..., Outcome], command: Command, test_set: Path
+) -> None:
+    def reply(request: Received) -> Reply:
+        if "embeddings" in request.path:
+            return embed(request)
+        return stream_reply("However, it moves by <rule> ", "10 [1].")
+
+    queries = [QUERIES[0] | {"facts": ["by <rule> (10|ten)", "robot"]}, *QUERIES[1:4]]
+    write(test_set, {"queries": queries})
+    page = command.root / "report.html"
+    with serve(reply) as server:
+        url = f"{server.url}/v1"
+        arguments = ("evaluate", "--test-set", str(test_set), "--html", str(page))
+        plain = call(*arguments, "--json", OPENAI_BASE_URL=url, ANSWER_MODEL="m")
+        assert plain.json["answers"]["model"] is None
+        assert all("embeddings" in request.path for request in server.received)
+        told = call(*arguments, "--answers", "--json", OPENAI_BASE_URL=url, ANSWER_MODEL="m")
+        shown = call(*arguments, "--answers", OPENAI_BASE_URL=url, ANSWER_MODEL="m")
+    assert (told.code, told.json["passed"]) == (0, True), told
+    answers = told.json["answers"]
+    assert (answers["model"], answers["failure_count"]) == ("m", 0)
+    first = answers["questions"][0]
+    assert (first["kind"], first["text"]) == ("generated", "However, it moves by <rule> 10 [1].")
+    assert (first["facts_found"], first["facts_missed"]) == (["by <rule> (10|ten)"], ["robot"])
+    assert answers["overall"]["dangling"]["mean"] == 1.0
+    supported = answers["overall"]["supported"]
+    assert supported["count"] == 4
+    unsupported = [entry["unsupported"] for entry in answers["questions"]]
+    assert supported["mean"] == sum(not entry for entry in unsupported) / 4
+    assert {text for entry in unsupported for text in entry} <= {
+        "However, it moves by <rule> 10 [1].: 10"
+    }
+    assert any(unsupported)
+    gates = {gate["name"]: gate for gate in told.json["gates"]}
+    assert gates["passages_whole"]["value"] is None
+    assert "answers by m:\n  all:\n    facts contained " in shown.out
+    assert "However, it moves by &lt;rule&gt; 10 [1]." in page.read_text("utf-8")
+
+
+def test_answers_without_a_model_are_evaluated_by_default(
+    call: Callable[..., Outcome], test_set: Path
+) -> None:
+    queries = [query | {"facts": [query["question"].split()[-1]]} for query in QUERIES]
+    write(test_set, {"queries": queries})
+    local = {"EMBEDDING_PROVIDER": "local", "OPENAI_API_KEY": "", "EMBEDDING_DIM": "0"}
+    told = call("evaluate", "--test-set", str(test_set), "--json", **local)
+    answers = told.json["answers"]
+    assert answers["model"] is None
+    assert {one["kind"] for one in answers["questions"]} <= {"extracted", "refused"}
+    assert answers["overall"]["facts"]["count"] == 10
+    assert [one["broken_passages"] for one in answers["questions"]] == [[]] * 10
+    assert answers["memory"]["peak_mb"] > 10
+    skipped = call("evaluate", "--no-answers", "--test-set", str(test_set), "--json", **local)
+    assert skipped.json["answers"] is None
+    assert "passages_whole" not in {gate["name"] for gate in skipped.json["gates"]}
+
+
+def test_terms_of_the_test_set_are_asked_and_answers_are_accepted(
+    call: Callable[..., Outcome], command: Command, test_set: Path
+) -> None:
+    command.book.write("glossary.md", "# Glossary\n\n## Robot 99\n\nRobot 99 moves never.\n")
+    listed = json.loads(call("golden-definitions").out)
+    place = {"doc_path": "glossary.md", "section_heading": "Robot 99"}
+    definition = {"term": "Robot 99", "definition": "Robot 99 moves never.", "places": [place]}
+    assert listed == {"definitions": [definition]}
+    write(test_set, {"queries": QUERIES} | listed)
+    first = call("evaluate", "--test-set", str(test_set), "--json", "--accept").json["answers"]
+    assert [one["term"] for one in first["terms"]] == ["Robot 99"]
+    assert first["questions"][0]["accepted"] is None
+    again = call("evaluate", "--test-set", str(test_set), "--json").json["answers"]
+    accepted = again["questions"][0]["accepted"]
+    assert accepted == {"text": first["questions"][0]["text"], "gained": [], "lost": []}
+
+
+def test_an_answering_service_that_fails_is_recorded_for_each_question(
+    call: Callable[..., Outcome], test_set: Path
+) -> None:
+    def reply(request: Received) -> Reply:
+        return embed(request) if "embeddings" in request.path else Reply(401)
+
+    write(test_set, {"queries": QUERIES[:2]})
+    with serve(reply) as server:
+        arguments = ("evaluate", "--answers", "--test-set", str(test_set), "--json")
+        told = call(*arguments, OPENAI_BASE_URL=f"{server.url}/v1", ANSWER_MODEL="m")
+    assert told.json["answers"]["failure_count"] == 2
+    assert told.json["answers"]["questions"][0]["error"].startswith("ConfigurationError: ")
+    gates = {gate["name"]: gate for gate in told.json["gates"]}
+    assert gates["answer_leaks"]["passed"]  # the set has no selected-text case
+
+
+def test_test_sets_with_the_same_file_name_have_separate_baselines(
     call: Callable[..., Outcome], command: Command, test_set: Path
 ) -> None:
     other = command.root / "other" / test_set.name
@@ -80,11 +174,15 @@ def test_test_sets_of_one_name_have_a_baseline_each(
     assert "no baseline was accepted yet" not in known.out
 
 
-def test_a_gate_that_fails_is_exit_code_1(call: Callable[..., Outcome], test_set: Path) -> None:
-    queries = [one | {"expected": []} for one in QUERIES]  # the book answers them all the same
+def test_a_failed_gate_gives_exit_code_1(call: Callable[..., Outcome], test_set: Path) -> None:
+    # Expect a refusal of questions that the book answers.
+    queries = [query | {"expected": []} for query in QUERIES]
     outcome = call("evaluate", "--test-set", str(write(test_set, {"queries": queries})))
     assert outcome.code == 1
-    assert "FAIL success_at_5: Success@5: 0 answerable questions" in outcome.out
+    assert (
+        "FAIL success_at_5: Success@5 was not measured: the golden set has only 0 answerable"
+        in outcome.out
+    )
     assert "FAIL refusal_recall: " in outcome.out
 
 
@@ -94,7 +192,26 @@ def test_a_gate_that_fails_is_exit_code_1(call: Callable[..., Outcome], test_set
         pytest.param({"queries": []}, ["queries is empty"], id="empty_list"),
         pytest.param("", ["Invalid JSON"], id="empty_file"),
         pytest.param("{", ["Invalid JSON"], id="bad_json"),
-        pytest.param({"queries": QUERIES[:1] * 2}, ["'q10-0'", "stands 2 times"], id="twice"),
+        pytest.param({"queries": QUERIES[:1] * 2}, ["'q10-0'", "occurs 2 times"], id="twice"),
+        pytest.param(
+            {
+                "queries": QUERIES[:1],
+                "definitions": [
+                    {
+                        "term": "Rye",
+                        "definition": "A grain.",
+                        "places": [{"doc_path": "rye.md", "section_heading": "Rye"}],
+                    }
+                ],
+            },
+            ["term 'Rye'", "places[0]", "'rye.md' does not exist"],
+            id="missing_page_of_a_term",
+        ),
+        pytest.param(
+            {"queries": QUERIES[:1], "definitions": [{"term": "Rye", "definition": "A grain."}]},
+            ["term 'Rye'", "places"],
+            id="term_without_places",
+        ),
         pytest.param(
             {"queries": [QUERIES[0] | {"expected": [{"doc_path": "x.md"}]}]},
             ["'q10-0'", "expected[0].section_heading"],
@@ -107,7 +224,7 @@ def test_a_gate_that_fails_is_exit_code_1(call: Callable[..., Outcome], test_set
                     | {"expected": [QUERIES[1]["expected"][0] | {"doc_path": "introduction.md"}]}
                 ]
             },
-            ["'introduction.md' is no page", "intro.md"],
+            ["'introduction.md' does not exist", "intro.md"],
             id="missing_page",
         ),
         pytest.param(
@@ -117,7 +234,7 @@ def test_a_gate_that_fails_is_exit_code_1(call: Callable[..., Outcome], test_set
                     | {"expected": [{"doc_path": "intro.md", "section_heading": "Starting"}]}
                 ]
             },
-            ["'Starting' is no heading of intro.md", "'Start'"],
+            ["'Starting' is missing from intro.md", "'Start'"],
             id="renamed_heading",
         ),
         pytest.param(
@@ -131,7 +248,7 @@ def test_a_gate_that_fails_is_exit_code_1(call: Callable[..., Outcome], test_set
         ),
     ],
 )
-def test_a_wrong_test_set_is_one_line_before_anything_is_embedded(
+def test_an_invalid_test_set_is_one_error_line_before_anything_is_embedded(
     call: Callable[..., Outcome],
     command: Command,
     test_set: Path,
@@ -148,7 +265,7 @@ def test_a_wrong_test_set_is_one_line_before_anything_is_embedded(
 
 
 def replace_progress(outcome: Outcome) -> Outcome:
-    """Without the line that says which cell is evaluated."""
+    """Return the outcome without the error line that names the cell being evaluated."""
     lines = [line for line in outcome.err.split("\n") if not line.startswith("evaluating ")]
     return Outcome(outcome.code, outcome.out, "\n".join(lines))
 
@@ -161,12 +278,13 @@ def replace_progress(outcome: Outcome) -> Outcome:
         pytest.param(["--html", "."], ["--html", "cannot be written"], id="page_is_a_folder"),
         pytest.param(["--html", "set.json/x.html"], ["--html"], id="page_below_a_file"),
         pytest.param(["--accept", "--paraphrased"], ["--accept"], id="no_baseline_of_paraphrases"),
+        pytest.param(["--accept", "--no-answers"], ["--accept"], id="no_baseline_without_answers"),
         pytest.param(["--docs-dir", "no"], ["DOCS_DIR"], id="no_docs_folder"),
         pytest.param(["--nonsense"], ["--nonsense", "--help"], id="no_such_option"),
         pytest.param([], ["EVALUATION_TEST_SET", "--test-set", "another book"], id="no_set"),
     ],
 )
-def test_bad_usage_is_one_line_before_anything_is_embedded(
+def test_wrong_usage_is_one_error_line_before_anything_is_embedded(
     call: Callable[..., Outcome],
     test_set: Path,
     server: LoopbackServer,
@@ -179,7 +297,7 @@ def test_bad_usage_is_one_line_before_anything_is_embedded(
 
 
 @pytest.mark.parametrize("module", ["ir_measures", "jinja2", "matplotlib", "scipy"])
-def test_a_library_that_is_not_installed_is_named_before_anything_is_embedded(
+def test_a_missing_library_is_named_before_anything_is_embedded(
     call: Callable[..., Outcome],
     test_set: Path,
     server: LoopbackServer,
@@ -193,25 +311,26 @@ def test_a_library_that_is_not_installed_is_named_before_anything_is_embedded(
     assert server.received == []
 
 
-def test_a_sweep_moves_the_embedding_text_and_a_second_one_embeds_nothing(
+def test_a_sweep_over_embedding_texts_embeds_nothing_the_second_time(
     call: Callable[..., Outcome], test_set: Path, server: LoopbackServer
 ) -> None:
     arguments = ["sweep", "EMBEDDING_TEXT=text", "--test-set", str(test_set), "--json"]
     first = call(*arguments)
     assert first.code == 0, first
-    moved = [row["overrides"] for row in first.json["rows"]]
-    assert moved == [{}, {"embedding_text": "text"}]
+    overrides = [row["overrides"] for row in first.json["rows"]]
+    assert overrides == [{}, {"embedding_text": "text"}]
     assert first.json["rows"][1]["cell"] == "embedding_text=text"
     assert first.json["rows"][1]["measures"]["section"]["Success@5"]["count"] == 5
     assert {row["test"]["pair_count"] for row in first.json["rows"]} == {5}
-    embedded = sum(len(one.body["input"]) for one in server.received)
+    embedded = sum(len(request.body["input"]) for request in server.received)
     server.received.clear()
     assert call(*arguments).json == first.json
-    asked = sum(len(one.body["input"]) for one in server.received)
-    assert asked == embedded - 18  # two forms of nine texts; the rest are questions
+    # Each of the nine chunks was embedded in two forms. The rest are questions.
+    asked = sum(len(request.body["input"]) for request in server.received)
+    assert asked == embedded - 18
 
 
-def test_a_cell_whose_documents_failed_ends_the_sweep(
+def test_a_sweep_stops_if_documents_of_a_cell_fail(
     call: Callable[..., Outcome], command: Command, test_set: Path
 ) -> None:
     command.book.write("broken.md", BROKEN)
@@ -234,7 +353,7 @@ def test_a_cell_whose_documents_failed_ends_the_sweep(
         (["OPENAI_API_KEY=a,b"], ["OPENAI_API_KEY"]),
     ],
 )
-def test_what_cannot_be_swept_is_said_before_anything_is_built(
+def test_a_setting_that_cannot_be_swept_is_named_before_anything_is_built(
     call: Callable[..., Outcome],
     test_set: Path,
     server: LoopbackServer,
@@ -243,18 +362,18 @@ def test_what_cannot_be_swept_is_said_before_anything_is_built(
 ) -> None:
     outcome = call("sweep", *values, "--test-set", str(test_set))
     assert_one_line(outcome, 2, *texts)
-    assert "a,b" not in outcome.err  # may be a secret
+    assert "a,b" not in outcome.err  # the value may be a secret
     assert server.received == []
 
 
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"split": "report"}, "tune half"),
-        ({"expected": [{"doc_path": "x.md", "section_heading": "X"}]}, "'x.md' is no page"),
+        ({"split": "report"}, "tuning half"),
+        ({"expected": [{"doc_path": "x.md", "section_heading": "X"}]}, "'x.md' does not exist"),
     ],
 )
-def test_a_set_that_a_sweep_cannot_decide_by_is_refused_before_anything_is_built(
+def test_a_test_set_that_a_sweep_cannot_use_is_refused_before_anything_is_built(
     call: Callable[..., Outcome],
     test_set: Path,
     server: LoopbackServer,

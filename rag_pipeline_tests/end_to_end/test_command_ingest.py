@@ -1,4 +1,4 @@
-"""`rag-pipeline ingest` as users run it: one process a command, on Dagster's own instance."""
+"""Tests of `rag-pipeline ingest` as users run it, on Dagster's own instance."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ BROKEN = "---\ntitle: [\n---\n"
 
 
 def counts(report: dict[str, Any], *names: str) -> list[Any]:
+    """Return some figures of a report, in the order of the names."""
     return [report[name] for name in names]
 
 
-def test_a_first_ingest_indexes_and_a_second_finds_nothing_to_do(
+def test_a_first_ingest_indexes_all_pages_and_a_second_finds_no_changes(
     call: Callable[..., Outcome], server: LoopbackServer
 ) -> None:
     first = call("ingest", "--json")
@@ -67,7 +68,7 @@ def test_a_first_ingest_indexes_and_a_second_finds_nothing_to_do(
     assert len(server.received) == requests
 
 
-def test_a_broken_page_fails_alone_and_is_tried_again(
+def test_only_the_broken_page_fails_and_the_next_ingest_tries_it_again(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     command.book.write("broken.md", BROKEN)
@@ -83,12 +84,12 @@ def test_a_broken_page_fails_alone_and_is_tried_again(
     assert "FAILED broken.md: " in again.out
     assert "Traceback" not in again.out + again.err
     command.book.write("broken.md", "---\ntitle: Whole\n---\n\nText.\n")
-    mended = call("ingest", "--json")
-    assert (mended.code, mended.json["docs_processed"]) == (0, 1)
+    repaired = call("ingest", "--json")
+    assert (repaired.code, repaired.json["docs_processed"]) == (0, 1)
     assert call("stats", "--json").json["failed_doc_count"] == 0
 
 
-def test_bulk_is_cut_into_runs_and_reported_as_one(
+def test_many_documents_are_split_into_runs_with_one_report(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     command.book.write("broken.md", BROKEN)
@@ -103,7 +104,9 @@ def test_bulk_is_cut_into_runs_and_reported_as_one(
     assert counts(report, *names) == [2, 1, 1, 1, 1]
 
 
-def test_one_document_by_name(call: Callable[..., Outcome], command: Command) -> None:
+def test_one_document_can_be_ingested_by_name(
+    call: Callable[..., Outcome], command: Command
+) -> None:
     first = call("ingest-doc", f"./{LARGE}", "--json")
     assert (first.code, first.json["docs_processed"]) == (0, 1)
     again = call("ingest-doc", LARGE, "--json")
@@ -125,6 +128,7 @@ def test_another_model_is_refused_until_a_rebuild_and_can_be_rolled_back(
     other = {"EMBEDDING_MODEL": "text-embedding-3-large"}
     refused = call("ingest", **other)
     assert_one_line(refused, 2, "text-embedding-3-small", "text-embedding-3-large", "--rebuild")
+    assert "EMBEDDING_PROVIDER=openai and EMBEDDING_MODEL=text-embedding-3-small" in refused.err
     assert refused.out == ""
     as_json = call("ingest", "--json", **other)
     assert as_json.json["error"]["code"] == "EMBEDDING_SPACE_MISMATCH"
@@ -140,14 +144,16 @@ def test_another_model_is_refused_until_a_rebuild_and_can_be_rolled_back(
 
 
 @pytest.mark.parametrize("option", ["--rebuild", "--prune-cache"])
-def test_a_roll_back_goes_with_nothing_else(call: Callable[..., Outcome], option: str) -> None:
+def test_the_roll_back_option_cannot_be_combined_with_others(
+    call: Callable[..., Outcome], option: str
+) -> None:
     assert_one_line(call("ingest", "--roll-back", option), 2, "--roll-back", option)
 
 
 def test_a_rebuild_with_a_broken_page_changes_nothing(
     call: Callable[..., Outcome], command: Command
 ) -> None:
-    assert_one_line(call("ingest", "--roll-back"), 1, "no earlier one", "ingest --rebuild")
+    assert_one_line(call("ingest", "--roll-back"), 1, "no previous collection", "ingest --rebuild")
     first = call("ingest", "--json").json["collection_id"]
     command.book.write("broken.md", BROKEN)
     assert_one_line(call("ingest", "--rebuild"), 1, "broken.md", "front matter", "stays in use")
@@ -166,7 +172,7 @@ def test_a_rebuild_with_a_broken_page_changes_nothing(
         ),
     ],
 )
-def test_what_is_wrong_is_one_line_with_the_mend(
+def test_a_wrong_setting_gives_one_line_that_names_it(
     call: Callable[..., Outcome], changes: dict[str, str], code: int, texts: list[str]
 ) -> None:
     assert_one_line(call("ingest", **changes), code, *texts)
@@ -178,7 +184,7 @@ def test_an_empty_docs_folder_option_is_not_the_current_folder(
     assert_one_line(call("chunks", "--docs-dir", ""), 2, "DOCS_DIR", "blank")
 
 
-def test_a_refused_key_is_one_line(call: Callable[..., Outcome]) -> None:
+def test_a_refused_api_key_gives_one_line(call: Callable[..., Outcome]) -> None:
     body = {"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}
     with serve([Reply(401, body)]) as refusing:
         outcome = call("ingest", OPENAI_BASE_URL=f"{refusing.url}/v1")
@@ -186,7 +192,7 @@ def test_a_refused_key_is_one_line(call: Callable[..., Outcome]) -> None:
     assert "test-key" not in outcome.err
 
 
-def test_a_service_that_is_down_fails_documents_and_they_are_tried_again(
+def test_documents_that_fail_because_a_service_is_down_are_tried_again(
     call: Callable[..., Outcome],
 ) -> None:
     down = f"http://127.0.0.1:{find_closed_port()}/v1"
@@ -196,7 +202,7 @@ def test_a_service_that_is_down_fails_documents_and_they_are_tried_again(
     assert call("ingest", "--json").json["docs_processed"] == 3
 
 
-def test_a_store_held_by_another_process_is_named(
+def test_a_store_that_another_process_has_open_is_reported(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     call("ingest")
@@ -219,7 +225,7 @@ sys.stdin.readline()
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         start = time.monotonic()
-        assert_one_line(call("ingest"), 1, "held by another process", "STORE_LOCK_TIMEOUT_S")
+        assert_one_line(call("ingest"), 1, "another process has had", "STORE_LOCK_TIMEOUT_S")
         assert time.monotonic() - start < 60
         holder.communicate("go\n")
     assert call("ingest", "--json").json["docs_processed"] == 1
@@ -235,13 +241,13 @@ def test_two_ingests_at_once_wait_for_each_other(command: Command) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_command_does_not_stand_in_the_way(tmp_path: Path) -> None:
+def test_a_killed_ingest_does_not_block_the_next(tmp_path: Path) -> None:
     with serve([Reply(fault="hang")]) as hanging:
         command = make_command(tmp_path, hanging.url)
         process = command.start("ingest", OPENAI_BASE_URL=f"{hanging.url}/v1")
         deadline = time.monotonic() + 90
         while not hanging.received and time.monotonic() < deadline:
-            time.sleep(0.05)  # until the run is in the midst of embedding
+            time.sleep(0.05)  # until the run waits for its embeddings
         assert hanging.received
         process.kill()
         finish(process)
@@ -250,7 +256,7 @@ def test_a_killed_command_does_not_stand_in_the_way(tmp_path: Path) -> None:
     assert (outcome.code, outcome.json["docs_processed"]) == (0, 3), outcome
 
 
-def test_records_that_dagster_cannot_write_are_one_line(
+def test_a_dagster_database_that_cannot_be_written_gives_one_line(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     call("ingest")
@@ -265,7 +271,7 @@ def test_records_that_dagster_cannot_write_are_one_line(
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
-def test_a_command_told_to_stop_says_so_and_the_next_goes_on(
+def test_an_interrupted_ingest_says_so_and_the_next_one_continues(
     call: Callable[..., Outcome], sent: signal.Signals
 ) -> None:
     def stop(request: Received) -> Reply:
@@ -281,7 +287,7 @@ def test_a_command_told_to_stop_says_so_and_the_next_goes_on(
 
 @pytest.mark.usefixtures("server")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
-def test_a_command_told_to_stop_before_its_run_says_so(
+def test_an_ingest_that_is_interrupted_before_its_run_says_so(
     call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, sent: signal.Signals
 ) -> None:
     monkeypatch.setattr(
@@ -291,7 +297,7 @@ def test_a_command_told_to_stop_before_its_run_says_so(
     assert (stopped.code, stopped.json["error"]["code"]) == (130, "INTERRUPTED")
 
 
-def test_a_page_written_while_it_is_read_is_indexed_as_it_was_read(
+def test_a_page_with_an_old_modification_time_is_indexed_once(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     call("ingest")
@@ -301,7 +307,7 @@ def test_a_page_written_while_it_is_read_is_indexed_as_it_was_read(
     assert call("ingest", "--json").json["docs_processed"] == 0
 
 
-def test_the_bare_command_shows_its_help_and_no_error(call: Callable[..., Outcome]) -> None:
+def test_the_command_without_arguments_shows_its_help(call: Callable[..., Outcome]) -> None:
     outcome = call()
     assert (outcome.code, outcome.err) == (2, "")
     assert "Usage: " in outcome.out
@@ -309,7 +315,7 @@ def test_the_bare_command_shows_its_help_and_no_error(call: Callable[..., Outcom
 
 @pytest.mark.parametrize("sink", ["full", "unread", "closed"])
 @pytest.mark.parametrize("arguments", [("nope", "--json"), ("chunks",)])
-def test_output_that_cannot_be_written_is_no_traceback(
+def test_output_that_cannot_be_written_gives_no_traceback(
     command: Command, sink: str, arguments: tuple[str, ...]
 ) -> None:
     if sink == "unread":
@@ -335,5 +341,5 @@ def test_output_that_cannot_be_written_is_no_traceback(
 
 
 @pytest.mark.parametrize("site", ["", "http://", "https://h/?x=1", "nowhere"])
-def test_a_site_that_is_none_is_refused(call: Callable[..., Outcome], site: str) -> None:
+def test_an_invalid_site_address_is_refused(call: Callable[..., Outcome], site: str) -> None:
     assert_one_line(call("validate", "--site", site), 2, "--site")

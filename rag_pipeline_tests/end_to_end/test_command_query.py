@@ -1,4 +1,4 @@
-"""`rag-pipeline query` with a model on 127.0.0.1, from a selected text: nothing is indexed."""
+"""Tests of `rag-pipeline query` with a model on 127.0.0.1, mostly about a selected text."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 SELECTION = "A servo holds its joint at an angle."
 ASKED = ("query", "What holds a servo?", "--selected-text", SELECTION)
-BESIDE = ("query", "Which glue holds wooden chairs?", "--selected-text", SELECTION)
+UNRELATED = ("query", "Which glue holds wooden chairs?", "--selected-text", SELECTION)
 
 
 def model_at(url: str) -> dict[str, str]:
-    """Settings that name a model."""
+    """Return settings for an answer model at a URL."""
     return {"OPENAI_BASE_URL": f"{url}/v1", "ANSWER_MODEL": "m"}
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_an_answer_is_written_whatever_the_terminal_knows(
+def test_an_answer_is_printed_in_utf8_whatever_the_encoding_of_the_terminal(
     call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
     written = io.BytesIO()
@@ -42,28 +42,30 @@ def test_an_answer_is_written_whatever_the_terminal_knows(
     )
 
 
-def test_an_error_that_breaks_off_is_one_document(call: Callable[..., Outcome]) -> None:
+def test_an_error_reply_that_breaks_off_gives_one_json_document(
+    call: Callable[..., Outcome],
+) -> None:
     with serve([Reply(401, fault="cut")]) as server:
         told = call(*ASKED, "--json", **model_at(server.url), ANSWER_TIMEOUT_S="1")
     assert (told.code, told.json["error"]["code"]) == (1, "ANSWER_SERVICE_UNAVAILABLE")
 
 
-def test_a_question_beside_the_selection_is_answered_on_demand(
+def test_a_question_unrelated_to_the_selection_is_answered_only_on_request(
     call: Callable[..., Outcome],
 ) -> None:
     with serve([stream_reply("None is named [1].")]) as server:
-        refused = call(*BESIDE, "--json", **model_at(server.url))
+        refused = call(*UNRELATED, "--json", **model_at(server.url))
         assert refused.json["reason"] == "unrelated_to_selection"
-        given = call(*BESIDE, "--even-if-unrelated", "--json", **model_at(server.url))
+        given = call(*UNRELATED, "--even-if-unrelated", "--json", **model_at(server.url))
     assert (given.json["kind"], given.json["answer"]) == ("generated", "None is named [1].")
 
 
-def test_that_needs_a_selection(call: Callable[..., Outcome]) -> None:
+def test_the_option_even_if_unrelated_needs_a_selection(call: Callable[..., Outcome]) -> None:
     told = call("query", "What holds a servo?", "--even-if-unrelated")
     assert_one_line(told, 2, "--even-if-unrelated", "--selected-text")
 
 
-def test_the_mode_follows_from_the_selection_or_is_named(call: Callable[..., Outcome]) -> None:
+def test_the_mode_of_a_selection_may_also_be_named(call: Callable[..., Outcome]) -> None:
     with serve([stream_reply("An angle [1].")]) as server:
         given = call(*ASKED, "--mode", "selected_text_only", "--json", **model_at(server.url))
     assert (given.code, given.json["mode"]) == (0, "selected_text_only")
@@ -85,7 +87,7 @@ def test_options_that_contradict_each_other_are_refused(
     assert_one_line(call(*arguments), 2, *told)
 
 
-def test_every_filter_has_options_of_the_command(
+def test_every_filter_has_options_on_the_command_line(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     page = "---\ntitle: Walking\ntags: [ros]\n---\n\n# Walking\n\nThe robot moves by rule 9.\n"
@@ -106,17 +108,98 @@ def test_every_filter_has_options_of_the_command(
     assert {hit["metadata"]["module"] for hit in several} == {"module-1", "module-2"}
 
 
-def test_a_refusal_by_the_model_names_sections_to_try(call: Callable[..., Outcome]) -> None:
-    def answer(request: Received) -> Reply:
-        return embed(request) if "embeddings" in request.path else stream_reply(DECLINED)
-
+def test_a_refusal_of_the_model_lists_related_sections(call: Callable[..., Outcome]) -> None:
+    asked = ("query", "Which joint of the robot moves by rule 7?")
     assert call("ingest").code == 0
+    with serve(embed_or_write(DECLINED)) as server:
+        told = call(*asked, **model_at(server.url))
+        record = call(*asked, "--json", **model_at(server.url)).json
+    assert told.out.startswith(
+        "The book does not seem to answer this directly.\n\nRelated sections:\n- "
+    )
+    assert (record["kind"], record["level"], record["reason"]) == (
+        "refused",
+        "not_covered",
+        "model_declined",
+    )
+
+
+def test_what_a_model_invents_is_noted_below_its_answer(call: Callable[..., Outcome]) -> None:
+    written = "It does [1]. The rule has 4711 parts in OpenJoint [1][99]."
+    asked = ("query", "Which joint of the robot moves by rule 7?")
+    assert call("ingest").code == 0
+    with serve(embed_or_write(written)) as server:
+        told = call(*asked, **model_at(server.url))
+        record = call(*asked, "--json", **model_at(server.url)).json
+    assert told.out.startswith(written.replace("[99]", ""))
+    assert "Note: The cited sources do not contain: 4711, OpenJoint.\n" in told.out
+    assert record["level"] == "answered"
+    assert 0.5 <= record["explanation"]["confidence"] <= 1
+    assert [source["number"] for source in record["sources"]][:1] == [1]
+    sections = [
+        (source["citation"]["title"], source["citation"]["section"]) for source in record["sources"]
+    ]
+    assert len(set(sections)) == len(sections)
+
+
+def embed_or_write(text: str) -> Callable[[Received], Reply]:
+    """Return the plan of a server that embeds texts, and whose chat model writes `text`."""
+    return lambda request: embed(request) if "embeddings" in request.path else stream_reply(text)
+
+
+def test_a_greeting_gets_a_reply_without_a_book_or_a_service(call: Callable[..., Outcome]) -> None:
+    told = call("query", "Hello!", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    assert (told.code, told.out) == (
+        0,
+        "Hello. Ask me anything about this book, or select a passage and ask about it.\n",
+    )
+    record = call("query", "thanks", "--json").json
+    assert (record["kind"], record["reason"], record["level"]) == (
+        "reply",
+        "small_talk",
+        "not_covered",
+    )
+    assert (record["chunks"], record["explanation"]["confidence"]) == ([], None)
+    assert record["explanation"]["signals"] is None
+
+
+def test_a_misspelled_question_is_searched_by_its_correction(call: Callable[..., Outcome]) -> None:
+    assert call("ingest").code == 0
+    asked = "What is the jiont of the robto?"
+    corrected = "What is the joint of the robot?"
+    found = call("search", asked)
+    assert f'Note: Showing results for "{corrected}".' in found.out
+    assert call("search", asked, "--json").json["search_question"] == corrected
+
+    def answer(request: Received) -> Reply:
+        return embed(request) if "embeddings" in request.path else stream_reply("A joint [1].")
+
     with serve(answer) as server:
-        told = call("query", "Which joint of the robot moves by rule 7?", **model_at(server.url))
-    assert told.out.startswith(f"{DECLINED}\n\nRelated sections to try:\n- ")
+        record = call("query", asked, "--json", **model_at(server.url)).json
+        explained = call("query", asked, "--explain", **model_at(server.url)).out
+    found = record["explanation"]
+    assert (record["question"], found["search_question"]) == (asked, corrected)
+    assert record["notices"][0] == f'Showing results for "{corrected}".'
+    assert found["question_kind"] == "other"
+    assert found["signals"]["known"] == 1.0
+    assert 0 < found["confidence"] <= 1
+    assert "Why this answer:\nquestion kind" in explained
+    assert f"searched for   {corrected}\n" in explained
+    assert "confidence" in explained
+    assert "Passages that were read:\n  1. " in explained
 
 
-def test_a_command_that_ingests_nothing_is_told_to_stop_without_a_word_of_it(
+def test_an_answer_from_a_selection_is_explained_without_scores(
+    call: Callable[..., Outcome],
+) -> None:
+    asked = ("query", "What is a servo?", *ASKED[2:], "--explain")
+    with serve([stream_reply("An angle [1].")]) as server:
+        explained = call(*asked, **model_at(server.url)).out
+    assert "question kind  definition: servo\n" in explained
+    assert "confidence" not in explained
+
+
+def test_an_interrupted_query_reports_only_that_it_stopped(
     call: Callable[..., Outcome],
 ) -> None:
     def stop(_: Received) -> Reply:

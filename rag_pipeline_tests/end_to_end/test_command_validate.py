@@ -1,4 +1,4 @@
-"""`rag-pipeline validate` on a small book: its files, and what it says of a damaged collection."""
+"""Tests of `rag-pipeline validate` on a small book: the files that it writes, and its errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 FILES = ["VALIDATION_RESULTS.md", "VALIDATION_RESULTS.json", "PERFORMANCE_METRICS.json"]
 
 
-def test_a_validation_leaves_its_files_in_the_data_folder_and_names_them(
+def test_a_validation_writes_its_files_to_the_data_folder_and_prints_their_paths(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     assert call("ingest").code == 0
@@ -31,14 +31,14 @@ def test_a_validation_leaves_its_files_in_the_data_folder_and_names_them(
     assert all(check["passed"] for check in record["checks"])
 
 
-def test_nothing_is_written_without_a_collection(
+def test_without_a_collection_no_file_is_written(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     assert_one_line(call("validate"), 1, "rag-pipeline ingest")
     assert not any((command.root / "data" / name).exists() for name in FILES)
 
 
-def test_a_data_folder_that_takes_no_file_is_named_before_the_work(
+def test_a_data_folder_that_cannot_be_written_is_named_first(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     assert call("ingest").code == 0

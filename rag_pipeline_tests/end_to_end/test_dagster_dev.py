@@ -1,4 +1,4 @@
-"""`dagster dev` with its real webserver and daemon: the sensor follows the docs folder."""
+"""Test of `dagster dev` with its real webserver and daemon: the sensor ingests changed pages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LARGE = "module-1/large.md"
-PATIENCE_S = 240.0  # three times what a tick and a run take on a busy machine of two cores
+PATIENCE_S = 240.0  # three times as long as a tick and a run on a busy machine with two cores
 
 RUNS = """
 { runsOrError { ... on Runs { results { runId status pipelineName tags { key } } } } }
@@ -46,13 +46,13 @@ mutation ($params: ExecutionParams!) { launchRun(executionParams: $params) {
 
 
 class Server:
-    """The webserver's GraphQL endpoint."""
+    """A client of the webserver's GraphQL endpoint."""
 
     def __init__(self, url: str) -> None:
         self.url = url
 
     def ask(self, query: str, **variables: object) -> dict[str, Any]:
-        """Put a query; raises while nothing answers yet."""
+        """Send a query and return its data; raises an OSError while the server does not answer."""
         body = json.dumps({"query": query, "variables": variables}).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.url}/graphql", body, headers)  # noqa: S310  # http to 127.0.0.1
@@ -62,32 +62,32 @@ class Server:
         return dict(found["data"])
 
     def runs(self) -> list[dict[str, Any]]:
-        """All runs, oldest first, but for those of the nightly schedules."""
+        """Return all runs, oldest first, except runs of the nightly schedules."""
         runs = reversed(self.ask(RUNS)["runsOrError"]["results"])
         nightly = {"key": "dagster/schedule_name"}
         return [run for run in runs if nightly not in run["tags"]]
 
     def ended_runs(self, count: int) -> list[str] | None:
-        """States of all runs once that many have ended."""
+        """Return the states of all runs if at least `count` exist and all have ended, else None."""
         states = [run["status"] for run in self.runs()]
         done = len(states) >= count and set(states) <= {"SUCCESS", "FAILURE", "CANCELED"}
         return states if done else None
 
     def store_check(self) -> dict[str, Any]:
-        """The audit as the asset's page shows it."""
+        """Return the asset check `store_matches_ledger` as the asset's page shows it."""
         (node,) = self.ask(CHECKS)["assetNodes"]
         checks = node["assetChecksOrError"]["checks"]
         return next(check for check in checks if check["name"] == "store_matches_ledger")
 
     def partitions(self) -> dict[str, set[str]]:
-        """Documents as the asset's page shows them."""
+        """Return the materialized and the failed documents as the asset's page shows them."""
         (node,) = self.ask(STATUSES)["assetNodes"]
         found = node["assetPartitionStatuses"]
         return {key: set(found[f"{key}Partitions"]) for key in ("materialized", "failed")}
 
 
-def wait_for(look: Callable[[], Any]) -> Any:  # noqa: ANN401  # whatever is looked for
-    """Look until there is something to see."""
+def wait_for(look: Callable[[], Any]) -> Any:  # noqa: ANN401  # the result of `look`
+    """Call `look` until it returns a true value, and return that value."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         try:
@@ -97,17 +97,18 @@ def wait_for(look: Callable[[], Any]) -> Any:  # noqa: ANN401  # whatever is loo
         if found:
             return found
         time.sleep(0.5)
-    pytest.fail("nothing to see in time")
+    pytest.fail(f"nothing was found within {PATIENCE_S:g} s")
 
 
 def find_free_port() -> int:
+    """Return a TCP port of 127.0.0.1 that no process uses."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def find_descendants(pid: int) -> list[int]:
-    """Process ids of children and theirs."""
+    """Return the ids of all child processes, their children, and so on."""
     children: dict[int, list[int]] = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -125,7 +126,7 @@ def find_descendants(pid: int) -> list[int]:
 
 @contextmanager
 def run_dagster_dev(command: Command) -> Iterator[Server]:
-    """The server while the block lasts; every process that it started is ended."""
+    """Run `dagster dev` during a `with` block, and end all its processes afterwards."""
     home = command.root / "dagster-home"
     home.mkdir()
     settings = Path(__file__).parents[2] / "dagster.yaml"
@@ -158,7 +159,7 @@ def run_dagster_dev(command: Command) -> Iterator[Server]:
 
 
 def is_ours(pid: int, home: Path) -> bool:
-    """Whether a process still runs that was started with this Dagster home."""
+    """Return True if the process still runs and was started with this Dagster home."""
     try:
         return str(home).encode() in Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -167,8 +168,8 @@ def is_ours(pid: int, home: Path) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="ends processes by /proc")
-def test_the_daemon_follows_the_docs_folder_one_run_a_tick(tmp_path: Path) -> None:
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
+def test_the_daemon_ingests_changed_pages_with_one_run_per_tick(tmp_path: Path) -> None:
     with serve(embed) as embedding:
         command = make_command(tmp_path, embedding.url)
         with run_dagster_dev(command) as server:
@@ -195,7 +196,7 @@ def test_the_daemon_follows_the_docs_folder_one_run_a_tick(tmp_path: Path) -> No
 
             assert server.store_check()["canExecuteIndividually"] == "CAN_EXECUTE"
             left_out = server.store_check()["executionForLatestMaterialization"]
-            assert left_out == {"status": "SKIPPED"}  # by the run of one document
+            assert left_out == {"status": "SKIPPED"}  # the run of a single document skips the check
             assert launch_store_check(server) == "LaunchRunSuccess"
             assert wait_for(lambda: server.ended_runs(5))[-1] == "SUCCESS"
             found = server.store_check()["executionForLatestMaterialization"]
@@ -205,7 +206,7 @@ def test_the_daemon_follows_the_docs_folder_one_run_a_tick(tmp_path: Path) -> No
 
 
 def launch(server: Server, partition: str) -> str:
-    """Materialize one document, as the button in the UI does."""
+    """Materialize one document as the button in the UI does; return the type of the reply."""
     selector = {
         "pipelineName": "ingest",
         "assetSelection": [{"path": [name]} for name in ("embeddings", "qdrant_points")],
@@ -214,7 +215,7 @@ def launch(server: Server, partition: str) -> str:
 
 
 def launch_store_check(server: Server) -> str:
-    """Run the audit alone, as the button beside the check does."""
+    """Run only the audit, as the button next to the check does; return the type of the reply."""
     check = {"assetKey": {"path": ["qdrant_points"]}, "name": "store_matches_ledger"}
     selector = {
         "pipelineName": "__ASSET_JOB",

@@ -1,4 +1,4 @@
-"""What an edit of a page costs and leaves behind: texts embedded, points written, times kept."""
+"""Tests of edits: how many texts are embedded and points written, and which times are kept."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LARGE = "module-1/large.md"
 
 @pytest.fixture(params=["edge", "memory"])
 def book(request: pytest.FixtureRequest, tmp_path: Path) -> Book:
-    """A book that is indexed, in either kind of store, with an embedder that was asked nothing."""
+    """An indexed book in each kind of store, with a new embedder that counts its calls."""
     book = make_book(tmp_path, memory=request.param == "memory")
     report = book.ingest()
     assert report.docs_processed == len(PAGES)
@@ -41,7 +41,7 @@ def book(request: pytest.FixtureRequest, tmp_path: Path) -> Book:
 
 
 def ingest_edit(book: Book, tmp_path: Path, texts_embedded: int) -> IngestionReport:
-    """Ingest, check what was embedded, and that the store holds what a clean build gives."""
+    """Ingest; check the number of embedded texts, and that a clean build gives equal points."""
     report = book.ingest()
     assert report.texts_embedded == texts_embedded
     assert (book.embedder.calls == 0) == (texts_embedded == 0)
@@ -50,10 +50,11 @@ def ingest_edit(book: Book, tmp_path: Path, texts_embedded: int) -> IngestionRep
 
 
 def written(report: IngestionReport) -> tuple[int, int, int]:
+    """Return the numbers of created, updated and deleted chunks."""
     return report.chunks_created, report.chunks_updated, report.chunks_deleted
 
 
-def test_an_unchanged_book_costs_nothing(book: Book, tmp_path: Path) -> None:
+def test_an_unchanged_book_is_not_embedded_or_written(book: Book, tmp_path: Path) -> None:
     before = book.read_payloads()
     report = ingest_edit(book, tmp_path, 0)
     assert (report.docs_processed, report.docs_unchanged, report.chunks_unchanged) == (0, 3, 9)
@@ -61,7 +62,9 @@ def test_an_unchanged_book_costs_nothing(book: Book, tmp_path: Path) -> None:
     assert book.read_payloads() == before
 
 
-def test_a_touched_file_costs_nothing_and_is_not_read_again(book: Book, tmp_path: Path) -> None:
+def test_a_file_with_only_a_new_modification_time_is_not_processed(
+    book: Book, tmp_path: Path
+) -> None:
     path = book.docs / LARGE
     status = path.stat()
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 5_000_000_000))
@@ -80,7 +83,7 @@ def test_a_touched_file_costs_nothing_and_is_not_read_again(book: Book, tmp_path
         pytest.param("description:", "sidebar_position: 7\ndescription:", id="position"),
     ],
 )
-def test_front_matter_refreshes_the_payloads_of_its_page_alone(
+def test_an_edit_of_front_matter_updates_only_the_payloads_of_its_page(
     book: Book, tmp_path: Path, old: str, new: str
 ) -> None:
     before = book.read_payloads()
@@ -94,7 +97,7 @@ def test_front_matter_refreshes_the_payloads_of_its_page_alone(
 
 
 @pytest.mark.parametrize("target", ["module-1/renamed.md", "module-2/deep/large.md"])
-def test_a_page_that_moved_is_not_embedded_and_keeps_its_times(
+def test_a_page_that_moved_is_not_embedded_and_keeps_its_ingestion_times(
     book: Book, tmp_path: Path, target: str
 ) -> None:
     before = {p["content_hash"]: p["ingested_at"] for p in book.read_payloads().values()}
@@ -106,7 +109,7 @@ def test_a_page_that_moved_is_not_embedded_and_keeps_its_times(
     assert after == before
 
 
-def test_a_paragraph_at_the_top_embeds_its_own_text_alone(book: Book, tmp_path: Path) -> None:
+def test_a_new_paragraph_at_the_top_embeds_only_its_own_chunk(book: Book, tmp_path: Path) -> None:
     before = {p["content_hash"]: p["ingested_at"] for p in book.read_payloads().values()}
     book.edit(LARGE, "## One\n", f"{make_paragraph(40)}\n\n## One\n")
     report = ingest_edit(book, tmp_path, 1)
@@ -117,7 +120,7 @@ def test_a_paragraph_at_the_top_embeds_its_own_text_alone(book: Book, tmp_path: 
         assert known is None or payload["ingested_at"] == known
 
 
-def test_a_changed_word_embeds_its_chunk_and_at_most_the_neighbour(
+def test_a_changed_word_embeds_its_chunk_and_at_most_one_neighbor(
     book: Book, tmp_path: Path
 ) -> None:
     book.edit(LARGE, "of robot 35 moves", "of robot 35 rolls")
@@ -127,13 +130,13 @@ def test_a_changed_word_embeds_its_chunk_and_at_most_the_neighbour(
     assert_same_state(book.read_state(), book.build_clean(tmp_path / "clean").read_state())
 
 
-def test_two_sections_that_change_places_are_not_embedded(book: Book, tmp_path: Path) -> None:
+def test_two_sections_that_swap_places_are_not_embedded(book: Book, tmp_path: Path) -> None:
     sections = [("One", make_paragraph(3, 12)), ("Three", make_paragraph(5))]
     book.write(LARGE, make_page("Large", *sections, ("Two", make_paragraph(4))))
     ingest_edit(book, tmp_path, 0)
 
 
-def test_a_deleted_page_takes_its_points_with_it(book: Book, tmp_path: Path) -> None:
+def test_the_points_and_artifacts_of_a_deleted_page_are_deleted(book: Book, tmp_path: Path) -> None:
     (book.docs / LARGE).unlink()
     report = ingest_edit(book, tmp_path, 0)
     assert (report.docs_deleted, report.chunks_deleted, report.docs_discovered) == (1, 6, 2)
@@ -141,13 +144,13 @@ def test_a_deleted_page_takes_its_points_with_it(book: Book, tmp_path: Path) -> 
     assert not any(path.is_file() for path in (book.state / "artifacts").rglob("*large*"))
 
 
-def test_a_renamed_heading_embeds_its_section_alone(book: Book, tmp_path: Path) -> None:
-    book.edit(LARGE, "## Two", "## Duo")  # as long as before: what follows keeps its span
+def test_a_renamed_heading_embeds_only_its_section(book: Book, tmp_path: Path) -> None:
+    book.edit(LARGE, "## Two", "## Duo")  # the same length, so the spans of the following text stay
     report = ingest_edit(book, tmp_path, 1)
     assert report.chunks_unchanged == 8
 
 
-def test_an_edit_that_is_undone_embeds_nothing_the_second_time(book: Book, tmp_path: Path) -> None:
+def test_undoing_an_edit_embeds_nothing(book: Book, tmp_path: Path) -> None:
     book.edit(LARGE, "## Two", "## Second")
     book.ingest()
     book.edit(LARGE, "## Second", "## Two")
@@ -155,7 +158,9 @@ def test_an_edit_that_is_undone_embeds_nothing_the_second_time(book: Book, tmp_p
     ingest_edit(book, tmp_path, 0)
 
 
-def test_a_page_emptied_of_text_has_no_points_and_comes_back(book: Book, tmp_path: Path) -> None:
+def test_a_page_without_text_has_no_points_until_its_text_is_restored(
+    book: Book, tmp_path: Path
+) -> None:
     text = (book.docs / LARGE).read_text("utf-8")
     book.write(LARGE, "---\ntitle: Large\n---\n")
     report = ingest_edit(book, tmp_path, 0)
@@ -179,9 +184,7 @@ def test_the_same_text_on_two_pages_is_embedded_once(book: Book, tmp_path: Path)
     assert (report.docs_processed, report.chunks_created, report.embeddings_reused) == (2, 2, 1)
 
 
-def test_other_chunk_sizes_index_everything_anew_and_lose_nothing(
-    book: Book, tmp_path: Path
-) -> None:
+def test_other_chunk_sizes_index_all_pages_again(book: Book, tmp_path: Path) -> None:
     book.limits = ChunkLimits(30, 60, 120, 0)
     report = book.ingest()
     assert (report.docs_processed, report.docs_unchanged) == (3, 0)
@@ -191,27 +194,29 @@ def test_other_chunk_sizes_index_everything_anew_and_lose_nothing(
     assert book.ingest().texts_embedded == 0
 
 
-def test_another_embedding_text_embeds_the_texts_that_differ_and_going_back_none(
+def test_changing_the_embedding_text_embeds_changed_texts_and_changing_back_none(
     book: Book, tmp_path: Path
 ) -> None:
     book.write("lead.md", "---\ntitle: Lead\n---\n\nWords first.\n\n## Below\n\nWords then.\n")
     assert book.ingest().texts_embedded == 2
     before = book.read_state()
     book.limits = replace(LIMITS, embedding_text=EmbeddingText.TITLE)
-    report = ingest_edit(book, tmp_path, 10)  # a text before the first heading has the title alone
+    report = ingest_edit(
+        book, tmp_path, 10
+    )  # text before the first heading has the same embedding text
     assert (report.docs_processed, written(report)) == (4, (0, 10, 0))
     book.limits, book.embedder = LIMITS, HashingEmbedder()
     assert book.ingest().texts_embedded == book.embedder.calls == 0
     assert_same_state(book.read_state(), before)
 
 
-def test_a_named_page_is_processed_even_unchanged_and_nothing_is_written(book: Book) -> None:
+def test_an_unchanged_page_that_is_named_is_processed_without_any_write(book: Book) -> None:
     report = book.ingest(IngestionRequest(doc_ids=(LARGE,)))
     assert (report.docs_processed, report.docs_unchanged) == (1, 2)
     assert (report.texts_embedded, written(report)) == (0, (0, 0, 0))
 
 
-def test_stages_left_out_are_read_from_their_artifacts(book: Book, tmp_path: Path) -> None:
+def test_the_output_of_skipped_stages_is_read_from_artifacts(book: Book, tmp_path: Path) -> None:
     book.edit(LARGE, "## Two", "## Second")
     for stage in Stage:
         report, events = book.ingest_with_events(
@@ -224,7 +229,7 @@ def test_stages_left_out_are_read_from_their_artifacts(book: Book, tmp_path: Pat
 
 
 @pytest.mark.parametrize("first", [Stage.CHUNKS, Stage.EMBEDDINGS, Stage.POINTS])
-def test_an_edit_that_a_run_of_later_stages_passed_over_is_seen_by_the_next(
+def test_an_edit_that_a_run_of_later_stages_ignored_is_found_by_the_next_run(
     book: Book, tmp_path: Path, first: Stage
 ) -> None:
     book.edit(LARGE, "## Two", "## Duo")
@@ -234,7 +239,7 @@ def test_an_edit_that_a_run_of_later_stages_passed_over_is_seen_by_the_next(
     assert book.ingest().docs_unchanged == 3
 
 
-def test_an_edit_undone_between_the_runs_of_its_stages_is_undone_by_the_next(
+def test_an_edit_undone_between_runs_of_stages_is_also_undone_in_the_store(
     book: Book, tmp_path: Path
 ) -> None:
     parsed = frozenset({Stage.DISCOVERED, Stage.PARSED})

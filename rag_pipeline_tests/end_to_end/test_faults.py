@@ -1,4 +1,4 @@
-"""A service that fails at any moment costs no document and no run more than it must."""
+"""Tests of failing services: only the affected documents fail, and the next run repairs them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FAULTS = {
 
 
 def build_book(root: Path, *, memory: bool = True) -> Book:
-    """The book indexed, and then edited; an embedded store is copied, which is faster."""
+    """Build a book that is indexed and then edited; copy an embedded store, which is faster."""
     kept = root.with_name("kept")
     if not memory and kept.exists():
         return copy_book(kept, root)
@@ -62,7 +62,7 @@ def build_book(root: Path, *, memory: bool = True) -> Book:
 
 
 def run_with_fault(book: Book, number: int, *, lasting: bool) -> tuple[list[str], bool]:
-    """Ingest with a fault at a moment; returns the moments and whether the run was ended by it."""
+    """Ingest with a fault at a moment; return the moments, and True if the fault ended the run."""
 
     def fail(service: str) -> None:
         raise FAULTS[service]
@@ -76,11 +76,13 @@ def run_with_fault(book: Book, number: int, *, lasting: bool) -> tuple[list[str]
     return boundaries.names, False
 
 
-def of_document(state: StoredState, doc_id: str) -> StoredState:
+def select_document(state: StoredState, doc_id: str) -> StoredState:
+    """Return the points of one document."""
     return {key: point for key, point in state.items() if point[0]["doc_path"] == doc_id}
 
 
 def payloads(state: StoredState) -> dict[int, object]:
+    """Return the payloads by point id."""
     return {key: payload for key, (payload, _) in state.items()}
 
 
@@ -94,7 +96,7 @@ def payloads(state: StoredState) -> dict[int, object]:
         pytest.param(False, True, id="edge_from_then_on", marks=pytest.mark.nightly),
     ],
 )
-def test_a_fault_at_any_moment_is_mended_by_the_next_run(
+def test_the_next_run_repairs_a_fault_at_any_moment(
     tmp_path: Path, *, memory: bool, lasting: bool
 ) -> None:
     book = build_book(tmp_path / "book", memory=memory)
@@ -105,31 +107,31 @@ def test_a_fault_at_any_moment_is_mended_by_the_next_run(
     for number in range(len(moments)) if memory else choose_last_of_each(moments):
         name = moments[number]
         if not memory and "artifacts." in name:
-            continue  # the store is not open: nothing of it differs
+            continue  # the store is not open then, so the kind of store makes no difference
         book = build_book(tmp_path / "book", memory=memory)
         _, ended = run_with_fault(book, number, lasting=lasting)
         found = payloads(book.read_state())
         for new_id, old_id in ((EDITED, EDITED), (MOVED[1], MOVED[0])):
-            was = payloads(of_document(before, old_id))
-            will_be = payloads(of_document(clean, new_id))
-            whole = [
+            old = payloads(select_document(before, old_id))
+            new = payloads(select_document(clean, new_id))
+            is_complete = [
                 all(found.get(key) == payload for key, payload in wanted.items())
-                for wanted in (was, will_be)
+                for wanted in (old, new)
             ]
-            assert any(whole) or name.startswith("amid"), name
+            assert any(is_complete) or name.startswith("during"), name
         book.embedder = HashingEmbedder()
         report = book.ingest()
         assert report.failures == [], name
         assert_same_state(book.read_state(), clean)
         assert book.ingest().docs_unchanged == 4, name
-        outcome = "ended the run" if ended else "failed documents alone"
-        print(f"{number:3} {name}: {outcome}, mended")  # noqa: T201  # a table, shown with -s
+        outcome = "ended the run" if ended else "failed only documents"
+        print(f"{number:3} {name}: {outcome}, repaired")  # noqa: T201  # a table, shown with -s
 
 
-def test_a_document_that_fails_leaves_the_others_alone(tmp_path: Path) -> None:
+def test_the_failure_of_one_document_does_not_affect_the_others(tmp_path: Path) -> None:
     book = build_book(tmp_path / "book")
     moments, _ = run_with_fault(book, -1, lasting=False)
-    number = next(n for n, name in enumerate(moments) if name == f"behind ledger.record {EDITED}")
+    number = next(n for n, name in enumerate(moments) if name == f"after ledger.record {EDITED}")
     book = build_book(tmp_path / "book")
 
     def fail(_: str) -> None:
@@ -145,14 +147,14 @@ def test_a_document_that_fails_leaves_the_others_alone(tmp_path: Path) -> None:
 
 
 class FaultyEmbedder(HashingEmbedder):
-    """Fails where a text has a word in it, or always."""
+    """An embedder that raises an error if a text contains a word; without a word, always."""
 
     def __init__(self, error: Exception, word: str = "") -> None:
         super().__init__()
         self.error = error
         self.word = word
 
-    def embed_passages(self, texts, windows=()):  # noqa: ANN001, ANN201  # as the class above
+    def embed_passages(self, texts, windows=()):  # noqa: ANN001, ANN201  # the types of the base class
         if any(self.word in text for text in texts):
             self.calls += 1
             raise self.error
@@ -168,7 +170,7 @@ class FaultyEmbedder(HashingEmbedder):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_one_text_that_cannot_be_embedded_fails_its_document_alone(
+def test_a_text_that_cannot_be_embedded_fails_only_its_document(
     tmp_path: Path, error: Exception
 ) -> None:
     book = make_book(tmp_path, memory=True)
@@ -181,13 +183,15 @@ def test_one_text_that_cannot_be_embedded_fails_its_document_alone(
     assert report.docs_processed == 2
 
 
-def test_a_service_that_is_down_is_not_asked_for_every_document(tmp_path: Path) -> None:
+def test_a_service_that_is_down_is_not_called_for_every_document(tmp_path: Path) -> None:
     pages = {f"page-{number}.md": text for number, text in enumerate([*PAGES.values()] * 4)}
     book = make_book(tmp_path, pages, memory=True)
     book.embedder = FaultyEmbedder(EmbeddingServiceError("down"))
     report = book.ingest()
     assert report.docs_failed == 12
-    assert book.embedder.calls == 4  # together once, then one by one until three failed in a row
+    assert (
+        book.embedder.calls == 4
+    )  # once for all, then for one document at a time until three fail in a row
     assert {failure.message for failure in report.failures} == {"down"}
     again = book.ingest()
     failures = book.open_ledger(again.collection_id).failures()
@@ -195,7 +199,7 @@ def test_a_service_that_is_down_is_not_asked_for_every_document(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("memory", [False, True], ids=["embedded", "server"])
-def test_a_collection_in_which_nothing_landed_gives_way_to_another_model(
+def test_an_empty_collection_is_replaced_when_the_model_changes(
     tmp_path: Path, *, memory: bool
 ) -> None:
     book = make_book(tmp_path, memory=memory)
@@ -212,7 +216,7 @@ def test_a_collection_in_which_nothing_landed_gives_way_to_another_model(
         book.ingest()
 
 
-def test_a_wrong_key_ends_the_run_with_one_error(tmp_path: Path) -> None:
+def test_a_wrong_api_key_aborts_the_run_with_one_error(tmp_path: Path) -> None:
     book = make_book(tmp_path, memory=True)
     book.embedder = FaultyEmbedder(ConfigurationError("OPENAI_API_KEY", "was refused", "Set it"))
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
@@ -220,7 +224,7 @@ def test_a_wrong_key_ends_the_run_with_one_error(tmp_path: Path) -> None:
     assert book.read_points() == []
 
 
-def test_a_document_that_fails_again_counts_until_it_changes_or_goes(tmp_path: Path) -> None:
+def test_failed_attempts_are_counted_until_the_document_changes(tmp_path: Path) -> None:
     book = make_book(tmp_path, memory=True)
     book.ingest()
     good = (book.docs / "intro.md").read_text("utf-8")
@@ -235,14 +239,14 @@ def test_a_document_that_fails_again_counts_until_it_changes_or_goes(tmp_path: P
     assert (attempts, failure.stage, failure.error) == (1, "parsed_docs", "FrontMatterError")
     assert ingest_broken("---\ntitle: [\n---\n")[0] == 2
     assert ingest_broken("---\ntitle: {\n---\n")[0] == 1
-    assert len(of_document(book.read_state(), "intro.md")) == 2  # what was indexed stays
+    assert len(select_document(book.read_state(), "intro.md")) == 2  # the indexed points stay
     book.write("intro.md", good)
     report = book.ingest()
     assert (report.failures, report.texts_embedded, report.docs_processed) == ([], 0, 1)
     assert book.open_ledger(report.collection_id).failures() == {}
 
 
-def test_a_broken_page_that_is_removed_is_forgotten(tmp_path: Path) -> None:
+def test_the_failure_of_a_page_that_is_deleted_is_removed_from_the_ledger(tmp_path: Path) -> None:
     book = make_book(tmp_path, memory=True)
     broken = book.write("broken.md", "---\ntitle: [\n---\n")
     report = book.ingest()
@@ -254,7 +258,7 @@ def test_a_broken_page_that_is_removed_is_forgotten(tmp_path: Path) -> None:
     assert book.ingest().docs_deleted == 0
 
 
-def test_a_request_for_a_page_that_is_not_there_names_it(tmp_path: Path) -> None:
+def test_a_request_for_a_missing_page_fails_with_its_name(tmp_path: Path) -> None:
     book = make_book(tmp_path, memory=True)
     request = IngestionRequest(doc_ids=("nowhere.md", "intro.md"))
     report = book.ingest(request)
@@ -264,12 +268,12 @@ def test_a_request_for_a_page_that_is_not_there_names_it(tmp_path: Path) -> None
     assert book.open_ledger(report.collection_id).failures() == {}
 
 
-def test_an_error_that_nobody_foresaw_costs_one_document_and_names_it(tmp_path: Path) -> None:
+def test_an_unexpected_error_fails_one_document_and_names_it(tmp_path: Path) -> None:
     book = make_book(tmp_path, memory=True)
     book.edit("intro.md", "## Why", "## Unspeakable")
     book.embedder = FaultyEmbedder(RecursionError("too deep"), "Unspeakable")
     report = book.ingest()
     (failure,) = report.failures
     assert (failure.doc_path, failure.error) == ("intro.md", "RecursionError")
-    assert failure.message.startswith("intro.md: RecursionError in embeddings: too deep")
+    assert failure.message.startswith("intro.md: unexpected RecursionError in embeddings: too deep")
     assert report.docs_processed == 2

@@ -1,4 +1,4 @@
-"""An ingest with nothing to do still removes what killed processes and design sweeps left."""
+"""Tests that an ingest without changes deletes the leftovers of killed processes and sweeps."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def state(call: Callable[..., Outcome], command: Command) -> Path:
 
 
 def list_kept(state: Path) -> set[str]:
-    """Builds, and what is kept of documents, by path."""
+    """Return the paths of builds, ledgers and artifacts below the state folder."""
     kinds = ("artifacts/*", "ledger/*", "artifacts/*/*/*", "store/*", "store/*/*")
     paths = {str(path.relative_to(state)) for kind in kinds for path in state.glob(kind)}
     return {path for path in paths if not path.endswith("lock")}
 
 
 def leave_build(state: Path, collection: str, space: EmbeddingSpace, *, in_use: bool) -> None:
-    """A build as a process leaves it that is killed, before or after it is put in use."""
+    """Create a build as a killed process leaves it, before or after the switch to it."""
     catalog = EdgeCatalog(state / "store" / collection, collection, 1.0)
     store = catalog.create(space)
     store.close()
@@ -57,7 +57,7 @@ def leave_build(state: Path, collection: str, space: EmbeddingSpace, *, in_use: 
 
 
 def leave_all(state: Path) -> None:
-    """Everything that may be left behind."""
+    """Create every kind of leftover: a build, a sweep cell, an artifact and a partial file."""
     book = EdgeCatalog(state / "store" / BOOK, BOOK, 1.0)
     with closing(book.open_current()) as store:
         space, current = store.space, store.collection_id
@@ -71,7 +71,7 @@ def leave_all(state: Path) -> None:
         os.utime(path, (0.0, 0.0))
 
 
-def test_a_no_op_removes_left_overs_and_keeps_both_collections(
+def test_an_ingest_without_changes_deletes_leftovers_and_keeps_both_collections(
     call: Callable[..., Outcome], state: Path, server: LoopbackServer
 ) -> None:
     kept = list_kept(state)
@@ -86,7 +86,7 @@ def test_a_no_op_removes_left_overs_and_keeps_both_collections(
     assert call("audit", "--json").json["findings"] == []
 
 
-def test_a_page_that_was_only_parsed_may_be_taken_further_the_next_day(tmp_path: Path) -> None:
+def test_the_artifacts_of_a_page_that_was_only_parsed_are_kept(tmp_path: Path) -> None:
     book = make_book(tmp_path)
     book.ingest()
     book.write("new.md", "## Section\n\nText.")
@@ -99,7 +99,7 @@ def test_a_page_that_was_only_parsed_may_be_taken_further_the_next_day(tmp_path:
     assert book.ingest().docs_unchanged == len(PAGES) + 1
 
 
-def test_a_no_op_leaves_all_to_an_ingest_that_goes_on(
+def test_nothing_is_deleted_while_another_ingest_is_running(
     call: Callable[..., Outcome], state: Path
 ) -> None:
     leave_all(state)
@@ -109,7 +109,7 @@ def test_a_no_op_leaves_all_to_an_ingest_that_goes_on(
     assert list_kept(state) == before
 
 
-def test_a_design_that_is_being_evaluated_stays(
+def test_a_sweep_cell_that_is_being_evaluated_is_kept(
     call: Callable[..., Outcome], command: Command, state: Path
 ) -> None:
     leave_all(state)

@@ -1,4 +1,4 @@
-"""Queries in one process go on while another ingests edits, and while it rebuilds."""
+"""Test of queries in one process while another process ingests edits or rebuilds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.retrieval import Query
-from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
+from rag_pipeline.retrieval.options import RetrieverOptions
+from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.retrieval.store_session import StoreSession
 from rag_pipeline_tests.book import Book, make_book, make_page, make_paragraph
 
@@ -30,17 +31,17 @@ import sys, pathlib
 from rag_pipeline.ingestion import run
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline_tests.book import Book
-run._GROUP_CHUNKS = 20  # the store is held for a group: queries come between
+run._GROUP_CHUNKS = 20  # small groups, because the store is locked while a group is written
 report = Book(pathlib.Path(sys.argv[1])).ingest(IngestionRequest(rebuild="rebuild" in sys.argv))
 print(report.docs_processed, report.failures)
 """
 
 Texts = dict[str, dict[str, str]]
-"""Texts by chunk id, by document."""
+"""The text of each chunk: document path -> chunk id -> text."""
 
 
 def write_pages(book: Book, verb: str) -> None:
-    """Pages whose every chunk has the verb in it."""
+    """Write pages in which every chunk contains the verb."""
     for number in range(PAGES):
         sections = [(f"Part {part}", make_paragraph(number * 9 + part, 5)) for part in range(4)]
         text = make_page(f"Page {number}", *sections).replace("moves", verb)
@@ -48,6 +49,7 @@ def write_pages(book: Book, verb: str) -> None:
 
 
 def read_texts(book: Book) -> Texts:
+    """Return the texts that are in the store."""
     texts: Texts = defaultdict(dict)
     for chunk_id, payload in book.read_payloads().items():
         texts[str(payload["doc_path"])][chunk_id] = str(payload["text"])
@@ -56,7 +58,7 @@ def read_texts(book: Book) -> Texts:
 
 @pytest.fixture
 def book(tmp_path: Path) -> Book:
-    """Pages that are indexed, in an embedded store."""
+    """A book of 30 pages, indexed into an embedded store."""
     book = make_book(tmp_path, {})
     write_pages(book, "moves")
     book.ingest()
@@ -65,7 +67,7 @@ def book(tmp_path: Path) -> Book:
 
 @pytest.fixture
 def retriever(book: Book) -> Iterator[Retriever]:
-    """As `open_retriever` makes it, with the tests' embedder."""
+    """A retriever as `open_retriever` builds it, but with the embedder of the tests."""
     catalog = EdgeCatalog(book.state / "store", "book", WAIT_S)
     space = book.build_context().space
     session = StoreSession(catalog, space, idle_s=2.0, is_exclusive=True)
@@ -77,7 +79,7 @@ def retriever(book: Book) -> Iterator[Retriever]:
 def ask_until_done(
     retriever: Retriever, writer: subprocess.Popen[str]
 ) -> tuple[list[RetrievalResult], float]:
-    """Ask one question after another while a process works; returns answers and longest wait."""
+    """Ask questions until a process ends; return the answers and the longest wait in seconds."""
     answers: list[RetrievalResult] = []
     longest = 0.0
     while writer.poll() is None:
@@ -89,30 +91,30 @@ def ask_until_done(
 
 
 def check_answer(answer: RetrievalResult, old: Texts, new: Texts) -> set[str]:
-    """Every document's hits are all of its old or all of its new state; returns which were met."""
+    """Check that no document has hits of its old and its new state; return the states found."""
     hits: Texts = defaultdict(dict)
     for chunk in answer.chunks:
         hits[chunk.metadata.doc_path][chunk.chunk_id] = chunk.text
     assert hits
-    met = set()
+    states_found = set()
     for doc_path, found in hits.items():
         states = {
             name
             for name, texts in (("old", old), ("new", new))
             if found.items() <= texts.get(doc_path, {}).items()
         }
-        assert states, f"{doc_path} answers with parts of two states"
-        met |= states
-    return met
+        assert states, f"{doc_path} has hits of two states"
+        states_found |= states
+    return states_found
 
 
 @pytest.mark.slow
-def test_every_answer_is_of_the_old_or_the_new_state_of_each_document(
+def test_each_answer_has_only_the_old_or_only_the_new_state_of_a_document(
     book: Book, retriever: Retriever
 ) -> None:
     old = read_texts(book)
     write_pages(book, "rolls")
-    told = []
+    results = []
     for words in ([], ["rebuild"]):
         command = [sys.executable, "-c", WRITER, str(book.root), *words]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -121,12 +123,12 @@ def test_every_answer_is_of_the_old_or_the_new_state_of_each_document(
             out, err = writer.communicate()
         assert (writer.returncode, out) == (0, f"{PAGES} []\n"), err
         assert longest < WAIT_S
-        told.append((answers, longest))
+        results.append((answers, longest))
     new = read_texts(book)
     assert len(new) == len(old) == PAGES
-    for (answers, longest), name in zip(told, ("edits", "a rebuild"), strict=True):
+    for (answers, longest), name in zip(results, ("edits", "a rebuild"), strict=True):
         states = [check_answer(answer, old, new) for answer in answers]
-        mixed = sum(met == {"old", "new"} for met in states)
+        mixed = sum(found == {"old", "new"} for found in states)
         print(f"{len(answers)} answers, {mixed} mixed, longest {longest:.2f} s: {name}")  # noqa: T201  # shown with -s
         assert len(answers) >= 5
         assert states[0] == ({"old"} if name == "edits" else {"new"})

@@ -1,1 +1,1 @@
-"""Tests of what runs in Dagster."""
+"""Tests of the Dagster assets, checks, jobs, sensor and instance."""

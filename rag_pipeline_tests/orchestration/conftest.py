@@ -1,4 +1,4 @@
-"""A small book under Dagster: an instance and the code location over a store in memory."""
+"""Fixtures: a small book with a Dagster instance, the definitions and a vector store in memory."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def book(tmp_path: Path) -> Book:
-    """Three pages, nothing indexed."""
+    """Create a book with three pages and a store in memory. Nothing is indexed yet."""
     return make_book(tmp_path, memory=True)
 
 
 @pytest.fixture
 def dagster_book(book: Book) -> Iterator[DagsterBook]:
-    """The book with an instance of its own."""
+    """Return the book with a temporary Dagster instance and definitions that use the book."""
     resource = IngestionResource(build=book.build_context)
     with dg.DagsterInstance.ephemeral() as instance:
         yield DagsterBook(book, instance, build_defs({"ingestion": resource}), resource)

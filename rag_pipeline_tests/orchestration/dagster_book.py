@@ -1,4 +1,4 @@
-"""Running the ingestion job of a small book, and reading what Dagster then shows of it."""
+"""A helper that runs the ingestion job on a small book and reads the result from Dagster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 @dataclass(frozen=True)
 class DagsterBook:
-    """A book, a Dagster instance and the definitions over both."""
+    """A test book with a Dagster instance, and definitions whose resource uses the book."""
 
     book: Book
     instance: dg.DagsterInstance
@@ -39,7 +39,7 @@ class DagsterBook:
         config: Mapping[str, Any] | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> dg.ExecuteInProcessResult:
-        """Run the ingestion job as a queued run would be; a failure is a result."""
+        """Run the ingestion job with these partitions, assets or config; return failed runs too."""
         if partition_range is not None:
             tags = {
                 "dagster/asset_partition_range_start": partition_range[0],
@@ -57,22 +57,22 @@ class DagsterBook:
 
     @property
     def partitions(self) -> set[str]:
-        """Keys of all documents Dagster knows."""
+        """The partition keys of all documents that Dagster knows."""
         return set(self.instance.get_dynamic_partitions(str(DOC_PARTITIONS.name)))
 
     def add_partitions(self, *keys: str) -> None:
-        """Make documents known, as the sensor does."""
+        """Add the partitions of documents, as the sensor does."""
         self.instance.add_dynamic_partitions(str(DOC_PARTITIONS.name), list(keys))
 
     def events(self, asset: str, partition: str) -> list[dg.AssetMaterialization]:
-        """Materializations of a document, newest first."""
+        """Return the materializations of an asset for one document, newest first."""
         records = self.instance.fetch_materializations(
             dg.AssetRecordsFilter(dg.AssetKey(asset), asset_partitions=[partition]), limit=20
         ).records
         return [record.asset_materialization for record in records if record.asset_materialization]
 
     def statuses(self, asset: str) -> dict[str, str]:
-        """What Dagster's UI shows of each document; nothing for one never attempted."""
+        """Return the status of each document in Dagster's UI, without documents that never ran."""
         found = self.instance.get_status_by_partition(
             dg.AssetKey(asset), sorted(self.partitions), DOC_PARTITIONS
         )

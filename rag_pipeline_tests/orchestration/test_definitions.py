@@ -1,4 +1,4 @@
-"""The code location as a whole: it loads, opens nothing, and its graph is the one written here."""
+"""Tests of the code location as a whole: loading, asset graph, jobs, sensors and schedules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_definitions_load() -> None:
     dg.Definitions.validate_loadable(build_defs())
 
 
-def test_the_asset_graph_is_the_one_agreed_on() -> None:
+def test_the_asset_graph_has_the_agreed_assets_and_dependencies() -> None:
     graph = defs.resolve_asset_graph()
     nodes = {key.to_user_string(): graph.get(key) for key in graph.get_all_asset_keys()}
     ingestion = {
@@ -42,12 +42,12 @@ def test_the_asset_graph_is_the_one_agreed_on() -> None:
         assert node.partitions_def.name == "docs"
         assert node.backfill_policy == dg.BackfillPolicy.single_run()
         assert node.description
-    others = set(nodes) - set(INGESTION_GRAPH)
-    assert others == {"retrieval_evaluation"}
+    other_assets = set(nodes) - set(INGESTION_GRAPH)
+    assert other_assets == {"retrieval_evaluation"}
     assert nodes["retrieval_evaluation"].partitions_def is None
 
 
-def test_jobs_sensors_and_schedules_are_the_ones_agreed_on() -> None:
+def test_jobs_sensors_and_schedules_have_the_agreed_names_and_times() -> None:
     repository = defs.get_repository_def()
     assert {job.name for job in repository.get_all_jobs()} >= {"ingest", "audit", "evaluate"}
     (sensor,) = repository.sensor_defs
@@ -62,7 +62,7 @@ def test_jobs_sensors_and_schedules_are_the_ones_agreed_on() -> None:
     assert running == {dg.DefaultScheduleStatus.RUNNING}
 
 
-def test_loading_reads_no_settings_and_loads_no_service_or_model(tmp_path: Path) -> None:
+def test_loading_reads_no_settings_and_imports_no_client_or_model(tmp_path: Path) -> None:
     code = """
 import sys
 import rag_pipeline.definitions

@@ -1,4 +1,4 @@
-"""The docs-change sensor: one run for all that differs, again and again until it is indexed."""
+"""Tests of the sensor `docs_changes`, which requests runs until all changes are indexed."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 def tick(dagster_book: DagsterBook) -> dg.SensorResult | dg.SkipReason:
+    """Evaluate the sensor once."""
     context = dg.build_sensor_context(
         instance=dagster_book.instance,
         resources={"ingestion": dagster_book.resource},
@@ -35,12 +36,14 @@ def tick(dagster_book: DagsterBook) -> dg.SensorResult | dg.SkipReason:
 
 
 def skip(dagster_book: DagsterBook) -> str:
+    """Evaluate the sensor once, check that it requests no run, and return its reason."""
     result = tick(dagster_book)
     assert isinstance(result, dg.SkipReason), result
     return result.skip_message or ""
 
 
 def request(dagster_book: DagsterBook) -> dg.RunRequest:
+    """Evaluate the sensor once, add the partitions it requests, and return its run request."""
     result = tick(dagster_book)
     assert isinstance(result, dg.SensorResult), result
     for change in result.dynamic_partitions_requests or ():
@@ -50,32 +53,36 @@ def request(dagster_book: DagsterBook) -> dg.RunRequest:
 
 
 def config_of(run_request: dg.RunRequest) -> dict[str, list[str]]:
+    """Return the config of the ingestion in a run request."""
     return dict(run_request.run_config["ops"]["ingestion"]["config"])
 
 
 def carry_out(dagster_book: DagsterBook, run_request: dg.RunRequest) -> bool:
+    """Run what the sensor requested, and return True if the run succeeded."""
     config, tags = config_of(run_request), run_request.tags
     return dagster_book.run(config=config, tags=tags).success
 
 
 def wait_over(dagster_book: DagsterBook, doc_id: str, seconds: int) -> None:
-    """Move a document's last failure into the past."""
+    """Set the time of a document's last failure to `seconds` ago."""
     ledger = dagster_book.book.open_ledger(dagster_book.book.catalog.current_id() or "")
     failure = ledger.failures()[DocId(doc_id)]
     at = datetime.now(UTC) - timedelta(seconds=seconds)
     ledger.record_failure(replace(failure, failed_at=at.isoformat()))
 
 
-def test_a_new_folder_is_one_run(dagster_book: DagsterBook) -> None:
+def test_all_documents_of_a_new_folder_are_requested_as_one_run(dagster_book: DagsterBook) -> None:
     run_request = request(dagster_book)
     assert config_of(run_request) == {"doc_ids": sorted(PAGES), "delete_ids": []}
     assert dagster_book.partitions == set(PAGES)
     assert run_request.run_key is None
     assert carry_out(dagster_book, run_request)
-    assert skip(dagster_book) == "3 documents are indexed as they are"
+    assert skip(dagster_book) == "3 documents are up to date"
 
 
-def test_added_changed_moved_and_removed_pages_are_one_run(dagster_book: DagsterBook) -> None:
+def test_added_changed_moved_and_removed_pages_are_requested_as_one_run(
+    dagster_book: DagsterBook,
+) -> None:
     carry_out(dagster_book, request(dagster_book))
     book = dagster_book.book
     book.write("new.md", make_page("New", ("A", make_paragraph(90))))
@@ -89,10 +96,12 @@ def test_added_changed_moved_and_removed_pages_are_one_run(dagster_book: Dagster
     }
     assert carry_out(dagster_book, run_request)
     assert dagster_book.partitions == {LARGE, "module-2/intro.md", "new.md"}
-    assert skip(dagster_book) == "3 documents are indexed as they are"
+    assert skip(dagster_book) == "3 documents are up to date"
 
 
-def test_an_edit_that_is_undone_and_done_again_runs_each_time(dagster_book: DagsterBook) -> None:
+def test_an_edit_that_is_undone_and_repeated_is_requested_each_time(
+    dagster_book: DagsterBook,
+) -> None:
     carry_out(dagster_book, request(dagster_book))
     for old, new in (("Two", "Duo"), ("Duo", "Two"), ("Two", "Duo")):
         dagster_book.book.edit(LARGE, f"## {old}", f"## {new}")
@@ -102,23 +111,25 @@ def test_an_edit_that_is_undone_and_done_again_runs_each_time(dagster_book: Dags
         assert carry_out(dagster_book, run_request)
 
 
-def test_a_touched_file_is_noted_and_no_run(dagster_book: DagsterBook) -> None:
+def test_a_file_with_only_a_new_time_needs_no_run_and_is_read_only_once(
+    dagster_book: DagsterBook,
+) -> None:
     carry_out(dagster_book, request(dagster_book))
     path = dagster_book.book.docs / LARGE
     os.utime(path, ns=(1, 1))
     assert skip(dagster_book).startswith("3 documents")
-    path.chmod(0o000)  # a second look needs no read
+    path.chmod(0o000)  # the ledger has the new time, so the file is not read again
     try:
         assert skip(dagster_book).startswith("3 documents")
     finally:
         path.chmod(0o600)
 
 
-def test_nothing_is_asked_for_while_a_run_is_in_flight(dagster_book: DagsterBook) -> None:
+def test_nothing_is_requested_while_a_run_is_in_progress(dagster_book: DagsterBook) -> None:
     run = dagster_book.instance.create_run_for_job(
         dagster_book.definitions.resolve_job_def(INGEST_JOB.name)
     )
-    assert f"run {run.run_id[:8]} is in flight" in skip(dagster_book)
+    assert f"run {run.run_id[:8]} is in progress" in skip(dagster_book)
     dagster_book.instance.report_run_canceled(run)
     assert isinstance(tick(dagster_book), dg.SensorResult)
 
@@ -126,7 +137,7 @@ def test_nothing_is_asked_for_while_a_run_is_in_flight(dagster_book: DagsterBook
 @pytest.mark.parametrize(
     ("pid", "dead"), [(2**22 + 1, True), (os.getpid(), False)], ids=["dead", "alive"]
 )
-def test_a_run_whose_process_was_killed_does_not_hold_up_others(
+def test_a_run_whose_process_was_killed_does_not_block_the_sensor(
     dagster_book: DagsterBook, pid: int, *, dead: bool
 ) -> None:
     instance = dagster_book.instance
@@ -142,20 +153,22 @@ def test_a_run_whose_process_was_killed_does_not_hold_up_others(
     assert isinstance(tick(dagster_book), dg.SensorResult) == dead
 
 
-def test_a_run_of_another_machine_is_left_alone(dagster_book: DagsterBook) -> None:
+def test_a_run_of_another_machine_is_not_marked_as_failed(dagster_book: DagsterBook) -> None:
     dagster_book.instance.create_run_for_job(
         dagster_book.definitions.resolve_job_def(INGEST_JOB.name),
         tags={"rag_pipeline/process": "elsewhere:4194305"},
         status=dg.DagsterRunStatus.STARTED,
     )
-    assert "in flight" in skip(dagster_book)
+    assert "in progress" in skip(dagster_book)
 
 
-def test_a_broken_page_waits_longer_each_time_and_is_named(dagster_book: DagsterBook) -> None:
+def test_a_broken_page_is_named_and_waits_longer_after_each_failure(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.book.write("broken.md", BROKEN)
     assert not carry_out(dagster_book, request(dagster_book))
     for wait in (60, 120, 240):
-        reason = "3 documents are indexed as they are; 1 failed and wait for their next try: "
+        reason = "3 documents are up to date; 1 failed and will be tried again: "
         assert skip(dagster_book) == reason + "broken.md"
         wait_over(dagster_book, "broken.md", wait - 5)
         assert "broken.md" in skip(dagster_book)
@@ -166,11 +179,11 @@ def test_a_broken_page_waits_longer_each_time_and_is_named(dagster_book: Dagster
 
 
 def replace_tags(run_request: dg.RunRequest) -> dg.RunRequest:
-    """The request as if its last run were long ago: runs of other tags do not count."""
+    """Return the request without tags, so that its failed run does not delay the next request."""
     return run_request.with_replaced_attrs(tags={})
 
 
-def test_a_broken_page_that_changes_or_goes_is_looked_at_at_once(
+def test_a_broken_page_that_changes_or_is_deleted_is_requested_immediately(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.book.write("broken.md", BROKEN)
@@ -183,7 +196,7 @@ def test_a_broken_page_that_changes_or_goes_is_looked_at_at_once(
     run_request = request(dagster_book)
     assert config_of(run_request) == {"doc_ids": [], "delete_ids": ["broken.md"]}
     assert carry_out(dagster_book, run_request)
-    assert skip(dagster_book) == "3 documents are indexed as they are"
+    assert skip(dagster_book) == "3 documents are up to date"
     assert dagster_book.partitions == set(PAGES)
 
 
@@ -194,7 +207,9 @@ def test_other_pages_are_indexed_while_a_broken_one_waits(dagster_book: DagsterB
     assert config_of(request(dagster_book)) == {"doc_ids": [LARGE], "delete_ids": []}
 
 
-def test_a_run_that_fails_as_a_whole_is_asked_for_again_later(dagster_book: DagsterBook) -> None:
+def test_a_request_whose_whole_run_failed_is_repeated_after_a_wait(
+    dagster_book: DagsterBook,
+) -> None:
     context = dagster_book.resource.context
 
     def refuse() -> None:
@@ -204,12 +219,12 @@ def test_a_run_that_fails_as_a_whole_is_asked_for_again_later(dagster_book: Dags
     object.__setattr__(context.services, "lock", refuse)
     run_request = request(dagster_book)
     assert not carry_out(dagster_book, run_request)
-    assert "failed; its documents are tried again at" in skip(dagster_book)
+    assert "failed; the next try is at" in skip(dagster_book)
     dagster_book.book.edit(LARGE, "## Two", "## Duo")
     assert LARGE in config_of(request(dagster_book))["doc_ids"]
 
 
-def test_a_page_that_moved_stays_until_its_new_place_is_indexed(
+def test_a_moved_page_is_removed_only_together_with_indexing_its_new_path(
     dagster_book: DagsterBook,
 ) -> None:
     carry_out(dagster_book, request(dagster_book))
@@ -217,7 +232,7 @@ def test_a_page_that_moved_stays_until_its_new_place_is_indexed(
     book.move("intro.md", "moved.md")
     ledger = book.open_ledger(book.catalog.current_id() or "")
     sha256 = ledger.entries()[DocId("intro.md")].sha256
-    from rag_pipeline_tests.ingestion.records import make_failure  # noqa: PLC0415  # its one use
+    from rag_pipeline_tests.ingestion.records import make_failure  # noqa: PLC0415  # used only here
 
     failure = make_failure("moved.md", sha256)
     ledger.record_failure(replace(failure, failed_at=datetime.now(UTC).isoformat()))
@@ -228,20 +243,22 @@ def test_a_page_that_moved_stays_until_its_new_place_is_indexed(
     assert carry_out(dagster_book, run_request)
 
 
-def test_an_unreadable_page_is_named_and_holds_up_nothing(dagster_book: DagsterBook) -> None:
+def test_an_unreadable_page_is_named_in_the_skip_reason(dagster_book: DagsterBook) -> None:
     carry_out(dagster_book, request(dagster_book))
     (dagster_book.book.docs / "shut.md").symlink_to("shut.md")
     assert skip(dagster_book).endswith("; 1 cannot be read: shut.md")
 
 
-def test_a_missing_folder_is_a_reason_not_an_error(dagster_book: DagsterBook) -> None:
+def test_a_missing_docs_folder_is_a_skip_reason_and_deletes_nothing(
+    dagster_book: DagsterBook,
+) -> None:
     carry_out(dagster_book, request(dagster_book))
     dagster_book.book.docs.rename(dagster_book.book.root / "away")
     assert "does not exist" in skip(dagster_book)
     assert len(dagster_book.book.read_points()) == 9
 
 
-def test_the_nightly_run_finds_what_size_and_time_hide(dagster_book: DagsterBook) -> None:
+def test_the_nightly_run_finds_an_edit_that_kept_size_and_time(dagster_book: DagsterBook) -> None:
     carry_out(dagster_book, request(dagster_book))
     book = dagster_book.book
     path = book.docs / LARGE

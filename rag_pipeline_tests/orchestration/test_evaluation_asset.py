@@ -1,8 +1,9 @@
-"""The evaluation asset: what Dagster shows of an evaluation, and how its checks fail a run."""
+"""Tests of the evaluation asset: its metadata, its checks, and runs that fail because of them."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,18 @@ import dagster as dg
 import pytest
 
 from rag_pipeline.definitions import build_defs
+from rag_pipeline.evaluation.answers.gates import ANSWER_GATES, AnswerBounds, check_answers
 from rag_pipeline.evaluation.book import BookEvaluation
 from rag_pipeline.evaluation.gates import GATES, GateBounds, check_gates
 from rag_pipeline.evaluation.report_files import write_report
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.jobs import EVALUATE_JOB
 from rag_pipeline_tests.end_to_end.command import embed, make_command
-from rag_pipeline_tests.evaluation.world import (
+from rag_pipeline_tests.evaluation.answers.test_gates import make_good_answers
+from rag_pipeline_tests.evaluation.generated_book import (
     KnowingRetriever,
-    LeakingRetriever,
     RaisingRetriever,
-    evaluate_world,
+    evaluate_generated_book,
 )
 from rag_pipeline_tests.loopback import serve
 from rag_pipeline_tests.orchestration.dagster_book import QUIET
@@ -33,11 +35,13 @@ if TYPE_CHECKING:
 ASSET = dg.AssetKey("retrieval_evaluation")
 
 
-def run_job(retriever: KnowingRetriever, folder: Path) -> dg.ExecuteInProcessResult:
-    """Materialize the asset as the job does, over an evaluation of the test book."""
-    report = evaluate_world(retriever)
-    gates = check_gates(report, None, GateBounds())
-    evaluation = BookEvaluation(report, gates, write_report(report, folder, gates))
+def run_job(retriever: KnowingRetriever, folder: Path, leaks: int = 0) -> dg.ExecuteInProcessResult:
+    """Run the evaluation job with an evaluation of the test corpus by the given retriever."""
+    report, answers = evaluate_generated_book(retriever), make_good_answers()
+    answers = replace(answers, selected_text=replace(answers.selected_text, leak_count=leaks))
+    gates = check_gates(report, None, GateBounds()) + check_answers(answers, AnswerBounds())
+    files = write_report(report, folder, gates, answers)
+    evaluation = BookEvaluation(report, gates, files, answers)
     definitions = build_defs({"evaluate_collection": lambda: evaluation})
     with dg.DagsterInstance.ephemeral() as instance:
         return definitions.resolve_job_def(EVALUATE_JOB.name).execute_in_process(
@@ -46,13 +50,16 @@ def run_job(retriever: KnowingRetriever, folder: Path) -> dg.ExecuteInProcessRes
 
 
 def read_checks(result: dg.ExecuteInProcessResult) -> dict[str, bool]:
+    """Return whether each asset check of the run passed, by check name."""
     return {one.check_name: one.passed for one in result.get_asset_check_evaluations()}
 
 
-def test_a_good_evaluation_is_shown_with_its_numbers_and_every_check(tmp_path: Path) -> None:
+def test_a_good_evaluation_has_its_numbers_as_metadata_and_passes_every_check(
+    tmp_path: Path,
+) -> None:
     result = run_job(KnowingRetriever(), tmp_path)
     assert result.success
-    assert read_checks(result) == dict.fromkeys(GATES, True)
+    assert read_checks(result) == dict.fromkeys(GATES | ANSWER_GATES, True)
     (event,) = result.get_asset_materialization_events()
     metadata = event.materialization.metadata
     assert metadata["document_Success_5"].value == 1.0
@@ -60,6 +67,11 @@ def test_a_good_evaluation_is_shown_with_its_numbers_and_every_check(tmp_path: P
     assert metadata["report_half_document_Success_5"].value == 1.0
     assert metadata["refusal_recall"].value == metadata["answered"].value == 1.0
     assert metadata["failure_count"].value == 0
+    assert metadata["report_half_facts"].value == 0.78
+    assert metadata["terms_defined"].value == 0.95
+    assert metadata["passages_whole"].value == 1.0
+    assert metadata["answer_leak_count"].value == 0
+    assert metadata["answers"].value == str(tmp_path / "answers.json")
     assert metadata["page"].value == str(tmp_path / "report.html")
     assert metadata["report"].value == str(tmp_path / "report.json")
     assert "| section | nDCG@10 |" in str(metadata["measures"].value)
@@ -69,26 +81,28 @@ def test_a_good_evaluation_is_shown_with_its_numbers_and_every_check(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("retriever", "failed"),
+    ("retriever", "leaks", "failed"),
     [
-        pytest.param(LeakingRetriever(), {"selected_text_leaks"}, id="leaks"),
-        pytest.param(RaisingRetriever(), {"success_at_5", "answered", "latency_p95"}, id="raises"),
+        pytest.param(KnowingRetriever(), 1, {"answer_leaks"}, id="leaks"),
+        pytest.param(
+            RaisingRetriever(), 0, {"success_at_5", "answered", "latency_p95"}, id="raises"
+        ),
     ],
 )
-def test_a_bad_evaluation_fails_the_run_and_is_shown_all_the_same(
-    tmp_path: Path, retriever: KnowingRetriever, failed: set[str]
+def test_a_bad_evaluation_fails_the_run_and_is_materialized_nevertheless(
+    tmp_path: Path, retriever: KnowingRetriever, leaks: int, failed: set[str]
 ) -> None:
-    result = run_job(retriever, tmp_path)
+    result = run_job(retriever, tmp_path, leaks)
     assert not result.success
     checks = read_checks(result)
-    assert set(checks) == set(GATES)
+    assert set(checks) == set(GATES | ANSWER_GATES)
     assert failed <= {name for name, passed in checks.items() if not passed}
     assert len(result.get_asset_materialization_events()) == 1
 
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
-    """A small book that the command ingested, with the hashing embedder behind a service."""
+    """Ingest a small book by command, with a local embedding service that hashes words."""
     with serve(embed) as server:
         command = make_command(tmp_path_factory.mktemp("book"), server.url)
         outcome = command.run("ingest")
@@ -97,6 +111,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
 
 
 def ask_about_each_section() -> list[dict[str, Any]]:
+    """Return golden set entries, two for each of five sections of the small book."""
     sections = {
         "Start": ("intro.md", 10),
         "Why": ("intro.md", 21),
@@ -118,7 +133,7 @@ def ask_about_each_section() -> list[dict[str, Any]]:
 def evaluate_for_real(
     book: Command, queries: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> dg.ExecuteInProcessResult:
-    """Materialize the asset over the ingested book, with the evaluator of the code location."""
+    """Materialize the asset for the ingested book, with the real evaluator of the definitions."""
     test_set = book.root / "questions.json"
     test_set.write_text(json.dumps({"queries": queries}), "utf-8")
     monkeypatch.chdir(book.root)
@@ -141,7 +156,7 @@ def test_the_real_evaluator_passes_the_gates_of_a_small_book(
     result = evaluate_for_real(ingested, ask_about_each_section(), monkeypatch)
     assert result.success
     checks = {one.check_name: one for one in result.get_asset_check_evaluations()}
-    assert set(checks) == set(GATES)
+    assert set(checks) == set(GATES | ANSWER_GATES)
     assert all(check.passed for check in checks.values())
     assert checks["success_at_5"].metadata["value"].value == 1.0
     assert str(checks["refusal_recall"].metadata["verdict"].value).startswith("not measured: ")
@@ -158,13 +173,15 @@ def test_the_real_evaluator_passes_the_gates_of_a_small_book(
 def test_the_real_evaluator_fails_the_run_when_a_gate_fails(
     ingested: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queries = [one | {"expected": []} for one in ask_about_each_section()]  # the book answers them
+    queries = [
+        one | {"expected": []} for one in ask_about_each_section()
+    ]  # the book answers them, so expecting a refusal is wrong
     result = evaluate_for_real(ingested, queries, monkeypatch)
     assert not result.success
     checks = {one.check_name: one for one in result.get_asset_check_evaluations()}
-    assert set(checks) == set(GATES)
+    assert set(checks) == set(GATES | ANSWER_GATES)
     failed = {name for name, check in checks.items() if not check.passed}
     assert {"success_at_5", "refusal_recall"} <= failed
     verdict = str(checks["refusal_recall"].metadata["verdict"].value)
-    assert verdict.startswith("failed: 0.")
+    assert verdict.startswith("failed: the share of unanswerable questions that were refused is 0.")
     assert len(result.get_asset_materialization_events()) == 1

@@ -1,4 +1,4 @@
-"""Events that are stored in one transaction."""
+"""Tests of storing many Dagster events in one transaction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POINTS = dg.AssetKey("points")
 
 @pytest.fixture
 def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
-    """An instance with the storage that a command uses."""
+    """Return a Dagster instance with the storage settings of this repository."""
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     shutil.copy(Path(__file__).parents[2] / "dagster.yaml", tmp_path)
     with dg.DagsterInstance.from_config(str(tmp_path)) as opened:
@@ -29,19 +29,21 @@ def instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dag
 
 
 def report(instance: dg.DagsterInstance, partition: str) -> None:
+    """Log a materialization of one partition."""
     tags = {"dagster/data_version": f"version of {partition}"}
     event = dg.AssetMaterialization(POINTS, partition=partition, metadata={"n": 1}, tags=tags)
     instance.report_runless_asset_event(event)
 
 
 def read_events(instance: dg.DagsterInstance) -> list[tuple[str | None, dict[str, str]]]:
+    """Return partition and tags of each stored materialization, oldest first."""
     records = instance.fetch_materializations(POINTS, limit=20, ascending=True).records
     found = [record.asset_materialization for record in records]
     return [(event.partition, dict(event.tags or {})) for event in found if event]
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_events_are_the_same_however_they_are_stored(
+def test_events_stored_in_one_transaction_are_equal_to_events_stored_singly(
     instance: dg.DagsterInstance, *, together: bool
 ) -> None:
     with store_together(instance) if together else nullcontext():
@@ -58,7 +60,9 @@ def test_events_are_the_same_however_they_are_stored(
     assert latest.asset_materialization.partition == "later"
 
 
-def test_the_latest_event_of_a_block_is_the_assets_entry(instance: dg.DagsterInstance) -> None:
+def test_the_record_of_the_asset_has_the_last_event_of_the_block(
+    instance: dg.DagsterInstance,
+) -> None:
     with store_together(instance):
         report(instance, "a")
         report(instance, "b")
@@ -69,7 +73,7 @@ def test_the_latest_event_of_a_block_is_the_assets_entry(instance: dg.DagsterIns
     assert last.asset_materialization.partition == "b"
 
 
-def test_a_block_that_fails_stores_nothing(instance: dg.DagsterInstance) -> None:
+def test_a_block_that_fails_stores_no_events(instance: dg.DagsterInstance) -> None:
     def fail() -> None:
         with store_together(instance):
             report(instance, "a")
@@ -82,7 +86,9 @@ def test_a_block_that_fails_stores_nothing(instance: dg.DagsterInstance) -> None
     assert [partition for partition, _ in read_events(instance)] == ["b"]
 
 
-def test_another_thread_stores_its_events_by_itself(instance: dg.DagsterInstance) -> None:
+def test_events_of_another_thread_are_stored_even_if_the_block_fails(
+    instance: dg.DagsterInstance,
+) -> None:
     def fail() -> None:
         with store_together(instance):
             other = threading.Thread(target=report, args=(instance, "other"))

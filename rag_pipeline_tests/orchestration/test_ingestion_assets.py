@@ -1,4 +1,4 @@
-"""The five assets under Dagster: partitions, failures, subsets, metadata."""
+"""Tests of the five ingestion assets: partitions, failures, asset subsets, metadata and checks."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rag_pipeline.ingestion.serialization import dump_vectors, load_chunks
 from rag_pipeline.ingestion.upkeep.repair import audit_index
 from rag_pipeline.orchestration.assets.ingestion import preview_chunks
 from rag_pipeline.orchestration.dead_runs import name_process
+from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline_tests.book import PAGES, assert_same_state
 from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk
@@ -31,7 +32,7 @@ BROKEN = "---\ntitle: [\n---\n"
 LARGE = "module-1/large.md"
 
 
-def test_a_run_without_config_indexes_whatever_changed(dagster_book: DagsterBook) -> None:
+def test_a_run_without_config_indexes_everything_that_changed(dagster_book: DagsterBook) -> None:
     assert dagster_book.run().success
     assert dagster_book.partitions == set(PAGES)
     for stage in STAGES:
@@ -41,12 +42,12 @@ def test_a_run_without_config_indexes_whatever_changed(dagster_book: DagsterBook
     assert all(len(dagster_book.events(stage, LARGE)) == 1 for stage in STAGES)
 
 
-def test_a_bad_document_fails_alone_and_says_why(dagster_book: DagsterBook) -> None:
+def test_only_the_bad_document_of_a_run_fails(dagster_book: DagsterBook) -> None:
     dagster_book.book.write("broken.md", BROKEN)
     result = dagster_book.run()
     assert not result.success
     failure = next(event for event in result.all_events if event.is_step_failure)
-    assert "1 document(s) failed; the others are indexed" in str(failure.step_failure_data)
+    assert "1 document(s) failed; all other documents are indexed" in str(failure.step_failure_data)
     assert dagster_book.partitions == {*PAGES, "broken.md"}
     assert dagster_book.statuses("qdrant_points") == dict.fromkeys(PAGES, "MATERIALIZED")
     dagster_book.book.write("broken.md", "---\ntitle: Whole\n---\n\nText.\n")
@@ -54,7 +55,7 @@ def test_a_bad_document_fails_alone_and_says_why(dagster_book: DagsterBook) -> N
     assert dagster_book.statuses("qdrant_points")["broken.md"] == "MATERIALIZED"
 
 
-def test_one_partition_is_one_document(dagster_book: DagsterBook) -> None:
+def test_a_run_of_one_partition_indexes_one_document(dagster_book: DagsterBook) -> None:
     dagster_book.add_partitions(*PAGES)
     assert dagster_book.run(partition=LARGE).success
     assert dagster_book.statuses("qdrant_points") == {LARGE: "MATERIALIZED"}
@@ -62,7 +63,7 @@ def test_one_partition_is_one_document(dagster_book: DagsterBook) -> None:
     assert paths == {LARGE}
 
 
-def test_a_range_with_a_bad_document_marks_it_failed_and_the_others_done(
+def test_in_a_partition_range_only_the_bad_document_is_marked_as_failed(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.book.write("broken.md", BROKEN)
@@ -72,7 +73,7 @@ def test_a_range_with_a_bad_document_marks_it_failed_and_the_others_done(
     assert statuses == {"intro.md": "MATERIALIZED", "broken.md": "FAILED", LARGE: "MATERIALIZED"}
 
 
-def test_config_names_what_to_index_and_what_to_remove(dagster_book: DagsterBook) -> None:
+def test_the_run_config_names_documents_to_index_and_to_remove(dagster_book: DagsterBook) -> None:
     dagster_book.run()
     (dagster_book.book.docs / LARGE).unlink()
     assert dagster_book.run(config={"doc_ids": ["intro.md"]}).success
@@ -83,7 +84,9 @@ def test_config_names_what_to_index_and_what_to_remove(dagster_book: DagsterBook
     assert len(dagster_book.book.read_points()) == 3
 
 
-def test_chunks_alone_embed_and_write_nothing(dagster_book: DagsterBook) -> None:
+def test_a_run_of_only_the_chunks_asset_embeds_and_writes_nothing(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.add_partitions(*PAGES)
     result = dagster_book.run(assets=["discovered_docs", "parsed_docs", "chunks"])
     assert result.success
@@ -93,7 +96,7 @@ def test_chunks_alone_embed_and_write_nothing(dagster_book: DagsterBook) -> None
     assert dagster_book.statuses("embeddings") == {}
 
 
-def test_a_rebuild_of_some_assets_is_refused_before_anything_is_made(
+def test_a_rebuild_of_only_some_assets_is_rejected_before_anything_changes(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.run()
@@ -106,7 +109,42 @@ def test_a_rebuild_of_some_assets_is_refused_before_anything_is_made(
     assert len(dagster_book.book.read_points()) == 9
 
 
-def test_points_alone_are_made_of_what_is_kept(dagster_book: DagsterBook) -> None:
+@pytest.mark.parametrize(
+    ("partition", "config", "rejected"),
+    [
+        (None, {"doc_ids": ["intro.md"], "rebuild": True}, "rebuild: does not work with doc_ids"),
+        (None, {"doc_ids": [], "reread": True}, "reread: does not work with doc_ids"),
+        (None, {"delete_ids": ["intro.md"]}, "delete_ids: does not work without doc_ids"),
+        (None, {"rewrite": True, "rebuild": True}, "rewrite: does not work without doc_ids"),
+        (
+            "intro.md",
+            {"doc_ids": [LARGE], "rewrite": True},
+            "doc_ids, rewrite: does not work with selected partitions",
+        ),
+    ],
+)
+def test_a_run_config_whose_fields_do_not_work_together_is_rejected(
+    dagster_book: DagsterBook, partition: str | None, config: dict[str, Any], rejected: str
+) -> None:
+    dagster_book.add_partitions(*PAGES)
+    result = dagster_book.run(partition=partition, config=config)
+    failure = next(event for event in result.all_events if event.is_step_failure)
+    assert rejected in str(failure.step_failure_data)
+    assert dagster_book.resource.context.services.catalog.current_id() is None
+
+
+def test_each_field_of_the_run_config_has_a_description_in_the_ui(
+    dagster_book: DagsterBook,
+) -> None:
+    job = dagster_book.definitions.resolve_job_def(INGEST_JOB.name)
+    fields = job.get_node_named("ingestion").definition.config_field.config_type.fields
+    assert set(fields) == {"doc_ids", "delete_ids", "rewrite", "rebuild", "reread"}
+    assert all(field.description and field.description.endswith(".") for field in fields.values())
+
+
+def test_a_run_of_only_the_points_asset_uses_the_stored_chunks_and_vectors(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.run(assets=STAGES[:4])
     calls = dagster_book.book.embedder.calls
     assert dagster_book.run(partition=LARGE, assets=["qdrant_points"]).success
@@ -114,7 +152,7 @@ def test_points_alone_are_made_of_what_is_kept(dagster_book: DagsterBook) -> Non
     assert len(dagster_book.book.read_points()) == 6
 
 
-def test_points_of_a_document_never_chunked_say_what_to_materialize(
+def test_points_without_stored_chunks_fail_and_name_the_missing_asset(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.add_partitions(*PAGES)
@@ -126,7 +164,7 @@ def test_points_of_a_document_never_chunked_say_what_to_materialize(
 
 
 def run_refused(dagster_book: DagsterBook, *assets: str) -> str:
-    """Run some assets of the large page, which must fail and write nothing; returns why."""
+    """Run assets of the large page, check that the run fails and changes nothing; return why."""
     before = dagster_book.book.read_state()
     result = dagster_book.run(partition=LARGE, assets=assets)
     assert not result.success
@@ -134,7 +172,7 @@ def run_refused(dagster_book: DagsterBook, *assets: str) -> str:
     return str(next(one for one in result.all_events if one.is_step_failure).step_failure_data)
 
 
-def test_points_alone_of_chunks_made_with_other_settings_are_refused(
+def test_points_are_rejected_if_the_stored_chunks_have_other_settings(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.run()
@@ -145,7 +183,9 @@ def test_points_alone_of_chunks_made_with_other_settings_are_refused(
     assert dagster_book.run(partition=LARGE, assets=STAGES[2:]).success
 
 
-def test_points_alone_of_vectors_of_another_text_are_refused(dagster_book: DagsterBook) -> None:
+def test_points_are_rejected_if_the_stored_vectors_are_of_another_text(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.run()
     dagster_book.book.edit(LARGE, "## Two", "## Duo")
     assert dagster_book.run(partition=LARGE, assets=STAGES[:3]).success
@@ -155,7 +195,9 @@ def test_points_alone_of_vectors_of_another_text_are_refused(dagster_book: Dagst
     assert dagster_book.run(partition=LARGE, assets=STAGES[3:]).success
 
 
-def test_points_alone_of_vectors_of_another_model_are_refused(dagster_book: DagsterBook) -> None:
+def test_points_are_rejected_if_the_stored_vectors_are_of_another_model(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.run()
     context = dagster_book.resource.context
     artifacts = context.services.open_artifacts(str(context.services.catalog.current_id()))
@@ -172,7 +214,9 @@ def test_points_alone_of_vectors_of_another_model_are_refused(dagster_book: Dags
     assert audit_index(context).findings == ()
 
 
-def test_a_data_version_moves_with_its_output_alone(dagster_book: DagsterBook) -> None:
+def test_a_data_version_changes_only_if_the_output_of_its_stage_changes(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.run()
 
     def versions() -> dict[str, str]:
@@ -191,7 +235,9 @@ def test_a_data_version_moves_with_its_output_alone(dagster_book: DagsterBook) -
     assert moved == {"discovered_docs", "parsed_docs", "chunks", "qdrant_points"}
 
 
-def test_metadata_counts_and_previews(dagster_book: DagsterBook) -> None:
+def test_the_metadata_of_each_stage_contains_counts_and_a_chunk_preview(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.run()
     metadata = {stage: dagster_book.events(stage, LARGE)[0].metadata for stage in STAGES}
     assert metadata["discovered_docs"]["size_bytes"].value > 500
@@ -213,7 +259,9 @@ def test_metadata_counts_and_previews(dagster_book: DagsterBook) -> None:
     assert total == 1
 
 
-def test_an_edit_shows_what_it_saved(dagster_book: DagsterBook) -> None:
+def test_the_metadata_of_an_edit_shows_how_many_embeddings_were_reused(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.run()
     dagster_book.book.edit(LARGE, "## Two", "## Duo")
     dagster_book.run()
@@ -239,7 +287,7 @@ def test_another_model_ends_the_run_and_changes_nothing(dagster_book: DagsterBoo
     assert len(dagster_book.book.read_points()) == 9
 
 
-def test_a_run_is_tagged_with_what_it_did(dagster_book: DagsterBook) -> None:
+def test_a_run_has_its_main_counts_as_tags(dagster_book: DagsterBook) -> None:
     run_id = dagster_book.run().run_id
     run = dagster_book.instance.get_run_by_id(run_id)
     assert run is not None
@@ -249,7 +297,7 @@ def test_a_run_is_tagged_with_what_it_did(dagster_book: DagsterBook) -> None:
     assert {entry.run_id for entry in ledger.entries().values()} == {run_id}
 
 
-def test_a_document_with_an_odd_name_has_a_partition_that_leads_back(
+def test_a_document_with_special_characters_can_be_run_by_its_partition(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.book.write("odd, [a]...md", PAGES["intro.md"])
@@ -259,21 +307,23 @@ def test_a_document_with_an_odd_name_has_a_partition_that_leads_back(
     assert dagster_book.statuses("qdrant_points")[key] == "MATERIALIZED"
 
 
-def test_a_page_that_went_before_a_rebuild_has_no_partition(dagster_book: DagsterBook) -> None:
+def test_a_page_deleted_before_a_rebuild_loses_its_partition(dagster_book: DagsterBook) -> None:
     dagster_book.run()
     (dagster_book.book.docs / LARGE).unlink()
     assert dagster_book.run(config={"rebuild": True}).success
     assert dagster_book.partitions == {*PAGES} - {LARGE}
 
 
-def test_a_page_that_went_before_its_run_has_no_partition(dagster_book: DagsterBook) -> None:
+def test_a_page_deleted_between_request_and_run_loses_its_partition(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.run()
     dagster_book.add_partitions("new.md", "no document id/../x.md")
     assert not dagster_book.run(config={"doc_ids": ["new.md"]}).success
     assert dagster_book.partitions == {*PAGES}
 
 
-def test_a_page_that_cannot_be_looked_at_keeps_its_partition(dagster_book: DagsterBook) -> None:
+def test_a_page_in_an_unreadable_folder_keeps_its_partition(dagster_book: DagsterBook) -> None:
     book = dagster_book.book
     book.write("linked/page.md", PAGES["intro.md"])
     dagster_book.run()
@@ -289,7 +339,7 @@ def test_a_partition_without_a_document_fails(dagster_book: DagsterBook, partiti
     assert not dagster_book.run(partition=partition).success
 
 
-def test_a_preview_is_a_table_whatever_the_text() -> None:
+def test_a_chunk_preview_is_a_valid_table_for_any_text() -> None:
     chunks = tuple(make_chunk(index, "a | b\n<b>c</b> " * 30) for index in range(25))
     lines = preview_chunks(chunks).splitlines()
     assert len(lines) == 2 + 20 + 2
@@ -300,28 +350,29 @@ def test_a_preview_is_a_table_whatever_the_text() -> None:
 
 
 class LosingStore:
-    """A store that keeps all points of a write but the first, where there are six."""
+    """A store that loses the first point of each write of exactly six points."""
 
     def __init__(self, store: PointStore) -> None:
         self._store = store
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # as the store
-        """All else as the store does it."""
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # the type of the wrapped store's attribute
+        """Return the attribute of the wrapped store."""
         return getattr(self._store, name)
 
     def upsert(self, points: list[Point]) -> None:
-        """Lose one."""
+        """Write the points, without the first one if there are six."""
         self._store.upsert(points[1:] if len(points) == 6 else points)
 
 
 def read_verdicts(result: dg.ExecuteInProcessResult) -> dict[tuple[str, str | None], bool]:
+    """Return whether each asset check of the run passed, by check name and partition."""
     return {
         (verdict.check_name, verdict.partition): verdict.passed
         for verdict in result.get_asset_check_evaluations()
     }
 
 
-def test_every_rule_has_a_verdict_of_all_that_a_run_wrote(dagster_book: DagsterBook) -> None:
+def test_every_rule_has_one_result_for_all_documents_of_a_run(dagster_book: DagsterBook) -> None:
     result = dagster_book.run()
     assert read_verdicts(result) == {(rule.name, None): True for rule in DOCUMENT_RULES}
     for verdict in result.get_asset_check_evaluations():
@@ -329,14 +380,14 @@ def test_every_rule_has_a_verdict_of_all_that_a_run_wrote(dagster_book: DagsterB
     assert read_verdicts(dagster_book.run()) == {}
 
 
-def test_a_point_that_the_store_lost_is_seen_before_the_run_lets_go_of_it(
+def test_a_point_that_the_store_lost_fails_the_check_of_its_document(
     dagster_book: DagsterBook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalog = dagster_book.resource.context.services.catalog
     opened = catalog.open
-    monkeypatch.setattr(catalog, "open", lambda *asked: LosingStore(opened(*asked)))
+    monkeypatch.setattr(catalog, "open", lambda *arguments: LosingStore(opened(*arguments)))
     result = dagster_book.run()
-    assert result.success  # a check's verdict fails no document
+    assert result.success  # a failed check does not fail the document
     verdicts = read_verdicts(result)
     failed = {key for key, passed in verdicts.items() if not passed}
     assert failed == {("points_equal_chunks", None), ("points_equal_chunks", LARGE)}

@@ -1,4 +1,4 @@
-"""Dagster's home, its settings and the code location file."""
+"""Tests of DAGSTER_HOME, the instance settings in dagster.yaml, and workspace.yaml."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def _restored_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DAGSTER_HOME", "")  # put back afterwards, whatever the test sets
+    monkeypatch.setenv("DAGSTER_HOME", "")  # so that pytest restores it after the test
 
 
 def settings_for(tmp_path: Path, dagster_home: str = "") -> Settings:
+    """Return settings with all folders below `tmp_path`."""
     return load_settings(
         _env_file="",
         docs_dir=tmp_path / "docs",
@@ -30,7 +31,7 @@ def settings_for(tmp_path: Path, dagster_home: str = "") -> Settings:
     )
 
 
-def test_the_default_home_lies_in_the_books_state_and_has_our_instance_settings(
+def test_the_default_home_is_in_the_books_state_folder_and_has_our_settings(
     tmp_path: Path,
 ) -> None:
     settings = settings_for(tmp_path)
@@ -43,7 +44,7 @@ def test_the_default_home_lies_in_the_books_state_and_has_our_instance_settings(
         assert instance.run_monitoring_enabled
 
 
-def test_runs_from_the_queue_go_one_at_a_time(tmp_path: Path) -> None:
+def test_the_queue_starts_one_run_at_a_time(tmp_path: Path) -> None:
     prepare_dagster_home(settings_for(tmp_path))
     with dg.DagsterInstance.get() as instance:
         queue = instance.get_concurrency_config().run_queue_config
@@ -51,14 +52,14 @@ def test_runs_from_the_queue_go_one_at_a_time(tmp_path: Path) -> None:
         assert queue.max_concurrent_runs == 1
 
 
-def test_an_outdated_copy_is_replaced(tmp_path: Path) -> None:
+def test_an_outdated_copy_of_dagster_yaml_is_replaced(tmp_path: Path) -> None:
     home = prepare_dagster_home(settings_for(tmp_path))
     (home / "dagster.yaml").write_text("telemetry:\n  enabled: true\n")
     prepare_dagster_home(settings_for(tmp_path))
     assert (home / "dagster.yaml").read_text() == (ROOT / "dagster.yaml").read_text()
 
 
-def test_a_home_that_the_settings_name_is_made_and_left_alone(
+def test_a_home_named_in_the_settings_is_created_and_stays_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -67,13 +68,13 @@ def test_a_home_that_the_settings_name_is_made_and_left_alone(
     assert list(home.iterdir()) == []
 
 
-def test_a_home_that_cannot_be_made_names_the_setting(tmp_path: Path) -> None:
+def test_the_error_about_a_home_that_cannot_be_created_names_the_setting(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match=r"^DAGSTER_HOME: .*file/home cannot be written"):
         prepare_dagster_home(settings_for(tmp_path, dagster_home=str(tmp_path / "file" / "home")))
 
 
-def test_every_instance_setting_says_why() -> None:
+def test_every_instance_setting_has_a_comment() -> None:
     sections = re.split(r"\n(?=\w)", (ROOT / "dagster.yaml").read_text(encoding="utf-8"))[1:]
     for section in sections:
         head, *lines = [line for line in section.splitlines() if not line.lstrip().startswith("#")]
@@ -81,7 +82,7 @@ def test_every_instance_setting_says_why() -> None:
         assert " # " in head or all(" # " in leaf for leaf in leaves), head
 
 
-def test_the_workspace_names_the_code_location() -> None:
+def test_the_workspace_file_names_the_code_location() -> None:
     workspace = yaml.safe_load((ROOT / "workspace.yaml").read_text())
     (location,) = workspace["load_from"]
     assert location["python_module"]["module_name"] == "rag_pipeline.definitions"

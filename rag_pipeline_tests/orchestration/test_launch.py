@@ -1,4 +1,4 @@
-"""A run by a command, in its own process: what it leaves in memory while it goes on."""
+"""Tests of an ingestion run inside a command: its memory use, and the lock of its start."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
+import pytest
 
+from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
+from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.core.models import Stage
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import StageDone
+from rag_pipeline.orchestration import launch
 from rag_pipeline.orchestration.launch import run_ingest_job
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline_tests.book import PAGES
 
 if TYPE_CHECKING:
-    import pytest
-
     from rag_pipeline_tests.book import Book
 
 
-def test_a_run_keeps_nothing_of_the_documents_it_is_done_with(
+def test_a_run_keeps_no_events_of_finished_documents_in_memory(
     book: Book, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
@@ -49,4 +51,18 @@ def test_a_run_keeps_nothing_of_the_documents_it_is_done_with(
     assert isinstance(context.services.cache, SqliteEmbeddingCache)
     context.services.cache.close()
     assert len(done) == doc_count
-    assert alive[1] - alive[0] < len(Stage)  # fewer than those of one document
+    assert alive[1] - alive[0] < len(Stage)  # fewer events than one document has
+
+
+def test_an_instance_that_another_process_opens_is_an_error_with_fitting_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    monkeypatch.setattr(launch, "_OPENING_TIMEOUT_S", 0.1)
+    with hold_lock(tmp_path / ".opening.lock", 0.0), pytest.raises(StoreLockedError) as caught:
+        run_ingest_job(dg.Definitions(), IngestionRequest())
+    message = str(caught.value)
+    assert "has held the lock" in message
+    assert "for 0.1 s" in message
+    assert "opens Dagster's instance" in message
+    assert "INGEST_LOCK_TIMEOUT_S" not in message

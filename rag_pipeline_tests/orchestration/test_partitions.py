@@ -1,4 +1,4 @@
-"""Document ids and partition keys."""
+"""Tests of the conversion between document ids and partition keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rag_pipeline.orchestration.partitions import to_doc_id, to_partition_key
         (" a b.md", "%20a%20b.md"),
     ],
 )
-def test_plain_ids_are_readable_keys_and_the_rest_is_encoded(doc_id: str, key: str) -> None:
+def test_only_special_characters_of_an_id_are_encoded_in_its_key(doc_id: str, key: str) -> None:
     assert to_partition_key(DocId(doc_id)) == key
     assert to_doc_id(key) == doc_id
 
@@ -34,7 +34,7 @@ parts = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_character
 
 
 @given(st.lists(parts, min_size=1, max_size=3).map("/".join))
-def test_every_id_comes_back_and_no_key_disturbs_dagster(doc_id: str) -> None:
+def test_every_id_survives_the_round_trip_and_no_key_has_special_characters(doc_id: str) -> None:
     key = to_partition_key(parse_doc_id(doc_id))
     assert to_doc_id(key) == doc_id
     assert not any(text in key for text in ("...", ",", "|", "[", "]", "\n", "\t"))
@@ -42,6 +42,6 @@ def test_every_id_comes_back_and_no_key_disturbs_dagster(doc_id: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "a,b.md", "../a.md", "%2E%2E/a.md", "%61.md", "a//b.md", "%"])
-def test_what_is_no_key_of_ours_is_refused(key: str) -> None:
+def test_a_text_that_is_not_a_partition_key_is_rejected(key: str) -> None:
     with pytest.raises(DocumentIdError):
         to_doc_id(key)

@@ -1,4 +1,4 @@
-"""The audit as an asset check: what Dagster shows of a store that disagrees with the ledger."""
+"""Tests of the asset check that compares the store with the ledger."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ KEY = dg.AssetCheckKey(dg.AssetKey("qdrant_points"), STORE_CHECK)
 
 @pytest.fixture
 def book(tmp_path: Path) -> Book:
-    """Three pages over the embedded store, in place of those over one in memory."""
+    """Create a book with three pages and the embedded store, instead of the store in memory."""
     book = make_book(tmp_path)
     book.catalog = EdgeCatalog(book.state / "store", "book", 0.2, book.forget)
     return book
 
 
 def run_audit(dagster_book: DagsterBook) -> dg.ExecuteInProcessResult:
-    """Run the job of the check alone; a failure is a result."""
+    """Run the audit job, which contains only this check; return a failed run too."""
     job = dagster_book.definitions.resolve_job_def(AUDIT_JOB.name)
     return job.execute_in_process(
         run_config=QUIET, instance=dagster_book.instance, raise_on_error=False
@@ -49,7 +49,7 @@ def run_audit(dagster_book: DagsterBook) -> dg.ExecuteInProcessResult:
 
 
 def evaluate(dagster_book: DagsterBook) -> dg.AssetCheckEvaluation:
-    """The one verdict of the job."""
+    """Run the audit job, check that it succeeds, and return the only check result."""
     result = run_audit(dagster_book)
     assert result.success
     (evaluation,) = result.get_asset_check_evaluations()
@@ -58,28 +58,30 @@ def evaluate(dagster_book: DagsterBook) -> dg.AssetCheckEvaluation:
 
 
 def read_failure(dagster_book: DagsterBook) -> str:
-    """Why the check could not tell."""
+    """Run the audit job, check that it fails without a check result, and return the reason."""
     result = run_audit(dagster_book)
     assert not result.success
     assert not result.get_asset_check_evaluations()
     data = next(event for event in result.all_events if event.is_step_failure).step_failure_data
-    assert data.user_failure_data is not None  # told on purpose, not a traceback
+    assert data.user_failure_data is not None  # an explained failure, not a traceback
     return str(data.user_failure_data.description)
 
 
 def read_table(evaluation: dg.AssetCheckEvaluation) -> list[tuple[str, str]]:
+    """Return kind and document of each finding in the result's table."""
     table = evaluation.metadata["findings"]
     assert isinstance(table, dg.TableMetadataValue)
-    assert all("rag-pipeline" in str(record.data["mend"]) for record in table.records)
+    assert all("rag-pipeline" in str(record.data["remedy"]) for record in table.records)
     return [(str(record.data["kind"]), str(record.data["doc_path"])) for record in table.records]
 
 
 def count(evaluation: dg.AssetCheckEvaluation, name: str) -> object:
+    """Return the number `name` from the metadata of a check result."""
     return evaluation.metadata[name].value
 
 
 def damage(book: Book) -> None:
-    """Delete a point, alter a payload and add a point that stands for nothing."""
+    """Delete a point, alter a payload, and add a point of a document that does not exist."""
     with closing(book.build_context().services.catalog.open_current()) as store:
         first, second, third, *_ = store.scroll(
             PointFilter.any_of(doc_path=(LARGE,)), with_vectors=True
@@ -91,7 +93,7 @@ def damage(book: Book) -> None:
         store.upsert([Point(PointId(7), third.vectors, SparseVector((1,), (1.0,)), payload)])
 
 
-def test_a_sound_collection_passes(dagster_book: DagsterBook) -> None:
+def test_an_undamaged_collection_passes(dagster_book: DagsterBook) -> None:
     dagster_book.run()
     evaluation = evaluate(dagster_book)
     assert evaluation.passed
@@ -100,7 +102,7 @@ def test_a_sound_collection_passes(dagster_book: DagsterBook) -> None:
     assert "findings" not in evaluation.metadata
 
 
-def test_damage_by_hand_fails_with_counts_and_with_what_mends_it(dagster_book: DagsterBook) -> None:
+def test_a_damaged_collection_fails_with_counts_and_remedies(dagster_book: DagsterBook) -> None:
     dagster_book.run()
     damage(dagster_book.book)
     evaluation = evaluate(dagster_book)
@@ -114,7 +116,7 @@ def test_damage_by_hand_fails_with_counts_and_with_what_mends_it(dagster_book: D
     assert sorted(read_table(evaluation)) == expected
 
 
-def test_another_run_of_the_check_sees_that_it_was_mended(dagster_book: DagsterBook) -> None:
+def test_the_check_passes_again_after_the_repair(dagster_book: DagsterBook) -> None:
     dagster_book.run()
     with closing(dagster_book.book.build_context().services.catalog.open_current()) as store:
         store.delete([store.scroll()[0].point_id])
@@ -123,7 +125,7 @@ def test_another_run_of_the_check_sees_that_it_was_mended(dagster_book: DagsterB
     assert evaluate(dagster_book).passed
 
 
-def test_few_of_many_findings_are_listed(dagster_book: DagsterBook) -> None:
+def test_only_the_first_twenty_findings_are_listed(dagster_book: DagsterBook) -> None:
     dagster_book.book.write("many.md", "\n\n".join(f"## {n}\n\nText {n}." for n in range(40)))
     dagster_book.run()
     with closing(dagster_book.book.build_context().services.catalog.open_current()) as store:
@@ -134,14 +136,14 @@ def test_few_of_many_findings_are_listed(dagster_book: DagsterBook) -> None:
     assert len(read_table(evaluation)) == 20
 
 
-def test_nothing_ingested_is_no_disagreement(dagster_book: DagsterBook) -> None:
+def test_the_check_passes_if_nothing_was_ever_ingested(dagster_book: DagsterBook) -> None:
     evaluation = evaluate(dagster_book)
     assert evaluation.passed
     assert "Nothing has been ingested yet" in str(evaluation.description)
     assert not (dagster_book.book.state / "store").exists()
 
 
-def test_a_collection_that_is_gone_is_a_disagreement(dagster_book: DagsterBook) -> None:
+def test_the_check_fails_if_the_collection_was_deleted(dagster_book: DagsterBook) -> None:
     dagster_book.run()
     remove_tree(dagster_book.book.state / "store")
     evaluation = evaluate(dagster_book)
@@ -149,7 +151,9 @@ def test_a_collection_that_is_gone_is_a_disagreement(dagster_book: DagsterBook) 
     assert "does not exist" in str(evaluation.description)
 
 
-def test_documents_of_other_settings_are_told_to_be_built_anew(dagster_book: DagsterBook) -> None:
+def test_documents_indexed_with_other_settings_are_findings_with_a_remedy(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.run()
     book = dagster_book.book
     book.limits = replace(book.limits, max_tokens=90)
@@ -158,30 +162,30 @@ def test_documents_of_other_settings_are_told_to_be_built_anew(dagster_book: Dag
     assert count(evaluation, "wrong_model") == 3
     table = evaluation.metadata["findings"]
     assert isinstance(table, dg.TableMetadataValue)
-    assert "--rebuild" in str(table.records[0].data["mend"])
+    assert "--rebuild" in str(table.records[0].data["remedy"])
 
 
-def test_a_store_that_is_held_is_a_clear_failure_and_no_verdict(dagster_book: DagsterBook) -> None:
+def test_a_locked_store_fails_the_run_without_a_check_result(dagster_book: DagsterBook) -> None:
     dagster_book.run()
     with closing(dagster_book.book.build_context().services.catalog.open_current()):
         assert "STORE_LOCK_TIMEOUT_S" in read_failure(dagster_book)
     assert evaluate(dagster_book).passed
 
 
-def test_an_ingest_that_goes_on_leaves_no_verdict_on_what_disagrees(
+def test_findings_cannot_be_confirmed_while_an_ingestion_holds_the_lock(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.run()
     lock = dagster_book.book.state / "ingest.lock"
     with hold_lock(lock, 0.0):
-        assert evaluate(dagster_book).passed  # what agrees needs no second look
+        assert evaluate(dagster_book).passed  # without findings the lock is not needed
     damage(dagster_book.book)
     with hold_lock(lock, 0.0):
         assert "INGEST_LOCK_TIMEOUT_S" in read_failure(dagster_book)
     assert not evaluate(dagster_book).passed
 
 
-def test_an_ingestion_does_not_pay_for_it(dagster_book: DagsterBook) -> None:
+def test_an_ingestion_does_not_run_the_check(dagster_book: DagsterBook) -> None:
     job = dagster_book.definitions.resolve_job_def(INGEST_JOB.name)
     assert KEY not in job.asset_layer.asset_graph.asset_check_keys
     names = {one.check_name for one in dagster_book.run().get_asset_check_evaluations()}
@@ -189,7 +193,9 @@ def test_an_ingestion_does_not_pay_for_it(dagster_book: DagsterBook) -> None:
     assert STORE_CHECK not in names
 
 
-def test_the_ui_runs_it_alone_but_not_with_a_document(dagster_book: DagsterBook) -> None:
+def test_the_ui_can_run_the_check_alone_but_a_document_run_skips_it(
+    dagster_book: DagsterBook,
+) -> None:
     dagster_book.run()
     damage(dagster_book.book)
     job = dagster_book.definitions.resolve_implicit_global_asset_job_def()
@@ -208,10 +214,10 @@ def test_the_ui_runs_it_alone_but_not_with_a_document(dagster_book: DagsterBook)
     assert summary.last_completed_check_execution_record is not None
     evaluation = summary.last_completed_check_execution_record.evaluation
     assert evaluation is not None
-    assert not evaluation.passed  # what the asset's health shows still
+    assert not evaluation.passed  # the previous result stays
 
 
-def test_a_night_shows_what_was_altered_by_the_morning(dagster_book: DagsterBook) -> None:
+def test_the_nightly_audit_reports_damage(dagster_book: DagsterBook) -> None:
     dagster_book.run()
     damage(dagster_book.book)
     context = dg.build_schedule_context(

@@ -1,1 +1,1 @@
-"""What must hold for any input."""
+"""Properties that must be true for any input, tested with Hypothesis."""

@@ -1,4 +1,4 @@
-"""What holds for the blocks and chunks of any Markdown; every check runs on every document."""
+"""Properties of the blocks and chunks of any Markdown. Every check runs on every document."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ _FORMATS = st.sampled_from([MarkdownFormat.MDX, MarkdownFormat.MD])
 
 @dataclass(frozen=True)
 class Case:
-    """A document with its chunks, and where in the source's characters they lie."""
+    """A parsed document with its chunks, and functions to read the source by byte offsets."""
 
     parsed: ParsedDoc
     limits: ChunkLimits
     chunks: tuple[Chunk, ...]
 
-    def at(self, offset: int) -> int:
+    def to_char_offset(self, offset: int) -> int:
         return len(self.parsed.source.encode()[:offset].decode())
 
     def clean(self, block: Block) -> str:
         return cut_text(block, block.start, block.end)
 
-    def clean_bytes(self, start: int, end: int) -> str:
-        return read_span(self.parsed, self.at(start), self.at(end))
+    def clean_between(self, start: int, end: int) -> str:
+        return read_span(self.parsed, self.to_char_offset(start), self.to_char_offset(end))
 
 
 def parse(source: str, markdown_format: MarkdownFormat = MarkdownFormat.MDX) -> ParsedDoc:
@@ -59,7 +59,7 @@ def parse(source: str, markdown_format: MarkdownFormat = MarkdownFormat.MDX) -> 
 
 @given(DOCUMENTS, _LIMITS, _FORMATS)
 @example("1. :::note T\n\n   :::note T\n\n   ## S", ChunkLimits(12, 24, 24, 0), MarkdownFormat.MDX)
-def test_blocks_and_chunks_keep_their_promises(
+def test_blocks_and_chunks_of_any_document_pass_all_checks(
     source: str, limits: ChunkLimits, markdown_format: MarkdownFormat
 ) -> None:
     check_all(source, limits, markdown_format)
@@ -81,7 +81,7 @@ def test_blocks_and_chunks_keep_their_promises(
         pytest.param("Intro:\n\n```py\n" + "x = 1\n" * 900 + "```\n\nEnd.", id="long fence"),
     ],
 )
-def test_long_parts_keep_the_promises(source: str) -> None:
+def test_blocks_and_chunks_of_very_long_parts_pass_all_checks(source: str) -> None:
     check_all(source, ChunkLimits(), MarkdownFormat.MDX)
 
 
@@ -90,13 +90,13 @@ def check_all(source: str, limits: ChunkLimits, markdown_format: MarkdownFormat)
     case = Case(parsed, limits, chunk_doc(parsed, limits))
     every_line_is_in_one_block(case)
     no_chunk_crosses_a_heading(case)
-    code_tables_and_math_are_whole(case)
-    spans_cover_the_content_once_and_in_order(case)
-    the_cleaned_span_is_the_text(case)
-    every_bound_is_held_but_for_one_atomic_block(case)
-    overlap_is_bounded_and_of_the_same_section(case)
-    ids_follow_from_path_and_position(case)
-    blocks_cover_the_text_and_code_is_whole(case)
+    code_tables_and_math_are_never_cut(case)
+    spans_are_in_order_and_cover_the_content_once(case)
+    cleaning_the_span_gives_the_text(case)
+    only_a_single_atomic_block_exceeds_the_maximum(case)
+    overlap_is_short_and_from_the_same_section(case)
+    ids_depend_on_path_and_position(case)
+    blocks_cover_the_text_and_contain_whole_code(case)
     assert chunk_doc(parse(source, markdown_format), limits) == case.chunks
 
 
@@ -118,7 +118,7 @@ def every_line_is_in_one_block(case: Case) -> None:
 
 
 def no_chunk_crosses_a_heading(case: Case) -> None:
-    headings = [heading for heading in case.parsed.document.headings if heading.level <= 3]
+    headings = case.parsed.document.headings
     for chunk in case.chunks:
         above = [heading for heading in headings if heading.line <= chunk.start_line]
         last = above[-1] if above else None
@@ -129,17 +129,17 @@ def no_chunk_crosses_a_heading(case: Case) -> None:
         assert chunk.heading_breadcrumb[0] == chunk.title
 
 
-def code_tables_and_math_are_whole(case: Case) -> None:
+def code_tables_and_math_are_never_cut(case: Case) -> None:
     for block in case.parsed.blocks:
         if block.kind not in _ATOMIC:
             continue
         text = " ".join(case.clean(block).split())
-        holders = [
+        containing = [
             chunk
             for chunk in case.chunks
             if chunk.content_start_byte <= block.start_byte and block.end_byte <= chunk.end_byte
         ]
-        assert len(holders) == 1
+        assert len(containing) == 1
         for chunk in case.chunks:
             if chunk.start_byte < block.end_byte and block.start_byte < chunk.end_byte:
                 assert chunk.start_byte <= block.start_byte
@@ -147,26 +147,26 @@ def code_tables_and_math_are_whole(case: Case) -> None:
                 assert text in " ".join(chunk.text.split())
 
 
-def spans_cover_the_content_once_and_in_order(case: Case) -> None:
+def spans_are_in_order_and_cover_the_content_once(case: Case) -> None:
     spans = [(chunk.content_start_byte, chunk.end_byte) for chunk in case.chunks]
     assert all(start < end for start, end in spans)
     assert all(spans[i][1] <= spans[i + 1][0] for i in range(len(spans) - 1))
     whole = read_span(case.parsed, 0, len(case.parsed.source))
-    pieces = "".join(case.clean_bytes(start, end) for start, end in spans)
+    pieces = "".join(case.clean_between(start, end) for start, end in spans)
     assert re.sub(r"\s", "", pieces) == re.sub(r"\s", "", whole)
 
 
-def the_cleaned_span_is_the_text(case: Case) -> None:
+def cleaning_the_span_gives_the_text(case: Case) -> None:
     for chunk in case.chunks:
-        assert case.clean_bytes(chunk.start_byte, chunk.end_byte) == chunk.text
+        assert case.clean_between(chunk.start_byte, chunk.end_byte) == chunk.text
         assert chunk.text.strip()
         assert chunk.embedding_text.endswith(chunk.text)
         lines = case.parsed.source.count
-        assert lines("\n", 0, case.at(chunk.start_byte)) + 1 == chunk.start_line
-        assert lines("\n", 0, case.at(chunk.end_byte)) + 1 == chunk.end_line
+        assert lines("\n", 0, case.to_char_offset(chunk.start_byte)) + 1 == chunk.start_line
+        assert lines("\n", 0, case.to_char_offset(chunk.end_byte)) + 1 == chunk.end_line
 
 
-def every_bound_is_held_but_for_one_atomic_block(case: Case) -> None:
+def only_a_single_atomic_block_exceeds_the_maximum(case: Case) -> None:
     for chunk in case.chunks:
         assert chunk.token_count == count_tokens(chunk.text)
         if chunk.token_count <= case.limits.max_tokens:
@@ -181,10 +181,10 @@ def every_bound_is_held_but_for_one_atomic_block(case: Case) -> None:
         assert [block.kind in _ATOMIC for block in inside] == [True]
 
 
-def overlap_is_bounded_and_of_the_same_section(case: Case) -> None:
+def overlap_is_short_and_from_the_same_section(case: Case) -> None:
     before = None
     for chunk in case.chunks:
-        overlap = case.clean_bytes(chunk.start_byte, chunk.content_start_byte)
+        overlap = case.clean_between(chunk.start_byte, chunk.content_start_byte)
         if overlap:
             assert before is not None
             assert before.content_start_byte <= chunk.start_byte < before.end_byte
@@ -193,18 +193,18 @@ def overlap_is_bounded_and_of_the_same_section(case: Case) -> None:
         before = chunk
 
 
-def ids_follow_from_path_and_position(case: Case) -> None:
+def ids_depend_on_path_and_position(case: Case) -> None:
     assert [chunk.chunk_index for chunk in case.chunks] == list(range(len(case.chunks)))
     assert [chunk.chunk_id for chunk in case.chunks] == [
         make_chunk_id(chunk.doc_path, chunk.chunk_index) for chunk in case.chunks
     ]
 
 
-def blocks_cover_the_text_and_code_is_whole(case: Case) -> None:
+def blocks_cover_the_text_and_contain_whole_code(case: Case) -> None:
     for chunk in case.chunks:
         check_text_blocks(chunk.text, chunk.blocks)
         code = [
-            _without_blanks(block.text)
+            _remove_white_space(block.text)
             for block in case.parsed.blocks
             if block.kind == "code"
             and chunk.start_byte <= block.start_byte
@@ -212,18 +212,18 @@ def blocks_cover_the_text_and_code_is_whole(case: Case) -> None:
             and block.text.strip()
         ]
         assert code == [
-            _without_blanks(chunk.text[block.start : block.end])
+            _remove_white_space(chunk.text[block.start : block.end])
             for block in chunk.blocks
             if block.kind is TextBlockKind.CODE
         ]
 
 
-def _without_blanks(text: str) -> str:
+def _remove_white_space(text: str) -> str:
     return "".join(text.split())
 
 
 @given(st.text(), _FORMATS)
-def test_any_text_is_parsed_or_named_as_broken_front_matter(
+def test_any_text_is_parsed_or_refused_for_its_front_matter(
     source: str, markdown_format: MarkdownFormat
 ) -> None:
     try:

@@ -1,4 +1,4 @@
-"""Random edits, faults and kills between ingestions end in what a clean build gives."""
+"""After random edits, faults and kills, ingestion ends in the same state as a clean build."""
 
 from __future__ import annotations
 
@@ -44,32 +44,32 @@ extras = st.sampled_from(["", "tags: [ros]\n", "sidebar_position: 2\n", "draft: 
 
 moments = st.integers(0, 60) | st.sampled_from(
     [
-        "behind artifacts.write",
-        "behind artifacts.remove",
-        "behind cache.put_many",
-        "behind ledger.record_begun",
-        "amid store.upsert",
-        "behind store.upsert",
-        "behind store.set_payloads",
-        "amid store.delete",
-        "behind store.delete",
-        "behind ledger.record ",
+        "after artifacts.write",
+        "after artifacts.remove",
+        "after cache.put_many",
+        "after ledger.record_begun",
+        "during store.upsert",
+        "after store.upsert",
+        "after store.set_payloads",
+        "during store.delete",
+        "after store.delete",
+        "after ledger.record ",
     ]
 )
 
 
 class Killed(BaseException):
-    """Stands in for the end of the process: nothing catches it."""
+    """Exception that simulates the end of the process. No code of the package catches it."""
 
 
 class EditScript(RuleBasedStateMachine):
-    """A docs folder under edits, and an index that follows it as well as it can."""
+    """A state machine that edits a docs folder and ingests it, with and without faults."""
 
     book: Book
 
     @initialize()
     def begin(self) -> None:
-        """Begin with one page and nothing indexed."""
+        """Start with one page and an empty index."""
         self.root = Path(tempfile.mkdtemp())
         self.book = make_book(self.root / "book", {}, memory=True)
         self.clock = 1_000_000_000
@@ -77,47 +77,47 @@ class EditScript(RuleBasedStateMachine):
         self.write("always.md", make_page("Always", ("Here", make_paragraph(9))))
 
     def write(self, name: str, text: str) -> None:
-        """Write a page; every write has a time of its own, as on a real clock."""
+        """Write a page with a modification time that is later than that of all earlier writes."""
         self.clock += 1_000_000_000
         os.utime(self.book.write(name, text), ns=(self.clock, self.clock))
 
     def pages(self) -> list[str]:
-        """The pages that there are."""
+        """Return the names of the existing pages, except the page that is never edited."""
         return [name for name in NAMES if (self.book.docs / name).exists()]
 
     @rule(name=names, body=sections, extra=extras)
     def add_or_rewrite(self, name: str, body: list[tuple[str, str]], extra: str) -> None:
-        """Write a page whole."""
+        """Write a page, which may replace an existing one."""
         self.write(name, make_page(f"Page {name}", *body, extra=extra))
 
     @rule(name=names, old=st.sampled_from(["joint", "robot", "rule"]))
     def change_words(self, name: str, old: str) -> None:
-        """Change words of a page."""
+        """Replace up to two occurrences of a word in a page."""
         if name in self.pages():
             self.write(name, (self.book.docs / name).read_text("utf-8").replace(old, "wheel", 2))
 
     @rule(name=names, heading=st.sampled_from(HEADINGS))
     def rename_heading(self, name: str, heading: str) -> None:
-        """Rename one heading."""
+        """Rename one heading of a page."""
         if name in self.pages():
             text = (self.book.docs / name).read_text("utf-8")
             self.write(name, text.replace(f"## {heading}\n", "## Renamed\n", 1))
 
     @rule(name=names)
     def insert_at_the_top(self, name: str) -> None:
-        """Begin a page with a new paragraph."""
+        """Insert a paragraph at the start of a page."""
         if name in self.pages():
             text = (self.book.docs / name).read_text("utf-8")
             self.write(name, text.replace("\n---\n", f"\n---\n\n{make_paragraph(8)}\n", 1))
 
     @rule(name=names)
     def break_front_matter(self, name: str) -> None:
-        """Leave a page that cannot be parsed."""
+        """Write a page whose front matter cannot be parsed."""
         self.write(name, "---\ntitle: [\n---\n\nText.\n")
 
     @rule(name=names, place=names)
     def move(self, name: str, place: str) -> None:
-        """Move a page, over another where there is one."""
+        """Move a page to another name, which may replace an existing page."""
         if name in self.pages() and name != place:
             self.book.move(name, place)
 
@@ -128,7 +128,7 @@ class EditScript(RuleBasedStateMachine):
 
     @rule()
     def save(self) -> None:
-        """Remember the folder."""
+        """Remember the text and modification time of every page."""
         paths = {name: self.book.docs / name for name in self.pages()}
         self.saved = {
             name: (path.read_text("utf-8"), path.stat().st_mtime_ns) for name, path in paths.items()
@@ -137,7 +137,7 @@ class EditScript(RuleBasedStateMachine):
     @precondition(lambda self: self.saved)
     @rule()
     def revert(self) -> None:
-        """Put the folder back, times of change too."""
+        """Restore the remembered pages with their modification times."""
         for name in NAMES:
             (self.book.docs / name).unlink(missing_ok=True)
         for name, (text, mtime_ns) in self.saved.items():
@@ -145,14 +145,14 @@ class EditScript(RuleBasedStateMachine):
 
     @rule()
     def ingest(self) -> None:
-        """Ingest; broken pages fail alone."""
+        """Ingest the folder and check that exactly the broken pages fail."""
         report = self.book.ingest()
         broken = {name for name in self.pages() if self.is_broken(name)}
         assert {failure.doc_path for failure in report.failures} == broken
 
     @rule(at=moments, lasting=st.booleans())
     def ingest_with_a_fault(self, at: int | str, *, lasting: bool) -> None:
-        """Ingest while a service fails."""
+        """Ingest while a service fails, once or from then on."""
 
         def fail(service: str) -> None:
             raise FAULTS[service]
@@ -161,7 +161,7 @@ class EditScript(RuleBasedStateMachine):
 
     @rule(at=moments)
     def ingest_and_be_killed(self, at: int | str) -> None:
-        """Ingest and end in the midst."""
+        """Ingest and end the process before the ingestion is complete."""
 
         def kill(_: str) -> None:
             raise Killed
@@ -174,7 +174,7 @@ class EditScript(RuleBasedStateMachine):
         at=moments,
     )
     def be_killed_amid_an_edit_that_is_undone(self, name: str, edit: str, at: int | str) -> None:
-        """Edit what is indexed, end in the midst of ingesting that, and put the folder back."""
+        """Edit an indexed page, end the process while it is ingested, and undo the edit."""
         self.book.ingest()
         self.save()
         if edit == "add":
@@ -185,31 +185,37 @@ class EditScript(RuleBasedStateMachine):
         self.revert()
 
     def ingest_disturbed(self, act: Callable[[str], None], at: int | str, *, lasting: bool) -> None:
-        """Ingest with something happening at a moment."""
+        """Ingest and call `act` with the name of a service at a given moment.
+
+        Args:
+            act: Function that raises an error.
+            at: Number of the write, or the start of its name.
+            lasting: Call `act` at every later write of the same service too.
+        """
         boundaries = Boundaries(act, at, lasting=lasting)
         context = watch(self.book.build_context(), boundaries)
         with suppress(RagPipelineError, OSError, Killed):
             self.book.ingest(context=context)
 
     def is_broken(self, name: str) -> bool:
-        """Whether a page cannot be parsed."""
+        """Return True if the page was written with broken front matter."""
         return "title: [\n" in (self.book.docs / name).read_text("utf-8")
 
     @invariant()
-    def no_page_is_half_there(self) -> None:
-        """A point's place and content are always of one chunk."""
+    def every_point_has_the_payload_of_its_own_chunk(self) -> None:
+        """Check that the chunk id in each payload belongs to the point."""
         if self.book.build_context().services.catalog.current_id():
             for chunk_id, payload in self.book.read_payloads().items():
                 assert payload["chunk_id"] == chunk_id
 
     def teardown(self) -> None:
-        """Mend what is broken, ingest once, and compare with a clean build."""
+        """Repair broken pages, ingest once, and compare the index with a clean build."""
         if not hasattr(self, "root"):
             return
         try:
             for name in self.pages():
                 if self.is_broken(name):
-                    self.write(name, make_page("Mended", ("One", make_paragraph(3))))
+                    self.write(name, make_page("Repaired", ("One", make_paragraph(3))))
             report = self.book.ingest()
             assert report.failures == []
             clean = self.book.build_clean(self.root / "clean")
@@ -220,7 +226,7 @@ class EditScript(RuleBasedStateMachine):
             shutil.rmtree(self.root)
 
 
-def test_every_script_of_edits_faults_and_kills_ends_as_a_clean_build() -> None:
+def test_any_edits_faults_and_kills_end_in_the_state_of_a_clean_build() -> None:
     run_state_machine_as_test(
         EditScript, settings=settings(max_examples=SCRIPTS, stateful_step_count=14)
     )

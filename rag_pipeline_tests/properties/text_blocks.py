@@ -1,4 +1,4 @@
-"""The promises that the blocks of every text keep, as one check."""
+"""One check for the properties that the blocks of every text must have."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
 
 def check_text_blocks(text: str, blocks: Sequence[TextBlock]) -> None:
-    """Check that blocks are whole lines, nest, stand in order and cover the text."""
+    """Assert that the blocks are whole lines, are nested and ordered, and cover the text.
+
+    List items must be directly inside lists, and everything directly inside a list is a list item.
+    """
     around: list[TextBlock] = []
     covered = 0
     for block in blocks:
         assert 0 <= block.start < block.end <= len(text)
+        assert 1 <= block.start_line <= block.end_line
         assert block.start == 0 or text[block.start - 1] in "\r\n"
         assert block.end == len(text) or text[block.end] in "\r\n"
         while around and around[-1].end <= block.start:
@@ -27,6 +31,8 @@ def check_text_blocks(text: str, blocks: Sequence[TextBlock]) -> None:
             assert around[-1].kind in CONTAINER_KINDS
             assert around[-1].start <= block.start
             assert block.end <= around[-1].end
+            assert around[-1].start_line <= block.start_line
+            assert block.end_line <= around[-1].end_line
         else:
             assert not text[covered : block.start].strip()
             covered = block.end

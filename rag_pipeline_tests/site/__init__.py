@@ -1,4 +1,4 @@
-"""Tests of the built site against the pipeline; most need Node and run by `make test-site` alone.
+"""Tests that compare citations with the built website. Most need Node; run `make test-site`.
 
-`proof` holds the chunks of any Docusaurus site against its build, from the command line too.
+The module `proof` compares the chunks of any Docusaurus site with its build, also as a command.
 """

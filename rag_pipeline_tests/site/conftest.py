@@ -1,4 +1,4 @@
-"""The build under test, and the counts of what was proven as the last lines of the run."""
+"""Fixtures: the built site, and a report of the proofs at the end of the test run."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ _PROOFS = pytest.StashKey[list[Proof]]()
 
 @pytest.fixture(scope="session")
 def default_settings() -> Settings:
-    """The settings' defaults, whatever the environment and `.env` say."""
+    """Return the default settings, without the environment and `.env`."""
     return Settings.model_construct()
 
 
 @pytest.fixture(scope="session")
 def built_site(default_settings: Settings) -> BuiltSite:
-    """The build in website/build, which must be that of the sources as they are now."""
+    """Return the site in website/build; fail if it is missing or older than its sources."""
     built = WEBSITE / "build" / "sitemap.xml"
     if not built.is_file():
-        pytest.fail("website/build holds no site: run `make site`, or `make test-site` for both")
+        pytest.fail("website/build contains no site. Run `make test-site`, which builds it")
     files = (path for pattern in SOURCES for path in WEBSITE.glob(pattern) if path.is_file())
     newest = max(files, key=lambda path: path.stat().st_mtime_ns)
     if newest.stat().st_mtime_ns > built.stat().st_mtime_ns:
         name = newest.relative_to(ROOT)
-        pytest.fail(f"{name} is newer than website/build: run `make site`, or `make test-site`")
+        pytest.fail(f"{name} is newer than website/build. Run `make test-site`, which builds it")
     return BuiltSite(built.parent, default_settings.site_base_url)
 
 
 @pytest.fixture
 def report(request: pytest.FixtureRequest) -> Callable[[Proof], None]:
-    """Print a proof's counts at the end of the run."""
+    """Return a function that prints a proof's counts at the end of the test run."""
     return request.config.stash.setdefault(_PROOFS, []).append
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Write the counts that tests handed to `report`."""
+    """Print the counts of the proofs that tests passed to `report`."""
     for proof in config.stash.get(_PROOFS, []):
         terminalreporter.write_line(str(proof))

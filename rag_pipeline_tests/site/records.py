@@ -1,4 +1,4 @@
-"""The part of the JSON of `rag-pipeline chunks --json` that the proof reads."""
+"""Types of the JSON that `rag-pipeline chunks --json` prints, with the fields that tests use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 
 
 class HeadingRecord(TypedDict):
-    """A heading of a document in the chunks JSON."""
+    """A heading of a document in the JSON."""
 
     level: int
     text: str
@@ -15,7 +15,7 @@ class HeadingRecord(TypedDict):
 
 
 class DocumentRecord(TypedDict):
-    """What the proof reads of a document in the chunks JSON."""
+    """A document in the JSON."""
 
     doc_path: str
     title: str
@@ -24,7 +24,7 @@ class DocumentRecord(TypedDict):
 
 
 class ChunkRecord(TypedDict):
-    """What the proof reads of a chunk in the chunks JSON."""
+    """A chunk in the JSON."""
 
     doc_path: str
     chunk_index: int
@@ -38,7 +38,7 @@ class ChunkRecord(TypedDict):
 
 
 class ChunksRecord(TypedDict):
-    """The JSON that `rag-pipeline chunks --json` prints."""
+    """The whole JSON document."""
 
     documents: list[DocumentRecord]
     chunks: list[ChunkRecord]

@@ -1,4 +1,4 @@
-"""Every citation of the whole book leads where it says, and no link of its site is broken."""
+"""Tests that all citations of the textbook are right, and that its site has no broken link."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SHOWN_FAULTS = 50
 
 @pytest.fixture(scope="module")
 def record(default_settings: Settings) -> ChunksRecord:
-    """The whole book in chunks, as `rag-pipeline chunks --json` prints it."""
+    """Return all chunks of the textbook, as `rag-pipeline chunks --json` prints them."""
     docs_dir = ROOT / default_settings.docs_dir
     record = chunk_folder(docs_dir, default_settings.site, default_settings.chunk_limits)
     return cast("ChunksRecord", json.loads(json.dumps(record)))
 
 
 @pytest.mark.usefixtures("built_site")
-def test_the_pages_are_those_that_docusaurus_made_of_the_documents(record: ChunksRecord) -> None:
+def test_the_cited_pages_are_the_pages_that_docusaurus_built(record: ChunksRecord) -> None:
     generated = WEBSITE / ".docusaurus"
     known = json.loads((generated / "globalData.json").read_text(encoding="utf-8"))
     docs = known["docusaurus-plugin-content-docs"]["default"]["versions"][0]["docs"]
@@ -41,9 +41,9 @@ def test_the_pages_are_those_that_docusaurus_made_of_the_documents(record: Chunk
     made_of = {}
     for path in (generated / "docusaurus-plugin-content-docs/default").glob("site-*.json"):
         page = json.loads(path.read_text(encoding="utf-8"))
-        # Files of pages that are gone may lie there still.
+        # The folder may still contain files of deleted pages.
         if (page["id"], page["permalink"]) in served:
-            # The closing slash is decided later, when routes are made; canonical links have it.
+            # Docusaurus adds the trailing slash later, when it creates the routes.
             made_of[page["source"]] = page["permalink"].rstrip("/")
     cited = {
         f"@site/docs/{document['doc_path']}": unquote(document["url"]).rstrip("/")
@@ -53,7 +53,7 @@ def test_the_pages_are_those_that_docusaurus_made_of_the_documents(record: Chunk
     assert cited == made_of
 
 
-def test_every_chunk_is_cited_by_its_own_page_and_heading(
+def test_every_chunk_is_cited_with_its_own_page_and_heading(
     built_site: BuiltSite, record: ChunksRecord, report: Callable[[Proof], None]
 ) -> None:
     proof = prove_citations(built_site, record)

@@ -1,4 +1,4 @@
-"""The proof finds each kind of wrong citation in a small build, and nothing in the right one."""
+"""Tests that the proof finds each kind of wrong citation, and no fault in a correct build."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMULA = (
     '<annotation encoding="application/x-tex">x</annotation></math></span>'
     "<span class=katex-html aria-hidden=true><span>x</span></span></span>"
 )
-# Minified as Docusaurus does it: bare attributes, no end tags where HTML can do without.
+# Minified as by Docusaurus: attributes without quotes, and optional end tags left out.
 PAGE = f"""<!doctype html><html lang=en><head><meta charset=UTF-8>
 <link data-rh=true rel=canonical href=https://example.org/book/docs/a%20b /></head>
 <body><div id=__docusaurus><nav><h2 id=menu>Menu</h2></nav><div class=row><article>
@@ -53,6 +53,7 @@ TEXTS = (
 
 
 def chunk_of(place: int, **changes: object) -> dict[str, Any]:
+    """Return the record of the chunk below a heading of `HEADINGS`, with changed fields."""
     heading = HEADINGS[place]
     anchor = heading["anchor"]
     return {
@@ -69,13 +70,15 @@ def chunk_of(place: int, **changes: object) -> dict[str, Any]:
     }
 
 
-def right_record() -> Any:  # noqa: ANN401  # the tests break it in ways no type allows
+def right_record() -> Any:  # noqa: ANN401  # the tests put wrong values into it
+    """Return correct records of the document and its four chunks."""
     document = {"doc_path": "a b.md", "title": "Springs", "url": URL, "headings": HEADINGS}
     return copy.deepcopy({"documents": [document], "chunks": [chunk_of(n) for n in range(4)]})
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Write a small build with three pages and an image, and return its folder."""
     build = tmp_path / "build"
     files = {
         "index.html": "<a href=docs/more>",
@@ -90,11 +93,12 @@ def folder(tmp_path: Path) -> Path:
     return build
 
 
-def prove(folder: Path, record: Any) -> str:  # noqa: ANN401  # records with slips of every type
+def prove(folder: Path, record: Any) -> str:  # noqa: ANN401  # records with wrong values of any type
+    """Return the faults of the citations in the records, one per line."""
     return "\n".join(prove_citations(BuiltSite(folder, "/book/"), record).faults)
 
 
-def test_a_page_is_read_as_a_browser_shows_it(folder: Path) -> None:
+def test_the_headings_and_ids_of_a_page_are_read_as_a_browser_shows_them(folder: Path) -> None:
     page = read_page(folder / "docs/a b.html")
     assert page.canonical == "https://example.org/book/docs/a%20b"
     assert page.headings == (
@@ -106,7 +110,7 @@ def test_a_page_is_read_as_a_browser_shows_it(folder: Path) -> None:
     assert page.ids.count("menu") == 1
 
 
-def test_right_citations_are_proven_and_counted(folder: Path) -> None:
+def test_correct_citations_have_no_faults_and_are_counted(folder: Path) -> None:
     proof = prove_citations(BuiltSite(folder, "/book/"), right_record())
     assert proof.faults == []
     assert (
@@ -115,11 +119,11 @@ def test_right_citations_are_proven_and_counted(folder: Path) -> None:
     )
 
 
-def test_a_title_that_docusaurus_made_is_no_heading_of_the_document(folder: Path) -> None:
+def test_a_title_generated_by_docusaurus_is_not_a_heading_of_the_document(folder: Path) -> None:
     record = right_record()
     del record["documents"][0]["headings"][0]
     del record["chunks"][0]
-    assert "title 'Springs' is shown as 'Springs & legs'" in prove(folder, record)
+    assert "shows the title 'Springs' as 'Springs & legs'" in prove(folder, record)
     record["documents"][0]["title"] = "Springs & legs"
     assert prove(folder, record) == ""
 
@@ -130,17 +134,17 @@ def test_a_title_that_docusaurus_made_is_no_heading_of_the_document(folder: Path
         (
             2,
             {"anchor": "force", "url": f"{URL}#force"},
-            "its section's heading on the page is h3 'Force' with id force-1",
+            "but its section's heading on the page is h3 'Force' with id force-1",
         ),
         (2, {"anchor": "force-2", "url": f"{URL}#force-2"}, "0 elements have the id force-2"),
-        (1, {"section_heading": "Forces"}, "cites h2 'Forces' with id force, its section's"),
-        (1, {"start_line": 12}, "cites h2 'Force' with id force, its section's"),
+        (1, {"section_heading": "Forces"}, "cites h2 'Forces' with id force, but its section's"),
+        (1, {"start_line": 12}, "cites h2 'Force' with id force, but its section's"),
         (1, {"url": URL}, "does not end in the anchor force"),
-        (1, {"url": "/book/docs/more#force"}, "cited as /book/docs/more, its document as"),
+        (1, {"url": "/book/docs/more#force"}, "cited as /book/docs/more, but its document as"),
         (0, {"anchor": "force", "url": f"{URL}#force"}, "cites h1 'Springs & legs' with id force"),
-        (2, {"text": TEXTS[1]}, "1 of its words stand below its own heading, 7 below force"),
-        (0, {"text": "five words of another page"}, "0 of its 5 words stand below the title"),
-        (1, {"start_line": 1}, "stands before every heading, yet has the anchor force"),
+        (2, {"text": TEXTS[1]}, "1 of its words are below its own heading, but 7 below force"),
+        (0, {"text": "five words of another page"}, "only 0 of its 5 words are below the title"),
+        (1, {"start_line": 1}, "is before the first heading, but has the anchor force"),
     ],
 )
 def test_a_wrong_chunk_is_named(
@@ -156,13 +160,13 @@ def test_a_wrong_chunk_is_named(
 @pytest.mark.parametrize(
     ("before", "after", "fault"),
     [
-        ("docs/a%20b /", "docs/A%20b /", "canonical is https://example.org/book/docs/A%20b"),
-        ("rel=canonical", "rel=other", "canonical is missing"),
-        ("id=menu", "id=force", "id force stands 2 times"),
+        ("docs/a%20b /", "docs/A%20b /", "canonical link is https://example.org/book/docs/A%20b"),
+        ("rel=canonical", "rel=other", "canonical link is missing"),
+        ("id=menu", "id=force", "contains the id force 2 times"),
         (
             "<h3 class=anchor id=force-1>",
             "<h4 class=anchor id=force-1>",
-            "id force-1, the page shows h4 'Force'",
+            "id force-1, but the page shows h4 'Force'",
         ),
         ("<h2 class=anchor id=the-x", "<h2 class=anchor id=x", "the page shows h2"),
     ],
@@ -175,14 +179,14 @@ def test_a_wrong_page_is_named(before: str, after: str, fault: str, folder: Path
     assert fault in prove(folder, right_record())
 
 
-def test_a_heading_that_only_the_page_has_moves_no_citation(folder: Path) -> None:
+def test_a_heading_that_only_the_page_has_does_not_affect_other_citations(folder: Path) -> None:
     text = PAGE.replace("<ul><li>one", "<h2 id=new>New</h2><p>Text")
     (folder / "docs/a b.html").write_text(text, encoding="utf-8")
-    fault = "a b.md: the page has a further heading h2 'New' with id new"
+    fault = "a b.md: only the page has the heading h2 'New' with id new"
     assert prove(folder, right_record()) == fault
 
 
-def test_a_heading_that_the_page_lacks_proves_no_citation(folder: Path) -> None:
+def test_a_citation_of_a_heading_that_the_page_lacks_is_not_proven(folder: Path) -> None:
     text = PAGE.replace("<h2 class=anchor id=force>", "<p><b>").replace("</h2><p>Text", "<p>Text")
     (folder / "docs/a b.html").write_text(text, encoding="utf-8")
     proof = prove_citations(BuiltSite(folder, "/book/"), right_record())
@@ -193,7 +197,7 @@ def test_a_heading_that_the_page_lacks_proves_no_citation(folder: Path) -> None:
     assert "the page shows none" in proof.faults[0]
 
 
-def test_a_canonical_that_docusaurus_left_unencoded_is_the_same_address(folder: Path) -> None:
+def test_a_canonical_link_without_percent_encoding_is_accepted(folder: Path) -> None:
     text = PAGE.replace(
         "href=https://example.org/book/docs/a%20b", 'href="https://example.org/book/docs/a b"'
     )
@@ -213,13 +217,13 @@ def test_a_canonical_that_docusaurus_left_unencoded_is_the_same_address(folder: 
         ("/docs/more", None),
     ],
 )
-def test_an_address_is_the_file_a_static_host_answers_with(
+def test_an_address_leads_to_the_file_that_a_static_server_sends(
     url: str, file: str | None, folder: Path
 ) -> None:
     assert BuiltSite(folder, "/book/").find_file(url) == file
 
 
-def test_links_to_built_files_and_ids_are_whole(folder: Path) -> None:
+def test_links_to_existing_files_and_ids_have_no_faults(folder: Path) -> None:
     proof = check_links(BuiltSite(folder, "/book/"))
     assert proof.faults == []
     assert proof.seen["links"] == 11
@@ -240,7 +244,7 @@ def test_a_broken_link_is_named(before: str, after: str, fault: str, folder: Pat
     assert fault in found
 
 
-def test_the_command_prints_counts_and_answers_one_for_a_fault(
+def test_the_command_prints_counts_and_exits_with_1_if_there_is_a_fault(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chunks = tmp_path / "chunks.json"

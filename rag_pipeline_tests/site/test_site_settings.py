@@ -1,4 +1,4 @@
-"""The pipeline's site settings are those of `website/docusaurus.config.ts`."""
+"""Tests that the pipeline's site settings are equal to those of `docusaurus.config.ts`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOCUSAURUS_DEFAULTS: dict[str, object] = {
 
 
 def settings_record(settings: Settings) -> dict[str, object]:
-    """The site settings under Docusaurus's own names."""
+    """Return the site settings by Docusaurus's names."""
     return {
         "baseUrl": settings.site_base_url,
         "routeBasePath": settings.site_route_base_path,
@@ -33,7 +33,7 @@ def settings_record(settings: Settings) -> dict[str, object]:
     }
 
 
-def test_the_settings_stand_in_the_config_file(default_settings: Settings) -> None:
+def test_the_settings_are_equal_to_the_config_file(default_settings: Settings) -> None:
     text = (WEBSITE / "docusaurus.config.ts").read_text(encoding="utf-8")
     code = re.sub(r"(?m)^\s*//.*$", "", text)
     written = {

@@ -1,1 +1,1 @@
-"""Tests of the textbook's pages. None of them needs Node; the built site has its own tests."""
+"""Tests of the textbook's Markdown files. They need no Node; `site` tests the built website."""

@@ -1,8 +1,7 @@
-"""Rules for the Markdown and the prose of `website/docs`, as functions from pages to findings.
+"""Lint rules for the Markdown files of `website/docs`.
 
-A check takes one page, or the whole book, and yields a `Finding` for each place that breaks its
-rule; it never stops at the first. What only the site's own build can tell (anchors, formulas,
-diagrams) is not looked at here.
+Each `check_...` function takes one page or the whole book, and yields a `Finding` for every place
+that breaks its rule. Anchors, formulas and diagrams are checked by the build of the website.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 MIN_PAGES = 89
 MIN_BOOK_WORDS = 100_000
 MIN_PAGE_WORDS = 500
-SHORT_PAGES = frozenset({"index.md", "quiz.md"})  # may have fewer words
-REPEAT_WORDS = 12  # a shorter paragraph may stand twice
-DESCRIPTION_CHARS = (50, 180)  # what a search result shows
+SHORT_PAGES = frozenset({"index.md", "quiz.md"})  # these may have fewer words
+REPEAT_WORDS = 12  # shorter paragraphs may be repeated
+DESCRIPTION_CHARS = (50, 180)  # the range that search results show in full
 TAG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 JSX_TAGS = frozenset({"details", "summary", "Tabs", "TabItem"})
 XML_LANGUAGES = frozenset({"xml", "urdf", "sdf", "xacro"})
@@ -40,14 +39,14 @@ _ADMONITION = re.compile(r"^\s*:::+\s*(?P<name>\w+)\s+[^\s\[{]", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place in one page that breaks a rule."""
+    """A place in a page that breaks a rule."""
 
     page: str
     line: int  # 1-based
     message: str
 
     def __str__(self) -> str:
-        """`page:line: message`, the form editors make a link of."""
+        """Return `page:line: message`, which editors turn into a link."""
         return f"{self.page}:{self.line}: {self.message}"
 
 
@@ -55,7 +54,7 @@ class Finding:
 
 
 def check_front_matter(page: Page) -> Iterator[Finding]:
-    """The six keys every page has, each of its type and form."""
+    """Check that the page has the six required front matter keys with valid values."""
     rules: dict[str, Callable[[object], str]] = {
         "title": _text_fault,
         "description": _description_fault,
@@ -64,10 +63,10 @@ def check_front_matter(page: Page) -> Iterator[Finding]:
         "sidebar_position": _position_fault,
         "learning-objectives": _objectives_fault,
     }
-    for key, fault_of in rules.items():
+    for key, find_fault in rules.items():
         if key not in page.front_matter:
-            yield Finding(page.name, 1, f"front matter lacks {key}")
-        elif fault := fault_of(page.front_matter[key]):
+            yield Finding(page.name, 1, f"front matter has no {key}")
+        elif fault := find_fault(page.front_matter[key]):
             yield Finding(page.name, page.key_line(key), f"{key} {fault}")
 
 
@@ -85,11 +84,11 @@ def _description_fault(value: object) -> str:
 
 def _tags_fault(value: object) -> str:
     if not isinstance(value, list) or not value:
-        return "is not a list with a tag in it"
+        return "is not a list with at least one tag"
     bad = [tag for tag in value if not isinstance(tag, str) or not TAG.fullmatch(tag)]
     if bad:
         return f"has {bad[0]!r}, which is not lower-case with hyphens"
-    return "" if len(set(value)) == len(value) else "names a tag twice"
+    return "" if len(set(value)) == len(value) else "contains a tag twice"
 
 
 def _position_fault(value: object) -> str:
@@ -98,12 +97,16 @@ def _position_fault(value: object) -> str:
 
 def _objectives_fault(value: object) -> str:
     if not isinstance(value, list) or not value:
-        return "is not a list with an objective in it"
-    return "" if not any(_text_fault(item) for item in value) else "has an entry that is no text"
+        return "is not a list with at least one objective"
+    return (
+        ""
+        if not any(_text_fault(item) for item in value)
+        else "contains an entry that is not a text"
+    )
 
 
 def check_headings(page: Page) -> Iterator[Finding]:
-    """One h1, first and equal to the title; after it no level is skipped."""
+    """Check that the page starts with one h1 equal to its title, and that no level is skipped."""
     headings = [
         (int(token.tag[1]), first_line(token), page.tokens[index + 1].content)
         for index, token in enumerate(page.tokens)
@@ -126,7 +129,7 @@ def check_headings(page: Page) -> Iterator[Finding]:
 
 
 def check_length(page: Page) -> Iterator[Finding]:
-    """A page has enough words to teach something; index pages and quizzes may be shorter."""
+    """Check that the page has at least 500 words, unless it is an index page or a quiz."""
     if page.name.rpartition("/")[2] not in SHORT_PAGES and page.word_count < MIN_PAGE_WORDS:
         yield Finding(page.name, 1, f"{page.word_count} words, fewer than {MIN_PAGE_WORDS}")
 
@@ -135,7 +138,7 @@ def check_length(page: Page) -> Iterator[Finding]:
 
 
 def check_code(page: Page) -> Iterator[Finding]:
-    """Every fence is closed and names its language; Python, YAML, XML and JSON parse."""
+    """Check that code blocks are closed and have a language; parse Python, YAML, XML and JSON."""
     for token in page.tokens:
         if token.type != "fence" or token.map is None:
             continue
@@ -144,14 +147,14 @@ def check_code(page: Page) -> Iterator[Finding]:
         if not language:
             yield Finding(page.name, start + 1, "code block without a language")
         if end - start < 2 or token.markup not in page.lines[end - 1]:
-            yield Finding(page.name, start + 1, "code block never closed")
+            yield Finding(page.name, start + 1, "code block is never closed")
         elif fault := _code_fault(language, token.content):
             line, message = fault
             yield Finding(page.name, start + 1 + line, f"{language} does not parse: {message}")
 
 
 def _code_fault(language: str, code: str) -> tuple[int, str] | None:
-    """The line in the block (from 1) and the message of its first fault, if it has one."""
+    """Return line (from 1) and message of the first syntax error in a code block, or None."""
     try:
         if language in {"python", "py"}:
             with warnings.catch_warnings():
@@ -177,30 +180,32 @@ def _code_fault(language: str, code: str) -> tuple[int, str] | None:
 
 
 def check_mdx(page: Page) -> Iterator[Finding]:
-    """Nothing in the prose that MDX would read as code: braces, stray `<`, comments, other tags."""
+    """Check that prose contains nothing that MDX reads as code: braces, bare `<`, unknown tags."""
     open_tags: list[str] = []
     for kind, line, text in pieces(page):
         if kind == "text" and (stray := re.search(r"[<{}]", text)):
-            yield Finding(page.name, line, f"bare {stray.group()!r}: escape it or make it code")
+            yield Finding(
+                page.name, line, f"bare {stray.group()!r}: escape it or format it as code"
+            )
         elif kind == "autolink":
             yield Finding(page.name, line, "address in angle brackets: write [text](address)")
         elif kind == "html":
             for offset, fault in _tag_faults(text, open_tags):
                 yield Finding(page.name, line + offset, fault)
     for name in open_tags:
-        yield Finding(page.name, len(page.lines), f"<{name}> never closed")
+        yield Finding(page.name, len(page.lines), f"<{name}> is never closed")
     yield from _admonition_faults(page)
 
 
 def _tag_faults(html: str, open_tags: list[str]) -> Iterator[tuple[int, str]]:
-    """Line offset and fault of each tag; `open_tags` holds what is open and is kept up to date."""
+    """Yield line offset and message of each wrong tag, and update the list of open tags."""
     if "<!--" in html:
-        yield html[: html.index("<!--")].count("\n"), "HTML comment: MDX has {/* ... */}"
+        yield html[: html.index("<!--")].count("\n"), "HTML comment: write {/* ... */} in MDX"
     for match in _TAG_NAME.finditer(html):
         closing, name, alone = match.groups()
         offset = html[: match.start()].count("\n")
         if name not in JSX_TAGS:
-            yield offset, f"tag <{name}>, not one of {', '.join(sorted(JSX_TAGS))}"
+            yield offset, f"tag <{name}> is not one of {', '.join(sorted(JSX_TAGS))}"
         elif closing:
             if not open_tags or open_tags.pop() != name:
                 yield offset, f"</{name}> closes nothing"
@@ -209,7 +214,7 @@ def _tag_faults(html: str, open_tags: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _admonition_faults(page: Page) -> Iterator[Finding]:
-    """Titles in brackets, and as many `:::` closed as opened."""
+    """Yield admonitions whose title has no brackets, and `:::` lines without their counterpart."""
     depth = 0
     for line, text in plain_lines(page):
         stripped = text.strip()
@@ -222,23 +227,23 @@ def _admonition_faults(page: Page) -> Iterator[Finding]:
             yield Finding(page.name, line, "::: closes nothing")
             depth = 0
     if depth:
-        yield Finding(page.name, len(page.lines), "admonition never closed")
+        yield Finding(page.name, len(page.lines), "admonition is never closed")
 
 
 # --- Prose
 
 
 def load_terms(path: Path) -> dict[str, re.Pattern[str]]:
-    """The rejected spellings of each preferred one, from a YAML mapping of lists."""
+    """Read a YAML file of spellings: preferred spelling to a pattern of the rejected spellings."""
     table = yaml.safe_load(path.read_text("utf-8"))
     return {preferred: _any_spelling(preferred, rejected) for preferred, rejected in table.items()}
 
 
 def _any_spelling(preferred: str, rejected: Sequence[str]) -> re.Pattern[str]:
-    """Matches each rejected spelling as words of its own, and its plural in s.
+    """Return a pattern that matches each rejected spelling as whole words, also with a plural s.
 
-    A word without capitals is found at the beginning of a sentence too, unless the preferred
-    spelling has capitals: then that is what is wrong with it, and it is looked for as written.
+    If neither the rejected nor the preferred spelling contains capitals, the pattern also matches
+    a capital first letter, as at the start of a sentence.
     """
     folds = preferred == preferred.lower()
     words = "|".join(_spelled(word, capital=folds and word == word.lower()) for word in rejected)
@@ -246,12 +251,13 @@ def _any_spelling(preferred: str, rejected: Sequence[str]) -> re.Pattern[str]:
 
 
 def _spelled(word: str, *, capital: bool) -> str:
+    """Return a pattern for a spelling; `capital` also allows a capital first letter."""
     first = f"[{word[0]}{word[0].upper()}]" if capital else re.escape(word[0])
     return first + re.escape(word[1:]).replace(r"\ ", r"\s+")
 
 
 def check_terms(page: Page, terms: Mapping[str, re.Pattern[str]]) -> Iterator[Finding]:
-    """Prose uses the preferred spelling; code, math and link targets are free."""
+    """Check that prose (not code, math or link targets) contains no rejected spelling."""
     for kind, line, text in pieces(page):
         if kind != "text":
             continue
@@ -261,22 +267,24 @@ def check_terms(page: Page, terms: Mapping[str, re.Pattern[str]]) -> Iterator[Fi
 
 
 def check_links(page: Page) -> Iterator[Finding]:
-    """A link to a page of the book is a relative path, with extension, to a file that is there."""
+    """Check that each link within the book is a relative path to an existing file."""
     for kind, line, target in pieces(page):
         if kind != "link" or re.match(r"[a-z]+:|#", target):
             continue
         path = target.partition("#")[0]
         if path.startswith("/"):
-            yield Finding(page.name, line, f"{target}: link to the file, not to its address")
+            yield Finding(
+                page.name, line, f"{target}: link to the Markdown file, not to the address"
+            )
         elif not (page.folder / page.name).parent.joinpath(path).is_file():
-            yield Finding(page.name, line, f"{target}: no such file")
+            yield Finding(page.name, line, f"{target}: the file does not exist")
 
 
 # --- The whole book
 
 
 def check_size(book: Sequence[Page]) -> Iterator[Finding]:
-    """The book has the pages and the words it is meant to have."""
+    """Check that the book has at least 89 pages and 100,000 words."""
     words = sum(page.word_count for page in book)
     if len(book) < MIN_PAGES:
         yield Finding(".", 1, f"{len(book)} pages, fewer than {MIN_PAGES}")
@@ -285,7 +293,7 @@ def check_size(book: Sequence[Page]) -> Iterator[Finding]:
 
 
 def check_repeats(book: Iterable[Page]) -> Iterator[Finding]:
-    """No paragraph of `REPEAT_WORDS` words or more stands twice, in whatever page."""
+    """Check that no paragraph with at least 12 words occurs twice in the book."""
     seen: dict[str, str] = {}
     for page in book:
         for index, token in enumerate(page.tokens):
@@ -295,15 +303,15 @@ def check_repeats(book: Iterable[Page]) -> Iterator[Finding]:
             place = f"{page.name}:{first_line(token)}"
             first = seen.setdefault(" ".join(words), place)
             if first != place and len(words) >= REPEAT_WORDS:
-                yield Finding(page.name, first_line(token), f"this paragraph stands at {first}")
+                yield Finding(page.name, first_line(token), f"repeats the paragraph at {first}")
 
 
 def check_order(book: Iterable[Page]) -> Iterator[Finding]:
-    """Pages of one folder have different places in the sidebar."""
+    """Check that the pages of each folder have different sidebar positions."""
     taken: dict[tuple[str, object], str] = {}
     for page in book:
         place = page.front_matter.get("sidebar_position")
         first = taken.setdefault((page.name.rpartition("/")[0], place), page.name)
         if first != page.name:
             line = page.key_line("sidebar_position")
-            yield Finding(page.name, line, f"sidebar_position {place} is that of {first}")
+            yield Finding(page.name, line, f"{first} has the same sidebar_position {place}")

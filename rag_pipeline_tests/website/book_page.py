@@ -1,6 +1,6 @@
-"""A page of the textbook as its lint sees it: front matter, Markdown tokens, pieces of prose.
+"""Parser for pages of the textbook, used by the rules in `book_lint`.
 
-No rule stands here; `book_lint` has them. Line numbers count from 1 and from the top of the file.
+Line numbers start at 1 at the top of the file.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _MARKDOWN = MarkdownIt("commonmark").enable("table").disable(["code", "text_join
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page as the checks see it: front matter, body and Markdown tokens."""
+    """A parsed page of the textbook: front matter, body and Markdown tokens."""
 
     name: str  # path under the docs folder, with forward slashes
-    folder: Path  # the docs folder, to resolve links in
+    folder: Path  # the docs folder, for resolving links
     lines: tuple[str, ...]  # of the whole file
     front_matter: Mapping[str, object]
     body_line: int  # 1-based line on which the body begins
-    tokens: tuple[Token, ...]  # maps count from line 0 of the whole file
+    tokens: tuple[Token, ...]  # their `map` counts lines from 0 at the top of the file
 
     @property
     def word_count(self) -> int:
-        """Words of the body, split at white space; code and math count."""
+        """The number of words in the body, split at white space, with code and math."""
         return sum(len(line.split()) for line in self.lines[self.body_line - 1 :])
 
     def key_line(self, key: str) -> int:
-        """Line of a front matter key, or 1 if it is absent."""
+        """Return the line of a front matter key, or 1 if the key is missing."""
         for number, line in enumerate(self.lines[: self.body_line - 1], 1):
             if line.startswith(f"{key}:"):
                 return number
@@ -54,17 +54,17 @@ class Page:
 
 
 def load_page(path: Path, docs: Path) -> Page:
-    """Read a page. One without front matter, or with front matter that is no mapping, has {}."""
+    """Read and parse a page. Missing or invalid front matter becomes an empty mapping."""
     return parse_page(path.read_text("utf-8"), path.relative_to(docs).as_posix(), docs)
 
 
 def load_book(docs: Path) -> tuple[Page, ...]:
-    """Every page of the docs folder, ordered by path."""
+    """Read and parse all pages of the docs folder, ordered by path."""
     return tuple(load_page(path, docs) for path in sorted(docs.rglob("*.md")))
 
 
 def parse_page(text: str, name: str, docs: Path) -> Page:
-    """A page from its text; `name` is its path under `docs`."""
+    """Parse a page from its text; `name` is its path below `docs`."""
     match = _FRONT_MATTER.match(text)
     head = match.group(0) if match else ""
     try:
@@ -83,9 +83,10 @@ def parse_page(text: str, name: str, docs: Path) -> Page:
 
 
 def _math_as_code(body: str) -> str:
-    """The body with inline math as code spans and display math blanked, lines kept.
+    """Replace inline math by code spans, and display math by empty lines.
 
-    CommonMark knows no math, so `_` and `*` in a formula would be read as emphasis.
+    CommonMark does not know math, so it would read `_` and `*` in a formula as emphasis. The number
+    of lines stays the same.
     """
     parts: list[str] = []
     live: list[str] = []
@@ -107,6 +108,7 @@ def _math_as_code(body: str) -> str:
 
 
 def _replace_math(match: re.Match[str]) -> str:
+    """Return the replacement of a match of `_MATH`."""
     if match["keep"] is not None:
         return match.group(0)
     if match["display"] is not None:
@@ -115,15 +117,15 @@ def _replace_math(match: re.Match[str]) -> str:
 
 
 def first_line(token: Token) -> int:
-    """1-based line on which a block begins."""
+    """Return the line on which a block starts, counted from 1."""
     return token.map[0] + 1 if token.map else 1
 
 
 def pieces(page: Page) -> Iterator[tuple[str, int, str]]:
-    """What stands in the page, in order, as kind, line and text.
+    """Yield kind, line and text of each piece of the page, in order.
 
-    Kinds: "text" (prose, no code and no math), "link" and "autolink" (targets, images
-    included), "html" (tags). Import lines are left out.
+    The kinds are "text" (prose without code and math), "link" and "autolink" (targets, also of
+    images), and "html" (tags). Code, math and import lines are left out.
     """
     for token in page.tokens:
         if token.type == "html_block":
@@ -133,6 +135,7 @@ def pieces(page: Page) -> Iterator[tuple[str, int, str]]:
 
 
 def _inline_pieces(token: Token) -> Iterator[tuple[str, int, str]]:
+    """Yield kind, line and text of each piece of an inline token."""
     line = first_line(token)
     for child in token.children or ():
         if child.type == "text":
@@ -149,7 +152,7 @@ def _inline_pieces(token: Token) -> Iterator[tuple[str, int, str]]:
 
 
 def plain_lines(page: Page) -> Iterator[tuple[int, str]]:
-    """The lines of the body that are in no code block, with their numbers."""
+    """Yield number and text of each line of the body outside code blocks."""
     code = {
         line
         for token in page.tokens

@@ -1,4 +1,4 @@
-"""The textbook keeps the rules of `book_lint`, and each rule catches the slip it is there for."""
+"""Tests that the textbook follows the rules of `book_lint`, and that each rule finds its errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOCS = WEBSITE / "docs"
 
 
 def check_terms(page: Page) -> Iterator[Finding]:
-    """The check of spellings, with the book's own table."""
+    """Check the spelling of a page with the book's list of terms."""
     return book_lint.check_terms(page, book_lint.load_terms(WEBSITE / "terms.yml"))
 
 
@@ -104,28 +104,34 @@ b: 2
 
 @cache
 def book() -> tuple[Page, ...]:
+    """Return all pages of the textbook."""
     return book_page.load_book(DOCS)
 
 
 @pytest.fixture
 def docs(tmp_path: Path) -> Path:
-    """A docs folder that holds one other page, `good.md`."""
+    """Return a docs folder with one page, `good.md`, that others can link to."""
     (tmp_path / "good.md").write_text(GOOD_HEAD + GOOD_BODY, "utf-8")
     return tmp_path
 
 
 def listed(findings: Iterable[Finding]) -> str:
+    """Return the findings as text, one per line."""
     return "\n".join(map(str, findings))
 
 
 @pytest.mark.parametrize("check", PAGE_CHECKS, ids=lambda check: check.__name__)
-def test_every_page_passes(check: Callable[[Page], Iterator[Finding]]) -> None:
+def test_every_page_of_the_textbook_passes_the_check(
+    check: Callable[[Page], Iterator[Finding]],
+) -> None:
     findings = [finding for page in book() for finding in check(page)]
     assert not findings, f"{len(findings)} findings\n{listed(findings)}"
 
 
 @pytest.mark.parametrize("check", BOOK_CHECKS, ids=lambda check: check.__name__)
-def test_the_book_passes(check: Callable[[Sequence[Page]], Iterator[Finding]]) -> None:
+def test_the_whole_textbook_passes_the_check(
+    check: Callable[[Sequence[Page]], Iterator[Finding]],
+) -> None:
     findings = list(check(book()))
     assert not findings, f"{len(findings)} findings\n{listed(findings)}"
 
@@ -141,19 +147,24 @@ def test_a_page_with_every_allowed_construct_has_no_finding(
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ('title: "Springs"\n', "", 1, "lacks title"),
+        ('title: "Springs"\n', "", 1, "has no title"),
         ('"Springs"\ndesc', "3\ndesc", 2, "title is not a text"),
         ("How a spring", "Spring" * 40, 3, "description has 294 characters, not 50 to 180"),
         ("leg-energy", "Leg_energy", 4, "'Leg_energy', which is not lower-case"),
-        ("leg-energy", "spring", 4, "names a tag twice"),
+        ("leg-energy", "spring", 4, "contains a tag twice"),
         ("[spring, leg-energy]", "spring", 4, "tags is not a list"),
         ("position: 2", "position: two", 6, "sidebar_position is not a whole number"),
         ("position: 2", "position: true", 6, "sidebar_position is not a whole number"),
-        ('  - "Work out the energy in a spring"\n', "", 7, "is not a list with an objective"),
-        ('"Work out the energy in a spring"', "5", 7, "has an entry that is no text"),
+        (
+            '  - "Work out the energy in a spring"\n',
+            "",
+            7,
+            "is not a list with at least one objective",
+        ),
+        ('"Work out the energy in a spring"', "5", 7, "contains an entry that is not a text"),
     ],
 )
-def test_a_slip_in_front_matter_is_found(
+def test_an_error_in_front_matter_is_found(
     old: str, new: str, line: int, message: str, docs: Path
 ) -> None:
     page = book_page.parse_page(GOOD_HEAD.replace(old, new, 1), "bad.md", docs)
@@ -163,7 +174,7 @@ def test_a_slip_in_front_matter_is_found(
 
 
 @pytest.mark.parametrize("text", ["# Springs\n", "---\n- a\n---\n# S\n", "---\na: [\n---\n# S\n"])
-def test_front_matter_that_is_no_mapping_lacks_every_key(text: str, docs: Path) -> None:
+def test_front_matter_that_is_not_a_mapping_lacks_every_key(text: str, docs: Path) -> None:
     page = book_page.parse_page(text, "bad.md", docs)
     assert len(list(book_lint.check_front_matter(page))) == 6
 
@@ -178,7 +189,7 @@ def test_front_matter_that_is_no_mapping_lacks_every_key(text: str, docs: Path) 
         (book_lint.check_headings, "## Early\n\n# Springs\n", 11, "h2 'Early' follows an h0"),
         (book_lint.check_length, "word " * 499, 1, "499 words, fewer than 500"),
         (book_lint.check_code, "```\nx\n```\n", 11, "without a language"),
-        (book_lint.check_code, "```python\nx = 1\n", 11, "never closed"),
+        (book_lint.check_code, "```python\nx = 1\n", 11, "is never closed"),
         (book_lint.check_code, "```python\nx = 1\ny = (\n```\n", 13, "python does not parse"),
         (book_lint.check_code, '```python\nx = "\\d"\n```\n', 12, "invalid escape sequence"),
         (book_lint.check_code, "```yaml\na: 1\nb: [\n```\n", 14, "yaml does not parse"),
@@ -190,23 +201,28 @@ def test_front_matter_that_is_no_mapping_lacks_every_key(text: str, docs: Path) 
         (book_lint.check_mdx, "see <https://example.org>\n", 11, "address in angle brackets"),
         (book_lint.check_mdx, "<!-- note -->\n", 11, "HTML comment"),
         (book_lint.check_mdx, "a<br/>b\n", 11, "tag <br>"),
-        (book_lint.check_mdx, "<details>\n\ntext\n", 13, "<details> never closed"),
+        (book_lint.check_mdx, "<details>\n\ntext\n", 13, "<details> is never closed"),
         (book_lint.check_mdx, "text\n\n</Tabs>\n", 13, "</Tabs> closes nothing"),
         (book_lint.check_mdx, ":::note A title\n\ntext\n\n:::\n", 11, "without brackets"),
-        (book_lint.check_mdx, ":::note\n\ntext\n", 13, "admonition never closed"),
+        (book_lint.check_mdx, ":::note\n\ntext\n", 13, "admonition is never closed"),
         (book_lint.check_mdx, "text\n\n:::\n", 13, "::: closes nothing"),
         (check_terms, "one\ntwo ROS2 nodes\n", 12, "'ROS2': write 'ROS 2'"),
         (check_terms, "The Behaviours of it\n", 11, "'Behaviours': write 'behavior'"),
         (check_terms, "a *LiDAR* scan\n", 11, "'LiDAR': write 'lidar'"),
         (check_terms, "| a |\n| - |\n| numpy |\n", 13, "'numpy': write 'NumPy'"),
         (check_terms, "[about ROS2](good.md)\n", 11, "'ROS2'"),
-        (book_lint.check_links, "one\n[two](gone.md#part)\n", 12, "gone.md#part: no such file"),
-        (book_lint.check_links, "[two](./good)\n", 11, "no such file"),
-        (book_lint.check_links, "[two](/docs/good)\n", 11, "link to the file"),
-        (book_lint.check_links, "![two](gone.png)\n", 11, "no such file"),
+        (
+            book_lint.check_links,
+            "one\n[two](gone.md#part)\n",
+            12,
+            "gone.md#part: the file does not exist",
+        ),
+        (book_lint.check_links, "[two](./good)\n", 11, "the file does not exist"),
+        (book_lint.check_links, "[two](/docs/good)\n", 11, "link to the Markdown file"),
+        (book_lint.check_links, "![two](gone.png)\n", 11, "the file does not exist"),
     ],
 )
-def test_a_slip_in_the_body_is_found_on_its_line(
+def test_an_error_in_the_body_is_found_on_its_line(
     check: Callable[[Page], Iterator[Finding]], body: str, line: int, message: str, docs: Path
 ) -> None:
     page = book_page.parse_page(GOOD_HEAD + body, "bad.md", docs)
@@ -225,40 +241,40 @@ def test_a_slip_in_the_body_is_found_on_its_line(
         "Lidar begins a sentence\n",
     ],
 )
-def test_terms_are_not_looked_for_outside_prose(body: str, docs: Path) -> None:
+def test_spelling_is_checked_only_in_prose(body: str, docs: Path) -> None:
     page = book_page.parse_page(GOOD_HEAD + body, "bad.md", docs)
     assert listed(check_terms(page)) == ""
 
 
-def test_a_finding_reads_as_page_line_and_message() -> None:
+def test_a_finding_is_printed_as_page_line_and_message() -> None:
     assert str(Finding("a/b.md", 3, "no h1")) == "a/b.md:3: no h1"
 
 
-def test_a_small_book_is_found_small(docs: Path) -> None:
+def test_a_book_with_too_few_pages_and_words_is_found(docs: Path) -> None:
     page = book_page.load_page(docs / "good.md", docs)
     pages, words = book_lint.check_size([page])
     assert pages.message == "1 pages, fewer than 89"
     assert words.message == f"{page.word_count} words, fewer than 100000"
 
 
-def test_a_paragraph_that_stands_twice_is_found_in_another_page_and_shape(docs: Path) -> None:
+def test_a_repeated_paragraph_is_found_despite_other_line_breaks_and_case(docs: Path) -> None:
     twelve = "one two three four five six seven eight nine ten eleven $x$"
     first = book_page.parse_page(f"# A\n\n{twelve}\n", "a.md", docs)
     wrapped = twelve.replace("six ", "six\n  ").replace("one", "One")
     second = book_page.parse_page(f"# B\n\ntext\n\n- {wrapped}\n", "b.md", docs)
     (finding,) = book_lint.check_repeats([first, second])
-    assert str(finding) == "b.md:5: this paragraph stands at a.md:3"
+    assert str(finding) == "b.md:5: repeats the paragraph at a.md:3"
     (again,) = book_lint.check_repeats([book_page.parse_page(f"{twelve}\n\n" * 2, "c.md", docs)])
-    assert str(again) == "c.md:3: this paragraph stands at c.md:1"
+    assert str(again) == "c.md:3: repeats the paragraph at c.md:1"
 
 
-def test_a_short_paragraph_and_one_with_another_formula_may_stand_twice(docs: Path) -> None:
+def test_short_paragraphs_and_paragraphs_with_other_formulas_may_be_repeated(docs: Path) -> None:
     long = "one two three four five six seven eight nine ten eleven"
     text = f"short one\n\nshort one\n\n{long} $x$\n\n{long} $y$\n"
     assert listed(book_lint.check_repeats([book_page.parse_page(text, "a.md", docs)])) == ""
 
 
-def test_two_pages_of_one_folder_at_one_place_are_found(docs: Path) -> None:
+def test_two_pages_of_a_folder_with_the_same_sidebar_position_are_found(docs: Path) -> None:
     pages = [book_page.parse_page(GOOD_HEAD, name, docs) for name in ("m/a.md", "n/a.md", "n/b.md")]
     (finding,) = book_lint.check_order(pages)
-    assert str(finding) == "n/b.md:6: sidebar_position 2 is that of n/a.md"
+    assert str(finding) == "n/b.md:6: n/a.md has the same sidebar_position 2"

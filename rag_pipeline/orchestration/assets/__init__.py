@@ -1,1 +1,1 @@
-"""The asset definitions."""
+"""The Dagster assets: five of the ingestion and one of the evaluation."""

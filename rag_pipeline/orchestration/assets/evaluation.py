@@ -1,4 +1,4 @@
-"""The evaluation asset and its checks, which gate a release."""
+"""The asset `retrieval_evaluation`, whose asset checks are the quality gates of a release."""
 
 import base64
 from collections.abc import Callable, Iterator
@@ -7,6 +7,8 @@ from typing import Any
 import dagster as dg
 
 from rag_pipeline.core.models import Stage
+from rag_pipeline.evaluation.answers.gates import ANSWER_GATES
+from rag_pipeline.evaluation.answers.records import AnswersReport
 from rag_pipeline.evaluation.book import BookEvaluation
 from rag_pipeline.evaluation.gates import GATES, REPORT_HALF, GateResult
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
@@ -24,18 +26,23 @@ ASSET_NAME = "retrieval_evaluation"
     kinds={"python"},
     check_specs=[
         dg.AssetCheckSpec(name, asset=ASSET_NAME, description=text, blocking=True)
-        for name, text in GATES.items()
+        for name, text in (GATES | ANSWER_GATES).items()
     ],
     description=(
-        "How well questions of the golden set find their sections. Its checks gate a release; the "
-        "numbers are charted over time, the page with all questions is named in the metadata."
+        "The quality of search and answers, measured with the golden set: do its questions find "
+        "the sections that answer them, and do the answers contain the facts? The asset checks are "
+        "the quality gates of a release. The metadata contains the measures and the path of the "
+        "HTML report with all questions."
     ),
 )
 def retrieval_evaluation(
     context: dg.AssetExecutionContext,
     evaluate_collection: dg.ResourceParam[Callable[[], BookEvaluation]],
 ) -> Iterator[dg.MaterializeResult[None]]:
-    """Evaluate the collection in use."""
+    """Measure the search quality of the current collection with the golden set of questions.
+
+    Yields one result with the measures as metadata and one check result per quality gate.
+    """
     evaluation = evaluate_collection()
     for gate in evaluation.gates:
         context.log.info(gate.sentence)
@@ -46,6 +53,7 @@ def retrieval_evaluation(
 
 
 def _check(gate: GateResult) -> dg.AssetCheckResult:
+    """Return the result of a quality gate as a Dagster asset check result."""
     metadata: dict[str, Any] = {
         "verdict": f"{gate.verdict}: {gate.sentence}",
         "bound": gate.bound,
@@ -56,7 +64,8 @@ def _check(gate: GateResult) -> dg.AssetCheckResult:
 
 
 def _metadata(evaluation: BookEvaluation) -> dict[str, Any]:
-    report = evaluation.report
+    """Return the asset metadata of an evaluation: tables, plot, report paths, versions, numbers."""
+    report, written = evaluation.report, evaluation.files.answers_path
     picture = base64.b64encode(to_png(draw_scores(report))).decode()
     return {
         "measures": dg.MetadataValue.md(render_markdown(report)),
@@ -70,14 +79,18 @@ def _metadata(evaluation: BookEvaluation) -> dict[str, Any]:
         "golden_version": report.fingerprint.golden_version,
         "commit": report.fingerprint.commit or "unknown",
         **_numbers(report),
+        **(_list_answers(evaluation.answers) if evaluation.answers else {}),
+        **({"answers": dg.MetadataValue.path(str(written))} if written else {}),
     }
 
 
 def _numbers(report: EvaluationReport) -> dict[str, float]:
-    """Return means by level and measure, as Dagster charts them, and then the other numbers.
+    """Return the numbers of an evaluation report by metadata name, for Dagster's charts over time.
 
-    Names are like `section_Success_5` over all questions, and `report_half_section_Success_5` over
-    the half that was not used for tuning.
+    A name such as `section_Success_5` consists of level and measure; its value is the mean over all
+    questions. With the prefix `report_half_` it is the mean over the report half of the golden set,
+    which was not used for tuning; only Success@5 and nDCG@10 are given for it. Other names are, for
+    example, `refusal_recall` and `latency_p95_ms`. Numbers that were not measured are left out.
     """
     halves = {"": report.overall, "report_half_": report.halves.get(REPORT_HALF, {})}
     numbers: dict[str, float] = {
@@ -87,14 +100,27 @@ def _numbers(report: EvaluationReport) -> dict[str, float]:
         for measure, interval in measures.items()
         if not half or measure in {SUCCESS, NDCG}
     }
-    refusal, selected = report.refusal["all"], report.selected_text
-    others = {
+    refusal = report.refusal["all"]
+    other_numbers = {
         "refusal_recall": refusal.recall.mean if refusal.recall else None,
         "refusal_precision": refusal.precision,
         "answered": refusal.answered.mean if refusal.answered else None,
-        "selected_text_leak_count": selected.leak_count if selected.case_count else None,
         "latency_p50_ms": report.latency.p50_ms,
         "latency_p95_ms": report.latency.p95_ms,
         "failure_count": report.failure_count,
     }
-    return numbers | {name: value for name, value in others.items() if value is not None}
+    return numbers | {name: value for name, value in other_numbers.items() if value is not None}
+
+
+def _list_answers(answers: AnswersReport) -> dict[str, float]:
+    """Return the numbers of an evaluation of answers by metadata name, without unmeasured ones."""
+    half, selected = answers.halves.get(REPORT_HALF), answers.selected_text
+    shares = {
+        "report_half_facts": half.facts if half else None,
+        "terms_defined": answers.definitions.defined,
+        "selections_answered": selected.related_answered,
+        "selections_refused": selected.unrelated_refused,
+        "passages_whole": answers.whole,
+    }
+    numbers = {name: share.mean for name, share in shares.items() if share is not None}
+    return numbers | {"answer_leak_count": selected.leak_count}

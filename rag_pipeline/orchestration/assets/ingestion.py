@@ -1,6 +1,7 @@
-"""The five ingestion assets as one multi-asset: a run takes any set of documents.
+"""The five ingestion assets, one per stage, as one Dagster multi-asset.
 
-One document's failure never affects the others. The ingestion itself is in ingestion.run.
+One run can process any set of documents, and a failed document does not affect the other documents.
+The assets only log to Dagster what the ingestion in `ingestion.run` does.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -9,7 +10,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import dagster as dg
-import pydantic
 
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
@@ -27,31 +27,23 @@ from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline.orchestration.event_log import store_together
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.run_config import IngestConfig, refuse_fields
 
-_STORED_TOGETHER = 100  # events: about twenty documents
-_PREVIEW_CHUNKS = 20  # rows; the event log keeps every one of them for good
+_STORED_TOGETHER = 100  # events in one transaction; about 20 documents
+_PREVIEW_CHUNKS = 20  # rows; the event log never deletes them
 _PREVIEW_CHARACTERS = 80
 
 _DESCRIPTIONS = {
-    Stage.DISCOVERED: "Markdown files that Docusaurus builds, each with the hash of its content.",
-    Stage.PARSED: "Documents as front matter, headings with their anchors, and typed blocks.",
-    Stage.CHUNKS: "Pieces of one section each, with the exact place in the book they are cited by.",
-    Stage.EMBEDDINGS: "Vectors of the chunks; a text embedded before is never embedded again.",
-    Stage.POINTS: "What the store holds: a document's chunks, searchable, and nothing else of it.",
+    Stage.DISCOVERED: "The Markdown files that Docusaurus builds, with the hash of their content.",
+    Stage.PARSED: "The parsed documents: front matter, headings with anchors, and typed blocks.",
+    Stage.CHUNKS: "Pieces of one section each, with the exact place in the book for citations.",
+    Stage.EMBEDDINGS: "The embeddings of the chunks. A text is embedded only once.",
+    Stage.POINTS: "The searchable points in the vector store: exactly one for each chunk.",
 }
 
 
-class IngestConfig(dg.Config):
-    """What a run without partitions ingests; as it stands: whatever changed."""
-
-    doc_ids: list[str] | None = None
-    delete_ids: list[str] = pydantic.Field(default_factory=list)
-    rewrite: bool = False
-    rebuild: bool = False
-    reread: bool = False
-
-
 def _specs() -> list[dg.AssetSpec]:
+    """Return one asset spec per ingestion stage; each asset depends on the asset before it."""
     stages = list(Stage)
     return [
         dg.AssetSpec(
@@ -79,7 +71,14 @@ def ingestion_assets(
     config: IngestConfig,
     ingestion: dg.ResourceParam[IngestionResource],
 ) -> Iterator[Any]:
-    """Take documents from file to point; see the descriptions of the five assets."""
+    """Ingest the documents that the partitions or the run config name, and log what happens.
+
+    Without partitions, the run config decides, and its default is every new, changed or deleted
+    document. A materialization is logged per document and stage, and a result per asset check.
+
+    Raises:
+        dagster.Failure: At least one document failed; the other documents are indexed.
+    """
     instance, run_id = context.instance, context.run.run_id
     instance.add_run_tags(run_id, name_process())
     known_keys = instance.get_dynamic_partitions(str(DOC_PARTITIONS.name))
@@ -106,7 +105,7 @@ def ingestion_assets(
     instance.add_run_tags(run_id, _report_tags(report))
     if report.failures:
         raise dg.Failure(
-            description=f"{report.docs_failed} document(s) failed; the others are indexed",
+            description=f"{report.docs_failed} document(s) failed; all other documents are indexed",
             metadata={failure.doc_path: failure.message for failure in report.failures},
             allow_retries=False,
         )
@@ -114,12 +113,23 @@ def ingestion_assets(
 
 
 def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> IngestionRequest:
+    """Return the ingestion request of a run.
+
+    Selected partitions determine the documents; without partitions the run config does. The
+    selected assets determine the stages.
+
+    Raises:
+        ConfigurationError: The config sets fields that would have no effect in this run.
+    """
     stages = frozenset(Stage(key.to_user_string()) for key in context.selected_asset_keys)
     if context.has_partition_key or context.has_partition_key_range:
+        refuse_fields(config, set(IngestConfig.model_fields), "with selected partitions")
         doc_ids = tuple(str(to_doc_id(key)) for key in context.partition_keys)
         return IngestionRequest(doc_ids, stages=stages)
     if config.doc_ids is None:
+        refuse_fields(config, {"delete_ids", "rewrite"}, "without doc_ids")
         return IngestionRequest(stages=stages, rebuild=config.rebuild, reread=config.reread)
+    refuse_fields(config, {"rebuild", "reread"}, "with doc_ids")
     return IngestionRequest(
         tuple(config.doc_ids), tuple(config.delete_ids), stages, rewrite=config.rewrite
     )
@@ -129,7 +139,12 @@ def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> In
 def _log_in_batches(
     context: dg.AssetExecutionContext,
 ) -> Iterator[Callable[[IngestionEvent], None]]:
-    """Give a function that logs events, which are stored together; the rest at the block's end."""
+    """Yield a function that logs ingestion events to Dagster in batches of up to 100.
+
+    Each batch is stored in one transaction. The event with the run's plan is not delayed: it is
+    stored at once, with all events before it. The last batch is stored when the `with` block ends,
+    also after an error.
+    """
     pending = list[IngestionEvent]()
 
     def store_pending() -> None:
@@ -150,13 +165,19 @@ def _log_in_batches(
 
 
 def _log_event(context: dg.AssetExecutionContext, event: IngestionEvent) -> None:
+    """Log one ingestion event to Dagster.
+
+    A finished stage becomes an asset materialization. For the plan of the run, a partition is added
+    for each document to be processed. Failures and deletions become log lines. Other events are
+    ignored.
+    """
     if isinstance(event, DocFailure):
         context.log.error("%s failed in %s: %s", event.doc_path, event.stage, event.message)
     elif isinstance(event, RunPlanned):
         keys = [to_partition_key(doc_id) for doc_id in event.doc_ids]
         context.instance.add_dynamic_partitions(str(DOC_PARTITIONS.name), keys)
     elif isinstance(event, DocDeleted):
-        context.log.info("%s removed with %d points", event.doc_id, event.point_count)
+        context.log.info("%s and its %d points were removed", event.doc_id, event.point_count)
     elif isinstance(event, StageDone):
         materialization = dg.AssetMaterialization(
             event.stage.value,
@@ -164,8 +185,8 @@ def _log_event(context: dg.AssetExecutionContext, event: IngestionEvent) -> None
             metadata=_metadata(event),
             tags={"dagster/data_version": event.data_version},
         )
-        # `context.log_event` would also keep each event in memory until the run ends, and a
-        # rebuild is one run of all documents.
+        # `context.log_event` would also keep each event in memory until the run ends, which is too
+        # much for a rebuild: it processes all documents in one run.
         step = context.op_execution_context.get_step_execution_context()
         dg.DagsterEvent.asset_materialization(step, materialization)
 
@@ -176,15 +197,17 @@ def _forget_gone(
     planned: RunPlanned,
     deleted: Collection[DocId],
 ) -> None:
-    """Delete partitions of documents that are neither in the docs folder nor in the ledger.
+    """Delete the partitions of documents that are neither in the docs folder nor in the ledger.
 
-    This run may have removed them, or may never have known them: a rebuild begins with an empty
-    ledger, and a page may go between a sensor's tick and its run.
+    The ledger records which documents are indexed. A document may have left it earlier than in this
+    run, or never been in it (a rebuild starts with an empty ledger), so all partitions are compared
+    and not only `deleted`. A document that could not be read, or whose folder could not be read,
+    keeps its partition.
 
     Args:
         instance: The Dagster instance.
-        known_keys: The partitions as they were before the run looked at the docs folder.
-        planned: What the run found.
+        known_keys: The partition keys that existed before the run scanned the docs folder.
+        planned: The plan of the run, with its scan of the docs folder.
         deleted: Documents that the run removed.
     """
     in_folder = (doc.doc_id for doc in planned.scan.discovery.docs)
@@ -196,6 +219,7 @@ def _forget_gone(
 
 
 def _metadata(result: StageDone) -> Mapping[str, dg.MetadataValue[Any] | int | float | str]:
+    """Return the metadata of a finished stage: its counts and, for the chunks stage, a preview."""
     metadata: dict[str, dg.MetadataValue[Any] | int | float | str] = dict(result.counts)
     if "url" in metadata:
         metadata["url"] = dg.MetadataValue.path(str(metadata["url"]))
@@ -205,8 +229,10 @@ def _metadata(result: StageDone) -> Mapping[str, dg.MetadataValue[Any] | int | f
 
 
 def preview_chunks(chunks: tuple[Chunk, ...]) -> str:
-    """The first chunks of a document as a Markdown table: place, kind, size, section and how the
-    text begins.
+    """Format the first 20 chunks of a document as a Markdown table, for the Dagster UI.
+
+    The columns are chunk index, content type, size in tokens, section heading, and the first 80
+    characters of the text.
     """
     rows = ["| # | type | tokens | section | text |", "|---|---|---|---|---|"]
     for chunk in chunks[:_PREVIEW_CHUNKS]:
@@ -224,10 +250,12 @@ def preview_chunks(chunks: tuple[Chunk, ...]) -> str:
 
 
 def _escape_cell(text: str) -> str:
+    """Put the text on one line and escape characters that would break a Markdown table cell."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _report_tags(report: IngestionReport) -> dict[str, str]:
+    """Return the main counts of an ingestion report as Dagster run tags."""
     return {
         "docs_processed": str(report.docs_processed),
         "docs_failed": str(report.docs_failed),

@@ -1,0 +1,33 @@
+"""A check that a function takes linear time, which holds on slow and busy machines too."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ROUNDS: Final = 3  # other work may slow any round, so the fastest of them counts
+
+
+def assert_linear(work: Callable[[int], object], size: int) -> None:
+    """Assert that four times the size takes less than ten times the processor time.
+
+    Linear work takes 4 times the time, quadratic work 16 times.
+
+    Args:
+        work: A function that works on an input of the given size.
+        size: The smaller size. It should take some hundredths of a second.
+    """
+    work(size)  # the first call also loads modules
+    small, large = (
+        min(_measure(work, count) for _ in range(_ROUNDS)) for count in (size, 4 * size)
+    )
+    assert large < 10 * max(small, 1e-3), f"{size}: {small:.3f} s, {4 * size}: {large:.3f} s"
+
+
+def _measure(work: Callable[[int], object], size: int) -> float:
+    start = time.process_time()
+    work(size)
+    return time.process_time() - start
