@@ -1,4 +1,4 @@
-# Everything one does with this repository. `make` alone lists the targets.
+# The commands for working with this repository. `make` without a target lists them.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,66 +6,82 @@ STAMP := $(VENV)/.installed
 NODE_STAMP := website/node_modules/.package-lock.json
 PYTEST := $(BIN)/python -m pytest
 OFFLINE := not nightly and not site and not qdrant
+FAST := $(addprefix rag_pipeline_tests/,core ingestion retrieval answering evaluation)
 Q ?= What are the core principles of Physical AI?
 ARGS ?=
 BENCH ?= $(wildcard benchmarks/*.py)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup ingest ask dev evaluate bench test test-nightly test-qdrant test-site check fmt lock site site-dev clean
+.PHONY: help setup ingest ask dev evaluate bench test test-fast test-nightly test-qdrant test-site check docs hooks fmt lock release site site-dev clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Make .venv and install the locked versions (Python 3.11+, nothing else)
+setup: $(STAMP) ## Create .venv and install the locked versions (needs only Python 3.11+)
 
 $(STAMP): requirements.lock pyproject.toml scripts/setup.sh
 	@sh scripts/setup.sh $(VENV)
 	@touch $@
 
-ingest: $(STAMP) ## Turn website/docs into indexed chunks and print the report (ARGS=... passes options)
+ingest: $(STAMP) ## Index the documents in website/docs and print a report (ARGS=... passes options)
 	@$(BIN)/rag-pipeline ingest $(ARGS)
 	@echo 'Open the Dagster UI: make dev'
 
-ask: $(STAMP) ## Ask a question: make ask Q="..."
+ask: $(STAMP) ## Answer a question: make ask Q="..."
 	@$(BIN)/rag-pipeline query $(ARGS) -- "$$QUESTION"
 ask: export QUESTION = $(value Q)
 
-dev: $(STAMP) ## Open the Dagster UI on http://127.0.0.1:3000
+dev: $(STAMP) ## Start the Dagster UI on http://127.0.0.1:3000
 	@DAGSTER_HOME="$$($(BIN)/python -m rag_pipeline.orchestration.instance)" && export DAGSTER_HOME && \
 		exec $(BIN)/dagster dev -w workspace.yaml $(ARGS)
 
-evaluate: $(STAMP) ## Ingest, then measure retrieval against the golden set; fails below the bounds
+evaluate: $(STAMP) ## Ingest, then measure search and answers with the golden set; fails if a quality gate fails
 	@$(BIN)/rag-pipeline evaluate
 
-bench: $(STAMP) ## Run the benchmarks (minutes); BENCH=benchmarks/query_latency.py runs one, ARGS=... goes to it
+bench: $(STAMP) ## Run all benchmarks (minutes), or one: BENCH=benchmarks/query_latency.py ARGS=...
 	@set -e; for script in $(BENCH); do echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
 
-test: $(STAMP) ## Run every test that needs no network (4 to 6 minutes on 2 cores)
+test: $(STAMP) ## Run all tests that need no network (7 to 9 minutes on 2 cores)
 	@$(PYTEST) -n auto --dist worksteal -m "$(OFFLINE)" $(ARGS)
 
-test-nightly: $(STAMP) ## Run the tests that take minutes
+test-fast: $(STAMP) ## Run the tests of the domain code, in under a minute
+	@$(PYTEST) -n auto --dist worksteal -m "$(OFFLINE) and not slow" $(FAST) $(ARGS)
+
+test-nightly: $(STAMP) ## Run the slow tests, which take minutes each
 	@$(PYTEST) -m "nightly and not site and not qdrant" $(ARGS)
 
 test-qdrant: $(STAMP) ## Run the tests that need a Qdrant server at QDRANT_URL
 	@test -n "$$QDRANT_URL" || { echo 'test-qdrant: set QDRANT_URL, for example http://127.0.0.1:6333' >&2; exit 2; }
 	@$(PYTEST) -m qdrant $(ARGS)
 
-test-site: $(STAMP) site ## Build the website and test the pages it serves (Node 20+)
+test-site: $(STAMP) site ## Build the website and test its pages (Node 20+)
 	@$(PYTEST) -m site rag_pipeline_tests/site $(ARGS)
 
-check: $(STAMP) ## Lint, formatting, types and the import rule
+check: $(STAMP) ## Run the linter, and check formatting, types and imports
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-fmt: $(STAMP) ## Format the code and mend what the linter can
+hooks: $(STAMP) ## Run the pre-commit hooks on all files
+	@$(BIN)/pre-commit run --all-files $(ARGS)
+
+docs: $(STAMP) ## Build the documentation site into build/docs; fails on a broken link or reference
+	@$(BIN)/python scripts/write_reference.py
+	@rm -rf build/docs && $(BIN)/zensical build --clean --strict
+	@$(BIN)/python scripts/check_site.py build/docs
+	@echo 'The documentation is in build/docs: open build/docs/index.html'
+
+fmt: $(STAMP) ## Format the code and apply the fixes of the linter
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-lock: $(STAMP) ## Write requirements.lock anew from pyproject.toml (ARGS=--upgrade takes newer versions)
+lock: $(STAMP) ## Write requirements.lock from pyproject.toml (ARGS=--upgrade for newer versions)
 	@sh scripts/lock.sh $(BIN)/python $(ARGS)
+
+release: $(STAMP) ## Build sdist, wheel and release notes in dist/, and test the wheel
+	@$(BIN)/python scripts/release.py
 
 $(NODE_STAMP): website/package.json website/package-lock.json
 	@command -v npm >/dev/null || { echo 'the website needs Node 20 or newer' >&2; exit 2; }
@@ -78,7 +94,7 @@ site: $(NODE_STAMP) ## Build the website into website/build (Node 20+)
 site-dev: $(NODE_STAMP) ## Serve the website with live reload
 	@cd website && npm run start
 
-clean: ## Remove what can be made again: environments, caches, the site's build (never DATA_DIR)
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage build dist
+clean: ## Delete .venv, caches and the built website (never DATA_DIR)
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .cache .coverage .coverage.* build dist
 	@rm -rf website/node_modules website/build website/.docusaurus
 	@find rag_pipeline rag_pipeline_tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

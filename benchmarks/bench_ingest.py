@@ -1,13 +1,15 @@
-"""How ingestion grows with the book: full, no-op and one-word edit through Dagster, at several
-sizes.
+"""Measure the time and memory of ingestion for books of several sizes.
 
     python benchmarks/bench_ingest.py [--sizes 89,1000] [--real]
 
-Generated, seeded documents and a hashing embedder, so that the figures are the pipeline's own;
-`--real` measures the textbook in website/docs with the local model by the installed command
-instead. Each size runs in a process of its own. Of its peak memory two parts are printed, each at
-its own highest: what it allocated, and the files it has mapped, most of them the store's, which
-the system takes back where memory is short.
+For each size, three ingestions through Dagster are measured: of the whole book, of the unchanged
+book, and after the edit of one word. The documents are generated and the embedder only hashes
+terms, so the figures exclude the embedding model. With `--real`, the textbook in website/docs is
+ingested by the installed command with the local model instead.
+
+Each size runs in its own process. Two parts of its memory are printed, each at its peak: allocated
+memory, and mapped files. Most mapped files belong to the store; the system can release their pages
+when memory is short.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ _LOOK_EVERY_S = 0.05
 
 
 def write_book(folder: Path, count: int) -> None:
-    """Write seeded documents of ten sections each, about 900 words."""
-    seeded = random.Random(count)  # noqa: S311  # no secret
+    """Write `count` generated documents with ten sections and about 900 words each."""
+    seeded = random.Random(count)  # noqa: S311  # not used for secrets
     for number in range(count):
         path = folder / f"module-{number % 8}" / f"chapter-{number // 8 % 40}" / f"page-{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +56,10 @@ def write_book(folder: Path, count: int) -> None:
 
 @contextmanager
 def watch_memory() -> Iterator[dict[str, float]]:
-    """Note the highest of each part of this process's memory, in MB, until the block ends."""
+    """Record the peak of allocated and mapped memory of this process, in MB, during the block.
+
+    The yielded dictionary is updated while the block runs.
+    """
     peaks = dict.fromkeys(_PARTS, 0.0)
     ended = threading.Event()
 
@@ -75,8 +80,8 @@ def watch_memory() -> Iterator[dict[str, float]]:
 
 
 def run_size(count: int) -> None:
-    """Measure one size in this process and print its figures as a line."""
-    from rag_pipeline.adapters.connect import connect_services  # noqa: PLC0415  # paid by each size
+    """Measure a book of `count` documents in this process and print the figures as one line."""
+    from rag_pipeline.adapters.connect import connect_services  # noqa: PLC0415  # each size imports them in its own process
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415
     from rag_pipeline.definitions import build_defs  # noqa: PLC0415
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest  # noqa: PLC0415
@@ -89,7 +94,7 @@ def run_size(count: int) -> None:
     embedder = HashingEmbedder()
 
     def forget_passages(_: object) -> None:
-        embedder.passages.clear()  # kept for tests; no model does
+        embedder.passages.clear()  # recorded for tests; a real model keeps no passages
 
     with tempfile.TemporaryDirectory() as name, watch_memory() as peaks:
         root = Path(name)
@@ -117,20 +122,23 @@ def run_size(count: int) -> None:
         log_mb = sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) / 1e6
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"{count:>6} documents  full {full_s:7.1f} s ({1000 * full_s / count:6.1f} ms a document)  "
-        f"no-op {no_op_s:5.2f} s  edit {edit_s:5.1f} s  peak {peak_mb:5.0f} MB "
-        f"({peaks['RssAnon']:.0f} allocated, {peaks['RssFile']:.0f} of files)  "
+        f"{count:>6} documents  full {full_s:7.1f} s ({1000 * full_s / count:6.1f} ms each)  "
+        f"unchanged {no_op_s:5.2f} s  edit {edit_s:5.1f} s  peak {peak_mb:5.0f} MB "
+        f"({peaks['RssAnon']:.0f} allocated, {peaks['RssFile']:.0f} in mapped files)  "
         f"Dagster storage {log_mb:6.1f} MB"
     )
 
 
 def run_real() -> None:
-    """Measure the textbook with the local model by the command, whole processes."""
+    """Measure the installed command on a copy of the textbook, with the local model.
+
+    One line is printed for each ingestion: whole book, unchanged book, and one-word edit.
+    """
     docs = Path(__file__).parents[1] / "website" / "docs"
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name) / "docs"
-        subprocess.run(["cp", "-r", str(docs), str(copy)], check=True)  # noqa: S607  # the system's cp
-        for label in ("full", "no-op", "one-word edit"):
+        subprocess.run(["cp", "-r", str(docs), str(copy)], check=True)  # noqa: S607  # cp from the PATH is fine here
+        for label in ("full", "unchanged", "one-word edit"):
             if label == "one-word edit":
                 page = max(copy.rglob("*.md"), key=lambda path: path.stat().st_size)
                 page.write_text(page.read_text("utf-8").replace(" robot ", " machine ", 1), "utf-8")
@@ -147,18 +155,18 @@ def run_real() -> None:
             rate = report["texts_embedded"] / embedding_s if embedding_s else 0.0
             peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
             print(
-                f"{label:<14} {wall_s:6.1f} s whole process, {embedding_s:6.1f} s of it embedding "
+                f"{label:<14} {wall_s:6.1f} s in total, {embedding_s:6.1f} s of it for embedding "
                 f"{report['texts_embedded']} texts ({rate:.1f}/s); peak so far {peak_mb:.0f} MB"
             )
 
 
 def main() -> None:
-    """Run the sizes asked for."""
+    """Read the options and run the requested measurements."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--sizes", default="89,1000")
-    parser.add_argument("--real", action="store_true")
+    parser.add_argument("--sizes", default="89,1000", help="numbers of documents, with commas")
+    parser.add_argument("--real", action="store_true", help="ingest the textbook instead")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:

@@ -1,8 +1,8 @@
-"""How fast are parsing and chunking, and do they stay linear?
+"""Measure the CPU time of parsing and chunking, and check that it grows linearly.
 
-Prints CPU seconds for 1 MB of the book's own Markdown (the bound is 2 s on one core, token counts
-included), then seconds for 1x, 2x, 4x and 8x of inputs that invite quadratic time. Run from the
-root of the repository: `python benchmarks/parse_and_chunk.py [--docs-dir DIR]`.
+The first figure is for 1 MB of the book's own Markdown, including token counts; the target is 2 s
+on one core. The table shows inputs that could take quadratic time, at 1, 2, 4 and 8 times their
+size. Run it from the root of the repository: `python benchmarks/parse_and_chunk.py`.
 """
 
 from __future__ import annotations
@@ -50,9 +50,11 @@ _SHAPES: Final[dict[str, Callable[[int], str]]] = {
 
 
 def main() -> None:
-    """Print the figures."""
+    """Read the options, run the measurements and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
-    parser.add_argument("--docs-dir", type=Path, default=Path("website/docs"))
+    parser.add_argument(
+        "--docs-dir", type=Path, default=Path("website/docs"), help="folder with the book's pages"
+    )
     docs_dir: Path = parser.parse_args().docs_dir
     count_tokens("load the vocabulary before the clock runs")
     _measure_book(docs_dir)

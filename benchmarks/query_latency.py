@@ -1,10 +1,10 @@
-"""What a query costs on an ingested book: single, filtered, batch, ten callers, memory.
+"""Measure the latency of queries on the ingested book: single, filtered, in batches, concurrent.
 
     python benchmarks/query_latency.py [--questions 200]
 
-Asks different questions of the golden set, so that nothing is answered from a cache, through the
-retriever that the settings name, embedding included. `rag-pipeline ingest` has to have run. The
-load of the machine is printed beside the figures: they mean little on a busy one.
+Run `rag-pipeline ingest` first. The questions are those of the golden set; they differ, so no cache
+answers them. Each query includes embedding the question. The load of the machine is printed too,
+because the figures mean little on a busy machine.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _Item = TypeVar("_Item")
 
 
 def main() -> None:
-    """Print the figures."""
+    """Read the options, run the measurements and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--questions", type=int, default=200, help="number of queries")
     count = parser.parse_args().questions
     golden = json.loads(_GOLDEN.read_text("utf-8"))["queries"]
     questions = list(islice(cycle(entry["question"] for entry in golden), count))
@@ -47,7 +47,7 @@ def main() -> None:
         start = time.perf_counter()
         hits = retriever.retrieve(Query(questions[0], top_k=50)).chunks
         module = next((hit.metadata.module for hit in hits if hit.metadata.module), "")
-        print(f"first query, model and store opened   {_ms(start):8.1f} ms")
+        print(f"first query, opens model and store    {_ms(start):8.1f} ms")
         filters = QueryFilters(modules=[module])
         plain = _time_each(questions, lambda text: retriever.retrieve(Query(text)))
         filtered = _time_each(
@@ -68,7 +68,8 @@ def main() -> None:
             _time_each(batches, lambda texts: retriever.retrieve_many([Query(t) for t in texts])),
         )
         _print_callers(retriever, questions)
-    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss: bytes there, KiB elsewhere
+    # ru_maxrss is in bytes on macOS and in KiB elsewhere.
+    unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
     print(f"peak resident memory                  {peak:8.0f} MB")
     print(f"load of the machine, 1 minute         {os.getloadavg()[0]:8.1f}")
@@ -94,7 +95,7 @@ def _print_callers(retriever: Retriever, questions: Sequence[str]) -> None:
         spent = list(callers.map(ask, questions))
     _print(f"{_CALLERS} callers at once, each", spent)
     rate = len(questions) / (_ms(start) / 1000)
-    print(f"{_CALLERS} callers at once, together         {rate:8.0f} queries/s")
+    print(f"{_CALLERS} callers at once, in total         {rate:8.0f} queries/s")
 
 
 def _print(name: str, spent_ms: Sequence[float]) -> None:

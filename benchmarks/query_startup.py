@@ -1,10 +1,10 @@
-"""What one `rag-pipeline query` costs from start to end, and where the time goes.
+"""Measure the time of one `rag-pipeline query` process, in total and step by step.
 
     python benchmarks/query_startup.py [--runs 7] [--against OTHER/.venv/bin/rag-pipeline]
 
-Each run is a new process. The processor time is what to compare: the wall time depends on what else
-the machine does. `--against` runs another checkout's command in turns with this one and prints the
-ratio. `rag-pipeline ingest` has to have run.
+Run `rag-pipeline ingest` first. Each run is a new process. Compare the processor times, because the
+wall times depend on the load of the machine. With `--against`, the command of another checkout runs
+alternately with this one, and the ratio of their times is printed.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ print(json.dumps(marks))
 
 
 def main() -> None:
-    """Print the figures."""
+    """Read the options, run the measurements and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--against", help="another checkout's rag-pipeline command")
+    parser.add_argument("--runs", type=int, default=7, help="number of runs of each command")
+    parser.add_argument("--against", help="rag-pipeline command of another checkout")
     arguments = parser.parse_args()
     commands = [str(Path(sys.executable).with_name("rag-pipeline"))]
     if arguments.against:
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def _run(command: list[str]) -> tuple[float, float]:
-    """Return the processor time and the wall time of a command, in seconds."""
+    """Run a command and return its processor time and its wall time, in seconds."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -102,7 +102,7 @@ def _print_steps(count: int) -> None:
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         marked.append(marks)
         finals.append(spent - marks[-1][0])
-    print("step by step, one after the other, best of all runs:  processor      wall")
+    print("steps in order, best of all runs:                     processor      wall")
     print(f"  {'interpreter':50} {min(marks[0][0] for marks in marked) * 1000:7.0f} ms")
     for at, name in enumerate(_STEPS, 1):
         cpu_s, wall_s = (

@@ -1,14 +1,14 @@
 """Build rag_pipeline/data/minilm/model.onnx from the published weights of all-MiniLM-L6-v2.
 
-Writes the BERT encoder as an ONNX graph, straight from safetensors, and quantizes its weights to 8
-bits. With the versions below the result is the committed file, byte for byte. It needs packages
-that nothing else here needs, so run it in an environment of its own:
+The script writes the BERT encoder as an ONNX graph, directly from a safetensors file, and quantizes
+the weights to 8 bits. With the package versions below, the result equals the committed file byte
+for byte. Run it in a separate environment, because nothing else in this project needs the packages:
 
     python3 -m venv build/minilm
     build/minilm/bin/pip install numpy onnx==1.23.2 onnxruntime==1.31.1 safetensors==0.8.0
     build/minilm/bin/python scripts/build_minilm.py FOLDER model.onnx
 
-FOLDER holds config.json and model.safetensors of sentence-transformers/all-MiniLM-L6-v2.
+FOLDER contains config.json and model.safetensors of sentence-transformers/all-MiniLM-L6-v2.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-_OPSET = 20  # the first with Gelu
-_FUSED = "com.microsoft"  # operators of ONNX Runtime; its attention is faster than steps
+_OPSET = 20  # the first ONNX version with the Gelu operator
+_FUSED = "com.microsoft"  # domain of ONNX Runtime's operators, such as the fast fused Attention
 
 
 class EncoderGraph:
-    """Collects the nodes and constants of one BERT encoder.
+    """Builder of the ONNX graph of one BERT encoder, which collects its nodes and constants.
 
     Args:
-        weights: The published tensors by their names.
-        config: The published config.json.
+        weights: Tensors of the model by their names in the safetensors file.
+        config: Content of the model's config.json.
     """
 
     def __init__(self, weights: Mapping[str, np.ndarray], config: Mapping[str, float]) -> None:
@@ -55,7 +55,11 @@ class EncoderGraph:
         self._constants: list[onnx.TensorProto] = []
 
     def build(self) -> onnx.ModelProto:
-        """Return the model: token ids, mask and types in, (batch, sequence, hidden) out."""
+        """Return the encoder as an ONNX model.
+
+        The inputs are token ids, attention mask and token types, each of shape (batch, sequence).
+        The output `last_hidden_state` has the shape (batch, sequence, hidden).
+        """
         hidden = self._embed_tokens()
         mask = self._apply("Cast", "attention_mask", to=TensorProto.INT32)
         for layer in range(self._layers):
@@ -73,7 +77,10 @@ class EncoderGraph:
         return model
 
     def _embed_tokens(self) -> str:
-        """Sum the embeddings of word, position and type, and normalize."""
+        """Add nodes that sum and normalize the word, position and type embeddings of each token.
+
+        Return the name of the output tensor.
+        """
         zero, one = self._ints(0), self._ints(1)
         ones = self._apply("Add", self._apply("Mul", "input_ids", zero), one)
         positions = self._apply("Sub", self._apply("CumSum", ones, one), one)
@@ -107,7 +114,7 @@ class EncoderGraph:
         return self._apply("Add", product, bias)
 
     def _normalize(self, name: str, *summands: str) -> str:
-        # `Add` would be fused with the normalization, by a kernel that takes longer than both.
+        # ONNX Runtime would fuse `Add` and the normalization into a kernel slower than both.
         total = self._apply("Sum", *summands)
         operands = (total, self._weight(f"{name}.weight"), self._weight(f"{name}.bias"))
         return self._apply("LayerNormalization", *operands, axis=-1, epsilon=self._epsilon)
@@ -130,30 +137,36 @@ class EncoderGraph:
 
 
 def main() -> None:
-    """Check the weights, build, quantize, and print the result's hash."""
+    """Check the hash of the weights, write the quantized model, and print the model's hash."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="config.json and model.safetensors")
-    parser.add_argument("target", type=Path, help="the file to write")
-    parser.add_argument("--trained", action="store_true", help="weights of train_minilm.py")
+    parser.add_argument("folder", type=Path, help="folder with config.json and model.safetensors")
+    parser.add_argument("target", type=Path, help="ONNX file to write")
+    parser.add_argument(
+        "--trained", action="store_true", help="accept weights trained by train_minilm.py"
+    )
     arguments = parser.parse_args()
     source = arguments.folder / "model.safetensors"
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
     if digest != WEIGHTS_SHA256 and not arguments.trained:
-        sys.exit(f"{source} has sha256 {digest}, not {WEIGHTS_SHA256}: these are other weights")
+        sys.exit(
+            f"{source} has sha256 {digest}, not {WEIGHTS_SHA256}. Download the published "
+            "weights, or use --trained for weights of train_minilm.py"
+        )
     config = json.loads((arguments.folder / "config.json").read_text(encoding="utf-8"))
     model = EncoderGraph(load_file(source), config).build()
     with tempfile.TemporaryDirectory() as folder:
         full = Path(folder) / "full.onnx"
         onnx.save(model, full)
-        # One scale a column keeps the cosine to float32 at 0.99; seven bits keep the sums of
-        # processors without VNNI from overflowing.
+        # One scale per column keeps the cosine with the float32 vectors at 0.99. Seven bits prevent
+        # overflows of sums on processors without VNNI.
         quantize_dynamic(
             full,
             arguments.target,
             per_channel=True,
             reduce_range=True,
             weight_type=QuantType.QInt8,
-            extra_options={"DefaultTensorType": TensorProto.FLOAT},  # behind operators not in ONNX
+            # The type of values that come from operators which ONNX does not know.
+            extra_options={"DefaultTensorType": TensorProto.FLOAT},
         )
     print(hashlib.sha256(arguments.target.read_bytes()).hexdigest(), arguments.target)
 

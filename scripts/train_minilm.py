@@ -1,11 +1,11 @@
-"""Train all-MiniLM-L6-v2 further on questions to textbooks, for whole chunks and windows alike.
+"""Fine-tune all-MiniLM-L6-v2 on questions to textbooks, for chunk vectors and window vectors.
 
-Each step takes passages that are near each other and the questions to them. Both scores of
-retrieval (cosine with the whole chunk, mean of each token's nearest window) have to find a
-question's passage among all of them; and the mean of both has to lie over one bar, the same for all
-questions, for that passage, and under it for all others, so that a book without the answer is told
-by how near it comes. An hour on 2 cores. Then scripts/build_minilm.py writes the result as
-rag_pipeline/data/minilm/textbook.onnx:
+Each step takes a batch of similar passages and the questions that they answer. The loss has two
+parts. First, both scores of retrieval (cosine with the chunk, MaxSim score with its windows) must
+rank a question's passage above the others. Second, the mean of both scores must be above a learned
+threshold for the right passage and below it for the others, so that the score shows whether a book
+answers a question. Training takes an hour on 2 cores. Then scripts/build_minilm.py writes the
+result as rag_pipeline/data/minilm/textbook.onnx:
 
     make setup
     python3 -m venv build/minilm
@@ -15,10 +15,10 @@ rag_pipeline/data/minilm/textbook.onnx:
     build/minilm/bin/python scripts/train_minilm.py FOLDER build/textbook
     build/minilm/bin/python scripts/build_minilm.py --trained build/textbook textbook.onnx
 
-FOLDER holds config.json, tokenizer.json and model.safetensors of all-MiniLM-L6-v2. The passages and
-questions of scripts/training were written for this; none is of the textbook of this project, whose
-golden set measures the result. Draws are seeded, but another machine may round otherwise: the
-committed weights are those that were measured.
+FOLDER contains config.json, tokenizer.json and model.safetensors of all-MiniLM-L6-v2. The passages
+and questions in scripts/training were written for this purpose. None is from this project's
+textbook, whose golden set measures the result. Random numbers are seeded, but rounding may differ
+on another machine; the committed weights are the ones that were measured.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ if TYPE_CHECKING:
 
 CORPORA: Final = Path(__file__).parent / "training"
 SEED: Final = 0
-BATCH: Final = 48  # passages a step, each with all its questions
-GROUP: Final = 6  # of them near each other
-ROUNDS: Final = 2.5  # times that each passage is seen
+BATCH: Final = 48  # passages per step, each with all its questions
+GROUP: Final = 6  # similar passages that are drawn together
+ROUNDS: Final = 2.5  # number of times that each passage is used
 RATE: Final = 5e-5
-WARM_UP: Final = 0.1  # of all steps
+WARM_UP: Final = 0.1  # share of the steps in which the learning rate rises
 QUESTION_TOKENS: Final = 64
-PASSAGE_TOKENS: Final = 160  # less than the model takes, for less time
+PASSAGE_TOKENS: Final = 160  # less than the model's limit, to save time
 WINDOW_WORDS: Final = 4
-DENSE_SCALE: Final = 20.0  # cosines lie in -1 to 1; a softmax over them needs more
+DENSE_SCALE: Final = 20.0  # a softmax over cosines needs a wider range than -1 to 1
 WINDOW_SCALE: Final = 35.0
 BAR_SCALE: Final = 30.0
-BAR: Final = 13.0  # where it begins, scaled; it is learned as the weights are
+BAR: Final = 13.0  # first value of the learned threshold, multiplied by BAR_SCALE
 BAR_RATE: Final = 0.1
-NEAR: Final = 40  # passages that a group is drawn from
-SAME: Final = 0.95  # cosine over which a passage says the same as another
+NEAR: Final = 40  # number of most similar passages from which a group is drawn
+SAME: Final = 0.95  # above this cosine, two passages count as saying the same
 MASKED: Final = -1e4
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A section as it is embedded, and questions that it answers."""
+    """The text of a section as it is embedded, and the questions that the section answers."""
 
     text: str
     questions: tuple[str, ...]
@@ -71,7 +71,14 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Tokens of some texts: ids and mask, shape (texts, tokens); windows as shares of tokens."""
+    """The tokens of several texts.
+
+    Attributes:
+        ids: Token ids, shape (texts, tokens), padded with 0.
+        mask: 1 for a token and 0 for padding, same shape.
+        windows: Share of each token in the mean of each window, shape (texts, windows, tokens);
+            None if windows were not requested.
+    """
 
     ids: torch.Tensor
     mask: torch.Tensor
@@ -79,7 +86,7 @@ class Batch:
 
 
 class Encoder:
-    """The model being trained, with its tokenizer."""
+    """The model that is trained, with its tokenizer. The embedding layer is not trained."""
 
     def __init__(self, folder: Path) -> None:
         self.model = BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
@@ -89,7 +96,7 @@ class Encoder:
         self._tokenizer.no_padding()
 
     def prepare(self, texts: Sequence[str], limit: int, *, windows: bool = False) -> Batch:
-        """Tokenize texts, and share their tokens out to windows."""
+        """Tokenize texts, cut to `limit` tokens each, and with `windows` compute their windows."""
         self._tokenizer.enable_truncation(limit)
         encoded = [self._tokenizer.encode(text) for text in texts]
         width = max(len(each.ids) for each in encoded)
@@ -109,14 +116,18 @@ class Encoder:
         return Batch(ids, mask, padded)
 
     def embed(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """Unit vectors of whole texts, and of their tokens."""
+        """Return vectors of unit length for whole texts and for their tokens.
+
+        Returns:
+            Vectors of the texts, shape (texts, dim), and of the tokens, shape (texts, tokens, dim).
+        """
         hidden = self.model(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
         mask = batch.mask[..., None]
         return normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1), normalize(hidden, dim=-1)
 
 
 def read_passages(folder: Path) -> list[Passage]:
-    """All passages, their headings before them as chunks have them."""
+    """Read the passages of all JSONL files in a folder, with headings before the text."""
     entries = [
         json.loads(line)
         for path in sorted(folder.glob("*.jsonl"))
@@ -132,7 +143,7 @@ def read_passages(folder: Path) -> list[Passage]:
 
 
 def compare_passages(encoder: Encoder, passages: Sequence[Passage]) -> np.ndarray:
-    """Cosines of all passages by the model as it is; one with itself counts as -1."""
+    """Return the cosines between all passages for the current model, with -1 on the diagonal."""
     with torch.no_grad():
         batches = [
             encoder.prepare([each.text for each in passages[at : at + 16]], PASSAGE_TOKENS)
@@ -145,7 +156,10 @@ def compare_passages(encoder: Encoder, passages: Sequence[Passage]) -> np.ndarra
 
 
 class Sampler:
-    """Draws batches of groups of near passages, each passage as often as any other."""
+    """A source of batches made of groups of similar passages.
+
+    Passages that were used less often are drawn first. `cosines` are those of all passages.
+    """
 
     def __init__(self, cosines: np.ndarray) -> None:
         self._cosines = cosines
@@ -153,9 +167,9 @@ class Sampler:
         self._seen = np.zeros(len(cosines), dtype=int)
 
     def draw(self) -> list[int]:
-        """The next batch, without repeats."""
+        """Return the indexes of the next batch's passages, without repeats."""
         batch: dict[int, None] = {}
-        order = sorted(range(len(self._seen)), key=lambda at: (self._seen[at], random.random()))  # noqa: S311  # no secret
+        order = sorted(range(len(self._seen)), key=lambda at: (self._seen[at], random.random()))  # noqa: S311  # not used for secrets
         for first in order:
             if len(batch) >= BATCH:
                 break
@@ -172,7 +186,7 @@ class Sampler:
             if at not in taken
             and self._cosines[first, at] <= SAME
             and self._seen[at] <= self._seen[first]
-            and random.random() < 0.5  # noqa: S311  # no secret
+            and random.random() < 0.5  # noqa: S311  # not used for secrets
         ]
         return free[: GROUP - 1]
 
@@ -180,20 +194,27 @@ class Sampler:
 def score_windows(
     question: Batch, question_tokens: torch.Tensor, passage: Batch, passage_tokens: torch.Tensor
 ) -> torch.Tensor:
-    """Mean over a question's tokens of each one's cosine with a passage's nearest window."""
-    assert passage.windows is not None  # noqa: S101  # of a script's own call
+    """Return the MaxSim score of each question with each passage, shape (questions, passages).
+
+    The score is the mean, over the tokens of the question, of the highest cosine with a window of
+    the passage. Special tokens are left out.
+    """
+    assert passage.windows is not None  # noqa: S101  # the only caller passes windows
     windows = normalize(torch.bmm(passage.windows, passage_tokens), dim=-1)
     empty = passage.windows.sum(-1) == 0
     cosines = torch.einsum("qth,pwh->qptw", question_tokens, windows)
     nearest = cosines.masked_fill(empty[None, :, None, :], MASKED).amax(-1)
     written = question.mask.clone()
-    written[:, 0] = 0  # special tokens stand at both ends
+    written[:, 0] = 0  # the first and the last token are special tokens
     written[torch.arange(len(written)), question.mask.sum(1).long() - 1] = 0
     return (nearest * written[:, None]).sum(-1) / written.sum(-1)[:, None]
 
 
 def train(encoder: Encoder, passages: Sequence[Passage]) -> None:
-    """Change the encoder's weights, its embeddings of words left as they are."""
+    """Train the encoder on the passages and print the loss every ten steps.
+
+    The weights of the embedding layer do not change.
+    """
     cosines = compare_passages(encoder, passages)
     sampler = Sampler(cosines)
     weights = [weight for weight in encoder.model.parameters() if weight.requires_grad]
@@ -214,7 +235,7 @@ def train(encoder: Encoder, passages: Sequence[Passage]) -> None:
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizer.step()
         if step % 10 == 9:
-            at_bar = f"bar {bar.item() / BAR_SCALE:.3f}"
+            at_bar = f"threshold {bar.item() / BAR_SCALE:.3f}"
             print(f"step {step + 1} of {steps}, loss {loss.item():.2f}, {at_bar}", flush=True)
 
 
@@ -240,7 +261,10 @@ def _measure_loss(
 
 
 def _share_tokens(text: str, offsets: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Windows by tokens: what share each token has of each window's mean."""
+    """Return the share of each token in the mean of each window, shape (windows, tokens).
+
+    A text without windows gets one row with equal shares for all tokens.
+    """
     starts, ends = np.array(offsets).T
     rows = []
     for window in group_words(text, WINDOW_WORDS):
@@ -255,10 +279,10 @@ def _share_tokens(text: str, offsets: Sequence[tuple[int, int]]) -> np.ndarray:
 
 
 def main() -> None:
-    """Read, train, save."""
+    """Read the passages, train the model, and save its weights."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("out", type=Path)
+    parser.add_argument("folder", type=Path, help="folder of the published model")
+    parser.add_argument("out", type=Path, help="folder to write the trained weights to")
     options = parser.parse_args()
     torch.manual_seed(SEED)
     random.seed(SEED)

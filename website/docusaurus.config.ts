@@ -6,14 +6,14 @@ import remarkMath from 'remark-math';
 import failOnFormulaError from './src/plugins/failOnFormulaError';
 import {darkCode, lightCode} from './src/prismThemes';
 
-// The citation settings of the pipeline repeat baseUrl, routeBasePath and trailingSlash; a test
-// holds the two equal. Change them here and there in one commit.
+// The pipeline's settings for citations repeat baseUrl, routeBasePath and trailingSlash, and a test
+// compares them. Change both in the same commit.
 const config: Config = {
   title: 'Physical AI & Humanoid Robotics',
   tagline: 'A textbook on robots that sense, decide and move in the real world',
   favicon: 'img/favicon.svg',
 
-  // The host the site is served from. No page's path depends on it.
+  // The host that serves the site. The paths of the pages do not depend on it.
   url: process.env.SITE_URL || 'https://example.github.io',
   baseUrl: '/physical-ai-robotics-textbook/',
   trailingSlash: false,
@@ -33,7 +33,7 @@ const config: Config = {
       rspackBundler: true,
       rspackPersistentCache: true,
       ssgWorkerThreads: true,
-      // No page shows dates or authors from the history, so the build does not read it.
+      // No page shows dates or authors from the Git history, so the build does not read it.
       gitEagerVcs: false,
     },
   },
@@ -118,7 +118,7 @@ const config: Config = {
     },
     mermaid: {
       theme: {light: 'neutral', dark: 'dark'},
-      // Natural size: a diagram wider than the column scrolls instead of shrinking its labels.
+      // Diagrams keep their natural size. If one is too wide, it scrolls, so that its labels stay readable.
       options: {
         flowchart: {useMaxWidth: false, nodeSpacing: 24, rankSpacing: 36, padding: 10},
         sequence: {useMaxWidth: false, wrap: true, actorMargin: 10, width: 110},

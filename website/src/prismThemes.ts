@@ -1,6 +1,6 @@
 import type {PrismTheme} from 'prism-react-renderer';
 
-/** The colours one code theme is made of; each reads at 4.5:1 or better on its background. */
+/** The colors of a code theme. Each has a contrast of at least 4.5:1 with the background. */
 type Palette = {
   background: string;
   plain: string;

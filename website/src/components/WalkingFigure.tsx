@@ -1,6 +1,6 @@
 import type {ReactNode} from 'react';
 
-/** Joints of the figure, in the units of the drawing. */
+/** The x and y coordinates of the joints, in units of the SVG view box. */
 const JOINTS: [number, number][] = [
   [150, 170],
   [159, 100],
@@ -12,7 +12,7 @@ const JOINTS: [number, number][] = [
   [190, 126],
 ];
 
-/** Side view of a walking biped: links and joints, center of mass and capture point. */
+/** Drawing of a walking biped from the side, with its joints, center of mass and capture point. */
 export default function WalkingFigure(): ReactNode {
   return (
     <svg

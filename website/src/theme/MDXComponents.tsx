@@ -2,7 +2,7 @@ import type {ComponentProps, ReactNode} from 'react';
 import {useDoc} from '@docusaurus/plugin-content-docs/client';
 import MDXComponents from '@theme-original/MDXComponents';
 
-/** The page's title with, below it, the learning objectives its front matter lists. */
+/** The title of a page, and below it the learning objectives from the page's front matter. */
 function TitleWithObjectives(props: ComponentProps<'h1'>): ReactNode {
   const {frontMatter} = useDoc();
   const listed = (frontMatter as Record<string, unknown>)['learning-objectives'];

@@ -1,0 +1,1 @@
+"""The generators of the pages below docs/reference; scripts/write_reference.py runs them."""
