@@ -16,5 +16,5 @@ trap 'rm -rf "$folder"' EXIT
 # The file must not name a package index, because each machine uses the one it is configured for. Extras
 # such as gql[requests] must stay, because `pip install --require-hashes` compares them with the requirements.
 "$folder/venv/bin/uv" pip compile pyproject.toml --quiet --universal --python-version 3.11 \
-    --extra pipeline --extra cohere --group dev --generate-hashes \
+    --extra pipeline --extra cohere --extra serve --extra langchain --extra llama-index --group dev --generate-hashes \
     --no-strip-extras --no-emit-index-url --no-header --no-annotate "$@" -o requirements.lock

@@ -10,6 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from rag_pipeline.answering.assistant import (
+        Assistant,
+        AsyncAnswerStream,
+        PreparedAnswer,
+        open_assistant,
+    )
+    from rag_pipeline.answering.conversations.history import Turn
     from rag_pipeline.answering.generation import answer, stream_answer
     from rag_pipeline.answering.grounding import apply_grounding_policy
     from rag_pipeline.answering.models import (
@@ -29,17 +36,27 @@ __all__ = [
     "AnswerKind",
     "AnswerSentence",
     "AnswerStream",
+    "Assistant",
+    "AsyncAnswerStream",
     "GroundedResponse",
     "Level",
     "Passage",
+    "PreparedAnswer",
     "Reason",
     "Source",
+    "Turn",
     "answer",
     "apply_grounding_policy",
+    "open_assistant",
     "stream_answer",
 ]
 
 _MODULES: Final = {
+    "Assistant": "assistant",
+    "AsyncAnswerStream": "assistant",
+    "PreparedAnswer": "assistant",
+    "Turn": "conversations.history",
+    "open_assistant": "assistant",
     "answer": "generation",
     "stream_answer": "generation",
     "apply_grounding_policy": "grounding",

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings_fields import Settings
 from rag_pipeline.core.settings_rules import EmbeddingProvider
+from rag_pipeline.core.settings_serving import Settings
 
 __all__ = ["EmbeddingProvider", "Settings", "load_settings"]
 

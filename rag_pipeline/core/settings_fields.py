@@ -15,8 +15,11 @@ from rag_pipeline.core import settings_rules as rules
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, MarkdownFormat, SiteSettings
 
 
-class Settings(BaseSettings):
-    """The settings of a process. A field has the name of its environment variable in lower case."""
+class LibrarySettings(BaseSettings):
+    """The settings of everything except the service.
+
+    A field has the name of its environment variable in lower case.
+    """
 
     model_config = SettingsConfigDict(
         env_file=".env", env_file_encoding="utf-8-sig", extra="ignore", frozen=True

@@ -141,6 +141,10 @@ ANSWERING: Final = SettingGroup("Answering", "answering")
 CHUNKING: Final = SettingGroup("Chunking", "chunking")
 EVALUATION: Final = SettingGroup("Evaluation")
 RETRIEVAL: Final = SettingGroup("Retrieval", "retrieval")
+SERVING: Final = SettingGroup("RoboTutor, the service", "`rag-pipeline serve`")
+QUESTION_LOG: Final = SettingGroup(
+    "Question log", "`rag-pipeline serve`, the assets `answer_feedback` and `unanswered_questions`"
+)
 
 
 def find_state_dir(docs_dir: Path, data_dir: Path) -> Path:

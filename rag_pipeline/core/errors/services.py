@@ -183,3 +183,11 @@ class AnswerTimeoutError(AnswerError):
 
     code = "ANSWER_TIMEOUT"
     http_status = 504
+
+
+class QuestionLogError(RagPipelineError):
+    """The question log cannot be read or written: unreachable, locked, full or damaged."""
+
+    code = "QUESTION_LOG_FAILED"
+    http_status = 503
+    transient = True

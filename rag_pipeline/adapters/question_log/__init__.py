@@ -1,0 +1,1 @@
+"""The question log in an SQL database: given answers and their ratings."""

@@ -1,0 +1,1 @@
+"""RoboTutor, the service: answers over HTTP and MCP."""
