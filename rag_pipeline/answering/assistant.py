@@ -11,6 +11,7 @@ from rag_pipeline.core.closing import Closing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+    from typing import Self
 
     from rag_pipeline.answering.conversations.history import Turn
     from rag_pipeline.answering.models import Answer, AnswerStream, GroundedResponse
@@ -64,7 +65,7 @@ class AsyncAnswerStream:
         """Abort the model's request. A second call does nothing."""
         self._stream.close()
 
-    async def __aenter__(self) -> AsyncAnswerStream:
+    async def __aenter__(self) -> Self:
         """Return the stream itself."""
         return self
 
