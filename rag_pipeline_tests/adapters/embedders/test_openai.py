@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -250,12 +249,10 @@ def test_waits_for_a_question_are_shorter_than_for_a_document() -> None:
 
 @pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
 def test_an_endless_response_times_out_after_three_attempts(fault: Reply) -> None:
-    start = time.monotonic()
     with serve([fault]) as server:
         with pytest.raises(EmbeddingServiceError, match="EMBEDDING_TIMEOUT_S") as caught:
             connect(server, timeout_s=0.1).embed_passages(["a"])
         assert len(server.received) == 3
-    assert time.monotonic() - start < 5
     check_message(caught.value)
 
 

@@ -85,10 +85,8 @@ def test_a_store_open_in_another_process_is_an_error_after_the_timeout(root: Pat
         assert holder.stdin is not None
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        start = time.monotonic()
         with pytest.raises(StoreLockedError, match="STORE_LOCK_TIMEOUT_S") as caught:
             EdgeCatalog(root, "book", 0.3).open_current(SPACE)
-        assert 0.05 < time.monotonic() - start < 5
         assert "open for 0.3 s" in str(caught.value)
         assert caught.value.transient
         assert "\n" not in str(caught.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -152,12 +151,10 @@ def test_a_refused_connection_is_reported() -> None:
 
 @pytest.mark.parametrize("fault", ENDLESS, ids=lambda reply: reply.fault)
 def test_an_endless_response_times_out(fault: Reply) -> None:
-    start = time.monotonic()
     with serve([fault]) as server:
         with pytest.raises(StoreTimeoutError, match="QDRANT_TIMEOUT_S") as caught:
             open_store(connect(server, timeout_s=0.1)).count()
         assert len(server.received) == 3
-    assert time.monotonic() - start < 3
     check_message(caught.value)
 
 
