@@ -29,7 +29,7 @@ def copy(tmp_path: Path) -> Path:
 def test_the_import_rule_is_kept() -> None:
     result = run_lint_imports(ROOT)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "5 kept, 0 broken" in result.stdout
+    assert "7 kept, 0 broken" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,8 @@ def test_the_import_rule_is_kept() -> None:
         ("core/ids.py", "import rag_pipeline.ingestion.chunking"),
         ("retrieval/ranking.py", "import rag_pipeline.ingestion.chunking"),
         ("evaluation/metrics.py", "import dagster"),
+        ("answering/models.py", "import fastapi"),
+        ("retrieval/models.py", "import sqlalchemy"),
         ("retrieval/selected_text.py", "import rag_pipeline.adapters.state.files"),
         ("orchestration/instance.py", "import qdrant_client"),
     ],
