@@ -136,7 +136,7 @@ def _read_refusal(response: httpx2.Response) -> None:
     """Read the body of an error response at once, as an event hook of the HTTP client.
 
     If reading fails inside the hook, OpenAI's client raises one of its own errors, which
-    `ChatRequest.translating` knows. If it failed later, an error of the HTTP client would be raised.
+    `ChatRequest.translating` knows. If it failed later, the HTTP client would raise its error.
     """
     if not response.is_success:
         response.read()
