@@ -93,3 +93,10 @@ class RequestLine:
             self._socket = details["return_value"].get_extra_info("socket")
             if self.hung_up:
                 self.hang_up()
+
+    async def attach_async(self, request: Any) -> None:  # noqa: ANN401  # a request class of `httpx2`
+        """Do the same as `attach`, as an event hook of an asynchronous client."""
+        request.extensions["trace"] = self._follow_async
+
+    async def _follow_async(self, event: str, details: dict[str, Any]) -> None:
+        self._follow(event, details)

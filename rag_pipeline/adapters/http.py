@@ -8,10 +8,11 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from tenacity import (
+    AsyncRetrying,
     RetryCallState,
     Retrying,
     retry_if_exception,
@@ -22,7 +23,7 @@ from tenacity import (
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 _Result = TypeVar("_Result")
 
@@ -187,7 +188,29 @@ def call_with_retries(
     Returns:
         The action's result and the number of retries.
     """
+    retrying = Retrying(sleep=sleep, **_plan_retries(longest_wait_s, longest_s))
+    result = retrying(action)
+    return result, int(retrying.statistics["attempt_number"]) - 1
 
+
+async def acall_with_retries(
+    action: Callable[[], Awaitable[_Result]],
+    *,
+    longest_wait_s: float,
+    sleep: Callable[[float], Awaitable[None]],
+    longest_s: float = math.inf,
+) -> _Result:
+    """Await an action by the rules of `call_with_retries`; return its result."""
+    retrying = AsyncRetrying(sleep=sleep, **_plan_retries(longest_wait_s, longest_s))
+
+    async def call() -> _Result:
+        return await action()
+
+    result: _Result = await retrying(call)
+    return result
+
+
+def _plan_retries(longest_wait_s: float, longest_s: float) -> dict[str, Any]:
     def wait_s(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         requested_s = getattr(error, "retry_after_s", None)
@@ -195,15 +218,12 @@ def call_with_retries(
         backoff_s *= 1 + random.random() / 2  # noqa: S311  # only spreads the load
         return float(min(backoff_s if requested_s is None else requested_s, longest_wait_s))
 
-    retrying = Retrying(
-        stop=stop_after_attempt(TRIES) | stop_before_delay(longest_s),
-        retry=retry_if_exception(lambda e: isinstance(e, RagPipelineError) and e.transient),
-        wait=wait_s,
-        sleep=sleep,
-        reraise=True,
-    )
-    result = retrying(action)
-    return result, int(retrying.statistics["attempt_number"]) - 1
+    return {
+        "stop": stop_after_attempt(TRIES) | stop_before_delay(longest_s),
+        "retry": retry_if_exception(lambda e: isinstance(e, RagPipelineError) and e.transient),
+        "wait": wait_s,
+        "reraise": True,
+    }
 
 
 def read_retry_after(value: str | None) -> float | None:

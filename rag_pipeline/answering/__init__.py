@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rag_pipeline.answering.assistant import (
         Assistant,
-        AsyncAnswerStream,
-        PreparedAnswer,
         open_assistant,
     )
     from rag_pipeline.answering.conversations.history import Turn
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
         Reason,
         Source,
     )
+    from rag_pipeline.answering.preparing import PreparedAnswer
+    from rag_pipeline.answering.streams import AsyncAnswerStream
 
 __all__ = [
     "Answer",
@@ -53,8 +53,8 @@ __all__ = [
 
 _MODULES: Final = {
     "Assistant": "assistant",
-    "AsyncAnswerStream": "assistant",
-    "PreparedAnswer": "assistant",
+    "AsyncAnswerStream": "streams",
+    "PreparedAnswer": "preparing",
     "Turn": "conversations.history",
     "open_assistant": "assistant",
     "answer": "generation",

@@ -16,6 +16,7 @@ from rag_pipeline.retrieval.queries import Mode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rag_pipeline.answering.conversations.history import Turn
     from rag_pipeline.answering.models import GroundedResponse, Source
 
 DECLINED: Final = "The sources do not answer this question."
@@ -89,12 +90,15 @@ def build_instruction(mode: Mode, key: str) -> str:
     return "\n".join([task, _CITE, _DECLINE, _MARKS.format(key=key) + _DATA, _STYLE])
 
 
-def build_messages(grounded: GroundedResponse, question: str) -> list[ChatMessage]:
+def build_messages(
+    grounded: GroundedResponse, question: str, turns: Sequence[Turn] = ()
+) -> list[ChatMessage]:
     """Return the two messages that ask a chat model a question.
 
     The first is the system instruction. The second contains the sources and the question, each
     between marks with a key.
     """
+    del turns
     key = key_sources(question, grounded.sources, grounded.mode)
     content = (
         f"{format_context(grounded.sources, grounded.mode, key)}\n\n"

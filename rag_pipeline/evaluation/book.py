@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic import SecretStr
-
 from rag_pipeline.adapters.connect import connect_chat_model, connect_embedder
-from rag_pipeline.answering import answer, apply_grounding_policy
+from rag_pipeline.answering import Assistant, apply_grounding_policy
 from rag_pipeline.core.errors import ConfigurationError, DocumentError, MissingDependencyError
 from rag_pipeline.core.ids import hash_place
 from rag_pipeline.evaluation.answers.baseline import compare_answers
@@ -152,14 +149,7 @@ def evaluate_book(
         report = evaluate(golden, retriever, apply_grounding_policy, documents, fingerprint)
         answers = None
         if answering is not Answering.NONE:
-            # Without these settings, `answer` connects no model by itself.
-            unconnected = {"openai_api_key": SecretStr(""), "answer_model": ""}
-            ask = partial(
-                answer,
-                retriever=retriever,
-                chat_model=chat_model,
-                settings=settings.model_copy(update=unconnected),
-            )
+            ask = Assistant(retriever, chat_model).answer
             name = chat_model.name if chat_model else None
             answers = evaluate_answers(
                 golden, ask, documents, name, memory_before_mb, settings.chunk_max_tokens

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.chat_model import DEFAULT_MODEL, OpenAIChatModel, name_limit
+from rag_pipeline.adapters.chat_model import DEFAULT_MODEL, OpenAIChatModel
+from rag_pipeline.adapters.chat_request import name_limit
 from rag_pipeline.adapters.connect import connect_chat_model
 from rag_pipeline.adapters.openai_api import DEFAULT_BASE_URL
 from rag_pipeline.core.errors import (

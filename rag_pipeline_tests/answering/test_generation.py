@@ -19,8 +19,8 @@ from rag_pipeline.answering import (
     apply_grounding_policy,
     stream_answer,
 )
-from rag_pipeline.answering.generation import CONTEXT_DEPTH
 from rag_pipeline.answering.grounding import CLOSEST, MAX_CONTEXT_TOKENS
+from rag_pipeline.answering.preparing import CONTEXT_DEPTH
 from rag_pipeline.answering.prompts import DECLINED
 from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
 from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE

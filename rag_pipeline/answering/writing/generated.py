@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Answer, AnswerKind
 from rag_pipeline.answering.prompts import DECLINED
-from rag_pipeline.answering.refusals import decline, refuse
+from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.answering.sources import cite_sources
 from rag_pipeline.answering.writing.citing import CitationFilter, split_answer
 from rag_pipeline.answering.writing.support import measure_support, report_support
@@ -49,42 +49,88 @@ def write_answer(
     Raises:
         AnswerError: The model cannot be reached, is too slow or wrote nothing.
     """
-    checked = CitationFilter(frozenset(source.number for source in grounded.sources))
-    complete, shown = True, 0
+    writer = AnswerWriter(grounded, question, model)
+    complete = True
     with closing(written), breaker.passing():
         while True:
             try:
-                checked.feed(next(written))
+                shown = writer.feed(next(written))
             except StopIteration as end:
                 complete = end.value is not False
                 break
-            # A text that may become the reply "no answer" is not shown before that is certain.
-            if len(checked.text) > shown and (shown or not _may_decline(checked.text)):
-                yield checked.text[shown:]
-                shown = len(checked.text)
-    checked.finish()
-    text = checked.text
-    if not text:
-        problem = f"the model {model} wrote nothing, or a content filter blocked its answer"
-        remedy = "Raise ANSWER_MAX_TOKENS, rephrase the question or choose another model"
-        raise AnswerError(f"{problem}. {remedy}")
-    if _fold(text) == _fold(DECLINED):
-        refusal = yield from refuse(decline(grounded), question)
-        return replace(refusal, model=model)
-    if len(text) > shown:
-        yield text[shown:]
-    generated = Answer(
-        question=question,
-        text=text,
-        kind=AnswerKind.GENERATED,
-        sentences=split_answer(text, checked.known),
-        citations=(),
-        grounding=grounded,
-        dropped_numbers=tuple(sorted(checked.dropped)),
-        complete=complete,
-        model=model,
-    )
-    return cite_sources(replace(generated, notices=_collect_notices(generated)))
+            if shown:
+                yield shown
+    rest, entry = writer.finish(complete=complete)
+    if rest:
+        yield rest
+    return entry
+
+
+class AnswerWriter:
+    """Turns the pieces that a model writes into the text to show and the complete answer.
+
+    It does no input or output, so that synchronous and asynchronous streams share it.
+
+    Args:
+        grounded: The sources that the model was given.
+        question: The question of the user.
+        model: Name of the model, for the answer and for errors.
+    """
+
+    def __init__(self, grounded: GroundedResponse, question: str, model: str) -> None:
+        self._grounded = grounded
+        self._question = question
+        self._model = model
+        self._checked = CitationFilter(frozenset(source.number for source in grounded.sources))
+        self._shown = 0
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece of the model's text, and return the text to show, often empty."""
+        self._checked.feed(piece)
+        text = self._checked.text
+        # A text that may become the reply "no answer" is not shown before that is certain.
+        if len(text) <= self._shown or (not self._shown and _may_decline(text)):
+            return ""
+        return self._show(text)
+
+    def finish(self, *, complete: bool) -> tuple[str, Answer]:
+        """Return the rest of the text to show, and the answer or refusal.
+
+        Args:
+            complete: False if the model's text was cut off.
+
+        Raises:
+            AnswerError: The model wrote nothing.
+        """
+        checked = self._checked
+        checked.finish()
+        text = checked.text
+        if not text:
+            problem = (
+                f"the model {self._model} wrote nothing, or a content filter blocked its answer"
+            )
+            remedy = "Raise ANSWER_MAX_TOKENS, rephrase the question or choose another model"
+            raise AnswerError(f"{problem}. {remedy}")
+        if _fold(text) == _fold(DECLINED):
+            refusal = make_refusal(decline(self._grounded), self._question)
+            return refusal.text, replace(refusal, model=self._model)
+        generated = Answer(
+            question=self._question,
+            text=text,
+            kind=AnswerKind.GENERATED,
+            sentences=split_answer(text, checked.known),
+            citations=(),
+            grounding=self._grounded,
+            dropped_numbers=tuple(sorted(checked.dropped)),
+            complete=complete,
+            model=self._model,
+        )
+        noted = replace(generated, notices=_collect_notices(generated))
+        return self._show(text), cite_sources(noted)
+
+    def _show(self, text: str) -> str:
+        start, self._shown = self._shown, len(text)
+        return text[start:]
 
 
 def _collect_notices(entry: Answer) -> tuple[str, ...]:

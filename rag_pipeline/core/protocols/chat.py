@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+    from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +51,36 @@ class ChatModel(Protocol):
             AnswerError: The service's response is not an answer.
             ConfigurationError: The service refused the API key or the name of the model.
         """
+
+
+class ChatStream(Protocol):
+    """An asynchronous iterator over the pieces of a model's text, none of them empty.
+
+    Iterating raises the errors of `ChatModel.stream`.
+
+    Attributes:
+        complete: False if the token limit or the service's content filter cut the text off. Known
+            after the last piece.
+    """
+
+    complete: bool
+
+    def __aiter__(self) -> Self:
+        """Return the stream itself."""
+
+    async def __anext__(self) -> str:
+        """Return the next piece of text."""
+
+    async def aclose(self) -> None:
+        """Abort the request. A second call does nothing.
+
+        Another task may call this while one waits for a piece; its iteration then ends.
+        """
+
+
+@runtime_checkable
+class AsyncChatModel(ChatModel, Protocol):
+    """A language model that can also write without occupying a thread."""
+
+    def astream(self, messages: Sequence[ChatMessage]) -> ChatStream:
+        """Return a stream of the answer. The request is sent when the first piece is read."""

@@ -1,4 +1,4 @@
-"""Run a golden set through `answer()`, and score the answers as a reader would see them."""
+"""Run a golden set through an assistant, and score the answers as a reader would see them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def evaluate_answers(
 
     Args:
         golden: The questions, their facts, the selected-text cases and the terms of the glossary.
-        ask: Function that answers a query, such as `answering.answer` with a retriever.
+        ask: Function that answers a query, such as `Assistant.answer`.
         documents: The parsed documents of the book, with which passages are checked.
         model: Name of the chat model that `ask` uses; None if it uses none.
         memory_before_mb: Resident memory before the first access to the collection, or None.

@@ -6,7 +6,8 @@ adapters retry calls, because retrying here as well would multiply the waiting t
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -22,6 +23,8 @@ from rag_pipeline.retrieval.protection.logs import Operation, write_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    Observer = Callable[[Operation, Exception | None], None]
 
 _Result = TypeVar("_Result")
 
@@ -53,6 +56,7 @@ class Protection:
     Args:
         limits: None for the default limits.
         log_questions: True logs the text of questions; False logs only their length.
+        observe: Called once for each operation that ended, with the error that ended it or None.
 
     Attributes:
         embedding: The circuit breaker of the embedding service.
@@ -61,17 +65,35 @@ class Protection:
             set elsewhere, by ANSWER_TIMEOUT_S.
     """
 
-    def __init__(self, limits: ServiceLimits | None = None, *, log_questions: bool = False) -> None:
+    def __init__(
+        self,
+        limits: ServiceLimits | None = None,
+        *,
+        log_questions: bool = False,
+        observe: Observer | None = None,
+    ) -> None:
         self.limits = limits or ServiceLimits()
+        self._observe = observe
         self._log_questions = log_questions
         bounds = (self.limits.breaker_failures, self.limits.breaker_reset_s)
         self.embedding = CircuitBreaker(*bounds, _refuse_embedding)
         self.store = CircuitBreaker(*bounds, _refuse_store)
         self.chat_model = CircuitBreaker(*bounds, _refuse_chat_model)
 
+    def observed_by(self, observe: Observer) -> Protection:
+        """Return a protection with the same limits and circuit breakers and another observer."""
+        other = copy(self)
+        other._observe = observe  # noqa: SLF001  # the copy is our own
+        return other
+
     @contextmanager
     def watch(
-        self, name: str, questions: Sequence[str], limit_s: float | None = None
+        self,
+        name: str,
+        questions: Sequence[str],
+        limit_s: float | None = None,
+        *,
+        only_failures: bool = False,
     ) -> Iterator[Operation]:
         """Yield an `Operation` for the `with` block, and log one line when the block ends.
 
@@ -84,6 +106,7 @@ class Protection:
             questions: The questions as they were asked.
             limit_s: Time limit in seconds; None for the limit of one query or of a batch, depending
                 on the number of questions.
+            only_failures: True reports no success, because another operation continues this one.
         """
         if limit_s is None and len(questions) <= 1:
             limit_s = self.limits.query_s
@@ -93,13 +116,21 @@ class Protection:
         try:
             yield operation
         except Exception as error:
-            write_line(operation, error, with_questions=self._log_questions)
+            operation.status = "error"
+            self._report(operation, error)
             raise
         except BaseException:  # Ctrl-C, or the caller closed the answer's stream
             operation.status = "aborted"
-            write_line(operation, with_questions=self._log_questions)
+            self._report(operation)
             raise
-        write_line(operation, with_questions=self._log_questions)
+        if not only_failures:
+            self._report(operation)
+
+    def _report(self, operation: Operation, error: Exception | None = None) -> None:
+        write_line(operation, error, with_questions=self._log_questions)
+        if self._observe is not None:
+            with suppress(Exception):  # metrics must not fail an answer
+                self._observe(operation, error)
 
     def embed(self, operation: Operation, action: Callable[[], _Result]) -> _Result:
         """Run a function that embeds questions within the time limit of an operation.

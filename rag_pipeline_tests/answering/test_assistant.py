@@ -1,0 +1,160 @@
+"""Tests of the assistant: one retriever and model for many answers, with and without threads."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.answering import AnswerKind, Assistant, Turn, preparing
+from rag_pipeline.core.errors import AnswerError, QueryEmptyError, StoreTimeoutError
+from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
+from rag_pipeline.retrieval.queries import Query
+from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
+from rag_pipeline_tests.answering.factories import FixedRetriever, ScriptedModel, make_chunk
+from rag_pipeline_tests.loopback import serve
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.retrieval.models import RetrievalResult
+    from rag_pipeline.retrieval.protection.logs import Operation
+
+QUESTION = "How does a walking robot keep its balance with the capture point?"
+QUERY = Query(QUESTION)
+
+
+@dataclass(slots=True)
+class ClosableRetriever(FixedRetriever):
+    """A retriever with fixed passages whose searches can be made to wait."""
+
+    gate: Event | None = None
+    closed: bool = False
+
+    def retrieve(self, query: Query) -> RetrievalResult:
+        """Return the fixed passages when the gate, if there is one, is open."""
+        if self.gate is not None:
+            self.gate.wait(30)
+        return FixedRetriever.retrieve(self, query)
+
+    def close(self) -> None:
+        """Remember the call."""
+        self.closed = True
+
+
+@dataclass(slots=True)
+class Observed:
+    """The operations that a protection reported."""
+
+    seen: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def __call__(self, operation: Operation, error: Exception | None) -> None:
+        self.seen.append((operation.name, operation.status, type(error).__name__))
+
+
+def make_assistant(model: ChatModel | None, **parts: object) -> Assistant:
+    return Assistant(ClosableRetriever((make_chunk(),), **parts), model)  # type: ignore[arg-type]  # a retriever by its shape
+
+
+def test_a_prepared_answer_can_be_written_twice_in_both_ways() -> None:
+    model = ScriptedModel(["It steps ", "[1]."])
+    with make_assistant(model) as assistant:
+        prepared = assistant.prepare(QUERY)
+        assert model.told == []
+        first, second = (assistant.write(prepared).answer for _ in range(2))
+        third = asyncio.run(write_later(assistant, prepared))
+    assert first == second == third
+    assert (first.kind, first.text) == (AnswerKind.GENERATED, "It steps [1].")
+    assert first.question == QUESTION
+    assert len(assistant.retriever.asked) == 1  # type: ignore[attr-defined]  # a fixed retriever
+
+
+async def write_later(assistant: Assistant, prepared: preparing.PreparedAnswer) -> object:
+    async with await assistant.awrite(prepared) as stream:
+        pieces = [piece async for piece in stream]
+        given = await stream.answer()
+    assert "".join(pieces) == given.text
+    assert stream.prepared is prepared
+    return given
+
+
+@pytest.mark.parametrize("question", [QUESTION, "Hello", "Which glue holds wooden chairs?"])
+@pytest.mark.parametrize("model", [ScriptedModel(["It steps [1]."]), None])
+def test_answers_with_and_without_threads_are_equal(
+    question: str, model: ScriptedModel | None
+) -> None:
+    with make_assistant(model) as assistant:
+        given = assistant.answer(Query(question))
+        assert asyncio.run(assistant.aanswer(Query(question))) == given
+
+
+def test_what_a_follow_up_searches_is_part_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparing, "complete_question", lambda q, turns: f"{turns[0].question} {q}")
+    with make_assistant(None) as assistant:
+        prepared = assistant.prepare(Query("Why is that?"), history=[Turn(QUESTION)])
+    assert prepared.search_question == f"{QUESTION} Why is that?"
+    assert prepared.result.search_question == prepared.search_question
+    assert prepared.turns == (Turn(QUESTION),)
+    assert assistant.retriever.asked[0].question == prepared.search_question  # type: ignore[attr-defined]  # a fixed retriever
+
+
+def test_an_observer_sees_each_operation_once() -> None:
+    observed = Observed()
+    protection = Protection(observe=observed)
+    with make_assistant(ScriptedModel(["One [1]. ", "Two [1]."]), protection=protection) as one:
+        one.answer(QUERY)
+        asyncio.run(one.aanswer(QUERY))
+        with pytest.raises(QueryEmptyError):
+            one.answer(Query(" "))
+        with one.stream(QUERY) as stream:
+            next(stream)
+    assert observed.seen == [
+        ("answer", "success", "NoneType"),
+        ("answer", "success", "NoneType"),
+        ("answer", "error", "QueryEmptyError"),
+        ("answer", "aborted", "NoneType"),
+    ]
+
+
+def test_the_wait_for_a_thread_counts_towards_the_time_limit() -> None:
+    gate = Event()
+    protection = Protection(ServiceLimits(query_s=0.2))
+
+    async def ask(assistant: Assistant) -> None:
+        running = [asyncio.ensure_future(assistant.aprepare(QUERY)) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(StoreTimeoutError, match="too many questions"):
+            await assistant.aprepare(QUERY)
+        gate.set()
+        assert [entry.query for entry in await asyncio.gather(*running)] == [QUERY, QUERY]
+
+    with make_assistant(None, gate=gate, protection=protection) as assistant:
+        asyncio.run(ask(assistant))
+    assert assistant.retriever.closed  # type: ignore[attr-defined]  # a fixed retriever
+
+
+@pytest.mark.parametrize("way", ["close", "cancel"])
+def test_a_disconnect_frees_the_request_to_the_model(way: str) -> None:
+    async def ask(assistant: Assistant, hung_up: Event) -> None:
+        stream = await assistant.astream(QUERY)
+        assert [await anext(stream), await anext(stream)] == ["First [1].", " More"]
+        reader = asyncio.ensure_future(anext(stream, "end"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        if way == "cancel":
+            reader.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await reader
+        else:
+            await stream.aclose()
+            assert await reader == "end"
+        assert await asyncio.to_thread(hung_up.wait, 5)
+        await stream.aclose()
+        with pytest.raises(AnswerError, match="ended before"):
+            await stream.answer()
+
+    reply = stream_reply("First [1]. ", "More", finish=None, fault="stall")
+    with serve([reply]) as server, make_assistant(make_model(server, 60)) as assistant:
+        asyncio.run(ask(assistant, server.hung_up))
