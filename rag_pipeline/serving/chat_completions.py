@@ -21,6 +21,7 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
 from rag_pipeline.retrieval import Query
 from rag_pipeline.serving.chat_sources import SOURCES_TITLE, cite_sources
+from rag_pipeline.serving.public_messages import describe_publicly
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -208,7 +209,7 @@ def _describe(error: ValidationError | RagPipelineError) -> tuple[int, dict[str,
     param: str | None = None
     if isinstance(error, RagPipelineError):
         status, code = error.http_status, error.code
-        message = str(getattr(error, "public_message", error))
+        message = describe_publicly(error)
     else:
         first = error.errors(include_url=False, include_input=False)[0]
         param = ".".join(str(part) for part in first["loc"]) or None

@@ -259,3 +259,4 @@ def test_a_missing_index_is_an_error_without_a_path(
         finally:
             app.state.assistant = assistant
     assert raised.value.code == "COLLECTION_MISSING"
+    assert str(folder) not in str(raised.value)
