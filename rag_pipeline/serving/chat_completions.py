@@ -1,0 +1,219 @@
+"""The OpenAI-compatible endpoint, for chat programs such as Open WebUI and LibreChat.
+
+The last user message is the question, and the messages before it are its conversation. System
+messages are ignored, because the instructions of the answering model are RoboTutor's own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from urllib.parse import urljoin
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel, Field, ValidationError
+
+from rag_pipeline.answering import Turn
+from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
+from rag_pipeline.retrieval import Query
+from rag_pipeline.serving.chat_sources import SOURCES_TITLE, cite_sources
+from rag_pipeline.serving.public_messages import describe_publicly
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from rag_pipeline.answering import Answer, Assistant, AsyncAnswerStream
+
+MODEL: Final = "robotutor"
+MAX_QUESTION_CHARS: Final = 2_000
+_LOG: Final = logging.getLogger(__name__)
+
+
+class TextPart(BaseModel):
+    """A part of a message's content; parts of other types than text are ignored."""
+
+    type: str
+    text: str = ""
+
+
+class ChatMessage(BaseModel):
+    """A message of the conversation."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[TextPart] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the message; its parts are joined by line breaks."""
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if part.type == "text")
+        return self.content or ""
+
+
+class ChatRequest(BaseModel):
+    """The fields of a request that have an effect; all others, such as temperature, have none."""
+
+    messages: Annotated[list[ChatMessage], Field(min_length=1)]
+    stream: bool = False
+
+
+def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter:
+    """Return the routes `POST /v1/chat/completions` and `GET /v1/models`.
+
+    The routes are not part of the service's OpenAPI document: OpenAI's own document describes them.
+
+    Args:
+        get_assistant: Returns the assistant that answers a request.
+    """
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/v1/models")
+    async def list_models() -> dict[str, object]:
+        model = {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
+        return {"object": "list", "data": [model]}
+
+    @router.post("/v1/chat/completions", response_model=None)
+    async def complete_chat(request: Request) -> Response:
+        try:
+            body = ChatRequest.model_validate_json(await request.body())
+            question, history = read_conversation(body.messages)
+            stream = await get_assistant(request).astream(Query(question), history=history)
+        except (ValidationError, RagPipelineError) as error:
+            return _respond_to(error)
+        base_url = str(request.base_url)
+        if body.stream:
+            return StreamingResponse(
+                _stream_chunks(stream, base_url), media_type="text/event-stream"
+            )
+        try:
+            async with stream:
+                answer = await stream.answer()
+        except RagPipelineError as error:
+            return _respond_to(error)
+        return JSONResponse(_complete(answer, base_url))
+
+    return router
+
+
+def read_conversation(messages: Sequence[ChatMessage]) -> tuple[str, list[Turn]]:
+    """Return the question, which is the last user message, and the turns before it, oldest first.
+
+    The links that `cite_sources` adds to an answer are removed from the answers of the turns.
+
+    Raises:
+        QueryEmptyError: There is no user message.
+        QueryTooLongError: The question has more than 2,000 characters.
+    """
+    at = max((at for at, entry in enumerate(messages) if entry.role == "user"), default=None)
+    if at is None:
+        raise QueryEmptyError
+    question = messages[at].text
+    if len(question.strip()) > MAX_QUESTION_CHARS:
+        raise QueryTooLongError(len(question.strip()), MAX_QUESTION_CHARS)
+    turns: list[Turn] = []
+    for entry in messages[:at]:
+        if entry.role == "user":
+            turns.append(Turn(entry.text))
+        elif entry.role == "assistant" and turns:
+            turns[-1] = Turn(turns[-1].question, entry.text.partition(SOURCES_TITLE)[0].strip())
+    return question, turns
+
+
+def _complete(answer: Answer, base_url: str) -> dict[str, object]:
+    links, annotations = cite_sources(answer, lambda url: urljoin(base_url, url))
+    message = {
+        "role": "assistant",
+        "content": answer.text + links,
+        "refusal": None,
+        "annotations": annotations,
+    }
+    choice = {
+        "index": 0,
+        "message": message,
+        "finish_reason": "stop" if answer.complete else "length",
+        "logprobs": None,
+    }
+    return {**_head("chat.completion"), "choices": [choice]}
+
+
+async def _stream_chunks(stream: AsyncAnswerStream, base_url: str) -> AsyncIterator[str]:
+    """Yield an answer as server-sent events of chunks; the last chunk has the annotations.
+
+    If the model declines after it has begun, its text stays and the refusal follows as a paragraph,
+    because the protocol cannot take text back.
+    """
+    head = _head("chat.completion.chunk")
+    yield _encode(head, {"role": "assistant", "content": ""})
+    try:
+        async with stream:
+            sent = ""
+            async for piece in stream:
+                sent += piece
+                yield _encode(head, {"content": piece})
+            answer = await stream.answer()
+    except RagPipelineError as error:
+        yield f"data: {json.dumps(_describe(error)[1])}\n\n"
+        return
+    except Exception:  # noqa: BLE001  # the status is sent, so the client needs an event
+        _LOG.exception("an answer could not be completed")
+        yield f"data: {json.dumps(_INTERNAL)}\n\n"
+        return
+    is_continued = answer.text.startswith(sent)
+    rest = answer.text[len(sent) :] if is_continued else f"\n\n{answer.text}"
+    before = 0 if is_continued else len(sent) + 2
+    links, annotations = cite_sources(answer, lambda url: urljoin(base_url, url), before)
+    yield _encode(head, {"content": rest + links, "annotations": annotations})
+    yield _encode(head, {}, "stop" if answer.complete else "length")
+    yield "data: [DONE]\n\n"
+
+
+def _head(kind: str) -> dict[str, object]:
+    created = int(time.time())
+    return {
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "object": kind,
+        "created": created,
+        "model": MODEL,
+    }
+
+
+def _encode(head: Mapping[str, object], delta: object, finish: str | None = None) -> str:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+    return f"data: {json.dumps({**head, 'choices': [choice]})}\n\n"
+
+
+_INTERNAL: Final = {
+    "error": {
+        "message": "the answer could not be completed. Try again",
+        "type": "server_error",
+        "param": None,
+        "code": "INTERNAL_ERROR",
+    }
+}
+
+
+def _respond_to(error: ValidationError | RagPipelineError) -> JSONResponse:
+    status, content = _describe(error)
+    headers = {}
+    if isinstance(error, RagPipelineError) and error.transient:
+        headers["Retry-After"] = str(max(1, round(error.retry_after_s or 1)))
+    return JSONResponse(content, status, headers)
+
+
+def _describe(error: ValidationError | RagPipelineError) -> tuple[int, dict[str, Any]]:
+    """Return the HTTP status of an error, and its description in OpenAI's form."""
+    param: str | None = None
+    if isinstance(error, RagPipelineError):
+        status, code = error.http_status, error.code
+        message = describe_publicly(error)
+    else:
+        first = error.errors(include_url=False, include_input=False)[0]
+        param = ".".join(str(part) for part in first["loc"]) or None
+        status, code = 400, "REQUEST_INVALID"
+        message = f"{param or 'the body'} is invalid: {first['msg']}"
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return status, {"error": {"message": message, "type": kind, "param": param, "code": code}}

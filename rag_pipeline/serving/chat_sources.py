@@ -1,0 +1,76 @@
+"""The sources of an answer in OpenAI's chat format: annotations, and links after the text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.answering import AnswerKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rag_pipeline.answering import Answer
+    from rag_pipeline.retrieval import Citation
+
+SOURCES_TITLE: Final = "\n\n**Where the book says this**\n"
+"""The line before the links. A model's answer does not contain it."""
+
+_RELATED_TITLE: Final = "\n\n**Related sections**\n"
+_MARK: Final = re.compile(r"\[(\d+)\]")
+
+
+def cite_sources(
+    answer: Answer, resolve: Callable[[str], str], offset: int = 0
+) -> tuple[str, list[dict[str, object]]]:
+    """Return the links to an answer's sources as Markdown, and an annotation for each citation.
+
+    An annotation covers a citation such as `[1]` that a model wrote, and the link itself. Notices
+    for the reader precede the links.
+
+    Args:
+        answer: The answer, whose text the links follow.
+        resolve: Turns the URL of a citation into an absolute one.
+        offset: Number of characters before the answer's text in the message.
+
+    Returns:
+        The text to append, empty if there is nothing to add, and annotations of the type
+        `url_citation`. Their indices count the characters of the message; the end is exclusive.
+    """
+    sources = _number_sources(answer)
+    annotations: list[dict[str, object]] = []
+
+    def annotate(start: int, end: int, citation: Citation) -> None:
+        place = {"start_index": offset + start, "end_index": offset + end}
+        named = {"url": resolve(citation.url), "title": citation.place}
+        annotations.append({"type": "url_citation", "url_citation": {**place, **named}})
+
+    if answer.kind is AnswerKind.GENERATED:
+        for mark in _MARK.finditer(answer.text):
+            if int(mark[1]) in sources:
+                annotate(mark.start(), mark.end(), sources[int(mark[1])])
+    links = "".join(f"\n\n{notice}" for notice in answer.notices)
+    if sources:
+        links += _RELATED_TITLE if answer.kind is AnswerKind.REFUSED else SOURCES_TITLE
+    for number, citation in sources.items():
+        links += f"\n{number}. "
+        link = f"[{_escape(citation.place)}]({resolve(citation.url)})"
+        start = len(answer.text) + len(links)
+        annotate(start, start + len(link), citation)
+        links += link
+    return links, annotations
+
+
+def _number_sources(answer: Answer) -> dict[int, Citation]:
+    """Return the citations that have a URL, by the number that the answer gives them."""
+    if answer.kind is AnswerKind.REFUSED:
+        numbered = dict(enumerate(answer.citations, 1))
+    else:
+        citations = {source.number: source.citation for source in answer.grounding.sources}
+        cited = dict.fromkeys([*answer.cited_numbers, *(part.number for part in answer.passages)])
+        numbered = {number: citations[number] for number in cited if number in citations}
+    return {number: citation for number, citation in numbered.items() if citation.url}
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\[\]\\])", r"\\\1", text)

@@ -1,0 +1,132 @@
+"""The structured results of the MCP tools, and the limits on their length."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from pydantic import BaseModel, Field
+
+from rag_pipeline.core.tokens import count_tokens
+
+MAX_RESULT_TOKENS: Final = 10_000
+"""cl100k_base tokens of the texts in a result.
+
+A result is sent twice, as JSON and as structured data. Agents cut off more than 25,000 tokens.
+"""
+
+
+class FoundPassage(BaseModel):
+    """An excerpt of a section that was found."""
+
+    title: str = Field(description="Title of the page.")
+    section: str = Field(description="Heading of the section.")
+    url: str = Field(description="Address of the section. Pass it to read_section to read it all.")
+    module: str
+    content_type: str = Field(description="prose, code, table, lab, quiz or assessment.")
+    score: float = Field(description="Similarity to the query, 0 to 1.")
+    excerpt: str = Field(description="The beginning of the passage, as Markdown.")
+    truncated: bool = Field(description="True if the passage is longer than the excerpt.")
+
+
+class SearchResults(BaseModel):
+    """The passages that were found for a query, best first."""
+
+    passages: list[FoundPassage]
+    note: str = Field("", description="What to do next; empty if there is nothing to say.")
+
+
+class SectionContent(BaseModel):
+    """The text of a section or of a whole page."""
+
+    title: str
+    section: str
+    url: str
+    module: str
+    text: str = Field(description="Markdown, exactly as in the book.")
+    next_start: int | None = Field(description="Value of `start` for the rest; null at the end.")
+    note: str = Field("", description="How to read on; empty at the end.")
+
+
+class ContentsEntry(BaseModel):
+    """A page of the table of contents."""
+
+    title: str
+    url: str
+    module: str
+    chapter: str
+    resource: str = Field(description="URI of the page as a resource.")
+    sections: list[str] = Field(description="Headings of the page. Empty without `module`.")
+
+
+class Contents(BaseModel):
+    """The table of contents, in the order of the book."""
+
+    modules: list[str]
+    pages: list[ContentsEntry]
+    note: str = Field("", description="What is left out; empty if nothing is.")
+
+
+class CitedSource(BaseModel):
+    """A section that an answer cites."""
+
+    number: int = Field(description="The number of the source in the text, such as [1].")
+    title: str
+    section: str
+    url: str
+
+
+class TextbookAnswer(BaseModel):
+    """An answer from the book, or a refusal."""
+
+    text: str
+    kind: str = Field(description="generated, extracted, refused or reply.")
+    level: str = Field(description="answered, closest_passages or not_covered.")
+    sources: list[CitedSource] = Field(description="Cited sections; of a refusal, related ones.")
+    notices: list[str]
+
+
+def cut_text(text: str, max_chars: int, max_tokens: int = MAX_RESULT_TOKENS) -> str:
+    """Return the longest beginning of a Markdown text within limits that ends between blocks.
+
+    If its first block is longer than the limits, the text ends between lines or, in a very long
+    line, anywhere. A fenced code block is not cut unless it is the first block.
+
+    Args:
+        text: Markdown text.
+        max_chars: The highest number of characters, at least 1.
+        max_tokens: The highest number of cl100k_base tokens of the text as JSON.
+    """
+    limit = min(len(text), max_chars)
+    # Tokens are counted in the beginning only: a token rarely has more than eight characters.
+    limit = min(limit, max_tokens * 8)
+    while limit > 1 and (tokens := count_json_tokens(text[:limit])) > max_tokens:
+        limit = max(1, int(limit * max_tokens / tokens * 0.95))
+    if limit == len(text):
+        return text
+    blocks = [end for end in _find_block_ends(text, limit) if end > 0]
+    if blocks:
+        return text[: blocks[-1]]
+    line = text.rfind("\n", 0, limit) + 1
+    return text[: line or limit]
+
+
+def count_json_tokens(text: str) -> int:
+    """Return the number of cl100k_base tokens of a text that is written as a JSON string."""
+    return count_tokens(json.dumps(text, ensure_ascii=False))
+
+
+def _find_block_ends(text: str, limit: int) -> list[int]:
+    """Return the offsets after blank lines outside code fences, up to the limit, in order."""
+    ends: list[int] = []
+    at, fence = 0, ""
+    for line in text[:limit].splitlines(keepends=True):
+        at += len(line)
+        stripped = line.strip()
+        if fence:
+            fence = "" if stripped.startswith(fence) and not stripped.strip(fence[0]) else fence
+        elif stripped.startswith(("```", "~~~")):
+            fence = stripped[: len(stripped) - len(stripped.lstrip(stripped[0]))]
+        elif not stripped:
+            ends.append(at)
+    return ends

@@ -1,0 +1,112 @@
+"""The MCP server of the book, over standard input and output or over streamable HTTP."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.types import ToolAnnotations
+
+from rag_pipeline.serving.mcp_tools import TextbookTools
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from fastapi import FastAPI
+
+    from rag_pipeline.answering import Assistant
+
+_OWN_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+_INSTRUCTIONS: Final = (
+    "The textbook that this server reads is the source of all its answers. Call search_docs first, "
+    "then read_section for the full text. ask_textbook gives a finished answer with sources. "
+    "list_contents shows what the book covers. Cite the address of the section that you use."
+)
+_MAX_BODY_BYTES: Final = 256 * 1024
+
+
+def build_mcp_server(assistant: Assistant) -> MCPServer[Any]:
+    """Return a server with four tools and two kinds of resources, all of which only read.
+
+    Args:
+        assistant: Finds passages and writes answers. The caller closes it.
+    """
+    # Lines below WARNING would contain the arguments of failed calls, such as questions.
+    server: MCPServer[Any] = MCPServer(
+        "textbook",
+        title="RoboTutor",
+        instructions=_INSTRUCTIONS,
+        version=version("rag-pipeline"),
+        log_level="WARNING",
+    )
+    tools = TextbookTools(assistant)
+    for function, title in (
+        (tools.search_docs, "Search the textbook"),
+        (tools.read_section, "Read a section"),
+        (tools.list_contents, "List the contents"),
+        (tools.ask_textbook, "Ask the textbook"),
+    ):
+        annotations = ToolAnnotations(
+            title=title,
+            read_only_hint=True,
+            destructive_hint=False,
+            idempotent_hint=True,
+            open_world_hint=False,
+        )
+        server.add_tool(function, title=title, annotations=annotations, structured_output=True)
+    server.resource("textbook://toc", name="toc", title="Contents", mime_type="text/markdown")(
+        tools.read_toc
+    )
+    server.resource(
+        "textbook://page/{+path}", name="page", title="A page", mime_type="text/markdown"
+    )(tools.read_page)
+    return server
+
+
+def run_stdio(assistant: Assistant) -> None:
+    """Serve one client over standard input and output until the input ends."""
+    build_mcp_server(assistant).run("stdio")
+
+
+def mount_mcp(
+    app: FastAPI,
+    assistant: Assistant,
+    allowed_hosts: Sequence[str] = (),
+    allowed_origins: Sequence[str] = (),
+) -> None:
+    """Add the server to an application as streamable HTTP at `/mcp`; it runs with the application.
+
+    A request for another host gets 421, and one from a page of another origin gets 403.
+
+    Args:
+        app: The application. Each application can be started once.
+        assistant: Finds passages and writes answers.
+        allowed_hosts: Host names without a port. This machine's own names are always allowed.
+        allowed_origins: Origins of pages, such as `https://book.example.org`. Pages of the allowed
+            hosts are always allowed.
+    """
+    server = build_mcp_server(assistant)
+    names = [*_OWN_NAMES, *allowed_hosts]
+    own_origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
+    security = TransportSecuritySettings(
+        allowed_hosts=[*names, *(f"{name}:*" for name in names)],
+        allowed_origins=[*allowed_origins, *own_origins, *(f"{name}:*" for name in own_origins)],
+    )
+    served = server.streamable_http_app(
+        stateless_http=True,
+        json_response=True,
+        transport_security=security,
+        max_request_body_size=_MAX_BODY_BYTES,
+    )
+    app.router.routes.extend(served.routes)
+    run_app = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def run_both(started: FastAPI) -> AsyncIterator[Any]:
+        async with server.session_manager.run(), run_app(started) as state:
+            yield state
+
+    app.router.lifespan_context = run_both

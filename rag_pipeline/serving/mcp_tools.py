@@ -1,0 +1,278 @@
+"""The MCP tools and resources with which an agent reads the book. All of them only read.
+
+The docstrings of the tools are what an agent reads to choose one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Final
+
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from pydantic import Field
+
+from rag_pipeline.answering import AnswerKind
+from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.retrieval import Query, QueryFilters
+from rag_pipeline.retrieval.contents import read_contents, read_section
+from rag_pipeline.serving.mcp_results import (
+    MAX_RESULT_TOKENS,
+    CitedSource,
+    Contents,
+    ContentsEntry,
+    FoundPassage,
+    SearchResults,
+    SectionContent,
+    TextbookAnswer,
+    count_json_tokens,
+    cut_text,
+)
+from rag_pipeline.serving.public_messages import describe_publicly
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rag_pipeline.answering import Assistant
+    from rag_pipeline.retrieval.contents import ContentsPage
+
+MAX_PAGE_TOKENS: Final = 20_000
+_MAX_QUESTION_CHARS: Final = 2_000
+_PAGE_SCHEME: Final = "textbook://page/"
+
+
+class TextbookTools:
+    """The functions behind the tools and resources.
+
+    They raise ToolError or ResourceError, whose messages contain no path of the machine.
+
+    Args:
+        assistant: Finds passages and writes answers.
+    """
+
+    def __init__(self, assistant: Assistant) -> None:
+        self._assistant = assistant
+
+    async def search_docs(
+        self,
+        query: Annotated[str, Field(description="A question or keywords.")],
+        modules: Annotated[
+            list[str] | None, Field(description="Search only these modules, such as module-1.")
+        ] = None,
+        content_types: Annotated[
+            list[str] | None,
+            Field(description="Only these kinds: prose, code, table, lab, quiz, assessment."),
+        ] = None,
+        limit: Annotated[int, Field(ge=1, le=20, description="Number of passages.")] = 5,
+        max_chars: Annotated[
+            int, Field(ge=50, le=5_000, description="Length of each excerpt in characters.")
+        ] = 600,
+    ) -> SearchResults:
+        """Search the textbook and return short excerpts with the addresses of their sections.
+
+        Start here for facts, code or definitions. Then call read_section with the address of a
+        promising passage to read its full text. Use ask_textbook instead for a finished answer.
+        """
+        _check_length(query)
+        filters = QueryFilters(modules=modules, content_types=content_types)
+        with _tool_errors():
+            result = await asyncio.to_thread(
+                self._assistant.retriever.retrieve, Query(query, filters=filters, top_k=limit)
+            )
+        passages: list[FoundPassage] = []
+        left = MAX_RESULT_TOKENS
+        for chunk in result.chunks:
+            excerpt = cut_text(chunk.text, max_chars)
+            left -= count_json_tokens(excerpt)
+            if left < 0:
+                break
+            citation = chunk.citation
+            passages.append(
+                FoundPassage(
+                    title=citation.title,
+                    section=citation.section,
+                    url=citation.url,
+                    module=citation.module,
+                    content_type=chunk.metadata.content_type,
+                    score=round(chunk.score, 3),
+                    excerpt=excerpt,
+                    truncated=len(excerpt) < len(chunk.text),
+                )
+            )
+        note = ""
+        if not result.chunks:
+            note = "Nothing was found. Check the filters: list_contents names the modules."
+        elif len(passages) < len(result.chunks):
+            omitted = len(result.chunks) - len(passages)
+            note = f"{omitted} passages were left out. Lower max_chars to see them."
+        return SearchResults(passages=passages, note=note)
+
+    async def read_section(
+        self,
+        url: Annotated[
+            str, Field(description="Address from another tool. Without #anchor: the whole page.")
+        ],
+        max_chars: Annotated[
+            int, Field(ge=200, le=60_000, description="Most characters to return.")
+        ] = 20_000,
+        start: Annotated[
+            int, Field(ge=0, description="Character to start at: next_start of the last call.")
+        ] = 0,
+    ) -> SectionContent:
+        """Read the full text of a section or page of the textbook by its address.
+
+        Use it after search_docs or list_contents, which give the addresses. A long text ends
+        between two paragraphs; call again with start=next_start to read on.
+        """
+        with _tool_errors():
+            found = await asyncio.to_thread(read_section, self._assistant.retriever, url)
+        if start and start >= len(found.text):
+            raise ToolError(f"start must be below {len(found.text)}, the length of the text")
+        text = cut_text(found.text[start:], max_chars)
+        end = start + len(text)
+        rest = len(found.text) - end
+        note = f"{rest} more characters. Call again with start={end}." if rest else ""
+        return SectionContent(
+            title=found.title,
+            section=found.section,
+            url=found.url,
+            module=found.module,
+            text=text,
+            next_start=end if rest else None,
+            note=note,
+        )
+
+    async def list_contents(
+        self,
+        module: Annotated[
+            str | None, Field(description="Only this module, with the headings of its pages.")
+        ] = None,
+    ) -> Contents:
+        """List the pages of the textbook in order, with their addresses.
+
+        Use it to learn what the book covers, or to find a page whose subject you know. For a
+        question, search_docs is faster.
+        """
+        with _tool_errors():
+            pages = await asyncio.to_thread(read_contents, self._assistant.retriever)
+        modules = list(dict.fromkeys(page.module for page in pages))
+        if module is not None and module not in modules:
+            raise ToolError(f"there is no module {module!r:.60}. Use one of {', '.join(modules)}")
+        chosen = [page for page in pages if module in {None, page.module}]
+        entries = [_list_page(page, with_sections=module is not None) for page in chosen]
+        note = ""
+        if _count(entries) > MAX_RESULT_TOKENS and module is not None:
+            entries = [entry.model_copy(update={"sections": []}) for entry in entries]
+            note = "The headings were left out. read_section shows a page."
+        while _count(entries) > MAX_RESULT_TOKENS:
+            entries = entries[: len(entries) * 3 // 4]
+            note = f"Only {len(entries)} of {len(chosen)} pages are listed. Name a module."
+        return Contents(modules=modules, pages=entries, note=note)
+
+    async def ask_textbook(
+        self, question: Annotated[str, Field(description="One question in full words.")]
+    ) -> TextbookAnswer:
+        """Answer a question from the textbook alone, with numbered sources.
+
+        Use it for a finished, cited answer. It says so when the book does not cover the question.
+        Use search_docs instead to compare several passages or to read code.
+        """
+        _check_length(question)
+        with _tool_errors():
+            answer = await self._assistant.aanswer(Query(question))
+        if answer.kind is AnswerKind.REFUSED:
+            cited = dict(enumerate(answer.citations, 1))
+        else:
+            citations = {source.number: source.citation for source in answer.grounding.sources}
+            cited = {number: citations[number] for number in answer.cited_numbers}
+        text = cut_text(answer.text, len(answer.text))
+        if len(text) < len(answer.text):
+            text += "\n\n(The rest was left out. read_section shows the sources.)"
+        return TextbookAnswer(
+            text=text,
+            kind=answer.kind.value,
+            level=answer.grounding.level.value,
+            sources=[
+                CitedSource(number=at, title=entry.title, section=entry.section, url=entry.url)
+                for at, entry in cited.items()
+            ],
+            notices=list(answer.notices),
+        )
+
+    async def read_toc(self) -> str:
+        """The table of contents of the textbook, as Markdown."""  # noqa: D401  # shown to a reader
+        with _resource_errors():
+            pages = await asyncio.to_thread(read_contents, self._assistant.retriever)
+        lines: list[str] = []
+        module = None
+        for page in pages:
+            if page.module != module:
+                module = page.module
+                lines.append(f"\n## {module}\n")
+            lines.append(f"- [{page.title}]({_name_resource(page)}): {page.url}")
+        text = "\n".join(["# Contents", *lines])
+        return _cut_resource(text, "list_contents with a module shows the rest.")
+
+    async def read_page(self, path: str) -> str:
+        """The text of a page of the textbook, as Markdown."""  # noqa: D401  # shown to a reader
+        retriever = self._assistant.retriever
+        with _resource_errors():
+            pages = await asyncio.to_thread(read_contents, retriever)
+            wanted = next((page for page in pages if path in _name_paths(page)), None)
+            if wanted is None:
+                raise ResourceNotFoundError(f"there is no page {path!r:.100}. Read textbook://toc")
+            found = await asyncio.to_thread(read_section, retriever, wanted.url)
+        return _cut_resource(found.text, f"read_section shows the rest of {wanted.url}.")
+
+
+def _cut_resource(text: str, advice: str) -> str:
+    part = cut_text(text, len(text), MAX_PAGE_TOKENS)
+    return part if len(part) == len(text) else f"{part}\n\n(The page is longer. {advice})\n"
+
+
+def _list_page(page: ContentsPage, *, with_sections: bool) -> ContentsEntry:
+    return ContentsEntry(
+        title=page.title,
+        url=page.url,
+        module=page.module,
+        chapter=page.chapter,
+        resource=_name_resource(page),
+        sections=[section.heading for section in page.sections] if with_sections else [],
+    )
+
+
+def _name_resource(page: ContentsPage) -> str:
+    return _PAGE_SCHEME + page.doc_path
+
+
+def _name_paths(page: ContentsPage) -> tuple[str, str]:
+    return page.doc_path, page.doc_path.rpartition(".")[0]
+
+
+def _count(entries: Sequence[ContentsEntry]) -> int:
+    return sum(count_json_tokens(entry.model_dump_json(indent=2)) for entry in entries)
+
+
+def _check_length(question: str) -> None:
+    if len(question) > _MAX_QUESTION_CHARS:
+        raise ToolError(f"the question has {len(question):,} characters; at most 2,000 are allowed")
+
+
+@contextmanager
+def _tool_errors() -> Iterator[None]:
+    try:
+        yield
+    except RagPipelineError as error:
+        raise ToolError(_describe(error)) from error
+
+
+@contextmanager
+def _resource_errors() -> Iterator[None]:
+    try:
+        yield
+    except RagPipelineError as error:
+        raise ResourceError(_describe(error)) from error
+
+
+def _describe(error: RagPipelineError) -> str:
+    return f"{error.code}: {describe_publicly(error)}"

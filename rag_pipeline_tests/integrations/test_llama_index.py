@@ -1,0 +1,76 @@
+"""The LlamaIndex retriever, in a real query engine of LlamaIndex over a real collection."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from llama_index.core import get_response_synthesizer
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import MetadataMode
+
+from rag_pipeline.integrations.llama_index import TextbookRetriever
+from rag_pipeline.retrieval import Query, QueryEmptyError, QueryFilters
+
+if TYPE_CHECKING:
+    from rag_pipeline.retrieval import Retriever
+
+QUESTION = "How does a node publish messages on a topic?"
+
+
+def test_nodes_are_the_passages_with_their_citations(book: Retriever) -> None:
+    nodes = TextbookRetriever(book).retrieve(QUESTION)
+    chunks = book.retrieve(Query(QUESTION)).chunks
+    assert [node.text for node in nodes] == [chunk.text for chunk in chunks]
+    assert [node.score for node in nodes] == [chunk.score for chunk in chunks]
+    first, best = nodes[0], chunks[0]
+    assert first.node_id == best.chunk_id
+    assert first.metadata == {
+        "title": "Topics and Services",
+        "section": "Publishers",
+        "url": best.citation.url,
+        "module": "module-1",
+        "chapter": "1.2-ros2",
+        "doc_path": "module-1/1.2-ros2/topics.md",
+        "content_type": best.metadata.content_type,
+        "chunk_id": best.chunk_id,
+        "score": best.score,
+    }
+
+
+def test_filters_and_the_number_of_passages_are_passed_on(book: Retriever) -> None:
+    filters = QueryFilters(modules=["module-2"])
+    nodes = TextbookRetriever(book, top_k=2, filters=filters).retrieve(QUESTION)
+    assert [node.metadata["module"] for node in nodes] == ["module-2"] * 2
+
+
+def test_an_awaited_search_finds_the_same(book: Retriever) -> None:
+    retriever = TextbookRetriever(book)
+    awaited = asyncio.run(retriever.aretrieve(QUESTION))
+    assert [node.node_id for node in awaited] == [
+        node.node_id for node in retriever.retrieve(QUESTION)
+    ]
+
+
+def test_a_model_reads_the_citation_but_not_the_score(book: Retriever) -> None:
+    prompt = TextbookRetriever(book).retrieve(QUESTION)[0].get_content(MetadataMode.LLM)
+    assert "section: Publishers" in prompt
+    assert "score:" not in prompt
+
+
+def test_a_query_engine_answers_with_cited_source_nodes(book: Retriever) -> None:
+    engine = RetrieverQueryEngine(
+        retriever=TextbookRetriever(book, top_k=2),
+        response_synthesizer=get_response_synthesizer(llm=MockLLM()),
+    )
+    response = engine.query(QUESTION)
+    assert "A node publishes messages on a topic." in str(response)
+    assert QUESTION in str(response)
+    assert response.source_nodes[0].metadata["url"].endswith("#publishers")
+
+
+def test_an_invalid_question_raises_the_error_of_the_library(book: Retriever) -> None:
+    with pytest.raises(QueryEmptyError):
+        TextbookRetriever(book).retrieve("  ")

@@ -1,0 +1,266 @@
+"""The MCP server, used by the official client over standard input and output and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from mcp import StdioServerParameters
+from mcp.client.client import Client
+from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import MCPError
+
+from rag_pipeline.answering import Assistant
+from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.retrieval import open_retriever
+from rag_pipeline.serving.mcp_server import build_mcp_server, mount_mcp
+from rag_pipeline_tests.retrieval.indexed_book import (
+    PAGES,
+    build_collection,
+    make_points,
+    make_settings,
+)
+from rag_pipeline_tests.serving.loopback_app import run_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mcp.types import CallToolResult
+
+LONG_PAGE = "module-3/3.1-long/long.md"
+LONG = "---\ntitle: Gears\n---\n\n# Gears\n\n## Ratios\n\n" + "\n\n".join(
+    f"Gear number {number} has {number} teeth and turns the next gear by its ratio of {number}."
+    for number in range(3_000)
+)
+TOPICS = "/book/docs/module-1/1.2-ros2/topics"
+TOOLS = ["search_docs", "read_section", "list_contents", "ask_textbook"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the tiny book and of one long page, which are indexed."""
+    made = tmp_path_factory.mktemp("book")
+    build_collection(make_settings(made), make_points(PAGES | {LONG_PAGE: LONG}))
+    return made
+
+
+@pytest.fixture(scope="module")
+def assistant(folder: Path) -> Iterator[Assistant]:
+    """An assistant over the book that quotes passages."""
+    with Assistant(open_retriever(make_settings(folder, store_idle_s=30.0))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def address(assistant: Assistant) -> Iterator[str]:
+    """The address of a server with MCP at `/mcp`."""
+    app = FastAPI()
+    mount_mcp(app, assistant, ["tutor.example.org"], ["https://book.example.org"])
+    with run_app(app) as url:
+        yield f"{url}/mcp"
+
+
+def call(assistant: Assistant, tool: str, **arguments: object) -> CallToolResult:
+    """Return the result of a tool, called by a client in this process."""
+
+    async def run() -> CallToolResult:
+        async with Client(build_mcp_server(assistant)) as client:
+            return await client.call_tool(tool, arguments)
+
+    return asyncio.run(run())
+
+
+def use(assistant: Assistant, tool: str, **arguments: object) -> dict[str, Any]:
+    """Return the structured result of a tool, which must succeed."""
+    result = call(assistant, tool, **arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+def fail(assistant: Assistant, tool: str, **arguments: object) -> str:
+    """Return the message of a tool, which must fail."""
+    result = call(assistant, tool, **arguments)
+    assert result.is_error
+    return str(result.content[0].text)
+
+
+def read(assistant: Assistant, uri: str) -> str:
+    """Return the text of a resource."""
+
+    async def run() -> str:
+        async with Client(build_mcp_server(assistant)) as client:
+            return (await client.read_resource(uri)).contents[0].text
+
+    return asyncio.run(run())
+
+
+async def use_all_tools(client: Client) -> None:
+    """Use each tool and resource once, as an agent does."""
+    assert [tool.name for tool in (await client.list_tools()).tools] == TOOLS
+    found = await client.call_tool("search_docs", {"query": "publish messages on a topic"})
+    url = found.structured_content["passages"][0]["url"]
+    assert url == f"{TOPICS}#publishers"
+    section = await client.call_tool("read_section", {"url": url})
+    assert "create_publisher(JointState" in section.structured_content["text"]
+    contents = await client.call_tool("list_contents", {})
+    resource = contents.structured_content["pages"][1]["resource"]
+    page = await client.read_resource(resource)
+    assert "## Services" in page.contents[0].text
+    answer = await client.call_tool("ask_textbook", {"question": "How does a node publish?"})
+    assert answer.structured_content["sources"]
+
+
+def test_an_agent_uses_all_tools_over_http(address: str) -> None:
+    async def run() -> None:
+        async with Client(address) as client:
+            await use_all_tools(client)
+
+    asyncio.run(run())
+
+
+def test_an_agent_uses_all_tools_over_standard_input(folder: Path) -> None:
+    code = f"""
+from pathlib import Path
+from rag_pipeline.answering import open_assistant
+from rag_pipeline.serving.mcp_server import run_stdio
+from rag_pipeline_tests.retrieval.indexed_book import make_settings
+with open_assistant(make_settings(Path({str(folder)!r}))) as assistant:
+    run_stdio(assistant)
+"""
+
+    async def run() -> None:
+        server = StdioServerParameters(command=sys.executable, args=["-c", code])
+        async with Client(stdio_client(server)) as client:
+            await use_all_tools(client)
+
+    asyncio.run(run())
+
+
+def test_tools_are_read_only_and_describe_their_results(assistant: Assistant) -> None:
+    async def run() -> None:
+        async with Client(build_mcp_server(assistant)) as client:
+            for tool in (await client.list_tools()).tools:
+                assert tool.annotations is not None
+                assert tool.annotations.read_only_hint
+                assert tool.output_schema
+                assert "Use" in (tool.description or "")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example.com"}, 421),
+        ({"Origin": "https://evil.example.com"}, 403),
+        ({"Host": "tutor.example.org"}, 200),
+        ({"Origin": "https://book.example.org"}, 200),
+    ],
+)
+def test_foreign_hosts_and_origins_are_refused(
+    address: str, headers: dict[str, str], status: int
+) -> None:
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": client | {"clientInfo": {"name": "test", "version": "1"}},
+    }
+    accept = {"Accept": "application/json, text/event-stream"}
+    assert httpx.post(address, json=body, headers=accept | headers).status_code == status
+
+
+def test_excerpts_are_short_and_filters_apply(assistant: Assistant) -> None:
+    found = use(
+        assistant, "search_docs", query="robots", modules=["module-2"], limit=3, max_chars=80
+    )
+    assert 0 < len(found["passages"]) <= 3
+    for passage in found["passages"]:
+        assert passage["module"] == "module-2"
+        assert len(passage["excerpt"]) <= 80
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("search_docs", {"query": " "}, "question is empty"),
+        ("search_docs", {"query": "robots", "limit": 500}, "less than or equal to 20"),
+        ("search_docs", {"query": "robots", "content_types": ["poem"]}, "Use one of prose"),
+        ("search_docs", {"query": "why? " * 500}, "2,500 characters"),
+        ("ask_textbook", {"question": ""}, "question is empty"),
+        ("read_section", {"url": "/book/docs/nowhere"}, "SECTION_MISSING"),
+        ("read_section", {"url": f"{TOPICS}#nowhere"}, "SECTION_MISSING"),
+        ("read_section", {"url": "javascript:alert(1)"}, "SECTION_MISSING"),
+        ("read_section", {"url": TOPICS, "start": 90_000}, "start must be below"),
+        ("list_contents", {"module": "module-9"}, "Use one of module-1, module-2"),
+    ],
+)
+def test_errors_say_what_to_do(
+    assistant: Assistant, tool: str, arguments: dict[str, Any], message: str
+) -> None:
+    assert message in fail(assistant, tool, **arguments)
+
+
+def test_a_missing_index_is_a_tool_error_without_a_path(tmp_path: Path) -> None:
+    with Assistant(open_retriever(make_settings(tmp_path))) as empty:
+        message = fail(empty, "search_docs", query="robots")
+    assert "COLLECTION_MISSING" in message
+    assert str(tmp_path) not in message
+
+
+def test_a_long_section_is_read_in_parts_that_end_between_paragraphs(assistant: Assistant) -> None:
+    url = "/book/docs/module-3/3.1-long/long#ratios"
+    parts: list[str] = []
+    start: int | None = 0
+    while start is not None:
+        result = call(assistant, "read_section", url=url, start=start, max_chars=60_000)
+        assert count_tokens(result.model_dump_json()) < 25_000
+        assert result.structured_content is not None
+        parts.append(result.structured_content["text"])
+        start = result.structured_content["next_start"]
+    assert len(parts) > 2
+    assert all(part.endswith("\n\n") for part in parts[:-1])
+    text = "".join(parts)
+    assert text.count("Gear number") == 3_000
+    assert "Gear number 2999 has 2999 teeth" in text
+
+
+def test_a_long_page_resource_is_cut_with_advice(assistant: Assistant) -> None:
+    text = read(assistant, f"textbook://page/{LONG_PAGE}")
+    assert count_tokens(text) < 25_000
+    assert "read_section shows the rest" in text
+
+
+def test_the_contents_name_all_pages_and_one_module_its_headings(assistant: Assistant) -> None:
+    contents = use(assistant, "list_contents")
+    assert contents["modules"] == ["module-1", "module-2", "module-3"]
+    assert len(contents["pages"]) == 7
+    pages = use(assistant, "list_contents", module="module-1")["pages"]
+    assert [page["title"] for page in pages] == ["Embodiment", "Topics and Services"]
+    assert "Simulated time" in pages[1]["sections"]
+    assert "[Laser Scanners](textbook://page/module-2/2.1-sensors/lidar.md)" in read(
+        assistant, "textbook://toc"
+    )
+
+
+@pytest.mark.parametrize("path", ["nowhere", "../../etc/passwd", "%2Fetc%2Fpasswd"])
+def test_an_unknown_page_resource_is_an_error(assistant: Assistant, path: str) -> None:
+    async def run() -> None:
+        async with Client(build_mcp_server(assistant)) as client:
+            with pytest.raises(MCPError):
+                await client.read_resource(f"textbook://page/{path}")
+
+    asyncio.run(run())
+
+
+def test_a_question_that_the_book_does_not_cover_is_refused(assistant: Assistant) -> None:
+    answer = use(assistant, "ask_textbook", question="Who won the football world cup in 1954?")
+    assert answer["kind"] == "refused"
+    assert answer["text"]
