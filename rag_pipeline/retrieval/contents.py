@@ -1,0 +1,141 @@
+"""The table of contents of the book, the text of its sections, and the values of its filters.
+
+All of it is read from the index, so it shows what questions can find.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from rag_pipeline.core.docusaurus import find_site_path
+from rag_pipeline.core.errors import SectionMissingError
+from rag_pipeline.core.payload import read_metadata, read_text
+from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.retrieval.hits import Piece, join_pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.core.protocols.stores import VectorIndex
+    from rag_pipeline.retrieval.outline import ContentsPage
+    from rag_pipeline.retrieval.retriever import Retriever
+
+
+@dataclass(frozen=True, slots=True)
+class SectionText:
+    """The text of a section with its subsections, or of a whole page, as Markdown.
+
+    Attributes:
+        title: Title of the page.
+        section: Heading of the section; the title for a whole page.
+        url: Address of the section or page on the site.
+        doc_path: Path of the document below the docs folder.
+        text: The text as it is in the book, after cleaning.
+        module: May be empty.
+        chapter: May be empty.
+    """
+
+    title: str
+    section: str
+    url: str
+    doc_path: str
+    text: str
+    module: str
+    chapter: str
+
+
+def read_contents(retriever: Retriever, module: str | None = None) -> tuple[ContentsPage, ...]:
+    """Return the pages of the book in their order, with the headings of each page.
+
+    Args:
+        retriever: A retriever over the collection.
+        module: Return only the pages of this module, such as `module-1`. None returns all pages.
+            A module that does not exist has no pages.
+
+    Raises:
+        StoreError: The collection is missing or built with another model, or the store failed or
+            exceeded the time limit.
+    """
+    pages = retriever.read(retriever.outlines.look_up).pages
+    return pages if module is None else tuple(page for page in pages if page.module == module)
+
+
+def count_filter_values(retriever: Retriever) -> dict[str, dict[str, int]]:
+    """Return the number of chunks for each value of each filter: `{"modules": {"module-1": 12}}`.
+
+    The names are those of the attributes of `QueryFilters`. Values are in natural order, and empty
+    values are left out.
+
+    Raises:
+        StoreError: The collection is missing or built with another model, or the store failed or
+            exceeded the time limit.
+    """
+    values = retriever.read(retriever.outlines.look_up).values
+    return {name: dict(counts) for name, counts in values.items()}
+
+
+def read_section(retriever: Retriever, url: str) -> SectionText:
+    """Return the text of the section at a URL, or of the whole page if the URL has no anchor.
+
+    The text of a section includes its subsections.
+
+    Args:
+        retriever: A retriever over the collection.
+        url: Address on the site, with or without host, base URL and trailing slash. The path of a
+            document, such as `module-1/intro.md`, is accepted too.
+
+    Raises:
+        SectionMissingError: The book has no page or section at the URL.
+        StoreError: The collection is missing or built with another model, or the store failed or
+            exceeded the time limit.
+    """
+    site = retriever.options.site
+    path, _, fragment = url.encode("utf-8", "replace").decode().strip().partition("#")
+    wanted = find_site_path(path, site)
+    anchor = unquote(fragment)
+
+    def read(index: VectorIndex) -> SectionText:
+        for page in retriever.outlines.look_up(index).pages:
+            if wanted is not None and (
+                find_site_path(page.url, site) == wanted or page.doc_path == wanted
+            ):
+                points = index.scroll(PointFilter.any_of(doc_path=[page.doc_path]))
+                pieces = [(read_metadata(p.payload), read_text(p.payload)) for p in points]
+                pieces.sort(key=lambda piece: piece[0].chunk_index)
+                return _join_section(page, _cut_section(pieces, anchor), url, anchor)
+        raise SectionMissingError(url)
+
+    return retriever.read(read)
+
+
+def _cut_section(pieces: Sequence[Piece], anchor: str) -> list[Piece]:
+    """Return the chunks of a section and its subsections; all chunks for an empty anchor."""
+    if not anchor:
+        return list(pieces)
+    found: list[Piece] = []
+    for metadata, text in pieces:
+        level = metadata.heading_level
+        if metadata.anchor == anchor or (found and level > found[0][0].heading_level):
+            found.append((metadata, text))
+        elif found:
+            break
+    return found
+
+
+def _join_section(
+    page: ContentsPage, pieces: Sequence[Piece], url: str, anchor: str
+) -> SectionText:
+    if not pieces:
+        raise SectionMissingError(url, page.url)
+    first = pieces[0][0]
+    return SectionText(
+        title=page.title,
+        section=first.section_heading if anchor else page.title,
+        url=first.url if anchor else page.url,
+        doc_path=page.doc_path,
+        text=join_pieces(pieces)[0],
+        module=page.module,
+        chapter=page.chapter,
+    )
