@@ -136,7 +136,9 @@ def test_filter_values_are_counted_by_chunk(retriever: Retriever, book_points: l
 
     assert list(counts["modules"]) == ["module-1", "module-2"]
     assert sum(counts["modules"].values()) == len(book_points)
-    assert counts["tags"]["lidar"] == sum("lidar" in point.payload["tags"] for point in book_points)
+    assert counts["tags"]["lidar"] == sum(
+        "lidar" in str(point.payload["tags"]) for point in book_points
+    )
 
 
 def test_a_rebuilt_collection_has_its_new_contents(
