@@ -9,7 +9,7 @@ import posixpath
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
@@ -106,6 +106,35 @@ def build_permalink(
     if permalink != base_path and site.trailing_slash is not None:
         permalink = permalink.rstrip("/") + ("/" if site.trailing_slash else "")
     return scheme + host + quote(permalink or "/", safe=_SAFE_PATH)
+
+
+def find_site_path(url: str, site: SiteSettings) -> str | None:
+    """Return the decoded path of an address below the base URL, without slashes at its ends.
+
+    Two addresses of the same page have the same path: with or without scheme and host, base URL,
+    query and trailing slash.
+
+    Args:
+        url: An absolute address, or a path with or without a leading slash.
+        site: Base URL of the site. If it has no host, absolute addresses of any host are accepted.
+
+    Returns:
+        None if the address is malformed or belongs to another site.
+    """
+    if url.startswith("//") or "\\" in url or any(not char.isprintable() for char in url):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    _, host, base_path = _split_base_url(site.base_url)
+    is_http = parts.scheme in {"http", "https"} and bool(parts.netloc)
+    if (parts.scheme and not is_http) or (is_http and host and parts.netloc != host):
+        return None
+    path, base = unquote(parts.path).strip("/"), unquote(base_path).strip("/")
+    if base and (path == base or path.startswith(f"{base}/")):
+        path = path[len(base) :].strip("/")
+    return path
 
 
 def link_to_anchor(page_url: str, anchor: str | None) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         QueryTooLongError,
         RagPipelineError,
         ResultInvalidError,
+        SectionMissingError,
         SelectionMissingError,
         SpaceMismatchError,
         StoreError,
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
     )
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.protocols.embedding import Reranker
+    from rag_pipeline.retrieval.contents import (
+        SectionText,
+        count_filter_values,
+        read_contents,
+        read_section,
+    )
     from rag_pipeline.retrieval.filters import QueryFilters
     from rag_pipeline.retrieval.models import (
         ChannelScores,
@@ -44,6 +51,7 @@ if TYPE_CHECKING:
     )
     from rag_pipeline.retrieval.opening import open_retriever
     from rag_pipeline.retrieval.options import RetrieverOptions
+    from rag_pipeline.retrieval.outline import ContentsPage, ContentsSection
     from rag_pipeline.retrieval.protection.limits import ServiceLimits
     from rag_pipeline.retrieval.queries import Mode, Query
     from rag_pipeline.retrieval.relatedness import SelectionVerdict
@@ -56,6 +64,8 @@ __all__ = [
     "Citation",
     "CollectionMissingError",
     "ConfigurationError",
+    "ContentsPage",
+    "ContentsSection",
     "EmbeddingDimensionError",
     "EmbeddingError",
     "EmbeddingServiceError",
@@ -76,6 +86,8 @@ __all__ = [
     "Retriever",
     "RetrieverOptions",
     "ScoredChunk",
+    "SectionMissingError",
+    "SectionText",
     "SelectionMissingError",
     "SelectionVerdict",
     "ServiceLimits",
@@ -86,7 +98,10 @@ __all__ = [
     "StoreUnavailableError",
     "TermWeight",
     "ValidationFailedError",
+    "count_filter_values",
     "open_retriever",
+    "read_contents",
+    "read_section",
 ]
 
 _MODULES: Final = {
@@ -106,7 +121,13 @@ _MODULES: Final = {
     "RetrievalService": "rag_pipeline.retrieval.service",
     "SelectionVerdict": "rag_pipeline.retrieval.relatedness",
     "ServiceLimits": "rag_pipeline.retrieval.protection.limits",
+    "ContentsPage": "rag_pipeline.retrieval.outline",
+    "ContentsSection": "rag_pipeline.retrieval.outline",
+    "SectionText": "rag_pipeline.retrieval.contents",
+    "count_filter_values": "rag_pipeline.retrieval.contents",
     "open_retriever": "rag_pipeline.retrieval.opening",
+    "read_contents": "rag_pipeline.retrieval.contents",
+    "read_section": "rag_pipeline.retrieval.contents",
 }
 """The module of each public name, except for the error classes, which are in core.errors."""
 

@@ -152,6 +152,7 @@ class RetrievalResult:
         notice: A hint to show to the reader, such as to ask the whole book; None if there is none.
         evidence: Data for the grounding rule; None in selected-text mode.
         search_question: What was searched instead of the question; None if the question itself was.
+        index_id: Id of the collection that was searched; empty in selected-text mode.
     """
 
     chunks: tuple[ScoredChunk, ...]
@@ -163,6 +164,7 @@ class RetrievalResult:
     notice: str | None = None
     evidence: Evidence | None = None
     search_question: str | None = None
+    index_id: str = ""
 
     @property
     def related(self) -> bool:

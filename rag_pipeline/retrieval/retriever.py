@@ -32,6 +32,7 @@ from rag_pipeline.retrieval.evidence import (
 from rag_pipeline.retrieval.hits import build_hits, rerank_hits, widen_hits
 from rag_pipeline.retrieval.models import RetrievalResult
 from rag_pipeline.retrieval.options import RetrieverOptions
+from rag_pipeline.retrieval.outline import OutlineCache
 from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.retrieval.queries import Mode, Query, check_queries
 from rag_pipeline.retrieval.search import prepare_searches
@@ -67,6 +68,10 @@ class Retriever(Closing):
         selection_embedder: Compares questions with selections by meaning. It must be the local
             textbook model. None compares only their words.
         protection: Time limits, circuit breakers and log; None for the default limits.
+
+    Attributes:
+        options: The thresholds and weights.
+        outlines: The cache of the book's table of contents.
     """
 
     def __init__(
@@ -83,7 +88,8 @@ class Retriever(Closing):
         self._embedder = embedder
         self._encoder = encoder
         self._session = session
-        self._options = options or RetrieverOptions()
+        self.options = options or RetrieverOptions()
+        self.outlines = OutlineCache(lasting=session.is_exclusive)
         self._places = PlaceCache(lasting=session.is_exclusive)
         self._terms = BookTerms(encoder, lasting=session.is_exclusive)
         self._unrelated = UnrelatedNearness(lasting=session.is_exclusive)
@@ -210,7 +216,7 @@ class Retriever(Closing):
     def _search(self, searches: Sequence[Search]) -> list[RetrievalResult]:
         with self._session.use() as index:
             parts = [part for search in searches for part in search.parts]
-            options = self._options
+            options = self.options
             gather_candidates(index, [*searches, *parts], DEPTH, self._places, options.weights)
             if not any(search.candidates for search in searches) and index.count() == 0:
                 raise CollectionMissingError(index.collection_id, "the vector store")
@@ -234,6 +240,7 @@ class Retriever(Closing):
                 query=search.query,
                 mode=Mode.NORMAL,
                 total_candidates=len(search.candidates),
+                index_id=index.collection_id,
                 evidence=search.evidence and replace(search.evidence, words=tuple(search.words)),
             )
             for search in searches
@@ -246,7 +253,7 @@ class Retriever(Closing):
 
         If that fails, the results for the questions as asked are returned.
         """
-        load_words = self._options.load_everyday_words
+        load_words = self.options.load_everyday_words
         try:
             queries = correct_queries(results, self._encoder, load_words, self.read)
             if not queries:
@@ -273,7 +280,7 @@ class Retriever(Closing):
         read_metadata(points[0].payload)
 
     def _retrieve_selected(self, query: Query, operation: Operation) -> RetrievalResult:
-        threshold, site = self._options.selected_text_threshold, self._options.site
+        threshold, site = self.options.selected_text_threshold, self.options.site
         embedder = self._selection_embedder
         if embedder is None:
             return retrieve_selected(query, threshold, site)

@@ -33,6 +33,7 @@ from rag_pipeline.core.errors.queries import (
     QueryError,
     QueryTooLongError,
     ResultInvalidError,
+    SectionMissingError,
     SelectionMissingError,
     ValidationFailedError,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "RagPipelineError",
     "RebuildIncompleteError",
     "ResultInvalidError",
+    "SectionMissingError",
     "SelectionMissingError",
     "SpaceMismatchError",
     "StoreError",

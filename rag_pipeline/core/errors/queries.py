@@ -81,6 +81,24 @@ class SelectionMissingError(QueryError):
         )
 
 
+class SectionMissingError(QueryError):
+    """The book has no page or section at an address.
+
+    Attributes:
+        url: The address that was asked for.
+    """
+
+    code = "SECTION_MISSING"
+    http_status = 404
+
+    def __init__(self, url: str, page_url: str | None = None) -> None:
+        self.url = url
+        advice = "Use an address from the table of contents or from the source of an answer"
+        if page_url is not None:
+            advice = f"The page {page_url} exists, but it has no such section. {advice}"
+        super().__init__(f"the book has nothing at the address {url[:80]!r}. {advice}")
+
+
 class ResultInvalidError(RagPipelineError):
     """A search failed because its results are invalid.
 
