@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,7 +18,15 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 CHART = yaml.safe_load((DEPLOY / "helm" / "dagster-values.yaml").read_text(encoding="utf-8"))
-OTHERS = ("DAGSTER_PG_", "POSTGRES_", "QDRANT__")  # read by Dagster, Postgres and Qdrant
+ROBOTUTOR = list(
+    yaml.safe_load_all((DEPLOY / "helm" / "robotutor.yaml").read_text(encoding="utf-8"))
+)
+OTHERS = (
+    "DAGSTER_PG_",
+    "POSTGRES_",
+    "PGPASSWORD",
+    "QDRANT__",
+)  # read by Dagster, Postgres and Qdrant
 
 
 def locked_version(package: str) -> str:
@@ -27,11 +36,17 @@ def locked_version(package: str) -> str:
     return match[1]
 
 
+def robotutor_container() -> dict[str, Any]:
+    (container,) = ROBOTUTOR[0]["spec"]["template"]["spec"]["containers"]
+    return container  # type: ignore[no-any-return]  # YAML has no types
+
+
 def test_every_setting_named_exists() -> None:
     named = {name for service in COMPOSE["services"].values() for name in service["environment"]}
     named |= set(re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text(encoding="utf-8")))
     (deployment,) = CHART["dagster-user-deployments"]["deployments"]
     named |= {variable["name"] for variable in deployment["env"]}
+    named |= {variable["name"] for variable in robotutor_container()["env"]}
     dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     named |= set(re.findall(r"^(?:ENV| {4}) *([A-Z_]+)=", dockerfile, re.MULTILINE))
     settings = {name.upper() for name in Settings.model_fields}
@@ -46,6 +61,28 @@ def test_services_wait_for_services_that_have_a_health_check() -> None:
         for volume in service.get("volumes", ()):
             source = volume.partition(":")[0]
             assert source in COMPOSE["volumes"] or (DEPLOY / source).exists()
+
+
+def test_robotutor_is_ready_by_its_own_route_and_writes_only_to_memory() -> None:
+    service = COMPOSE["services"]["robotutor"]
+    assert "http://127.0.0.1:8000/readyz" in service["healthcheck"]["test"][-1]
+    assert service["ports"] == ["127.0.0.1:8000:8000"]
+    assert service["read_only"]
+    assert service["environment"]["DATA_DIR"].startswith(service["tmpfs"][0])
+    assert service["environment"]["QUESTION_LOG_URL"].startswith("postgresql://robotutor@question-")
+
+
+def test_robotutors_pod_service_and_ingress_belong_together() -> None:
+    deployment, service, ingress = ROBOTUTOR
+    container = robotutor_container()
+    assert container["command"] == COMPOSE["services"]["robotutor"]["command"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"]
+    assert service["spec"]["ports"][0]["targetPort"] == container["ports"][0]["name"]
+    (rule,) = ingress["spec"]["rules"]
+    hosts = {item["name"]: item["value"] for item in container["env"]}["SERVE_HOSTS"]
+    assert rule["host"] == hosts
+    assert rule["http"]["paths"][0]["backend"]["service"]["name"] == service["metadata"]["name"]
 
 
 def test_nothing_listens_beyond_this_host() -> None:
