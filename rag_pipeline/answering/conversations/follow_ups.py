@@ -37,8 +37,26 @@ _MAX_CONTENT: Final = 4  # a question with more words that name a subject can be
 _WORD: Final = re.compile(r"[^\W_](?:[\w'+#./-]*[\w+#])?|[,;:.?!]")
 _MARKS: Final = frozenset(",;:.?!")
 _CLAUSE_STARTS: Final = frozenset(
-    "and or but if when so because while before after once until unless since whether where as"
-    " then".split()
+    [
+        "and",
+        "or",
+        "but",
+        "if",
+        "when",
+        "so",
+        "because",
+        "while",
+        "before",
+        "after",
+        "once",
+        "until",
+        "unless",
+        "since",
+        "whether",
+        "where",
+        "as",
+        "then",
+    ]
 ) | frozenset(_MARKS)
 
 
