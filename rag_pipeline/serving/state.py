@@ -1,0 +1,53 @@
+"""What all routes of the service share for its whole life."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from fastapi import Request  # noqa: TC002  # FastAPI reads the annotation at run time
+
+if TYPE_CHECKING:
+    from rag_pipeline.answering.assistant import Assistant
+    from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.serving.conversations import Conversations
+
+
+class AnswerLog(Protocol):
+    """A writer of the question log. Recording an answer never waits and never raises."""
+
+    def record(self, answer: LoggedAnswer) -> None:
+        """Queue an answer for the log."""
+
+    def rate(self, rating: Rating) -> bool:
+        """Store a rating; return False if the answer is not in the log."""
+
+    def delete(self, *, answer_id: str | None = None, conversation_id: str | None = None) -> int:
+        """Delete one answer or a conversation; return the number of deleted answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The parts of a running service.
+
+    Attributes:
+        assistant: Answers the questions.
+        settings: The settings of the process.
+        conversations: The latest turns of the conversations.
+        log: The question log; None if nothing is logged.
+        metrics: The metrics of the service; None if nothing is measured.
+        readiness: The state that `/readyz` reports; None if it is not watched.
+    """
+
+    assistant: Assistant
+    settings: Settings
+    conversations: Conversations
+    log: AnswerLog | None = None
+    metrics: Any = None
+    readiness: Any = None
+
+
+def get_service(request: Request) -> Service:
+    """Return the service that a request was sent to."""
+    return cast("Service", request.app.state.service)

@@ -1,0 +1,91 @@
+"""The answers of a running service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from rag_pipeline.serving.events import EventDecoder
+from rag_pipeline_tests.serving.running_service import index_book, run_service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+QUESTION = "How does a soft gripper hold an egg?"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A client of a service over the small book, without a model."""
+    settings = index_book(tmp_path_factory.mktemp("book"))
+    with run_service(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        yield client
+
+
+def _stream(client: httpx.Client, **body: object) -> list[tuple[str, dict[str, object]]]:
+    headers = {"Accept": "text/event-stream"}
+    response = client.post("/v1/answers", json=body, headers=headers)
+    assert response.headers["content-type"].startswith("text/event-stream")
+    return list(EventDecoder().feed(response.content))
+
+
+def test_an_answer_is_one_json_document_with_sources(client: httpx.Client) -> None:
+    answer = client.post("/v1/answers", json={"question": QUESTION}).raise_for_status().json()
+    assert answer["kind"] == "extracted"
+    assert "egg" in answer["text"]
+    assert answer["sources"][0]["url"].startswith("/book/")
+
+
+def test_a_stream_has_the_same_answer_and_one_end(client: httpx.Client) -> None:
+    events = _stream(client, question=QUESTION)
+    names = [name for name, _ in events]
+    assert names[:2] == ["start", "sources"]
+    assert names[-1] == "done"
+    assert names.count("done") + names.count("error") == 1
+    text = "".join(str(data["text"]) for name, data in events if name == "delta")
+    assert text == events[-1][1]["text"]
+
+
+def test_a_refusal_is_never_sent_as_text(client: httpx.Client) -> None:
+    events = _stream(
+        client,
+        question="What is the capital of France?",
+        mode="selected_text_only",
+        selected_text="Store a lithium battery half charged in a cool, dry place.",
+    )
+    assert [name for name, _ in events] == ["start", "sources", "refusal", "done"]
+    assert events[2][1]["offers"] == ["whole_book", "answer_anyway"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"question": " "}, 400, "QUERY_EMPTY"),
+        ({"question": "a" * 2_001}, 422, "REQUEST_INVALID"),
+        ({"question": "a", "other": 1}, 422, "REQUEST_INVALID"),
+        ({"question": "a", "mode": "selected_text_only"}, 400, "SELECTED_TEXT_MISSING"),
+        ({"question": "a", "filters": {"tags": ["x"] * 51}}, 422, "REQUEST_INVALID"),
+        ({"question": "a", "source_url": "javascript:1"}, 400, "QUERY_INVALID"),
+    ],
+)
+def test_an_invalid_question_has_its_status_in_streams_too(
+    client: httpx.Client, body: dict[str, object], status: int, code: str
+) -> None:
+    for accepted in ("application/json", "text/event-stream"):
+        response = client.post("/v1/answers", json=body, headers={"Accept": accepted})
+        assert response.status_code == status
+        assert response.headers["content-type"] == "application/problem+json"
+        assert response.json()["code"] == code
+
+
+def test_a_search_returns_passages(client: httpx.Client) -> None:
+    found = client.post("/v1/search", json={"question": QUESTION}).raise_for_status().json()
+    assert "egg" in found["results"][0]["text"]
+
+
+def test_unknown_addresses_are_problems(client: httpx.Client) -> None:
+    assert client.get("/nothing").json()["code"] == "NOT_FOUND"
+    assert client.get("/v1/answers").json()["code"] == "METHOD_NOT_ALLOWED"
+    assert client.get("/healthz").json() == {"status": "ok"}
