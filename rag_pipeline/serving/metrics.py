@@ -1,0 +1,139 @@
+"""Metrics of the service for Prometheus. No label contains a question, a path or a key."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from rag_pipeline.core.errors import RagPipelineError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from rag_pipeline.retrieval.protection.limits import Protection
+    from rag_pipeline.retrieval.protection.logs import Operation
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+"""The content type of `Metrics.render`."""
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS"})
+_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_BREAKER_STATES = {"closed": 0, "half-open": 1, "open": 2}
+
+
+class Metrics:
+    """The metrics of one service, in a registry of their own.
+
+    Attributes:
+        registry: The registry of Prometheus.
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        own = {"registry": self.registry, "namespace": "robotutor"}
+        self._requests = Counter("http_requests", "Requests.", ["method", "route", "status"], **own)
+        self._latency = Histogram(
+            "http_request_seconds",
+            "Seconds from a request to the end of its response.",
+            ["route"],
+            buckets=_BUCKETS_S,
+            **own,
+        )
+        self._open_streams = Gauge("open_streams", "Answers that are being streamed.", **own)
+        self._operations = Counter(
+            "operations", "Finished searches and answers.", ["name", "status", "code"], **own
+        )
+        self._steps = Histogram(
+            "operation_step_seconds",
+            "Seconds of a step of a search or answer.",
+            ["name", "step"],
+            buckets=_BUCKETS_S,
+            **own,
+        )
+        self._answers = Counter("answers", "Complete answers.", ["kind", "level"], **own)
+        self._limited = Counter("rate_limited", "Questions over a rate limit.", **own)
+        self._limit_faults = Counter("rate_limit_failures", "Faults of SERVE_RATE_URL.", **own)
+        self._log_faults = Counter("question_log_failures", "Lost entries of the log.", **own)
+        self._breakers = Gauge(
+            "breaker_state", "0: closed, 1: half-open, 2: open.", ["service"], **own
+        )
+
+    def observe_operation(self, operation: Operation, error: Exception | None) -> None:
+        """Count a finished search or answer; for the observer of `Protection`."""
+        code = error.code if isinstance(error, RagPipelineError) else type(error).__name__
+        status = operation.status if error is None else "error"
+        self._operations.labels(operation.name, status, "" if error is None else code).inc()
+        for step, spent_ms in operation.timings_ms.items():
+            self._steps.labels(operation.name, step).observe(spent_ms / 1000)
+
+    def watch_breakers(self, protection: Protection) -> None:
+        """Report the states of the circuit breakers from now on."""
+        for name in ("embedding", "store", "chat_model"):
+            breaker = getattr(protection, name)
+            self._breakers.labels(name).set_function(
+                lambda breaker=breaker: _BREAKER_STATES[breaker.state]
+            )
+
+    def count_answer(self, kind: str, level: str) -> None:
+        """Count a complete answer; a refusal has the kind `refused`."""
+        self._answers.labels(kind, level).inc()
+
+    def count_rate_limited(self) -> None:
+        """Count a question that exceeded a rate limit."""
+        self._limited.inc()
+
+    def count_rate_failure(self) -> None:
+        """Count a fault of the place where several processes count together."""
+        self._limit_faults.inc()
+
+    def count_log_failure(self) -> None:
+        """Count an entry that the question log could not store."""
+        self._log_faults.inc()
+
+    def render(self) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
+        return generate_latest(self.registry)
+
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a finished request by its route template, such as `/v1/answers/{answer_id}`."""
+        method = method if method in _METHODS else "other"
+        self._requests.labels(method, route, str(status)).inc()
+        self._latency.labels(route).observe(seconds)
+
+    def watch_requests(self, app: ASGIApp) -> ASGIApp:
+        """Return the application with its requests and open streams counted."""
+
+        async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                await app(scope, receive, send)
+                return
+            started, status, streaming = time.perf_counter(), 500, False
+
+            async def note(message: Message) -> None:
+                nonlocal status, streaming
+                if message["type"] == "http.response.start":
+                    status = message["status"]
+                    types = [value for name, value in message["headers"] if name == b"content-type"]
+                    if not streaming and types and types[0].startswith(b"text/event-stream"):
+                        streaming = True
+                        self._open_streams.inc()
+                await send(message)
+
+            try:
+                await app(scope, receive, note)
+            finally:
+                if streaming:
+                    self._open_streams.dec()
+                route = getattr(scope.get("route"), "path", "other")
+                spent_s = time.perf_counter() - started
+                self.count_request(scope["method"], route, status, spent_s)
+
+        return watched
+
+
+def build_metrics() -> Metrics:
+    """Return metrics in a new registry."""
+    return Metrics()

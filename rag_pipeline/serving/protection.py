@@ -1,0 +1,274 @@
+"""Checks of every request before the application sees it, and headers on every response.
+
+The checks are plain ASGI functions, so that streams pass through them without being collected.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from rag_pipeline.serving.access import AccessRules, read_access_rules, strip_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from rag_pipeline.core.settings import Settings
+
+MAX_BODY_BYTES: Final = 256 * 1024
+"""The size of the largest request body that is read."""
+
+_MAX_DISCARDED_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of a body that is too large which are read anyway, so that the client sees the answer."""
+
+_COMMON_HEADERS: Final = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "strict-origin-when-cross-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+_API_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
+_SITE_POLICY: Final = "frame-ancestors 'self'; object-src 'none'; base-uri 'self'"
+_CORS_METHODS: Final = "GET, POST, DELETE, OPTIONS"
+_CORS_HEADERS: Final = (
+    "authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id"
+)
+_CORS_EXPOSED: Final = "retry-after, mcp-session-id"
+
+
+def protect(
+    app: ASGIApp,
+    settings: Settings,
+    hosts: Iterable[str] = (),
+    *,
+    site_path: str | None = None,
+    max_body_bytes: int = MAX_BODY_BYTES,
+) -> ASGIApp:
+    """Return the application behind the checks of host, origin, key and body size.
+
+    `app.add_middleware(protect, settings=settings)` adds the checks to a FastAPI application.
+
+    Args:
+        app: The application.
+        settings: SERVE_HOSTS, SERVE_ORIGINS and SERVE_API_KEY are read.
+        hosts: More host names that requests may name, such as the value of `--host`.
+        site_path: The path below which the website is served; None if it is not served.
+        max_body_bytes: The size of the largest request body.
+
+    Raises:
+        ConfigurationError: A setting contains a value that is not a host name or an origin.
+    """
+    return ProtectedApp(app, read_access_rules(settings, hosts, site_path), max_body_bytes)
+
+
+class ProtectedApp:
+    """An ASGI application behind the checks of host, origin, key and body size.
+
+    Args:
+        app: The application.
+        rules: Who may call the service.
+        max_body_bytes: The size of the largest request body.
+    """
+
+    def __init__(
+        self, app: ASGIApp, rules: AccessRules, max_body_bytes: int = MAX_BODY_BYTES
+    ) -> None:
+        self._app = app
+        self._rules = rules
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check one request, and pass it to the application if all checks succeed."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # the service has no WebSocket
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = read_headers(scope)
+        sending = self._add_headers(scope["path"], headers, send)
+        if problem := self._find_problem(scope, headers):
+            await send_problem(sending, *problem)
+        elif scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            await _send_preflight(sending)
+        else:
+            await self._pass_body(scope, headers, receive, sending)
+
+    def _find_problem(
+        self, scope: Scope, headers: Mapping[str, str]
+    ) -> tuple[int, str, str] | tuple[int, str, str, dict[str, str]] | None:
+        """Return status, code, detail and headers of the refusal; None if nothing is wrong."""
+        rules, path = self._rules, scope["path"]
+        if rules.needs_host(path) and strip_port(headers.get("host", "")) not in rules.hosts:
+            detail = (
+                "This service does not answer under this host name. The operator can allow it "
+                "with SERVE_HOSTS."
+            )
+            return 421, "HOST_NOT_ALLOWED", detail
+        if rules.is_api(path) and not self._is_origin_allowed(headers):
+            detail = (
+                "Pages of this website may not call this service. The operator can allow it with "
+                "SERVE_ORIGINS."
+            )
+            return 403, "ORIGIN_NOT_ALLOWED", detail
+        is_preflight = scope["method"] == "OPTIONS" and "origin" in headers
+        if rules.needs_key(path) and not is_preflight and not self._has_key(headers):
+            detail = "Send the key of this service as `Authorization: Bearer KEY`."
+            return 401, "KEY_INVALID", detail, {"www-authenticate": 'Bearer realm="RoboTutor"'}
+        return None
+
+    def _is_origin_allowed(self, headers: Mapping[str, str]) -> bool:
+        origin = headers.get("origin")
+        if origin is None:
+            return True
+        found = origin.lower()
+        own_host = headers.get("host", "").lower()
+        return found in self._rules.origins or found in {
+            f"http://{own_host}",
+            f"https://{own_host}",
+        }
+
+    def _has_key(self, headers: Mapping[str, str]) -> bool:
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        expected = self._rules.api_key.encode()
+        return scheme.lower() == "bearer" and hmac.compare_digest(
+            key.strip().encode("utf-8", "replace"), expected
+        )
+
+    def _add_headers(self, path: str, headers: Mapping[str, str], send: Send) -> Send:
+        """Return a function that sends messages with the security and CORS headers added."""
+        is_api = self._rules.is_api(path)
+        added = _COMMON_HEADERS | {
+            "content-security-policy": _API_POLICY if is_api else _SITE_POLICY
+        }
+        origin = headers.get("origin")
+        if is_api and origin and origin.lower() in self._rules.origins:
+            added |= {
+                "access-control-allow-origin": origin,
+                "access-control-expose-headers": _CORS_EXPOSED,
+            }
+        if is_api and self._rules.origins:
+            added["vary"] = "Origin"
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message.get("headers", [])}
+                message["headers"] = [
+                    *message.get("headers", []),
+                    *(
+                        (name.encode(), value.encode("latin-1", "replace"))
+                        for name, value in added.items()
+                        if name == "vary" or name.encode() not in present
+                    ),
+                ]
+            await send(message)
+
+        return send_with_headers
+
+    async def _pass_body(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
+    ) -> None:
+        """Pass the request on if its body is not too large.
+
+        A body without a declared length is collected first. The server itself ensures that a body
+        is not longer than declared.
+        """
+        length = headers.get("content-length")
+        if length is not None:
+            if not length.isdecimal() or int(length) > self._max_body_bytes:
+                await self._refuse_body(receive, send)
+                return
+        elif "transfer-encoding" in headers:
+            collected = await self._collect(receive)
+            if collected is None:
+                await self._refuse_body(receive, send)
+                return
+            receive = _replay(collected, receive)
+        await self._app(scope, receive, send)
+
+    async def _collect(self, receive: Receive) -> list[Message] | None:
+        """Return all messages of the body; None if the body is too large."""
+        messages, size = [], 0
+        while True:
+            message = await receive()
+            messages.append(message)
+            size += len(message.get("body", b""))
+            if size > self._max_body_bytes:
+                return None
+            if not message.get("more_body", False):
+                return messages
+
+    async def _refuse_body(self, receive: Receive, send: Send) -> None:
+        left = _MAX_DISCARDED_BYTES
+        while left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if not message.get("more_body", False):
+                break
+        detail = f"The body of the request is larger than {self._max_body_bytes // 1024} kB."
+        await send_problem(send, 413, "BODY_TOO_LARGE", detail)
+
+
+async def send_problem(
+    send: Send, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
+) -> None:
+    """Send a complete response that describes an error as `application/problem+json`.
+
+    Args:
+        send: The function that sends ASGI messages.
+        status: The HTTP status.
+        code: The stable upper-case name of the error.
+        detail: One or two sentences for people.
+        headers: More headers of the response.
+    """
+    record: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    body = json.dumps(record).encode()
+    await _send_response(
+        send, status, body, {"content-type": "application/problem+json", **(headers or {})}
+    )
+
+
+def read_headers(scope: Scope) -> dict[str, str]:
+    """Return the headers of a request by lower-case name; repeated headers are joined by commas."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+async def _send_preflight(send: Send) -> None:
+    headers = {
+        "access-control-allow-methods": _CORS_METHODS,
+        "access-control-allow-headers": _CORS_HEADERS,
+        "access-control-max-age": "600",
+    }
+    await _send_response(send, 204, b"", headers)
+
+
+async def _send_response(send: Send, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+    lines = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    if status != HTTPStatus.NO_CONTENT:
+        lines.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": lines})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _replay(messages: list[Message], receive: Receive) -> Receive:
+    """Return a function that receives the collected messages first."""
+    left = iter(messages)
+
+    async def receive_again() -> Message:
+        message = next(left, None)
+        return message if message is not None else await receive()
+
+    return receive_again

@@ -1,0 +1,205 @@
+"""Limits of the number of questions per client and in total."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import logging
+import math
+import secrets
+import time
+from typing import TYPE_CHECKING, Final
+
+from limits import RateLimitItem, parse_many
+from limits.aio.storage import RedisStorage
+from limits.aio.strategies import MovingWindowRateLimiter as SharedLimiter
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter as LocalLimiter
+
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.serving.protection import send_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from rag_pipeline.core.settings import Settings
+
+LIMITED_PATHS: Final = ("/v1/answers", "/v1/search", "/v1/chat/completions", "/mcp")
+"""The paths whose POST requests count as questions."""
+
+_SHARED_TIMEOUT_S: Final = 0.5
+_SHARED_PAUSE_S: Final = 10.0
+_IPV6_CLIENT_BITS: Final = 64  # one household or one machine usually has a whole /64 network
+
+_logger = logging.getLogger(__name__)
+
+
+class RateLimits:
+    """Counts questions per client and in total, in this process or in Redis.
+
+    Addresses of clients are stored only as hashes. If Redis fails, this process counts by itself
+    for ten seconds, and then tries Redis again.
+
+    Args:
+        client: The limits of each client; empty for none.
+        total: The limits of all clients together; empty for none.
+        redis_url: Where several processes count together; empty counts in this process.
+        on_failure: Called each time Redis fails.
+        clock: Returns a time in seconds that never decreases.
+    """
+
+    def __init__(
+        self,
+        client: list[RateLimitItem],
+        total: list[RateLimitItem],
+        redis_url: str = "",
+        on_failure: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._total = total
+        self._on_failure = on_failure or (lambda: None)
+        self._clock = clock
+        self._secret = b"" if redis_url else secrets.token_bytes(16)
+        self._local = LocalLimiter(MemoryStorage())
+        self._shared = _connect(redis_url) if redis_url else None
+        self._shared_from = -math.inf
+
+    async def count(self, address: str) -> float | None:
+        """Count one question of a client.
+
+        Args:
+            address: The IP address of the client; empty if it is unknown.
+
+        Returns:
+            Seconds until the next question is allowed, more than 0, if the question exceeds a
+            limit. Otherwise None.
+        """
+        keys = [(item, "client", self._hash_client(address)) for item in self._client]
+        keys += [(item, "total", "") for item in self._total]
+        if self._shared is not None and self._clock() >= self._shared_from:
+            try:
+                async with asyncio.timeout(_SHARED_TIMEOUT_S):
+                    return await self._count_shared(self._shared, keys)
+            except Exception as error:  # noqa: BLE001  # any fault of Redis must not stop answers
+                self._shared_from = self._clock() + _SHARED_PAUSE_S
+                self._on_failure()
+                _logger.warning(
+                    "SERVE_RATE_URL does not answer (%s); this process counts by itself for %.0f s",
+                    type(error).__name__,
+                    _SHARED_PAUSE_S,
+                )
+        return self._count_local(keys)
+
+    def _count_local(self, keys: list[tuple[RateLimitItem, str, str]]) -> float | None:
+        for item, *key in keys:
+            if not self._local.hit(item, *key):
+                return _wait_s(self._local.get_window_stats(item, *key).reset_time)
+        return None
+
+    async def _count_shared(
+        self, shared: SharedLimiter, keys: list[tuple[RateLimitItem, str, str]]
+    ) -> float | None:
+        for item, *key in keys:
+            if not await shared.hit(item, *key):
+                return _wait_s((await shared.get_window_stats(item, *key)).reset_time)
+        return None
+
+    def _hash_client(self, address: str) -> str:
+        try:
+            found = ipaddress.ip_address(address)
+            if found.version == 6:  # the version of the protocol
+                address = str(ipaddress.ip_network((found, _IPV6_CLIENT_BITS), strict=False))
+        except ValueError:
+            pass  # a Unix socket or a proxy's own name
+        return hashlib.blake2b(address.encode(), digest_size=16, key=self._secret).hexdigest()
+
+
+def read_rate_limits(
+    settings: Settings, on_failure: Callable[[], None] | None = None
+) -> RateLimits | None:
+    """Return the rate limits of the settings; None if there are none.
+
+    Args:
+        settings: SERVE_CLIENT_RATE, SERVE_TOTAL_RATE and SERVE_RATE_URL are read.
+        on_failure: Called each time Redis fails.
+
+    Raises:
+        ConfigurationError: A rate or the address of Redis is not valid.
+    """
+    client = _parse_rate("SERVE_CLIENT_RATE", settings.serve_client_rate)
+    total = _parse_rate("SERVE_TOTAL_RATE", settings.serve_total_rate)
+    if not client and not total:
+        return None
+    return RateLimits(client, total, settings.serve_rate_url, on_failure)
+
+
+def limit_rate(
+    app: ASGIApp, limits: RateLimits | None, on_refusal: Callable[[], None] | None = None
+) -> ASGIApp:
+    """Return the application behind the rate limits; the application itself if there are none.
+
+    A question that exceeds a limit gets the status 429 with `Retry-After`.
+
+    Args:
+        app: The application.
+        limits: Counts the questions.
+        on_refusal: Called for each question that is refused.
+    """
+    if limits is None:
+        return app
+
+    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and _is_question(scope):
+            client = scope.get("client")
+            wait_s = await limits.count(client[0] if client else "")
+            if wait_s is not None:
+                if on_refusal is not None:
+                    on_refusal()
+                seconds = math.ceil(wait_s)
+                detail = f"That was a lot of questions. Try again in {seconds} seconds."
+                headers = {"retry-after": str(seconds)}
+                await send_problem(send, 429, "RATE_LIMITED", detail, headers)
+                return
+        await app(scope, receive, send)
+
+    return limited
+
+
+def _is_question(scope: Scope) -> bool:
+    path = str(scope["path"]).rstrip("/")
+    return scope["method"] == "POST" and path in LIMITED_PATHS
+
+
+def _wait_s(reset_time: float) -> float:
+    return max(1.0, reset_time - time.time())  # limits counts in wall-clock time
+
+
+def _parse_rate(setting: str, text: str) -> list[RateLimitItem]:
+    if not text.strip():
+        return []
+    try:
+        items = list(parse_many(text))
+    except ValueError:
+        items = []
+    if not items or any(item.amount < 1 for item in items):
+        problem = f"{text!r} is not a rate"
+        remedy = "Use a rate such as 30/minute, or several such as 5/second;200/hour"
+        raise ConfigurationError(setting, problem, remedy)
+    return items
+
+
+def _connect(redis_url: str) -> SharedLimiter:
+    if not redis_url.startswith(("redis://", "rediss://", "redis+unix://")):
+        problem = "it is not an address of Redis"
+        remedy = "Use an address such as redis://127.0.0.1:6379"
+        raise ConfigurationError("SERVE_RATE_URL", problem, remedy)
+    try:
+        return SharedLimiter(RedisStorage(f"async+{redis_url}", implementation="redispy"))
+    except ValueError as error:
+        problem = f"it is not a valid address ({error})"
+        remedy = "Use an address such as redis://127.0.0.1:6379"
+        raise ConfigurationError("SERVE_RATE_URL", problem, remedy) from error

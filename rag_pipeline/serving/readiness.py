@@ -1,0 +1,59 @@
+"""The check whether the service can answer: the model is warm and the collection fits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.retrieval.queries import Query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rag_pipeline.answering.assistant import Assistant
+
+_WARM_UP: Final = "What is a robot?"
+_FRESH_S: Final = 1.0
+
+
+class Readiness:
+    """Checks whether questions can be answered, at most once per second.
+
+    A missing or rebuilt collection is noticed by the next check, without a restart.
+
+    Args:
+        assistant: The assistant that answers.
+        clock: Returns a time in seconds that never decreases.
+    """
+
+    def __init__(self, assistant: Assistant, clock: Callable[[], float] = time.monotonic) -> None:
+        self._assistant = assistant
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._is_warm = False
+        self._checked_at: float | None = None
+        self._problem: RagPipelineError | None = None
+
+    async def check(self) -> RagPipelineError | None:
+        """Return the error that a question would meet now; None if the service is ready."""
+        async with self._lock:
+            now = self._clock()
+            if self._checked_at is None or now - self._checked_at >= _FRESH_S:
+                self._problem = await asyncio.to_thread(self._probe)
+                self._checked_at = self._clock()
+            return self._problem
+
+    def _probe(self) -> RagPipelineError | None:
+        """Search a real question until that succeeds once; afterwards only probe the collection."""
+        retriever = self._assistant.retriever
+        try:
+            if not self._is_warm:
+                retriever.retrieve(Query(_WARM_UP))
+                self._is_warm = True
+            retriever.probe()
+        except RagPipelineError as error:
+            self._is_warm = False
+            return error
+        return None

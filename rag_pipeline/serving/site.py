@@ -1,0 +1,78 @@
+"""The built website, served on the same port as the API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, RedirectResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+if TYPE_CHECKING:
+    import os
+
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import Scope
+
+_HASHED: Final = "public, max-age=31536000, immutable"
+_NOT_FOUND: Final = 404
+
+
+class SiteFiles(StaticFiles):
+    """The files of a built Docusaurus site, with addresses that have no `.html`."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Return the file of a path, or the site's page for missing pages."""
+        clean = path.rstrip("/")
+        for name in (path, f"{clean}.html", f"{clean}/index.html"):
+            full, stat = self.lookup_path(name) if "\0" not in name else ("", None)
+            if stat is not None and Path(full).is_file():
+                return await super().get_response(name, scope)
+        page = Path(str(self.directory)) / "404.html"
+        if page.is_file():
+            return FileResponse(page, status_code=_NOT_FOUND)
+        raise HTTPException(_NOT_FOUND)
+
+    def file_response(
+        self,
+        full_path: str | os.PathLike[str],
+        stat_result: os.stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        """Return a file with its caching header: names under `assets` contain a hash."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        relative = Path(full_path).resolve().relative_to(Path(str(self.directory)).resolve())
+        response.headers["cache-control"] = _HASHED if relative.parts[0] == "assets" else "no-cache"
+        return response
+
+
+def find_site_path(site_base_url: str) -> str:
+    """Return the path of SITE_BASE_URL, which may be a full address; ends with a slash."""
+    return urlsplit(site_base_url).path.rstrip("/") + "/"
+
+
+def mount_site(app: Starlette, folder: Path, base_path: str) -> None:
+    """Serve the built website below a path; `/` redirects there.
+
+    Call it after all other routes were added, because the site may be at the root.
+
+    Args:
+        app: The application.
+        folder: The folder of the built site.
+        base_path: The path of the site; ends with a slash.
+    """
+
+    def redirect(request: Request) -> Response:
+        del request
+        return RedirectResponse(base_path, status_code=307)
+
+    if base_path != "/":
+        app.router.routes.append(Route("/", redirect))
+        app.router.routes.append(Route(base_path.rstrip("/"), redirect))
+    app.router.routes.append(Mount(base_path.rstrip("/"), SiteFiles(directory=folder)))
