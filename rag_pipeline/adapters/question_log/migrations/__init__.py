@@ -1,0 +1,1 @@
+"""The alembic migrations of the question log's tables."""

@@ -1,0 +1,97 @@
+"""Opening of the question log that the settings name."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Engine
+
+    from rag_pipeline.core.protocols.question_log import QuestionLog
+    from rag_pipeline.core.settings import Settings
+
+FILE_NAME: Final = "questions.sqlite"
+"""Name of the SQLite file in the state folder of the book."""
+
+_BUSY_TIMEOUT_S: Final = 2.0  # another process writes for some milliseconds
+_CONNECT_TIMEOUT_S: Final = 3
+_EXAMPLE: Final = "Example: postgresql://user:password@host/robotutor"  # pragma: allowlist secret
+
+
+def open_question_log(settings: Settings) -> QuestionLog | None:
+    """Return the question log, or None if QUESTION_LOG_DAYS is 0.
+
+    The database is opened, and its tables are updated, when the log is first used. A database that
+    is unreachable now can thus be used later.
+
+    Raises:
+        ConfigurationError: QUESTION_LOG_URL is not the address of a Postgres or SQLite database.
+        MissingDependencyError: A package of the extra `serve` is not installed.
+    """
+    if not settings.question_log_days:
+        return None
+    for module in ("sqlalchemy", "alembic"):
+        if find_spec(module) is None:
+            raise MissingDependencyError(module, "serve")
+    from rag_pipeline.adapters.question_log.sql_log import (  # noqa: PLC0415  # needs an extra
+        SqlQuestionLog,
+    )
+
+    if not settings.question_log_url:
+        path = settings.state_dir / FILE_NAME
+        from sqlalchemy import URL  # noqa: PLC0415  # needs an extra
+
+        engine = _connect_sqlite(URL.create("sqlite", database=str(path)))
+    else:
+        engine = _connect_url(settings.question_log_url)
+    return SqlQuestionLog(engine, settings.question_log_days)
+
+
+def _connect_url(address: str) -> Engine:
+    from sqlalchemy import create_engine, make_url  # noqa: PLC0415  # needs an extra
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415  # needs an extra
+
+    try:
+        url = make_url(address.strip())
+    except (ArgumentError, ValueError):
+        problem = "it is not the address of a database"
+        raise ConfigurationError("QUESTION_LOG_URL", problem, _EXAMPLE) from None
+    if url.get_backend_name() == "sqlite" and url.database:
+        return _connect_sqlite(url.set(drivername="sqlite"))
+    if url.drivername not in {"postgresql", "postgres", "postgresql+psycopg"}:
+        problem = "only Postgres and SQLite are supported"
+        raise ConfigurationError("QUESTION_LOG_URL", problem, _EXAMPLE)
+    if find_spec("psycopg") is None:
+        raise MissingDependencyError("psycopg", "serve")
+    return create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+        pool_pre_ping=True,
+        pool_timeout=_CONNECT_TIMEOUT_S,
+        hide_parameters=True,
+    )
+
+
+def _connect_sqlite(url: URL) -> Engine:
+    from sqlalchemy import create_engine, event  # noqa: PLC0415  # needs an extra
+
+    engine = create_engine(
+        url, connect_args={"timeout": _BUSY_TIMEOUT_S}, pool_timeout=3, hide_parameters=True
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:  # noqa: ANN401  # sqlite3's own
+        connection.isolation_level = None  # transactions begin below
+        for pragma in ("journal_mode=WAL", "foreign_keys=ON", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Any) -> None:  # noqa: ANN401  # SQLAlchemy's own
+        writes = connection.get_execution_options().get("writes")
+        # A transaction that starts by reading cannot become a writing one while another writes.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine

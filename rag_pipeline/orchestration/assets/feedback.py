@@ -1,0 +1,81 @@
+"""The assets `answer_feedback` and `unanswered_questions`, reports on the question log."""
+
+from collections.abc import Callable
+from typing import Any
+
+import dagster as dg
+
+from rag_pipeline.core.models import Stage
+from rag_pipeline.evaluation.feedback.book import LogEntries
+from rag_pipeline.evaluation.feedback.ratings import report_feedback
+from rag_pipeline.evaluation.feedback.rendering import (
+    list_feedback_numbers,
+    render_feedback,
+    render_unanswered,
+)
+from rag_pipeline.evaluation.feedback.unanswered import UnansweredReport
+
+GROUP = "feedback"
+
+_NO_LOG = "There is no question log, because QUESTION_LOG_DAYS is 0. Nothing was reported."
+_EMPTY = "The question log is empty. `rag-pipeline serve` fills it."
+
+
+@dg.asset(
+    group_name=GROUP,
+    kinds={"python"},
+    description=(
+        "What readers think of the answers: the share of ratings that are 4 or 5 (SC-005) with its "
+        "interval, the trend per week, and the sections whose answers were rated worst."
+    ),
+)
+def answer_feedback(
+    context: dg.AssetExecutionContext,
+    read_question_log: dg.ResourceParam[Callable[[], LogEntries | None]],
+) -> dg.MaterializeResult[None]:
+    """Report the ratings of the answers in the question log."""
+    entries = read_question_log()
+    if entries is None or not entries.answers:
+        return _explain(context, entries)
+    report = report_feedback(entries.answers, entries.ratings)
+    metadata: dict[str, Any] = {"report": dg.MetadataValue.md(render_feedback(report))}
+    return dg.MaterializeResult(metadata=metadata | list_feedback_numbers(report))
+
+
+@dg.asset(
+    deps=[Stage.POINTS.value],
+    group_name=GROUP,
+    kinds={"python"},
+    description=(
+        "The questions that the book did not answer, or whose answers were rated 1 or 2. Similar "
+        "questions are grouped, and each group names the pages nearest to it. The groups are "
+        "suggestions for what the book could explain."
+    ),
+)
+def unanswered_questions(
+    context: dg.AssetExecutionContext,
+    read_question_log: dg.ResourceParam[Callable[[], LogEntries | None]],
+    group_unanswered: dg.ResourceParam[Callable[[LogEntries], UnansweredReport]],
+) -> dg.MaterializeResult[None]:
+    """Report the unanswered questions in the question log."""
+    entries = read_question_log()
+    if entries is None or not entries.answers:
+        return _explain(context, entries)
+    report = group_unanswered(entries)
+    return dg.MaterializeResult(
+        metadata={
+            "report": dg.MetadataValue.md(render_unanswered(report)),
+            "unanswered_count": report.count,
+            "unlogged_count": report.unlogged_count,
+            "cluster_count": len(report.clusters),
+        }
+    )
+
+
+def _explain(
+    context: dg.AssetExecutionContext, entries: LogEntries | None
+) -> dg.MaterializeResult[None]:
+    """Return a result that says why there is nothing to report."""
+    message = _NO_LOG if entries is None else _EMPTY
+    context.log.info(message)
+    return dg.MaterializeResult(metadata={"report": dg.MetadataValue.md(message)})

@@ -1,0 +1,146 @@
+"""The writer of the question log, which never delays or fails an answer."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from threading import Condition, Thread
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.closing import Closing
+from rag_pipeline.core.errors import QuestionLogError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rag_pipeline.core.protocols.question_log import LoggedAnswer, QuestionLog, Rating
+
+_BATCH: Final = 500
+_TRIES: Final = 3
+_PAUSE_S: Final = 0.2  # before the second try; twice as long before the third
+_IDLE_S: Final = 3600.0  # an idle log deletes its expired answers about as often
+_CLOSE_S: Final = 5.0
+
+
+class LogWriter(Closing):
+    """Writes answers to the question log in a thread of its own.
+
+    Answers wait in a queue. If the log is locked, full or broken, or the queue is full, answers are
+    dropped and `on_failure` is called. Several threads can share a writer.
+
+    Args:
+        log: The question log. The writer closes it.
+        on_failure: Function that is called with the error once for each loss, from any thread.
+        capacity: Most answers that wait to be written.
+    """
+
+    def __init__(
+        self, log: QuestionLog, on_failure: Callable[[Exception], None], capacity: int = 10_000
+    ) -> None:
+        self._log = log
+        self._on_failure = on_failure
+        self._capacity = capacity
+        self._waiting: deque[LoggedAnswer] = deque()
+        self._batch: list[LoggedAnswer] = []
+        self._changed = Condition()
+        self._is_closed = False
+        self._thread = Thread(target=self._run, name="question-log", daemon=True)
+        self._thread.start()
+
+    def record(self, answer: LoggedAnswer) -> None:
+        """Queue an answer and return at once. Never raises."""
+        with self._changed:
+            has_room = not self._is_closed and len(self._waiting) < self._capacity
+            if has_room:
+                self._waiting.append(answer)
+                self._changed.notify_all()
+        if not has_room:
+            self._on_failure(QuestionLogError("the queue of the question log is full or closed"))
+
+    def rate(self, rating: Rating) -> bool:
+        """Store a rating and return True, or return False if the answer is unknown.
+
+        If the answer is still queued, it is written first.
+
+        Raises:
+            QuestionLogError: The log cannot be written.
+        """
+        self._flush(lambda one: one.answer_id == rating.answer_id)
+        return self._log.add_rating(rating)
+
+    def delete(self, *, answer_id: str | None = None, conversation_id: str | None = None) -> int:
+        """Delete one answer or all answers of a conversation; return their number.
+
+        Raises:
+            QuestionLogError: The log cannot be written.
+        """
+        self._flush(
+            lambda one: one.answer_id == answer_id or one.conversation_id == conversation_id
+        )
+        return self._log.delete(answer_id=answer_id, conversation_id=conversation_id)
+
+    def close(self) -> None:
+        """Write the queued answers, for at most 5 seconds, and close the log.
+
+        A second call does nothing.
+        """
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        self._thread.join(_CLOSE_S)
+        if not self._thread.is_alive():
+            self._log.close()
+
+    def _flush(self, is_wanted: Callable[[LoggedAnswer], bool]) -> None:
+        """Wait until the thread wrote the batch in progress, then write the wanted answers.
+
+        Raises:
+            QuestionLogError: The log cannot be written, or the thread still waits for it.
+        """
+        with self._changed:
+            is_done = self._changed.wait_for(
+                lambda: not any(is_wanted(one) for one in self._batch), _CLOSE_S
+            )
+            if not is_done:
+                raise QuestionLogError("the question log is busy. Try again in some seconds")
+            wanted = [one for one in self._waiting if is_wanted(one)]
+            if not wanted:
+                return
+            self._waiting = deque(one for one in self._waiting if not is_wanted(one))
+        try:
+            self._log.add_answers(wanted)
+        except Exception:
+            with self._changed:
+                self._waiting.extendleft(reversed(wanted))
+                self._changed.notify_all()
+            raise
+
+    def _run(self) -> None:
+        is_open = True
+        self._write([])  # opens the log, so that a broken one is noticed at the start
+        while is_open:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_closed, _IDLE_S)
+                self._batch = [
+                    self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))
+                ]
+                is_open = bool(self._batch) or not self._is_closed
+            if is_open:
+                self._write(self._batch)
+            with self._changed:
+                self._batch = []
+                self._changed.notify_all()
+
+    def _write(self, answers: Sequence[LoggedAnswer]) -> None:
+        """Write a batch with retries. After the last failure, the batch is dropped."""
+        for attempt in range(_TRIES):
+            try:
+                self._log.add_answers(answers)
+            except Exception as error:  # noqa: BLE001  # the thread must go on
+                if attempt == _TRIES - 1 or self._is_closed:
+                    for _ in range(max(1, len(answers))):
+                        self._on_failure(error)
+                    return
+                time.sleep(_PAUSE_S * 2**attempt)
+            else:
+                return

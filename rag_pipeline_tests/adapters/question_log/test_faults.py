@@ -1,0 +1,103 @@
+"""Tests of a question log whose SQLite file is locked, full, damaged or not writable."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from rag_pipeline.adapters.question_log.opening import FILE_NAME, open_question_log
+from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, QuestionLogError
+from rag_pipeline_tests.adapters.question_log.databases import make_log_settings, make_logged
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_no_log_is_opened_if_nothing_is_to_be_logged(tmp_path: Path) -> None:
+    assert open_question_log(make_log_settings(tmp_path, question_log_days=0)) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_file_is_readable_only_by_its_owner(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged()])
+    assert (settings.state_dir / FILE_NAME).stat().st_mode & 0o077 == 0
+    log.close()
+    log.close()
+
+
+def test_a_locked_log_fails_and_works_again_after_the_lock(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([])
+    other = sqlite3.connect(settings.state_dir / FILE_NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(QuestionLogError, match="locked"):
+        log.add_answers([make_logged()])
+    assert log.read_answers() == []
+    other.execute("ROLLBACK")
+    other.close()
+    log.add_answers([make_logged()])
+    assert log.read_answers() == [make_logged()]
+    log.close()
+
+
+def test_a_full_log_fails_and_still_deletes(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged()])
+
+    @sa.event.listens_for(log._engine, "begin")  # type: ignore[attr-defined]  # noqa: SLF001  # simulates a full disk
+    def limit(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")
+
+    with pytest.raises(QuestionLogError, match="full"):
+        log.add_answers([make_logged(f"b{number}", question="x" * 5000) for number in range(50)])
+    assert log.delete(answer_id="a1") == 1
+    log.close()
+
+
+def test_a_damaged_log_fails_with_the_reason(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    settings.state_dir.mkdir(parents=True)
+    (settings.state_dir / FILE_NAME).write_bytes(b"no database " * 1000)
+    log = open_question_log(settings)
+    assert log
+    with pytest.raises(QuestionLogError, match="not a database"):
+        log.read_answers()
+    log.close()
+
+
+def test_a_folder_that_cannot_be_written_fails_without_showing_its_path(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file in the way")
+    log = open_question_log(make_log_settings(tmp_path))
+    assert log
+    with pytest.raises(QuestionLogError) as caught:
+        log.add_answers([make_logged()])
+    assert str(tmp_path) not in str(caught.value)
+    log.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["no address", "mysql://user:hidden-word@host/log", "http://host"]
+)  # pragma: allowlist secret
+def test_an_address_of_no_usable_database_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigurationError, match="QUESTION_LOG_URL") as caught:
+        open_question_log(make_log_settings(tmp_path, question_log_url=url))
+    assert "hidden-word" not in str(caught.value)
+
+
+def test_a_missing_driver_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "rag_pipeline.adapters.question_log.opening.find_spec",
+        lambda name: None if name == "psycopg" else name,
+    )
+    with pytest.raises(MissingDependencyError, match=r"psycopg.*serve"):
+        open_question_log(make_log_settings(tmp_path, question_log_url="postgresql://host/log"))
