@@ -98,9 +98,7 @@ def report_unanswered(
     )
 
 
-def cluster_questions(
-    answers: Sequence[LoggedAnswer], embedder: Embedder
-) -> list[QuestionCluster]:
+def cluster_questions(answers: Sequence[LoggedAnswer], embedder: Embedder) -> list[QuestionCluster]:
     """Group answers whose questions are similar, largest group first.
 
     Groups are stars: every question has a cosine of at least `SAME_SUBJECT` with the first question
