@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.filters import QueryFilters
 
 MAX_QUESTION_CHARS: Final = 5_000
+MAX_SELECTION_CHARS: Final = 20_000
 MAX_TOP_K: Final = 100
 _SELECTION_FIELDS: Final = ("selected_text", "source_doc_path", "source_section")
 
@@ -42,7 +43,8 @@ class Query:
     Attributes:
         question: 1 to 5,000 characters after stripping white space; at least one is visible.
         mode: Search the whole book, or use only `selected_text`.
-        selected_text: Text that the reader selected; used and required only in selected-text mode.
+        selected_text: Text that the reader selected, at most 20,000 characters. It is used and
+            required only in selected-text mode.
         source_doc_path: Path of the document with the selection, for the citation.
         source_section: Heading above the selection, for the citation.
         filters: Restrictions on the search. They have no effect in selected-text mode.
@@ -98,6 +100,12 @@ class Query:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise QueryError(f"{name} must be a string, not {value!r:.40}")
+        selected = len(self.selected_text or "")
+        if selected > MAX_SELECTION_CHARS:
+            raise QueryError(
+                f"selected_text has {selected:,} characters, but the limit is "
+                f"{MAX_SELECTION_CHARS:,}. Select less text, or ask the whole book"
+            )
         if self.mode == Mode.SELECTED_TEXT_ONLY and _is_blank(self.selected_text or ""):
             raise SelectionMissingError
         self._check_search()

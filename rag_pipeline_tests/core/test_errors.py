@@ -92,7 +92,7 @@ def test_the_public_message_of_an_error_has_no_absolute_path(
     [
         (
             CollectionMissingError("book", Path("/srv/All Books")),
-            "collection book in DATA_DIR does not exist or is empty. Run `rag-pipeline ingest` first",
+            str(CollectionMissingError("book", "DATA_DIR")),
         ),
         (
             DocsFolderError(Path("/srv/All Books"), "is missing"),
