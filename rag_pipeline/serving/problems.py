@@ -47,7 +47,7 @@ def make_problem(
 
 def read_public_message(error: RagPipelineError) -> str:
     """Return the message of an error that may leave this machine."""
-    return str(getattr(error, "public_message", str(error)))
+    return error.public_message
 
 
 def describe_error(error: Exception) -> tuple[str, str, bool, float | None]:
