@@ -138,7 +138,7 @@ def _find_stars(vectors: FloatMatrix) -> Iterable[list[int]]:
 
 def _find_pages(question: str, search: Callable[[Query], RetrievalResult]) -> tuple[Citation, ...]:
     try:
-        hits = search(Query(question, top_k=10)).hits
+        hits = search(Query(question, top_k=10)).chunks
     except QueryError:  # for example, a question of more characters than a search accepts
         return ()
     by_place = {(hit.citation.url or hit.citation.place): hit.citation for hit in hits}
