@@ -75,7 +75,8 @@ def test_each_group_names_the_pages_that_a_search_finds(settings: Settings) -> N
     report = group_unanswered(settings, entries)
     fog, *others = report.clusters
     assert fog.answer_ids == ("a0", "a1")
-    assert fog.pages[0].title == "Laser Scanners"
+    assert fog.pages[0].place.startswith("Laser Scanners")
+    assert 0 < fog.pages[0].similarity <= 1
     assert len({page.url for page in fog.pages}) == len(fog.pages)
     assert {one.answer_ids for one in others} == {("a2",), ("long",)}
     assert "Laser Scanners" in render_unanswered(report)
