@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.serving.public_messages import describe_publicly
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
@@ -47,7 +48,7 @@ def make_problem(
 
 def read_public_message(error: RagPipelineError) -> str:
     """Return the message of an error that may leave this machine."""
-    return str(getattr(error, "public_message", str(error)))
+    return describe_publicly(error)
 
 
 def describe_error(error: Exception) -> tuple[str, str, bool, float | None]:
