@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.serving.rate_limits import LIMITED_PATHS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -53,7 +54,12 @@ class Metrics:
             buckets=_BUCKETS_S,
             **own,
         )
-        self._answers = Counter("answers", "Complete answers.", ["kind", "level"], **own)
+        self._answers = Counter(
+            "answers",
+            "Complete answers; a refusal has the kind `refused`.",
+            ["kind", "level"],
+            **own,
+        )
         self._limited = Counter("rate_limited", "Questions over a rate limit.", **own)
         self._limit_faults = Counter("rate_limit_failures", "Faults of SERVE_RATE_URL.", **own)
         self._log_faults = Counter("question_log_failures", "Lost entries of the log.", **own)
@@ -68,6 +74,9 @@ class Metrics:
         self._operations.labels(operation.name, status, "" if error is None else code).inc()
         for step, spent_ms in operation.timings_ms.items():
             self._steps.labels(operation.name, step).observe(spent_ms / 1000)
+        if error is None and "kind" in operation.details:
+            details = operation.details
+            self._answers.labels(str(details["kind"]), str(details.get("level", ""))).inc()
 
     def watch_breakers(self, protection: Protection) -> None:
         """Report the states of the circuit breakers from now on."""
@@ -76,10 +85,6 @@ class Metrics:
             self._breakers.labels(name).set_function(
                 lambda breaker=breaker: _BREAKER_STATES[breaker.state]
             )
-
-    def count_answer(self, kind: str, level: str) -> None:
-        """Count a complete answer; a refusal has the kind `refused`."""
-        self._answers.labels(kind, level).inc()
 
     def count_rate_limited(self) -> None:
         """Count a question that exceeded a rate limit."""
@@ -127,11 +132,16 @@ class Metrics:
             finally:
                 if streaming:
                     self._open_streams.dec()
-                route = getattr(scope.get("route"), "path", "other")
+                route = getattr(scope.get("route"), "path", None) or _name_route(scope["path"])
                 spent_s = time.perf_counter() - started
                 self.count_request(scope["method"], route, status, spent_s)
 
         return watched
+
+
+def _name_route(path: str) -> str:
+    """Return the name of a request that reached no route of FastAPI, such as a refused one."""
+    return path if path in LIMITED_PATHS else "other"
 
 
 def build_metrics() -> Metrics:
