@@ -53,7 +53,12 @@ class Metrics:
             buckets=_BUCKETS_S,
             **own,
         )
-        self._answers = Counter("answers", "Complete answers.", ["kind", "level"], **own)
+        self._answers = Counter(
+            "answers",
+            "Complete answers; a refusal has the kind `refused`.",
+            ["kind", "level"],
+            **own,
+        )
         self._limited = Counter("rate_limited", "Questions over a rate limit.", **own)
         self._limit_faults = Counter("rate_limit_failures", "Faults of SERVE_RATE_URL.", **own)
         self._log_faults = Counter("question_log_failures", "Lost entries of the log.", **own)
@@ -68,6 +73,9 @@ class Metrics:
         self._operations.labels(operation.name, status, "" if error is None else code).inc()
         for step, spent_ms in operation.timings_ms.items():
             self._steps.labels(operation.name, step).observe(spent_ms / 1000)
+        if error is None and "kind" in operation.details:
+            details = operation.details
+            self._answers.labels(str(details["kind"]), str(details.get("level", ""))).inc()
 
     def watch_breakers(self, protection: Protection) -> None:
         """Report the states of the circuit breakers from now on."""
@@ -76,10 +84,6 @@ class Metrics:
             self._breakers.labels(name).set_function(
                 lambda breaker=breaker: _BREAKER_STATES[breaker.state]
             )
-
-    def count_answer(self, kind: str, level: str) -> None:
-        """Count a complete answer; a refusal has the kind `refused`."""
-        self._answers.labels(kind, level).inc()
 
     def count_rate_limited(self) -> None:
         """Count a question that exceeded a rate limit."""
