@@ -27,6 +27,7 @@ CALLERS = 4
 PAGES = 12
 EDITED = "module-1/page-1.md"
 WAIT_S = 30.0
+pytestmark = pytest.mark.slow
 WRITER = """
 import os, pathlib, signal, sys
 from rag_pipeline.ingestion.context import IngestionRequest
