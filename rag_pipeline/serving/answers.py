@@ -1,40 +1,51 @@
 """`POST /v1/answers`: answers as one JSON document or as a stream of events."""
 
-# ruff: noqa: TC001, TC003  # FastAPI reads the annotations at run time
+# ruff: noqa: TC001  # FastAPI reads the annotations at run time
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import anyio
 import structlog
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi import APIRouter, Depends, Request, Response
 
-from rag_pipeline.answering.assistant import AsyncAnswerStream, PreparedAnswer
-from rag_pipeline.answering.conversations.history import Turn
+from rag_pipeline.answering import PreparedAnswer, Turn
 from rag_pipeline.answering.models import Answer, AnswerKind
+from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.core.protocols.question_log import LoggedAnswer
-from rag_pipeline.serving.events import encode_event
-from rag_pipeline.serving.messages import (
+from rag_pipeline.serving.connections import EventResponse, run_while_connected
+from rag_pipeline.serving.events import (
+    KEEP_ALIVE,
+    MEDIA_TYPE,
     PROTOCOL,
-    AnswerRequest,
-    describe_answer,
-    is_refused,
-    list_sources,
+    describe_events,
+    encode_event,
 )
-from rag_pipeline.serving.problems import describe_error
+from rag_pipeline.serving.messages import AnswerRequest
+from rag_pipeline.serving.problems import describe_error, document_problems
+from rag_pipeline.serving.responses import AnswerBody, describe_answer, is_refused, list_sources
+from rag_pipeline.serving.schemas import AsciiJsonResponse, prefers
 from rag_pipeline.serving.state import Service, get_service
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from rag_pipeline.answering import AsyncAnswerStream
+
+KEEP_ALIVE_S: Final = 15.0
+"""Seconds without an event after which a comment is sent, so that no proxy ends the connection."""
+
 router = APIRouter(prefix="/v1")
+_PROBLEMS: Final = document_problems(400, 415, 422, 429, 500, 502, 503, 504)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A question whose passages were found, before its answer is written."""
 
@@ -43,13 +54,13 @@ class Asked:
     prepared: PreparedAnswer
     conversation_id: str
     started: float
-    prepared_ms: float
+    asked_at: datetime
     answer_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
 async def prepare(body: AnswerRequest, service: Annotated[Service, Depends(get_service)]) -> Asked:
     """Validate a question and find its passages, so that failures still have a status."""
-    started = time.perf_counter()
+    started, asked_at = time.perf_counter(), datetime.now(UTC)
     conversation_id = body.conversation_id or uuid.uuid4().hex
     turns = body.to_turns()
     if turns is None:
@@ -57,88 +68,128 @@ async def prepare(body: AnswerRequest, service: Annotated[Service, Depends(get_s
     prepared = await service.assistant.aprepare(
         body.to_query(), history=turns, even_if_unrelated=body.even_if_unrelated
     )
-    prepared_ms = (time.perf_counter() - started) * 1000
-    return Asked(service, body, prepared, conversation_id, started, prepared_ms)
+    return Asked(service, body, prepared, conversation_id, started, asked_at)
 
 
-@router.post("/answers", response_model=None)
+@router.post(
+    "/answers",
+    response_model=None,
+    responses={200: {"model": AnswerBody, "content": {MEDIA_TYPE: describe_events()}}, **_PROBLEMS},
+)
 async def answer_question(request: Request, asked: Annotated[Asked, Depends(prepare)]) -> Response:
-    """Answer a question from the book, as JSON or as server-sent events."""
+    """Answer a question from the book.
+
+    The answer is one JSON document, or a stream of events for a client that accepts
+    `text/event-stream`. A stream ends with exactly one event `done` or `error`; a stream without
+    either was cut off. A `refusal` replaces the text so far.
+    """
     stream = await asked.service.assistant.awrite(asked.prepared)
-    if "text/event-stream" in request.headers.get("accept", ""):
-        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-        return StreamingResponse(
-            _stream_events(asked, stream), media_type="text/event-stream", headers=headers
-        )
+    if prefers(request.headers.get("accept", ""), MEDIA_TYPE, "application/json"):
+        return EventResponse(_stream_events(asked, stream))
     async with stream:
-        answer = await stream.answer()
-    return JSONResponse(_finish(asked, answer))
+        answer = await run_while_connected(request.receive, stream.answer())
+    if answer is None:
+        return Response(status_code=204)  # nobody receives it
+    return AsciiJsonResponse(_finish(asked, answer))
 
 
-async def _stream_events(asked: Asked, stream: AsyncAnswerStream) -> AsyncIterator[bytes]:
-    prepared = asked.prepared
-    model = asked.service.assistant.chat_model
-    start = {
-        "protocol": PROTOCOL,
-        "answer_id": asked.answer_id,
-        "conversation_id": asked.conversation_id,
-        "mode": prepared.query.mode.value,
-        "search_question": prepared.search_question,
-        "index_id": prepared.index_id,
-        "model": model.name if model else None,
-    }
+async def _stream_events(asked: Asked, stream: AsyncAnswerStream) -> AsyncGenerator[bytes, None]:
+    grounding = asked.prepared.grounding
     try:
-        yield encode_event("start", start)
-        grounding = prepared.grounding
-        sources = list_sources(grounding)
-        yield encode_event("sources", {"confidence": grounding.confidence, "sources": sources})
-        if not is_refused(grounding):
-            async for piece in stream:
-                yield encode_event("delta", {"text": piece})
-        content = _finish(asked, await stream.answer())
+        async with stream, aclosing(_read_pieces(stream)) as pieces:
+            yield encode_event("start", _describe_start(asked))
+            sources = list_sources(grounding)
+            yield encode_event("sources", {"confidence": grounding.confidence, "sources": sources})
+            declined = make_refusal(decline(grounding), asked.body.question).text
+            async for piece in pieces:
+                if piece is None:
+                    yield KEEP_ALIVE
+                elif piece != declined and not is_refused(grounding):
+                    yield encode_event("delta", {"text": piece})
+            content = _finish(asked, await stream.answer())
         if content["refusal"] is not None:
             yield encode_event("refusal", content["refusal"])
         yield encode_event("done", content)
     except Exception as error:  # noqa: BLE001  # the status is sent already, so an event tells
-        structlog.get_logger(__name__).warning("stream_failed", error=type(error).__name__)
         code, message, transient, wait = describe_error(error)
+        structlog.get_logger(__name__).warning(
+            "stream_failed", code=code, error=type(error).__name__
+        )
         failure = {"code": code, "message": message, "transient": transient}
         yield encode_event("error", {**failure, "retry_after_s": wait})
-    finally:
-        with anyio.CancelScope(shield=True):
-            await stream.aclose()
+
+
+async def _read_pieces(stream: AsyncAnswerStream) -> AsyncGenerator[str | None, None]:
+    """Yield the pieces of an answer, and None each time nothing was written for 15 seconds."""
+    while True:
+        reading = asyncio.ensure_future(anext(stream, None))
+        try:
+            while not (await asyncio.wait([reading], timeout=KEEP_ALIVE_S))[0]:
+                yield None
+        finally:
+            if not reading.done():
+                reading.cancel()
+                await asyncio.wait([reading])
+        piece = reading.result()
+        if piece is None:
+            return
+        yield piece
+
+
+def _describe_start(asked: Asked) -> dict[str, Any]:
+    model = asked.service.assistant.chat_model
+    return {
+        "protocol": PROTOCOL,
+        "answer_id": asked.answer_id,
+        "conversation_id": asked.conversation_id,
+        "mode": asked.prepared.query.mode.value,
+        "search_question": asked.prepared.search_question,
+        "index_id": asked.prepared.index_id,
+        "model": model.name if model else None,
+    }
 
 
 def _finish(asked: Asked, answer: Answer) -> dict[str, Any]:
-    """Remember and log a complete answer, and return its content."""
+    """Remember, count and log a complete answer, and return its content."""
     service, prepared = asked.service, asked.prepared
     total_ms = (time.perf_counter() - asked.started) * 1000
-    selected = prepared.query.selected_text
-    turn = Turn(asked.body.question, answer.text, selected)
-    service.conversations.add(asked.conversation_id, turn)
+    turn = Turn(asked.body.question, answer.text, _read_selection(prepared))
+    service.conversations.add(asked.conversation_id, asked.answer_id, turn)
+    if service.metrics is not None:
+        service.metrics.count_answer(answer.kind.value, answer.grounding.level.value)
     if service.log is not None:
-        keeps_text = service.settings.log_questions
-        service.log.record(
-            LoggedAnswer(
-                answer_id=asked.answer_id,
-                conversation_id=asked.conversation_id,
-                asked_at=datetime.now(UTC),
-                mode=prepared.query.mode.value,
-                kind=answer.kind.value,
-                level=answer.grounding.level.value,
-                reason=answer.grounding.reason.value,
-                question=asked.body.question if keeps_text else None,
-                search_question=prepared.search_question if keeps_text else None,
-                confidence=answer.grounding.confidence,
-                sources=tuple(dict.fromkeys(entry.url for entry in answer.citations)),
-                model=answer.model if answer.kind is not AnswerKind.REPLY else None,
-                index_id=prepared.index_id,
-                latency_ms=total_ms,
-            )
-        )
+        service.log.record(_make_entry(asked, answer, total_ms))
+    steps = {**prepared.timings_ms, "total": total_ms}
     return {
         "answer_id": asked.answer_id,
         "conversation_id": asked.conversation_id,
         **describe_answer(answer, prepared),
-        "timings_ms": {"prepare": round(asked.prepared_ms, 1), "total": round(total_ms, 1)},
+        "timings_ms": {name: round(spent, 1) for name, spent in steps.items()},
     }
+
+
+def _make_entry(asked: Asked, answer: Answer, latency_ms: float) -> LoggedAnswer:
+    prepared, grounding = asked.prepared, answer.grounding
+    keeps_text = asked.service.settings.log_questions
+    return LoggedAnswer(
+        answer_id=asked.answer_id,
+        conversation_id=asked.conversation_id,
+        asked_at=asked.asked_at,
+        mode=prepared.query.mode.value,
+        kind=answer.kind.value,
+        level=grounding.level.value,
+        reason=grounding.reason.value,
+        question=asked.body.question if keeps_text else None,
+        search_question=prepared.search_question if keeps_text else None,
+        confidence=grounding.confidence,
+        sources=tuple(dict.fromkeys(entry.url for entry in answer.citations if entry.url)),
+        model=answer.model if answer.kind is not AnswerKind.REPLY else None,
+        index_id=prepared.index_id,
+        latency_ms=latency_ms,
+    )
+
+
+def _read_selection(prepared: PreparedAnswer) -> str | None:
+    """Return the selection that a question was about; None if the whole book was asked."""
+    is_selection = prepared.query.mode.value == "selected_text_only"
+    return prepared.query.selected_text if is_selection else None

@@ -1,26 +1,40 @@
-"""The bodies of requests and answers."""
+"""The bodies of requests."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
 
 from rag_pipeline.answering.conversations.history import Turn
-from rag_pipeline.answering.models import AnswerKind, Level, Reason
 from rag_pipeline.retrieval.filters import QueryFilters
 from rag_pipeline.retrieval.queries import Mode, Query
 
-if TYPE_CHECKING:
-    from rag_pipeline.answering.assistant import PreparedAnswer
-    from rag_pipeline.answering.models import Answer, GroundedResponse
 
-PROTOCOL: Final = 1
-_Values = Annotated[list[Annotated[str, StringConstraints(max_length=500)]], Field(max_length=50)]
-_Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-_Question = Annotated[str, StringConstraints(max_length=2_000)]
-_Place = Annotated[str, StringConstraints(max_length=2_000)]
+def _replace_surrogates(value: object) -> object:
+    """Replace unpaired surrogates, such as half of an emoji at the end of a selection, by `?`."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+_Text = Annotated[str, BeforeValidator(_replace_surrogates)]
+_Values = Annotated[list[Annotated[_Text, StringConstraints(max_length=500)]], Field(max_length=50)]
+_Question = Annotated[_Text, StringConstraints(max_length=2_000)]
+_Selection = Annotated[_Text, StringConstraints(max_length=20_000)]
+_Place = Annotated[_Text, StringConstraints(max_length=2_000)]
+_TopK = Annotated[int, Field(ge=1, le=100, strict=True)]
+_Stars = Annotated[int, Field(ge=1, le=5, strict=True)]
+_Tag = Annotated[_Text, StringConstraints(max_length=50)]
+ID_PATTERN: Final = r"^[A-Za-z0-9_-]{1,64}$"
+"""Pattern of the ids of answers and conversations."""
+_Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
 
 
 class Request(BaseModel):
@@ -30,7 +44,7 @@ class Request(BaseModel):
 
 
 class Filters(Request):
-    """Restrictions on the search; at most 50 values each."""
+    """Restrictions on the search; at most 50 values of each kind."""
 
     modules: _Values | None = None
     chapters: _Values | None = None
@@ -47,8 +61,8 @@ class HistoryTurn(Request):
     """An earlier question and its answer."""
 
     question: _Question
-    answer: Annotated[str, StringConstraints(max_length=50_000)] = ""
-    selected_text: Annotated[str, StringConstraints(max_length=20_000)] | None = None
+    answer: Annotated[_Text, StringConstraints(max_length=50_000)] = ""
+    selected_text: _Selection | None = None
 
 
 class AnswerRequest(Request):
@@ -56,12 +70,12 @@ class AnswerRequest(Request):
 
     question: _Question
     mode: Mode = Mode.NORMAL
-    selected_text: Annotated[str, StringConstraints(max_length=20_000)] | None = None
+    selected_text: _Selection | None = None
     source_url: _Place | None = None
     source_doc_path: _Place | None = None
     source_section: _Place | None = None
     filters: Filters | None = None
-    top_k: Annotated[int, Field(ge=1, le=100, strict=True)] | None = None
+    top_k: _TopK | None = None
     conversation_id: _Id | None = None
     history: Annotated[list[HistoryTurn], Field(max_length=20)] | None = None
     even_if_unrelated: bool = False
@@ -91,76 +105,31 @@ class SearchRequest(Request):
 
     question: _Question
     filters: Filters | None = None
-    top_k: Annotated[int, Field(ge=1, le=100, strict=True)] | None = None
+    top_k: _TopK | None = None
 
 
 class FeedbackRequest(Request):
-    """A rating for `POST /v1/feedback`: either 1 to 5, or a thumb."""
+    """A rating for `POST /v1/feedback`: either 1 to 5 stars, or a thumb, which means 5 or 1."""
 
     answer_id: _Id
-    rating: Annotated[int, Field(ge=1, le=5, strict=True)] | None = None
-    thumb: Annotated[str, StringConstraints(pattern="^(up|down)$")] | None = None
-    tags: Annotated[
-        list[Annotated[str, StringConstraints(max_length=50)]], Field(max_length=10)
-    ] = []
+    rating: _Stars | None = None
+    thumb: Literal["up", "down"] | None = Field(default=None, validate_default=True)
+    tags: Annotated[list[_Tag], Field(max_length=10)] = []
     note: _Question = ""
 
+    @field_validator("thumb", mode="after")
+    @classmethod
+    def check_thumb(cls, thumb: str | None, info: ValidationInfo) -> str | None:
+        """Check that there is either a thumb or a rating; an invalid rating is reported itself.
 
-def list_sources(grounding: GroundedResponse) -> list[dict[str, Any]]:
-    """Return the sources that an answer may cite."""
-    return [
-        {
-            "number": source.number,
-            "chunk_id": source.chunk_id,
-            **asdict(source.citation),
-            "content_type": source.content_type,
-            "text": source.text,
-        }
-        for source in grounding.sources
-    ]
+        Raises:
+            ValueError: There is neither, or there are both.
+        """
+        if "rating" in info.data and (thumb is None) == (info.data["rating"] is None):
+            raise ValueError("give either a rating from 1 to 5, or a thumb")
+        return thumb
 
-
-def describe_refusal(grounding: GroundedResponse, *, has_filters: bool) -> dict[str, Any]:
-    """Return the content of a refusal: its reason, message, related sections and offers."""
-    offers = []
-    if grounding.mode is Mode.SELECTED_TEXT_ONLY:
-        offers.append("whole_book")
-        if grounding.reason is Reason.UNRELATED_TO_SELECTION:
-            offers.append("answer_anyway")
-    elif has_filters:
-        offers.append("drop_filters")
-    return {
-        "reason": grounding.reason.value,
-        "message": grounding.message,
-        "related": [asdict(citation) for citation in grounding.related],
-        "offers": offers,
-    }
-
-
-def is_refused(grounding: GroundedResponse) -> bool:
-    """Return True if a question is refused before anything is written."""
-    return grounding.level is Level.NOT_COVERED and grounding.reason is not Reason.SMALL_TALK
-
-
-def describe_answer(answer: Answer, prepared: PreparedAnswer) -> dict[str, Any]:
-    """Return the content of a complete answer, without ids and timings."""
-    filters = prepared.query.filters
-    refused = answer.kind is AnswerKind.REFUSED
-    has_filters = filters is not None and any(
-        getattr(filters, name, None) for name in Filters.model_fields
-    )
-    return {
-        "kind": answer.kind.value,
-        "level": answer.grounding.level.value,
-        "text": answer.text,
-        "sentences": [asdict(entry) for entry in answer.sentences],
-        "passages": [asdict(entry) for entry in answer.passages],
-        "sources": list_sources(answer.grounding),
-        "confidence": answer.grounding.confidence,
-        "refusal": describe_refusal(answer.grounding, has_filters=has_filters) if refused else None,
-        "notices": [{"code": "notice", "text": text} for text in answer.notices],
-        "search_question": prepared.search_question,
-        "index_id": prepared.index_id,
-        "model": answer.model,
-        "complete": answer.complete,
-    }
+    @property
+    def stars(self) -> int:
+        """The rating from 1 to 5; a thumb up is 5, and a thumb down is 1."""
+        return self.rating or (5 if self.thumb == "up" else 1)

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.serving.rate_limits import LIMITED_PATHS
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -131,11 +132,16 @@ class Metrics:
             finally:
                 if streaming:
                     self._open_streams.dec()
-                route = getattr(scope.get("route"), "path", "other")
+                route = getattr(scope.get("route"), "path", None) or _name_route(scope["path"])
                 spent_s = time.perf_counter() - started
                 self.count_request(scope["method"], route, status, spent_s)
 
         return watched
+
+
+def _name_route(path: str) -> str:
+    """Return the name of a request that reached no route of FastAPI, such as a refused one."""
+    return path if path in LIMITED_PATHS else "other"
 
 
 def build_metrics() -> Metrics:

@@ -4,24 +4,55 @@ from __future__ import annotations
 
 import math
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
+from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.serving.public_messages import describe_publicly
+from rag_pipeline.serving.schemas import AsciiJsonResponse, make_schema
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
-_CODES: Final = {
-    400: "REQUEST_INVALID",
-    404: "NOT_FOUND",
-    405: "METHOD_NOT_ALLOWED",
-    413: "BODY_TOO_LARGE",
+MEDIA_TYPE: Final = "application/problem+json"
+_KNOWN: Final = {
+    400: ("REQUEST_INVALID", "The body is not valid JSON."),
+    404: ("NOT_FOUND", "This service has nothing at this address."),
+    405: ("METHOD_NOT_ALLOWED", "This address does not accept this method."),
+    413: ("BODY_TOO_LARGE", "The body is too large."),
 }
 _RETRY_AFTER_S: Final = 1.0
+_MAX_FIELDS: Final = 20
+
+
+class FieldProblem(TypedDict):
+    """A field of a request that is not valid, such as `filters.tags`; empty for the whole body."""
+
+    field: str
+    problem: str
+
+
+class Problem(TypedDict):
+    """An error. The code is stable; `errors` lists at most 20 invalid fields of the request."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    errors: NotRequired[list[FieldProblem]]
+
+
+class ProblemError(HTTPException):
+    """An error that has no class of its own, with the stable code for its problem document."""
+
+    def __init__(self, status: int, code: str, detail: str) -> None:
+        self.code = code
+        super().__init__(status, detail)
 
 
 def make_problem(
@@ -31,7 +62,7 @@ def make_problem(
     *,
     headers: dict[str, str] | None = None,
     errors: list[dict[str, str]] | None = None,
-) -> JSONResponse:
+) -> AsciiJsonResponse:
     """Return an error response; `errors` lists the invalid fields of the request."""
     body: dict[str, Any] = {
         "type": "about:blank",
@@ -42,12 +73,7 @@ def make_problem(
     }
     if errors is not None:
         body["errors"] = errors
-    return JSONResponse(body, status, headers, media_type="application/problem+json")
-
-
-def read_public_message(error: RagPipelineError) -> str:
-    """Return the message of an error that may leave this machine."""
-    return str(getattr(error, "public_message", str(error)))
+    return AsciiJsonResponse(body, status, headers, media_type=MEDIA_TYPE)
 
 
 def describe_error(error: Exception) -> tuple[str, str, bool, float | None]:
@@ -56,35 +82,62 @@ def describe_error(error: Exception) -> tuple[str, str, bool, float | None]:
         wait = error.retry_after_s
         if wait is None and error.transient:
             wait = _RETRY_AFTER_S
-        return error.code, read_public_message(error), error.transient, wait
+        return error.code, describe_publicly(error), error.transient, wait
     return "INTERNAL_ERROR", "The service failed. Try again later.", False, None
+
+
+def document_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the errors of a route for the OpenAPI document."""
+    content = {MEDIA_TYPE: {"schema": make_schema(TypeAdapter(Problem))}}
+    documented: dict[int | str, dict[str, Any]] = {
+        status: {"description": HTTPStatus(status).phrase, "content": content}
+        for status in statuses
+    }
+    for status in {429, 503, 504}.intersection(statuses):
+        schema = {"type": "integer", "minimum": 0}
+        description = "Seconds to wait before the next try; missing if no time is known."
+        documented[status]["headers"] = {"Retry-After": {"schema": schema}}
+        documented[status]["headers"]["Retry-After"]["description"] = description
+    return documented | {"default": {"description": "An error", "content": content}}
 
 
 def add_problem_handlers(app: FastAPI) -> None:
     """Make an app answer all errors with problem documents."""
+    app.add_exception_handler(RagPipelineError, _answer_error)
+    app.add_exception_handler(HTTPException, _answer_http)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    app.add_exception_handler(Exception, _answer_error)
 
-    async def answer_known(_: Request, error: Exception) -> JSONResponse:
-        code, message, _transient, wait = describe_error(error)
-        status = error.http_status if isinstance(error, RagPipelineError) else 500
-        headers = {} if wait is None else {"Retry-After": str(math.ceil(wait))}
-        return make_problem(status, code, message, headers=headers)
 
-    async def answer_http(_: Request, error: Exception) -> JSONResponse:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        headers = dict(getattr(error, "headers", None) or {})
-        code, phrase = _CODES.get(status, "HTTP_ERROR"), HTTPStatus(status).phrase
-        return make_problem(status, code, phrase, headers=headers)
+async def _answer_error(_: Request, error: Exception) -> AsciiJsonResponse:
+    code, message, _transient, wait = describe_error(error)
+    status = error.http_status if isinstance(error, RagPipelineError) else 500
+    headers = {} if wait is None else {"Retry-After": str(math.ceil(wait))}
+    return make_problem(status, code, message, headers=headers)
 
-    async def answer_invalid(_: Request, error: Exception) -> JSONResponse:
-        found = error.errors() if isinstance(error, RequestValidationError) else []
-        errors = [
-            {"field": ".".join(map(str, entry["loc"][1:])), "problem": str(entry["msg"])}
-            for entry in found
-        ]
-        named = ", ".join(entry["field"] for entry in errors if entry["field"]) or "the body"
-        return make_problem(422, "REQUEST_INVALID", f"Not valid: {named:.300}", errors=errors)
 
-    app.add_exception_handler(RagPipelineError, answer_known)
-    app.add_exception_handler(HTTPException, answer_http)
-    app.add_exception_handler(RequestValidationError, answer_invalid)
-    app.add_exception_handler(Exception, answer_known)
+async def _answer_http(_: Request, error: Exception) -> AsciiJsonResponse:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    headers = dict(getattr(error, "headers", None) or {})
+    if isinstance(error, ProblemError):
+        return make_problem(status, error.code, error.detail)
+    code, detail = _KNOWN.get(status, ("HTTP_ERROR", HTTPStatus(status).phrase))
+    return make_problem(status, code, detail, headers=headers)
+
+
+async def _answer_invalid(request: Request, error: Exception) -> AsciiJsonResponse:
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    if any(entry["type"] == "json_invalid" for entry in found):
+        return make_problem(400, *_KNOWN[400])
+    if any(isinstance(entry.get("input"), bytes) for entry in found):
+        named = request.headers.get("content-type", "")
+        detail = f"Send the body as application/json, not as {named:.80}."
+        return make_problem(
+            415, "MEDIA_TYPE_UNSUPPORTED", detail.replace("as .", "without a type.")
+        )
+    errors = [
+        {"field": ".".join(map(str, entry["loc"][1:]))[:200], "problem": str(entry["msg"])[:500]}
+        for entry in found[:_MAX_FIELDS]
+    ]
+    named = ", ".join(entry["field"] for entry in errors if entry["field"]) or "the body"
+    return make_problem(422, "REQUEST_INVALID", f"Not valid: {named:.300}", errors=errors)

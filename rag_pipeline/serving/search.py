@@ -1,101 +1,105 @@
 """Searches, the table of contents, ratings and deletion."""
 
-# ruff: noqa: TC001  # FastAPI reads the annotations at run time
-
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, HTTPException
-from fastapi.concurrency import run_in_threadpool
+from fastapi import APIRouter, Depends, Path, Response
+from fastapi import Query as QueryParameter
 
-from rag_pipeline import retrieval
 from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.retrieval import count_filter_values, read_contents, read_section
 from rag_pipeline.retrieval.queries import Query
-from rag_pipeline.serving.messages import FeedbackRequest, SearchRequest
+from rag_pipeline.serving.messages import ID_PATTERN, FeedbackRequest, SearchRequest
+from rag_pipeline.serving.problems import ProblemError, document_problems
+from rag_pipeline.serving.responses import (
+    ContentsBody,
+    FiltersBody,
+    SearchBody,
+    SectionBody,
+    describe_search,
+)
+from rag_pipeline.serving.schemas import AsciiJsonResponse
 from rag_pipeline.serving.state import Service, get_service
+
+_READING: Final = document_problems(422, 500, 503, 504)
+_DELETING: Final = document_problems(404, 422, 500, 503)
+_SEARCHING: Final = document_problems(400, 415, 422, 429, 500, 503, 504)
+_LOG_OFF: Final = "This service stores no answers, so it cannot store ratings."
+_UNKNOWN: Final = "This answer is unknown. It may have expired or been deleted."
 
 router = APIRouter(prefix="/v1")
 _Shared = Annotated[Service, Depends(get_service)]
-_NO_CONTENT: Final = 204
+_Id = Annotated[str, Path(pattern=ID_PATTERN)]
+_Address = Annotated[str, QueryParameter(max_length=2_000)]
 
 
-@router.post("/search")
-async def search(body: SearchRequest, service: _Shared) -> dict[str, Any]:
+@router.post("/search", responses={200: {"model": SearchBody}, **_SEARCHING}, response_model=None)
+async def search(body: SearchRequest, service: _Shared) -> Response:
     """Find the passages that best match a question."""
     filters = body.filters.to_filters() if body.filters else None
     query = Query(body.question, filters=filters, top_k=body.top_k)
-    result = await service.assistant.retriever.aretrieve(query)
-    return {
-        "search_question": result.search_question,
-        "index_id": getattr(result, "index_id", ""),
-        "total_candidates": result.total_candidates,
-        "results": [
-            {
-                "chunk_id": chunk.chunk_id,
-                "text": chunk.text,
-                "score": chunk.score,
-                **asdict(chunk.citation),
-                "content_type": chunk.metadata.content_type,
-            }
-            for chunk in result.chunks
-        ],
-    }
+    assistant = service.assistant
+    result = await assistant.arun(lambda: assistant.retriever.retrieve(query))
+    return AsciiJsonResponse(describe_search(result))
 
 
-@router.get("/filters")
-async def list_filters(service: _Shared) -> dict[str, Any]:
+@router.get("/filters", responses={200: {"model": FiltersBody}, **_READING}, response_model=None)
+async def list_filters(service: _Shared) -> Response:
     """Return the values of each filter with their numbers of passages."""
-    return {"filters": await _read(service, "count_filter_values")}
+    assistant = service.assistant
+    values = await assistant.arun(lambda: count_filter_values(assistant.retriever))
+    return AsciiJsonResponse({"filters": values})
 
 
-@router.get("/contents")
-async def list_contents(service: _Shared, module: str | None = None) -> dict[str, Any]:
+@router.get("/contents", responses={200: {"model": ContentsBody}, **_READING}, response_model=None)
+async def list_contents(service: _Shared, module: _Address | None = None) -> Response:
     """Return the pages and sections of the book in reading order."""
-    return {"pages": await _read(service, "read_contents", module)}
+    assistant = service.assistant
+    pages = await assistant.arun(lambda: read_contents(assistant.retriever, module))
+    return AsciiJsonResponse({"pages": [asdict(page) for page in pages]})
 
 
-@router.get("/sections")
-async def show_section(service: _Shared, url: str) -> dict[str, Any]:
+@router.get(
+    "/sections",
+    responses={200: {"model": SectionBody}, **_READING, **document_problems(404)},
+    response_model=None,
+)
+async def show_section(service: _Shared, url: _Address) -> Response:
     """Return the text of the section or page with a URL."""
-    section: dict[str, Any] = await _read(service, "read_section", url)
-    return section
+    assistant = service.assistant
+    section = await assistant.arun(lambda: read_section(assistant.retriever, url))
+    return AsciiJsonResponse(asdict(section))
 
 
-@router.post("/feedback", status_code=_NO_CONTENT)
+@router.post(
+    "/feedback", status_code=204, responses=document_problems(400, 404, 415, 422, 500, 503)
+)
 def rate(body: FeedbackRequest, service: _Shared) -> None:
     """Store a rating of an answer; a later rating replaces it."""
-    stars = body.rating or {"up": 5, "down": 1}.get(body.thumb or "")
-    if stars is None:
-        raise HTTPException(400)
-    rating = Rating(body.answer_id, datetime.now(UTC), stars, tuple(body.tags), body.note)
-    if service.log is None or not service.log.rate(rating):
-        raise HTTPException(404)
+    if service.log is None:
+        raise ProblemError(404, "QUESTION_LOG_OFF", _LOG_OFF)
+    rating = Rating(body.answer_id, datetime.now(UTC), body.stars, tuple(body.tags), body.note)
+    if not service.log.rate(rating):
+        raise ProblemError(404, "ANSWER_UNKNOWN", _UNKNOWN)
 
 
-@router.delete("/answers/{answer_id}", status_code=_NO_CONTENT)
-def delete_answer(answer_id: str, service: _Shared) -> None:
-    """Delete an answer and its rating from the question log."""
-    if service.log is None or not service.log.delete(answer_id=answer_id):
-        raise HTTPException(404)
+@router.delete("/answers/{answer_id}", status_code=204, responses=_DELETING)
+def delete_answer(answer_id: _Id, service: _Shared) -> None:
+    """Delete an answer from its conversation, and with its rating from the question log."""
+    known = service.conversations.delete_answer(answer_id)
+    logged = service.log.delete(answer_id=answer_id) if service.log else 0
+    if not known and not logged:
+        raise ProblemError(404, "ANSWER_UNKNOWN", _UNKNOWN)
 
 
-@router.delete("/conversations/{conversation_id}", status_code=_NO_CONTENT)
-def delete_conversation(conversation_id: str, service: _Shared) -> None:
+@router.delete("/conversations/{conversation_id}", status_code=204, responses=_DELETING)
+def delete_conversation(conversation_id: _Id, service: _Shared) -> None:
     """Delete a conversation from memory and from the question log."""
     known = service.conversations.delete(conversation_id)
     logged = service.log.delete(conversation_id=conversation_id) if service.log else 0
     if not known and not logged:
-        raise HTTPException(404)
-
-
-async def _read(service: Service, name: str, *arguments: object) -> Any:  # noqa: ANN401  # JSON of several shapes
-    """Call a function of the retrieval library in another thread, and return plain data."""
-    found = await run_in_threadpool(
-        getattr(retrieval, name), service.assistant.retriever, *arguments
-    )
-    if isinstance(found, tuple):
-        return [asdict(entry) for entry in found]
-    return asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
+        detail = "This conversation is unknown. It may have expired or been deleted."
+        raise ProblemError(404, "CONVERSATION_UNKNOWN", detail)

@@ -1,0 +1,252 @@
+"""The bodies of answers and search results, as typed dictionaries that OpenAPI documents."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
+
+from rag_pipeline.answering.models import AnswerKind, Level, Reason
+from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
+from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE
+from rag_pipeline.retrieval.queries import Mode
+
+if TYPE_CHECKING:
+    from rag_pipeline.answering import Answer, GroundedResponse, PreparedAnswer
+    from rag_pipeline.retrieval.models import RetrievalResult
+
+Offer = Literal["answer_anyway", "whole_book", "drop_filters"]
+Kind = Literal["generated", "extracted", "refused", "reply"]
+Answered = Literal["answered", "closest_passages", "not_covered"]
+
+_NOTICES: Final = (
+    # (start of the library's notice, code, words for a reader; empty keeps those of the library)
+    (NO_MODEL_NOTICE, "no_model", "These passages are quoted from the book."),
+    (CUT_NOTICE, "cut_off", "The answer was cut off."),
+    (UNCITED_NOTICE, "uncited_sentences", ""),
+    ("The cited sources do not contain", "unsupported", ""),
+    ("Source ", "unsupported", ""),
+    ('Showing results for "', "search_changed", ""),
+    ("The book does not mention ", "names_missing", ""),
+    ("The search covered only a part of the book", "filtered", ""),
+    ("Your question seems to be in ", "other_language", ""),
+)
+
+
+class CitationBody(TypedDict):
+    """A section of the book. The URL is empty if it is not known."""
+
+    title: str
+    section: str
+    url: str
+    module: str
+    chapter: str
+
+
+class SourceBody(CitationBody):
+    """The text of a section that an answer may cite by its number."""
+
+    number: int
+    chunk_id: str
+    content_type: str
+    text: str
+
+
+class SentenceBody(TypedDict):
+    """A sentence of an answer and the numbers of the sources that it cites."""
+
+    text: str
+    cited: list[int]
+
+
+class PassageBody(TypedDict):
+    """A part of a section that an answer quotes. Highlights are pairs of start and end in it."""
+
+    number: int
+    text: str
+    doc_path: str
+    start_line: int
+    end_line: int
+    citation: CitationBody
+    highlights: list[tuple[int, int]]
+
+
+class NoticeBody(TypedDict):
+    """A hint for the reader, with a stable code for programs."""
+
+    code: str
+    text: str
+
+
+class RefusalBody(TypedDict):
+    """Why a question is not answered, which sections are near it, and what the reader can do."""
+
+    reason: str
+    message: str
+    related: list[CitationBody]
+    offers: list[Offer]
+
+
+class AnswerBody(TypedDict):
+    """A complete answer or a refusal. A question with no changed search has no search question."""
+
+    answer_id: str
+    conversation_id: str
+    kind: Kind
+    level: Answered
+    text: str
+    sentences: list[SentenceBody]
+    passages: list[PassageBody]
+    sources: list[SourceBody]
+    confidence: float | None
+    refusal: RefusalBody | None
+    notices: list[NoticeBody]
+    search_question: str | None
+    index_id: str
+    model: str | None
+    complete: bool
+    timings_ms: dict[str, float]
+
+
+class HitBody(CitationBody):
+    """A passage that a search found. The score is 0 to 1; higher is better."""
+
+    chunk_id: str
+    content_type: str
+    text: str
+    score: float
+
+
+class SearchBody(TypedDict):
+    """The passages that a search found, best first."""
+
+    search_question: str | None
+    index_id: str
+    total_candidates: int
+    results: list[HitBody]
+
+
+class FiltersBody(TypedDict):
+    """The number of passages for each value of each filter."""
+
+    filters: dict[str, dict[str, int]]
+
+
+class HeadingBody(TypedDict):
+    """A section of a page: its heading, its URL with the anchor, and its level, 2 to 6."""
+
+    heading: str
+    url: str
+    level: int
+
+
+class PageBody(TypedDict):
+    """A page of the book with its sections in reading order."""
+
+    title: str
+    url: str
+    doc_path: str
+    module: str
+    chapter: str
+    sections: list[HeadingBody]
+
+
+class ContentsBody(TypedDict):
+    """The pages of the book in their order."""
+
+    pages: list[PageBody]
+
+
+class SectionBody(CitationBody):
+    """The text of a section with its subsections, or of a whole page, as Markdown."""
+
+    doc_path: str
+    text: str
+
+
+def describe_search(result: RetrievalResult) -> dict[str, Any]:
+    """Return a `SearchBody`."""
+    return {
+        "search_question": result.search_question,
+        "index_id": result.index_id,
+        "total_candidates": result.total_candidates,
+        "results": [
+            {
+                "chunk_id": chunk.chunk_id,
+                "text": chunk.text,
+                "score": chunk.score,
+                **asdict(chunk.citation),
+                "content_type": chunk.metadata.content_type,
+            }
+            for chunk in result.chunks
+        ],
+    }
+
+
+def list_sources(grounding: GroundedResponse) -> list[dict[str, Any]]:
+    """Return the sources that an answer may cite; each is a `SourceBody`."""
+    return [
+        {
+            "number": source.number,
+            "chunk_id": source.chunk_id,
+            **asdict(source.citation),
+            "content_type": source.content_type,
+            "text": source.text,
+        }
+        for source in grounding.sources
+    ]
+
+
+def is_refused(grounding: GroundedResponse) -> bool:
+    """Return True if a question is refused before anything is written."""
+    return grounding.level is Level.NOT_COVERED and grounding.reason is not Reason.SMALL_TALK
+
+
+def describe_answer(answer: Answer, prepared: PreparedAnswer) -> dict[str, Any]:
+    """Return the fields of an `AnswerBody`, without ids and timings."""
+    refused = answer.kind is AnswerKind.REFUSED
+    return {
+        "kind": answer.kind.value,
+        "level": answer.grounding.level.value,
+        "text": answer.text,
+        "sentences": [asdict(entry) for entry in answer.sentences],
+        "passages": [asdict(entry) for entry in answer.passages],
+        "sources": list_sources(answer.grounding),
+        "confidence": answer.grounding.confidence,
+        "refusal": _describe_refusal(answer.grounding, prepared) if refused else None,
+        "notices": [describe_notice(text) for text in answer.notices],
+        "search_question": prepared.search_question,
+        "index_id": prepared.index_id,
+        "model": answer.model,
+        "complete": answer.complete,
+    }
+
+
+def describe_notice(text: str) -> NoticeBody:
+    """Return a notice of the library with its code, in words for a reader."""
+    for start, code, words in _NOTICES:
+        if text.startswith(start):
+            return {"code": code, "text": words or text}
+    return {"code": "hint", "text": text}
+
+
+def _describe_refusal(grounding: GroundedResponse, prepared: PreparedAnswer) -> dict[str, Any]:
+    return {
+        "reason": grounding.reason.value,
+        "message": grounding.message,
+        "related": [asdict(citation) for citation in grounding.related],
+        "offers": _list_offers(grounding, prepared),
+    }
+
+
+def _list_offers(grounding: GroundedResponse, prepared: PreparedAnswer) -> list[Offer]:
+    """Return what the reader can do instead, the most helpful first."""
+    if grounding.mode is Mode.SELECTED_TEXT_ONLY:
+        unrelated = grounding.reason is Reason.UNRELATED_TO_SELECTION
+        return ["whole_book", "answer_anyway"] if unrelated else ["whole_book"]
+    filters = prepared.query.filters
+    if filters is None:
+        return []
+    names = ("modules", "chapters", "content_types", "tags", "doc_paths")
+    return ["drop_filters"] if any(getattr(filters, name, None) for name in names) else []
