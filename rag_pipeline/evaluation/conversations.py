@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, ValidationError
 
 from rag_pipeline.answering.conversations.follow_ups import complete_question
-from rag_pipeline.answering.conversations.history import Turn
+from rag_pipeline.answering.models import Turn
 from rag_pipeline.core.errors import DocumentIdError, GoldenSetError
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.retrieval import Query
