@@ -169,12 +169,13 @@ def _is_pronoun_here(words: Sequence[str], at: int, after: str) -> bool:
     "That" is usually a conjunction, "one" a number, and "this course" is what is being read.
     """
     word, before = words[at], words[at - 1] if at else ""
-    if word in _DEMONSTRATIVES:
-        return after not in _SURROUNDINGS and after not in {"of", "who", "that", "which"}
+    if word == "one":
+        return (before == "which" or after in _MARKS) and "or" not in words[at:]
+    if after in _SURROUNDINGS or after in {"of", "who", "that", "which"}:
+        return False
     if word == "that":
-        refers = not before or before in _AUXILIARIES or before in _PREPOSITIONS - {"than"}
-        return (refers or after in _MARKS) and after not in _SURROUNDINGS
-    return word == "one" and (before == "which" or after in _MARKS) and "or" not in words[at:]
+        return not before or before in _AUXILIARIES | _PREPOSITIONS or after in _MARKS
+    return word in _DEMONSTRATIVES
 
 
 def _is_dummy(words: Sequence[str], at: int) -> bool:
