@@ -53,7 +53,7 @@ _DEMONSTRATIVES: Final = frozenset({"this", "these", "those"})
 _ARTICLES: Final = frozenset({
     "a", "an", "the", "my", "our", "your", "its", "their", "this", "these",
 })  # fmt: skip
-_SPEAKERS: Final = frozenset({"i", "you", "we", "to"})  # the word after them is a verb
+_SPEAKERS: Final = frozenset({"i", "you", "we"})  # the word after them is a verb
 _SURROUNDINGS: Final = frozenset({
     "book", "textbook", "course", "class", "chapter", "page", "site", "website",
 })  # fmt: skip
@@ -131,9 +131,12 @@ def _is_small_talk(text: str) -> bool:
 def _names_no_subject(words: Sequence[str]) -> bool:
     """Return True for a question without a content word, and for a fragment such as "on ice?".
 
-    A single word is a question about its meaning, so it names a subject.
+    A verb after "I", "you" or "we" names none. A single word is a question about its meaning.
     """
-    count = sum(map(_is_content, words))
+    count = sum(
+        _is_content(word) and (at == 0 or words[at - 1] not in _SPEAKERS)
+        for at, word in enumerate(words)
+    )
     if count == 0 or any(word in _AUXILIARIES for word in words):
         return count == 0
     if words[0] in _PREPOSITIONS:
@@ -158,7 +161,7 @@ def _points_back(words: Sequence[str], at: int) -> bool:
         openings = [place for place, earlier in enumerate(before) if earlier in _CLAUSE_OPENINGS]
         before = before[: openings[-1]] if openings else []
     return not any(
-        _is_content(earlier) and (place == 0 or before[place - 1] not in _SPEAKERS)
+        _is_content(earlier) and (place == 0 or before[place - 1] not in _SPEAKERS | {"to"})
         for place, earlier in enumerate(before)
     )
 
@@ -186,7 +189,8 @@ def _is_dummy(words: Sequence[str], at: int) -> bool:
     around = {words[at - 1] if at else "", *words[at + 1 : at + 2]}
     for place in range(at + 2, min(at + 5, len(words) - 1)):
         if words[place] == "that" or (words[place] == "to" and words[place + 1] not in _ARTICLES):
-            return bool(around & _AUXILIARIES) and not words[place - 1].endswith("ed")
+            last = words[place - 1]
+            return bool(around & _AUXILIARIES) and not (last.endswith("ed") or last in _AUXILIARIES)
     return False
 
 

@@ -72,6 +72,14 @@ How much of this is needed?
 What's it for?
 near a singularity?
 How many iterations?
+Can you elaborate?
+Why does it have to be warm?
+Is it related to hydration?
+Does it matter?
+in python
+I don't understand
+thanks, but how do I undo it?
+Are they the same?
 """.splitlines()
 
 COMPLETE_QUESTIONS: Final = """\
@@ -128,6 +136,14 @@ Was ist ein Closure?
 How does a robot resolve "it" in a dialogue?
 Compare the noise of a lidar with that of a camera
 ?!
+Is it dangerous to eat raw flour?
+What does it take to build a robot?
+Should one use unsafe code?
+how to use enums
+Where can I find the exercises of module 3?
+With Webpack, how do I load images?
+So what is a future?
+Give me a recipe for focaccia
 If I do badly in the small tests, how much can that hurt my final mark?
 """.splitlines()
 
