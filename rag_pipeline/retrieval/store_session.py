@@ -11,7 +11,7 @@ import threading
 import time
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import StoreError, StoreLockedError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
     from rag_pipeline.core.vectors import EmbeddingSpace
-
 
 _MAKE_WAY_S = 0.3  # seconds; a waiting process tries at least every 0.25 s
 _LOOK_S = 0.25  # seconds between two checks of an idle session for a waiting process
@@ -53,7 +52,7 @@ class _Opening:
         closing: True if the last user must close the collection after the opening.
     """
 
-    is_done: bool = False
+    ended: threading.Event = field(default_factory=threading.Event)
     error: StoreError | None = None
     closing: bool = False
 
@@ -129,9 +128,7 @@ class StoreSession:
             self._is_paused = True
             if self.is_exclusive:
                 self._changed.wait_for(
-                    lambda: (
-                        self._opening is None and all(thread == own for thread in self._threads)
-                    ),
+                    lambda: not self._opening and all(user == own for user in self._threads),
                     max(deadline - time.monotonic(), 0.0),
                 )
             if self._opened is not None and self._opened.users == 0:
@@ -156,13 +153,12 @@ class StoreSession:
     def forget(self) -> None:
         """Reset the session in a child process, directly after the fork that created it.
 
-        The child has none of the parent's other threads, and it must not use a store that the
-        parent has open. The child's next query opens the collection itself.
+        The child has none of the parent's other threads, and must not use the parent's open store.
         """
         if self._opened is not None:
             self._opened.users += 1  # so that no user in the child is the last one and closes it
             keep_inherited(self._opened)  # garbage collection would close it
-        self._opened, self._opening, self._closer = None, None, None
+        self._opened = self._opening = self._closer = None
         own = threading.get_ident()
         self._threads = [thread for thread in self._threads if thread == own]
         self._is_paused = False
@@ -202,18 +198,18 @@ class StoreSession:
             opening = self._opening
             if self._opened is not None:
                 return
-            is_late = failure is not None and time.monotonic() >= deadline
-            if failure is not None and (is_late or not isinstance(failure, StoreLockedError)):
+            is_late = time.monotonic() >= deadline
+            if failure and (is_late or not isinstance(failure, StoreLockedError)):
                 raise copy(failure) from failure
             if opening is None:
                 return
-            left_s = None if failure is None else deadline - time.monotonic()
-            self._changed.wait_for(lambda done=opening: done.is_done, left_s)  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+            left_s = deadline - time.monotonic() if failure else None
+            self._changed.wait_for(opening.ended.is_set, left_s)
             failure = opening.error or failure
 
     def _open(self, opening: _Opening, own: int, deadline: float) -> _OpenCollection:
         """Open the collection without holding the lock, and enter it."""
-        store: PointStore | None = None
+        store = None
         try:
             store = self._catalog.open_current(self._space, max(deadline - time.monotonic(), 0.0))
         except StoreError as error:
@@ -221,7 +217,8 @@ class StoreSession:
             raise
         finally:
             with self._changed:
-                opening.is_done, self._opening = True, None
+                opening.ended.set()
+                self._opening = None
                 if store is not None:
                     self._opened = opened = _OpenCollection(store, closing=opening.closing)
                     self._checked_at = time.monotonic()
