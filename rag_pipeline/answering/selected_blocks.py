@@ -37,7 +37,10 @@ _SIGN: Final = re.compile(
     r"|^\s*(?:- )?[\w./-]+:(?:\s+\S+)?\s*$|^\s*(?:if|else|for|while|try|with|except)\b.*:\s*$"
     r"|^\s*(?:import|package|using|export|sudo|def|class|struct|const|let|var|return)\s+\S+$"
     r"|^\s*(?:from \S+ import|import \S+ as|sudo|apt|pip|npm|git|docker)\s"
+    r"|(?:[\w%:)\]]|\d\.) {2,}\S|[│├└]"  # columns and trees, as programs print them
+    r"|:\s+-?\d+\.\d+\s*\S{0,6}$|(?:\d\.\d.*){3}"  # measured values
 )
+_OPEN_END: Final = re.compile(r"[\\:{(\[,]\s*$")
 _PATH: Final = re.compile(r"[^\W\d]\w*[._/]\w")
 _FORMULA_SIGN: Final = re.compile(r"\\[a-zA-Z]+|[\^_=]")
 _MAX_LINE_CHARS: Final = 400  # the rest of a longer line is not looked at
@@ -206,15 +209,22 @@ def _find_code(
 
 
 def _judge_lines(lines: Sequence[str]) -> list[_Look]:
-    """Judge each line. An indented line after code is never prose, because it may be a remark."""
+    """Judge each line. An indented line after code is never prose, because it may be a remark.
+
+    It is code if the line before it is not complete.
+    """
     looks: list[_Look] = []
-    before = _Look.PROSE
+    before, is_open = _Look.PROSE, False
     for line in lines:
         look = _judge_line(line)
-        if look is _Look.PROSE and before is not _Look.PROSE and line.startswith(("  ", "\t")):
-            look = _Look.EITHER
+        if look is not _Look.BLANK and line.startswith(("  ", "\t")):
+            if is_open:
+                look = _Look.CODE
+            elif look is _Look.PROSE and before is not _Look.PROSE:
+                look = _Look.EITHER
         looks.append(look)
         before = before if look is _Look.BLANK else look
+        is_open = look is _Look.CODE and bool(_OPEN_END.search(line))
     return looks
 
 

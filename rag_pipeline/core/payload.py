@@ -90,9 +90,7 @@ class ChunkMetadata:
         str,
         Declared(
             "Path of the document below the docs folder.",
-            filter=Filter(
-                "doc_paths", ("--doc-path",), "Search only this page, such as module-1/intro.md."
-            ),
+            filter=Filter("doc_paths", ("--doc-path",), "Search only this page, such as a/b.md."),
         ),
     ]
     module: Annotated[

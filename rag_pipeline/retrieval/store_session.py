@@ -7,14 +7,15 @@ collection is closed, because the child process would keep the store locked as l
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Final
-from weakref import WeakSet
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.errors import StoreError, StoreLockedError
+from rag_pipeline.retrieval.forks import keep_inherited, watch_forks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
     from rag_pipeline.core.vectors import EmbeddingSpace
 
-
 _MAKE_WAY_S = 0.3  # seconds; a waiting process tries at least every 0.25 s
 _LOOK_S = 0.25  # seconds between two checks of an idle session for a waiting process
-_FORK_WAIT_S = 10.0  # seconds that a fork waits for running queries; only a hung query takes longer
 
 
 @dataclass(slots=True)
@@ -41,6 +40,20 @@ class _OpenCollection:
     store: PointStore
     users: int = 0
     last_used: float = 0.0
+    closing: bool = False
+
+
+@dataclass(slots=True)
+class _Opening:
+    """The opening of the collection by one thread, for which the other threads wait.
+
+    Attributes:
+        error: The reason why it failed, if it has.
+        closing: True if the last user must close the collection after the opening.
+    """
+
+    ended: threading.Event = field(default_factory=threading.Event)
+    error: StoreError | None = None
     closing: bool = False
 
 
@@ -73,16 +86,18 @@ class StoreSession:
         self._checked_at = -recheck_s
         self._begin_locks()
         self._opened: _OpenCollection | None = None
+        self._opening: _Opening | None = None
         self._closer: threading.Thread | None = None
         self._threads: list[int] = []  # ids of the users' threads, one entry for each running use
         self._is_paused = False
-        with _forking:
-            _watch_forks()
-            _sessions.add(self)
+        watch_forks(self)
 
     @contextmanager
     def use(self) -> Iterator[PointStore]:
         """Yield the current collection, which stays open at least until the block ends.
+
+        If another process has locked the store, each caller waits at most the catalog's
+        `timeout_s`, whatever other callers do.
 
         Raises:
             CollectionMissingError: Nothing has been ingested yet.
@@ -101,9 +116,9 @@ class StoreSession:
         """Block new uses of the collection until `resume`, and close it when its users are done.
 
         A handler calls this before the process forks. It waits for the users of an exclusive
-        collection, except for the calling thread. It does not wait for the users of a server,
-        because several processes can share a server. A collection that is still in use at the
-        deadline stays open in the parent process.
+        collection, except for the calling thread, and for a thread that is opening it. It does not
+        wait for the users of a server, because several processes can share a server. A collection
+        that is still in use at the deadline stays open in the parent process.
 
         Args:
             deadline: The `time.monotonic()` at which the wait for users ends.
@@ -113,7 +128,7 @@ class StoreSession:
             self._is_paused = True
             if self.is_exclusive:
                 self._changed.wait_for(
-                    lambda: all(thread == own for thread in self._threads),
+                    lambda: not self._opening and all(user == own for user in self._threads),
                     max(deadline - time.monotonic(), 0.0),
                 )
             if self._opened is not None and self._opened.users == 0:
@@ -128,6 +143,8 @@ class StoreSession:
     def close(self) -> None:
         """Close the collection, now or when its last user is done; a later use opens it again."""
         with self._changed:
+            if self._opening is not None:
+                self._opening.closing = True
             if self._opened is not None and self._opened.users > 0:
                 self._opened.closing = True  # its lock would prevent a second opening now
             else:
@@ -136,13 +153,12 @@ class StoreSession:
     def forget(self) -> None:
         """Reset the session in a child process, directly after the fork that created it.
 
-        The child has none of the parent's other threads, and it must not use a store that the
-        parent has open. The child's next query opens the collection itself.
+        The child has none of the parent's other threads, and must not use the parent's open store.
         """
         if self._opened is not None:
             self._opened.users += 1  # so that no user in the child is the last one and closes it
-            _inherited.append(self._opened)  # garbage collection would close it
-        self._opened, self._closer = None, None
+            keep_inherited(self._opened)  # garbage collection would close it
+        self._opened = self._opening = self._closer = None
         own = threading.get_ident()
         self._threads = [thread for thread in self._threads if thread == own]
         self._is_paused = False
@@ -155,17 +171,64 @@ class StoreSession:
         self._dropped = threading.Condition(lock)
 
     def _enter(self, own: int) -> _OpenCollection:
+        deadline = time.monotonic() + self._catalog.timeout_s
         self._drop_if_replaced()
         with self._changed:
             self._make_way()
+            self._wait_to_enter(own, deadline)
+            if self._opened is not None:
+                self._add_user(self._opened, own)
+                return self._opened
+            self._opening = opening = _Opening()
+        return self._open(opening, own, deadline)
+
+    def _wait_to_enter(self, own: int, deadline: float) -> None:
+        """Wait until the collection is open or this thread may open it.
+
+        If the opening of another thread fails because of a lock, this thread may try it until its
+        own deadline.
+
+        Raises:
+            StoreError: The opening of another thread failed, and this thread may not try it.
+        """
+        failure: StoreError | None = None
+        while True:
             # `pause` waits for threads that are already users, so they must not wait for `resume`.
             self._changed.wait_for(lambda: not self._is_paused or own in self._threads)
-            if self._opened is None:
-                self._opened = _OpenCollection(self._catalog.open_current(self._space))
-                self._checked_at = time.monotonic()
-            self._opened.users += 1
-            self._threads.append(own)
-            return self._opened
+            opening = self._opening
+            if self._opened is not None:
+                return
+            is_late = time.monotonic() >= deadline
+            if failure and (is_late or not isinstance(failure, StoreLockedError)):
+                raise copy(failure) from failure
+            if opening is None:
+                return
+            left_s = deadline - time.monotonic() if failure else None
+            self._changed.wait_for(opening.ended.is_set, left_s)
+            failure = opening.error or failure
+
+    def _open(self, opening: _Opening, own: int, deadline: float) -> _OpenCollection:
+        """Open the collection without holding the lock, and enter it."""
+        store = None
+        try:
+            store = self._catalog.open_current(self._space, max(deadline - time.monotonic(), 0.0))
+        except StoreError as error:
+            opening.error = error
+            raise
+        finally:
+            with self._changed:
+                opening.ended.set()
+                self._opening = None
+                if store is not None:
+                    self._opened = opened = _OpenCollection(store, closing=opening.closing)
+                    self._checked_at = time.monotonic()
+                    self._add_user(opened, own)
+                self._changed.notify_all()
+        return opened
+
+    def _add_user(self, opened: _OpenCollection, own: int) -> None:
+        opened.users += 1
+        self._threads.append(own)
 
     def _drop_if_replaced(self) -> None:
         """Stop sharing the open collection if the catalog has switched to another collection.
@@ -185,7 +248,7 @@ class StoreSession:
 
     def _make_way(self) -> None:
         """Release the embedded store for a moment if another process is waiting to open it."""
-        if not self.is_exclusive or not self._catalog.is_wanted():
+        if not self.is_exclusive or self._opening is not None or not self._catalog.is_wanted():
             return
         self._changed.wait_for(lambda: self._opened is None or self._opened.users == 0, _MAKE_WAY_S)
         if self._opened is not None and self._opened.users == 0:
@@ -234,39 +297,3 @@ class StoreSession:
                         break
                 self._dropped.wait(min(wait_s, _LOOK_S) if self.is_exclusive else wait_s)
             self._closer = None
-
-
-_sessions: Final[WeakSet[StoreSession]] = WeakSet()
-_inherited: Final[list[_OpenCollection]] = []
-_forking: Final = threading.RLock()
-"""A lock that is held during a fork, so that two forks do not resume each other's sessions."""
-
-
-def _pause_all() -> None:
-    _forking.acquire()
-    deadline = time.monotonic() + _FORK_WAIT_S
-    for session in list(_sessions):
-        session.pause(deadline)
-
-
-def _resume_all() -> None:
-    for session in list(_sessions):
-        session.resume()
-    _forking.release()
-
-
-def _forget_all() -> None:
-    for session in list(_sessions):
-        session.forget()
-    _forking.release()
-
-
-@cache
-def _watch_forks() -> None:
-    """Register the fork handlers once, when the first session is created.
-
-    Handlers that are registered last run first. Ours must run before those of the file lock
-    library, because no lock can be released after them. The catalog has already imported that
-    library.
-    """
-    os.register_at_fork(before=_pause_all, after_in_parent=_resume_all, after_in_child=_forget_all)

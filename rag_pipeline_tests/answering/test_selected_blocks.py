@@ -48,7 +48,14 @@ RUST = "fn main() {\n    let mut n = 0;\n    loop {\n        n += 1;\n    }\n}"
 HTML = "<ul>\n  <li>One</li>\n  <li>Two</li>\n</ul>"
 INDENTED = "    a = read()\n\n        if a:\n            write(a)"
 XML = '<link name="body">\n  <density>600</density>\n</link>'
-PROGRAMS = [PYTHON, SHELL, YAML, C, JAVASCRIPT, SQL, RUST, INDENTED, XML]
+COLUMNS = "readout and USB         10.0   12.0\nmessage transport        0.5    3.0"
+VALUES = "AP at IoU 0.5: 0.833\nAP at IoU 0.75: 0.333 m"
+ROWS = "gain 0.1: lag 50 ms, 1.0 Hz, error 0.151 rad\ngain 0.5: lag 10 ms, 0.2 Hz, error 0.006 rad"
+TREE = "my_package/\n├── launch/\n│   └── robot.launch.py\n└── setup.py"
+CONTINUED = "sudo apt install ros-jazzy-ros-gz \\\n  ros-jazzy-ros2-control ros-jazzy-controllers"
+DOCSTRING = 'def update(state, dt):\n    """Update the state of the robot, and then move it."""'
+PRINTED = [COLUMNS, VALUES, ROWS, TREE]
+PROGRAMS = [PYTHON, SHELL, YAML, C, JAVASCRIPT, SQL, RUST, INDENTED, XML, CONTINUED, DOCSTRING]
 
 PROSE = [
     "A robot walks. It puts a foot in front of the other.\nThen it stops.",
@@ -62,6 +69,7 @@ PROSE = [
     "Dear reader,\nthis book is for you.\nIt was written in a year.",
     "The offer: two apples for the price of one (until Monday).\nThe shop closes at 6.",
     "In 1347 it reached Sicily; in 1348, France.\nNobody knew what to do about it.",
+    "It walks.  It puts a foot in front\nof the other.  Then it stops",
     "Roses are red\nViolets are blue\nSugar is sweet\nAnd so are you",
 ]
 
@@ -71,7 +79,7 @@ def kinds(text: str) -> list[TextBlockKind]:
     return [block.kind for block in find_selected_blocks(text)]
 
 
-@pytest.mark.parametrize("code", PROGRAMS)
+@pytest.mark.parametrize("code", [*PROGRAMS, *PRINTED])
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -143,7 +151,7 @@ def test_missing_marks_are_added_and_others_stay(
     assert complete_marks(text, kind) == shown
 
 
-@pytest.mark.parametrize("code", PROGRAMS)
+@pytest.mark.parametrize("code", [*PROGRAMS, *PRINTED])
 def test_an_answer_shows_selected_code_with_its_lines_and_indentation(code: str) -> None:
     query = Query("Explain this code", Mode.SELECTED_TEXT_ONLY, selected_text=code)
     shown = answer(query, settings=SETTINGS).text

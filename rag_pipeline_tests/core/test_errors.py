@@ -71,12 +71,12 @@ def test_an_error_keeps_its_attributes_when_it_is_pickled() -> None:
 @pytest.mark.parametrize(
     "shown",
     [
-        "/home/jane/book/store",
-        "/home/Jane Doe/book/store",
-        "'/home/jane/my book'",
-        "C:\\Users\\jane\\book",
-        "sqlite:////home/jane/log.sqlite",
-        "file:///home/jane/book",
+        "/srv/jane/book/store",
+        "/srv/Jane Doe/book/store",
+        "'/srv/jane/my book'",
+        "C:\\data\\jane\\book",
+        "sqlite:////srv/jane/log.sqlite",
+        "file:///srv/jane/book",
         "\\\\server\\jane\\book",
     ],
 )

@@ -17,6 +17,7 @@ from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from typing import TypeAlias
 
     Forget: TypeAlias = Callable[[str], None]
@@ -113,3 +114,13 @@ def read_space(text: str) -> EmbeddingSpace:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = "the stored embedding model of the collection cannot be read"
         raise StoreError(f"{message}. Run `rag-pipeline ingest --rebuild`") from error
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """Return the entries of a folder in any order; empty if there is no such folder."""
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def describe_damage(path: Path) -> str:
+    """Return the error message about a damaged file of the embedded store."""
+    return f"{path} is damaged. Delete the file and run `rag-pipeline ingest --rebuild`"

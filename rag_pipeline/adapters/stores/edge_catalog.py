@@ -19,9 +19,11 @@ from filelock import FileLock, Timeout
 
 from rag_pipeline.adapters.state.files import remove_tree, write_text_atomically
 from rag_pipeline.adapters.stores.builds import (
+    describe_damage,
     find_cell,
     forget_nothing,
     is_build_id,
+    list_folder,
     make_build_id,
     read_space,
     write_space,
@@ -77,19 +79,21 @@ class EdgeCatalog:
         current = self._read_in_use()["current"]
         return current if current and self._is_built(current) else None
 
-    def open_current(self, space: EmbeddingSpace | None = None) -> EdgeStore:
+    def open_current(
+        self, space: EmbeddingSpace | None = None, wait_s: float | None = None
+    ) -> EdgeStore:
         """Open the current build, which must have the given embedding space; None accepts any.
 
         Raises:
             CollectionMissingError: There is no current build.
             SpaceMismatchError: The build has another embedding space.
-            StoreLockedError: Another process had the build open for all of `timeout_s`.
+            StoreLockedError: Another process had the build open for all of `wait_s`.
             StoreError: A file is damaged or cannot be read.
         """
         collection_id = self.current_id()
         if collection_id is None:
             raise CollectionMissingError(self._collection, self._root)
-        return self.open(collection_id, space)
+        return self.open(collection_id, space, wait_s)
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:
         """Return the embedding space of a build without opening it; None if there is no build."""
@@ -99,7 +103,9 @@ class EdgeCatalog:
             path = self._root / collection_id / "space.json"
             return read_space(path.read_text("utf-8", "replace"))
 
-    def open(self, collection_id: str, space: EmbeddingSpace | None = None) -> EdgeStore:
+    def open(
+        self, collection_id: str, space: EmbeddingSpace | None = None, wait_s: float | None = None
+    ) -> EdgeStore:
         """Open a build by its id; arguments and errors are those of `open_current`."""
         stored = self.read_space(collection_id)
         if stored is None:
@@ -107,7 +113,9 @@ class EdgeCatalog:
         if space is not None and stored != space:
             remedy = stored.name_remedy(space)
             raise SpaceMismatchError(self._collection, str(stored), str(space), remedy)
-        shard, lock = self._load_patiently(collection_id)
+        shard, lock = self._load_patiently(
+            collection_id, self.timeout_s if wait_s is None else wait_s
+        )
         return EdgeStore(shard, stored, self._root / collection_id, lock.release)
 
     def create(self, space: EmbeddingSpace) -> EdgeStore:
@@ -143,7 +151,7 @@ class EdgeCatalog:
         """
         in_use = self._read_in_use()
         with self._file_errors():
-            for entry in _list(self._root):
+            for entry in list_folder(self._root):
                 if is_build_id(entry.name, self._collection):
                     if entry.name not in in_use.values():
                         self._delete_unless_open(entry.name)
@@ -153,13 +161,13 @@ class EdgeCatalog:
     def find_cells(self) -> list[str]:
         """Return the names of the collections that `rag-pipeline sweep` built for this book."""
         with self._file_errors():
-            names = [entry.name for entry in _list(self._root.parent)]
+            names = [entry.name for entry in list_folder(self._root.parent)]
         return [name for name in names if find_cell(name, self._collection) == name]
 
     def drop(self) -> None:
         """Delete the collection with all builds, except builds that a process has open."""
         with self._file_errors():
-            names = [entry.name for entry in _list(self._root)]
+            names = [entry.name for entry in list_folder(self._root)]
             builds = [name for name in names if is_build_id(name, self._collection)]
             deleted = [self._delete_unless_open(build) for build in builds]
             if all(deleted):
@@ -232,8 +240,8 @@ class EdgeCatalog:
             lock.release()
             raise
 
-    def _load_patiently(self, collection_id: str) -> tuple[object, FileLock]:
-        deadline = time.monotonic() + self.timeout_s
+    def _load_patiently(self, collection_id: str, timeout_s: float) -> tuple[object, FileLock]:
+        deadline = time.monotonic() + timeout_s
         wait_s = _FIRST_WAIT_S
         mark = self._root / f"{_WAITING}{os.getpid()}-{threading.get_ident()}"
         with ExitStack() as stack:
@@ -267,9 +275,9 @@ class EdgeCatalog:
         except OSError as error:
             raise StoreError(self._describe(error)) from error
         except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(_describe_damage(path)) from error
+            raise StoreError(describe_damage(path)) from error
         if not all(entry is None or isinstance(entry, str) for entry in in_use.values()):
-            raise StoreError(_describe_damage(path))
+            raise StoreError(describe_damage(path))
         return in_use
 
     def _write_in_use(self, current: str, previous: str | None) -> None:
@@ -290,11 +298,3 @@ class EdgeCatalog:
             f"the embedded store cannot read or write {error.filename or self._root}: {reason}. "
             "Check the files, permissions and free space of DATA_DIR"
         )
-
-
-def _list(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
-
-
-def _describe_damage(path: Path) -> str:
-    return f"{path} is damaged. Delete the file and run `rag-pipeline ingest --rebuild`"

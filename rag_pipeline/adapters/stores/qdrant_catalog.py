@@ -69,11 +69,14 @@ class QdrantCatalog:
         """Return the id of the current build, or None if there is none; sends one request."""
         return self._read_aliases().get(self._collection)
 
-    def open_current(self, space: EmbeddingSpace | None = None) -> QdrantStore:
+    def open_current(
+        self, space: EmbeddingSpace | None = None, wait_s: float | None = None
+    ) -> QdrantStore:
         """Open the current build of the collection and return its store.
 
         Args:
             space: Embedding space (model and format) that the build must have; None accepts any.
+            wait_s: Not used, because a server has no lock to wait for.
 
         Raises:
             CollectionMissingError: There is no current build.
@@ -85,7 +88,7 @@ class QdrantCatalog:
         if collection_id is None:
             self._refuse_foreign_collection()
             raise CollectionMissingError(self._collection, self._connection.place)
-        return self.open(collection_id, space)
+        return self.open(collection_id, space, wait_s)
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:
         """Return the embedding space of a build, or None if another program made the collection."""
@@ -95,8 +98,11 @@ class QdrantCatalog:
         stored = (info.config.metadata or {}).get(_SPACE_KEY)
         return None if stored is None else read_space(json.dumps(stored))
 
-    def open(self, collection_id: str, space: EmbeddingSpace | None = None) -> QdrantStore:
+    def open(
+        self, collection_id: str, space: EmbeddingSpace | None = None, wait_s: float | None = None
+    ) -> QdrantStore:
         """Open a build by its id; arguments and errors are those of `open_current`."""
+        del wait_s
         stored = self.read_space(collection_id)
         if stored is None:
             raise self._describe_foreign()

@@ -224,12 +224,15 @@ class CollectionCatalog(Protocol):
             StoreError: The build is damaged, or the store cannot be reached.
         """
 
-    def open_current(self, space: EmbeddingSpace | None = None) -> PointStore:
+    def open_current(
+        self, space: EmbeddingSpace | None = None, wait_s: float | None = None
+    ) -> PointStore:
         """Open the current build for reading and writing, and return it.
 
         Args:
             space: Embedding space (model and format version) that the build must have; None
                 accepts any.
+            wait_s: Longest wait in seconds for another process's lock; None for `timeout_s`.
 
         Raises:
             CollectionMissingError: There is no current build.
@@ -238,7 +241,9 @@ class CollectionCatalog(Protocol):
                 locked by another process.
         """
 
-    def open(self, collection_id: str, space: EmbeddingSpace | None = None) -> PointStore:
+    def open(
+        self, collection_id: str, space: EmbeddingSpace | None = None, wait_s: float | None = None
+    ) -> PointStore:
         """Open the build with the given id; otherwise the same as `open_current`."""
 
     def create(self, space: EmbeddingSpace) -> PointStore:
