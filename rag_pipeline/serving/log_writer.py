@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.closing import Closing
@@ -43,6 +43,7 @@ class LogWriter(Closing):
         self._waiting: deque[LoggedAnswer] = deque()
         self._batch: list[LoggedAnswer] = []
         self._changed = Condition()
+        self._flushing = Lock()  # a second rating of an answer waits until the answer is written
         self._is_closed = False
         self._thread = Thread(target=self._run, name="question-log", daemon=True)
         self._thread.start()
@@ -97,6 +98,10 @@ class LogWriter(Closing):
         Raises:
             QuestionLogError: The log cannot be written, or the thread still waits for it.
         """
+        with self._flushing:
+            self._write_wanted(is_wanted)
+
+    def _write_wanted(self, is_wanted: Callable[[LoggedAnswer], bool]) -> None:
         with self._changed:
             is_done = self._changed.wait_for(
                 lambda: not any(is_wanted(one) for one in self._batch), _CLOSE_S

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from rag_pipeline.adapters.question_log.opening import FILE_NAME, open_question_log
 from rag_pipeline.core.errors import QuestionLogError
 from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.serving import log_writer
 from rag_pipeline.serving.log_writer import LogWriter
 from rag_pipeline_tests.adapters.question_log.databases import (
     NOW,
@@ -19,9 +21,10 @@ from rag_pipeline_tests.adapters.question_log.databases import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from rag_pipeline.core.protocols.question_log import QuestionLog
+    from rag_pipeline.core.protocols.question_log import LoggedAnswer, QuestionLog
 
 
 def open_log(folder: Path) -> QuestionLog:
@@ -87,3 +90,44 @@ def test_a_locked_log_never_delays_recording(tmp_path: Path) -> None:
     assert all(isinstance(one, QuestionLogError) for one in failures)
     writer.record(make_logged("late"))
     assert "full or closed" in str(failures[-1])
+
+
+class WatchedLog:
+    """A question log that tells when its writer begins to write answers."""
+
+    def __init__(self, log: QuestionLog) -> None:
+        self._log = log
+        self.began = Event()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # any method of the log
+        """Return the method of the log."""
+        return getattr(self._log, name)
+
+    def add_answers(self, answers: Sequence[LoggedAnswer]) -> None:
+        """Tell if there are answers, then store them."""
+        if answers:
+            self.began.set()
+        self._log.add_answers(answers)
+
+
+def test_a_rating_fails_while_the_log_is_locked_and_its_answer_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = WatchedLog(open_log(tmp_path))
+    log.add_answers([])
+    path = make_log_settings(tmp_path).state_dir / FILE_NAME
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        writer = LogWriter(cast("QuestionLog", log), lambda _: None)
+        writer.record(make_logged("first"))
+        assert log.began.wait(30)
+        writer.record(make_logged("second"))
+        with monkeypatch.context() as patch:
+            patch.setattr(log_writer, "_CLOSE_S", 0.01)
+            with pytest.raises(QuestionLogError, match="is busy"):
+                writer.rate(Rating("first", NOW, 5))
+        with pytest.raises(QuestionLogError, match="locked"):
+            writer.rate(Rating("second", NOW, 5))
+        other.execute("ROLLBACK")
+    assert writer.rate(Rating("second", NOW, 4))
+    writer.close()

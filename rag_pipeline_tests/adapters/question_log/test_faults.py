@@ -94,10 +94,23 @@ def test_an_address_of_no_usable_database_is_refused(tmp_path: Path, url: str) -
     assert "hidden-word" not in str(caught.value)
 
 
-def test_a_missing_driver_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("package", ["sqlalchemy", "alembic", "psycopg"])
+def test_a_missing_package_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
     monkeypatch.setattr(
         "rag_pipeline.adapters.question_log.opening.find_spec",
-        lambda name: None if name == "psycopg" else name,
+        lambda name: None if name == package else name,
     )
-    with pytest.raises(MissingDependencyError, match=r"psycopg.*serve"):
+    with pytest.raises(MissingDependencyError, match=f"{package}.*serve"):
         open_question_log(make_log_settings(tmp_path, question_log_url="postgresql://host/log"))
+
+
+def test_an_sqlite_file_can_be_named_by_its_address(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "own.sqlite"
+    log = open_question_log(make_log_settings(tmp_path, question_log_url=f"sqlite:///{path}"))
+    assert log is not None
+    log.add_answers([make_logged()])
+    assert [one.answer_id for one in log.read_answers()] == ["a1"]
+    log.close()
+    assert path.is_file()
