@@ -21,11 +21,16 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
-from rag_pipeline_tests.answering.factories import FixedRetriever, ScriptedModel, make_chunk
+from rag_pipeline_tests.answering.factories import (
+    FixedRetriever,
+    ScriptedModel,
+    WaitingModel,
+    make_chunk,
+)
 from rag_pipeline_tests.loopback import serve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.retrieval.models import RetrievalResult
@@ -174,48 +179,13 @@ def test_a_disconnect_frees_the_request_and_counts_as_an_abort(way: str) -> None
     assert observed.seen == [("answer", "aborted", "NoneType")]
 
 
-class _FailingWhenClosed:
-    """An `AsyncChatModel` that waits for ever, and whose stream fails when another task closes it.
-
-    Args:
-        error: The error with which it fails.
-    """
-
-    name = "failing"
-    complete = True
-
-    def __init__(self, error: Exception) -> None:
-        self.reading, self._closed, self._error = asyncio.Event(), asyncio.Event(), error
-
-    def stream(self, messages: object) -> Generator[str, None, bool]:
-        """Not used."""
-        raise NotImplementedError
-
-    def astream(self, messages: object) -> _FailingWhenClosed:
-        """Return itself as the stream."""
-        del messages
-        return self
-
-    def __aiter__(self) -> _FailingWhenClosed:
-        return self
-
-    async def __anext__(self) -> str:
-        self.reading.set()
-        await self._closed.wait()
-        raise self._error
-
-    async def aclose(self) -> None:
-        """Let the reader fail."""
-        self._closed.set()
-
-
 @pytest.mark.parametrize("error", [AnswerServiceError("down"), ValueError("broken")])
 def test_an_error_after_another_task_closed_the_stream_is_an_abort(error: Exception) -> None:
     observed = Observed()
     protection = Protection(ServiceLimits(breaker_failures=1), observe=observed)
 
     async def ask() -> None:
-        model = _FailingWhenClosed(error)
+        model = WaitingModel(error)
         with make_assistant(model, protection=protection) as assistant:
             stream = await assistant.astream(QUERY)
             reader = asyncio.ensure_future(anext(stream, "end"))
