@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.answering import AnswerKind, Assistant, Turn, preparing
+from rag_pipeline.answering.prompts import DECLINED
 from rag_pipeline.answering.streams import AsyncAnswerStream
 from rag_pipeline.core.errors import (
     AnswerError,
@@ -27,12 +28,12 @@ from rag_pipeline_tests.answering.factories import (
     WaitingModel,
     make_chunk,
 )
-from rag_pipeline_tests.loopback import serve
+from rag_pipeline_tests.loopback import Reply, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Sequence
 
-    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.core.protocols.chat import ChatMessage, ChatModel
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.protection.logs import Operation
 
@@ -223,3 +224,54 @@ def test_a_stream_that_is_closed_while_a_thread_works_is_aborted(
     with make_assistant(model) as assistant:
         asyncio.run(ask(assistant.prepare(QUERY)))
     assert observed.seen == [("answer", "aborted", "NoneType")]
+
+
+def test_an_asynchronous_answer_fails_and_declines_like_a_synchronous_one() -> None:
+    failing = Reply(500, {}, {"Retry-After": "0"})
+    observed = Observed()
+    with (
+        serve([stream_reply(DECLINED), failing]) as server,
+        make_assistant(make_model(server), protection=Protection(observe=observed)) as assistant,
+    ):
+        declined = asyncio.run(assistant.aanswer(QUERY))
+        with pytest.raises(AnswerServiceError):
+            asyncio.run(assistant.aanswer(QUERY))
+    assert declined.kind is AnswerKind.REFUSED
+    assert [status for _, status, _ in observed.seen] == ["success", "error"]
+
+
+def test_a_model_that_a_thread_reads_ends_after_its_next_piece_when_it_is_closed() -> None:
+    reading, gate = Event(), Event()
+
+    class SlowModel(ScriptedModel):
+        def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
+            self.told.append(messages)
+            yield "It steps [1]. "
+            reading.set()
+            assert gate.wait(30)
+            yield "Then it stands [1]."
+            return True
+
+    async def ask(assistant: Assistant) -> None:
+        stream = await assistant.astream(QUERY)
+        reader = asyncio.ensure_future(stream.answer())
+        assert await asyncio.to_thread(reading.wait, 30)
+        await stream.aclose()
+        gate.set()
+        with pytest.raises(AnswerError, match="ended before"):
+            await reader
+
+    observed = Observed()
+    with make_assistant(SlowModel([]), protection=Protection(observe=observed)) as assistant:
+        asyncio.run(ask(assistant))
+    assert observed.seen == [("answer", "aborted", "NoneType")]
+
+
+def test_a_completed_question_that_is_too_long_is_not_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(preparing, "complete_question", lambda *_: "robot " * 5_000)
+    with make_assistant(None) as assistant:
+        prepared = assistant.prepare(QUERY, history=[Turn("What is a robot?")])
+    assert prepared.result.query.question == QUESTION
+    assert prepared.search_question is None

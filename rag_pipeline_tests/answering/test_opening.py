@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.answering import AnswerKind, open_assistant
+from rag_pipeline.answering import AnswerKind, answer, open_assistant
 from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
 from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline_tests.answering.factories import WALKING
@@ -71,3 +71,12 @@ def test_opening_keeps_the_circuit_breakers_and_sets_the_time_limits(tmp_path: P
         breaker = assistant.protection.chat_model
         assert assistant.retriever.protection.chat_model is breaker
         assert assistant.protection.limits.query_s > 60
+
+
+def test_settings_that_are_not_given_come_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # without an `.env` file
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
+    assert answer("Hello").kind is AnswerKind.REPLY
+    assert open_assistant().answer(Query("Hello")).kind is AnswerKind.REPLY
