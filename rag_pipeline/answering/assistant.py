@@ -9,6 +9,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from rag_pipeline.answering.opening import LateRetriever
 from rag_pipeline.answering.preparing import PreparedAnswer, plan_question, search_plan
 from rag_pipeline.answering.streams import AsyncAnswerStream, write_stream
 from rag_pipeline.answering.wording import areword, reword
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.preparing import Plan
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.protection.limits import Observer
+    from rag_pipeline.retrieval.protection.limits import Observer, Protection
     from rag_pipeline.retrieval.queries import Query
     from rag_pipeline.retrieval.retriever import Retriever
 
@@ -42,19 +43,36 @@ class Assistant(Closing):
     Several threads and event loops can share an assistant.
 
     Args:
-        retriever: Finds the passages.
+        retriever: Finds the passages. A `LateRetriever` is opened by the first question that needs
+            the collection.
         chat_model: Writes the answers; None quotes passages from the book.
 
     Attributes:
-        retriever: The retriever, for searches without an answer.
         chat_model: The answering model, or None.
     """
 
-    def __init__(self, retriever: Retriever, chat_model: ChatModel | None = None) -> None:
-        self.retriever = retriever
+    def __init__(
+        self, retriever: Retriever | LateRetriever, chat_model: ChatModel | None = None
+    ) -> None:
+        self._searcher = retriever
         self.chat_model = chat_model
         self._pool: ThreadPoolExecutor | None = None
         self._opening = Lock()
+
+    @property
+    def retriever(self) -> Retriever:
+        """The retriever, for searches without an answer. The first use opens a late one.
+
+        Raises:
+            RagPipelineError: As described for `open_retriever`.
+        """
+        searcher = self._searcher
+        return searcher.open() if isinstance(searcher, LateRetriever) else searcher
+
+    @property
+    def protection(self) -> Protection:
+        """The time limits, circuit breakers and log of searches and answers."""
+        return self._searcher.protection
 
     def prepare(
         self, query: Query, *, history: Sequence[Turn] = (), even_if_unrelated: bool = False
@@ -69,7 +87,7 @@ class Assistant(Closing):
         Raises:
             RagPipelineError: As described for `stream_answer`.
         """
-        protection, started = self.retriever.protection, time.perf_counter()
+        protection, started = self.protection, time.perf_counter()
         with protection.watch("answer", [query.question], only_failures=True):
             plan = plan_question(query, history)
             searched = reword(plan, self.chat_model, protection)
@@ -77,7 +95,7 @@ class Assistant(Closing):
 
     def write(self, prepared: PreparedAnswer) -> AnswerStream:
         """Return a stream that writes the answer to a prepared question."""
-        return write_stream(prepared, self.chat_model, self.retriever.protection)
+        return write_stream(prepared, self.chat_model, self.protection)
 
     def stream(
         self, query: Query, *, history: Sequence[Turn] = (), even_if_unrelated: bool = False
@@ -96,7 +114,7 @@ class Assistant(Closing):
         self, query: Query, *, history: Sequence[Turn] = (), even_if_unrelated: bool = False
     ) -> PreparedAnswer:
         """Do the same as `prepare` while the event loop continues."""
-        protection, started = self.retriever.protection, time.perf_counter()
+        protection, started = self.protection, time.perf_counter()
         with protection.watch("answer", [query.question], only_failures=True):
             plan = plan_question(query, history)
             searched = await areword(plan, self.chat_model, protection)
@@ -106,7 +124,7 @@ class Assistant(Closing):
 
     async def awrite(self, prepared: PreparedAnswer) -> AsyncAnswerStream:
         """Return an asynchronous stream that writes the answer to a prepared question."""
-        protection = self.retriever.protection
+        protection = self.protection
         return AsyncAnswerStream(prepared, self.chat_model, protection, self.arun)
 
     async def astream(
@@ -137,7 +155,7 @@ class Assistant(Closing):
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="assistant")
             future = self._pool.submit(action)
-        limit_s = self.retriever.protection.limits.query_s
+        limit_s = self.protection.limits.query_s
         done, _ = await asyncio.wait([waiting := asyncio.wrap_future(future)], timeout=limit_s)
         if done:
             return waiting.result()
@@ -156,7 +174,7 @@ class Assistant(Closing):
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False)
-        self.retriever.close()
+        self._searcher.close()
 
     def _search(
         self, plan: Plan, searched: str, started: float, *, even_if_unrelated: bool
@@ -164,7 +182,7 @@ class Assistant(Closing):
         began = time.perf_counter()
         prepared = search_plan(
             plan,
-            self.retriever,
+            self._searcher,
             searched,
             writes=self.chat_model is not None,
             even_if_unrelated=even_if_unrelated,
@@ -181,6 +199,9 @@ def open_assistant(
 ) -> Assistant:
     """Return an assistant over the collection and the answering model that the settings name.
 
+    The collection and the embedding service are connected by the first question about the book,
+    which raises their errors. Greetings and selected texts need neither.
+
     Args:
         settings: None reads the environment and `.env`.
         observe: Called for each search and answer that ended, with the error or None.
@@ -190,10 +211,6 @@ def open_assistant(
     """
     from rag_pipeline.adapters.connect import connect_chat_model  # noqa: PLC0415  # see __init__
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see __init__
-    from rag_pipeline.retrieval.opening import open_retriever  # noqa: PLC0415  # see __init__
 
     chosen = settings or load_settings()
-    retriever = open_retriever(chosen)
-    if observe is not None:
-        retriever = retriever.protected_by(retriever.protection.observed_by(observe))
-    return Assistant(retriever, connect_chat_model(chosen))
+    return Assistant(LateRetriever(chosen, observe), connect_chat_model(chosen))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from rag_pipeline.answering.assistant import Assistant
+from rag_pipeline.answering.opening import LateRetriever
 from rag_pipeline.answering.reading.small_talk import find_reply
-from rag_pipeline.core.closing import Closing
-from rag_pipeline.retrieval.protection.limits import Protection
-from rag_pipeline.retrieval.queries import Mode, Query
+from rag_pipeline.retrieval.queries import Query
 
 if TYPE_CHECKING:
     from rag_pipeline.answering.models import Answer, AnswerStream
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.retriever import Retriever
 
 
@@ -70,9 +68,8 @@ def stream_answer(
         AnswerError: While iterating: the model cannot be reached, is too slow or writes nothing.
     """
     full_query = Query(query) if isinstance(query, str) else query
-    search = _OneSearch(settings or _load_settings()) if retriever is None else None
-    searcher = cast("Retriever", search) if retriever is None else retriever
-    with search or nullcontext():
+    searcher = retriever or LateRetriever(settings or _load_settings())
+    with searcher if isinstance(searcher, LateRetriever) else nullcontext():
         with searcher.protection.watch("answer", [full_query.question], only_failures=True):
             full_query.check()
             if chat_model is None and not find_reply(full_query):
@@ -81,33 +78,6 @@ def stream_answer(
                 chat_model = connect_chat_model(settings or _load_settings())
         assistant = Assistant(searcher, chat_model)
         return assistant.stream(full_query, even_if_unrelated=even_if_unrelated)
-
-
-class _OneSearch(Closing):
-    """A search for one question. It opens the collection only if the question needs it."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.protection = Protection(log_questions=settings.log_questions)
-        self._settings = settings
-        self._opened: Retriever | None = None
-
-    def retrieve(self, query: Query) -> RetrievalResult:
-        """Return the passages for a query."""
-        chosen = self._settings
-        if query.mode == Mode.SELECTED_TEXT_ONLY:
-            from rag_pipeline.adapters.connect import connect_selection_embedder  # noqa: PLC0415  # see __init__
-            from rag_pipeline.retrieval.selected_text import retrieve_selected  # noqa: PLC0415  # see __init__
-
-            threshold, local = chosen.selected_text_threshold, connect_selection_embedder()
-            return retrieve_selected(query, threshold, chosen.site, local)
-        from rag_pipeline.retrieval.opening import open_retriever  # noqa: PLC0415  # see __init__
-
-        self._opened = self._opened or open_retriever(chosen)
-        return self._opened.retrieve(query)
-
-    def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
 
 
 def _load_settings() -> Settings:

@@ -139,16 +139,16 @@ def _answer(
     asked.check()
     if asked.mode is Mode.NORMAL and not find_reply(asked):
         load_model_early(settings)
-    from rag_pipeline.adapters.connect import connect_chat_model
-    from rag_pipeline.answering import stream_answer
+    from rag_pipeline.answering import open_assistant
     from rag_pipeline.cli.explaining import show_explanation
     from rag_pipeline.cli.records import record_answer
     from rag_pipeline.cli.terminal import show_answer_sources, show_quotes
 
-    model = connect_chat_model(settings)
-    with stream_answer(
-        asked, chat_model=model, settings=settings, even_if_unrelated=even_if_unrelated
-    ) as stream:
+    with (
+        open_assistant(settings) as assistant,
+        assistant.stream(asked, even_if_unrelated=even_if_unrelated) as stream,
+    ):
+        model = assistant.chat_model
         if model is not None and not as_json:
             for piece in stream:
                 write_text(piece)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+    from typing import Self
 
     from rag_pipeline.core.protocols.chat import ChatMessage
 
@@ -138,3 +140,44 @@ class ScriptedModel:
         finally:
             self.closed = True
         return self.complete
+
+
+class WaitingModel:
+    """An `AsyncChatModel` that writes nothing until its stream is closed, and then fails.
+
+    Args:
+        error: The error with which it fails.
+
+    Attributes:
+        reading: Set when the stream is read.
+        closed: Set when the stream is closed.
+    """
+
+    name = "waiting"
+    complete = True
+
+    def __init__(self, error: Exception) -> None:
+        self.reading, self.closed, self._error = asyncio.Event(), asyncio.Event(), error
+
+    def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
+        """Raise an error, because this model writes only asynchronously."""
+        raise NotImplementedError
+
+    def astream(self, messages: Sequence[ChatMessage]) -> Self:
+        """Return the model itself as the stream."""
+        del messages
+        return self
+
+    def __aiter__(self) -> Self:
+        """Return the stream itself."""
+        return self
+
+    async def __anext__(self) -> str:
+        """Wait until the stream is closed, and raise the error."""
+        self.reading.set()
+        await self.closed.wait()
+        raise self._error
+
+    async def aclose(self) -> None:
+        """Let the reader fail."""
+        self.closed.set()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.answering import AnswerKind, Assistant, Turn, preparing
+from rag_pipeline.answering.prompts import DECLINED
 from rag_pipeline.answering.streams import AsyncAnswerStream
 from rag_pipeline.core.errors import (
     AnswerError,
@@ -21,13 +22,18 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
-from rag_pipeline_tests.answering.factories import FixedRetriever, ScriptedModel, make_chunk
-from rag_pipeline_tests.loopback import serve
+from rag_pipeline_tests.answering.factories import (
+    FixedRetriever,
+    ScriptedModel,
+    WaitingModel,
+    make_chunk,
+)
+from rag_pipeline_tests.loopback import Reply, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
-    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.core.protocols.chat import ChatMessage, ChatModel
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.protection.logs import Operation
 
@@ -174,48 +180,13 @@ def test_a_disconnect_frees_the_request_and_counts_as_an_abort(way: str) -> None
     assert observed.seen == [("answer", "aborted", "NoneType")]
 
 
-class _FailingWhenClosed:
-    """An `AsyncChatModel` that waits for ever, and whose stream fails when another task closes it.
-
-    Args:
-        error: The error with which it fails.
-    """
-
-    name = "failing"
-    complete = True
-
-    def __init__(self, error: Exception) -> None:
-        self.reading, self._closed, self._error = asyncio.Event(), asyncio.Event(), error
-
-    def stream(self, messages: object) -> Generator[str, None, bool]:
-        """Not used."""
-        raise NotImplementedError
-
-    def astream(self, messages: object) -> _FailingWhenClosed:
-        """Return itself as the stream."""
-        del messages
-        return self
-
-    def __aiter__(self) -> _FailingWhenClosed:
-        return self
-
-    async def __anext__(self) -> str:
-        self.reading.set()
-        await self._closed.wait()
-        raise self._error
-
-    async def aclose(self) -> None:
-        """Let the reader fail."""
-        self._closed.set()
-
-
 @pytest.mark.parametrize("error", [AnswerServiceError("down"), ValueError("broken")])
 def test_an_error_after_another_task_closed_the_stream_is_an_abort(error: Exception) -> None:
     observed = Observed()
     protection = Protection(ServiceLimits(breaker_failures=1), observe=observed)
 
     async def ask() -> None:
-        model = _FailingWhenClosed(error)
+        model = WaitingModel(error)
         with make_assistant(model, protection=protection) as assistant:
             stream = await assistant.astream(QUERY)
             reader = asyncio.ensure_future(anext(stream, "end"))
@@ -253,3 +224,54 @@ def test_a_stream_that_is_closed_while_a_thread_works_is_aborted(
     with make_assistant(model) as assistant:
         asyncio.run(ask(assistant.prepare(QUERY)))
     assert observed.seen == [("answer", "aborted", "NoneType")]
+
+
+def test_an_asynchronous_answer_fails_and_declines_like_a_synchronous_one() -> None:
+    failing = Reply(500, {}, {"Retry-After": "0"})
+    observed = Observed()
+    with (
+        serve([stream_reply(DECLINED), failing]) as server,
+        make_assistant(make_model(server), protection=Protection(observe=observed)) as assistant,
+    ):
+        declined = asyncio.run(assistant.aanswer(QUERY))
+        with pytest.raises(AnswerServiceError):
+            asyncio.run(assistant.aanswer(QUERY))
+    assert declined.kind is AnswerKind.REFUSED
+    assert [status for _, status, _ in observed.seen] == ["success", "error"]
+
+
+def test_a_model_that_a_thread_reads_ends_after_its_next_piece_when_it_is_closed() -> None:
+    reading, gate = Event(), Event()
+
+    class SlowModel(ScriptedModel):
+        def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
+            self.told.append(messages)
+            yield "It steps [1]. "
+            reading.set()
+            assert gate.wait(30)
+            yield "Then it stands [1]."
+            return True
+
+    async def ask(assistant: Assistant) -> None:
+        stream = await assistant.astream(QUERY)
+        reader = asyncio.ensure_future(stream.answer())
+        assert await asyncio.to_thread(reading.wait, 30)
+        await stream.aclose()
+        gate.set()
+        with pytest.raises(AnswerError, match="ended before"):
+            await reader
+
+    observed = Observed()
+    with make_assistant(SlowModel([]), protection=Protection(observe=observed)) as assistant:
+        asyncio.run(ask(assistant))
+    assert observed.seen == [("answer", "aborted", "NoneType")]
+
+
+def test_a_completed_question_that_is_too_long_is_not_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(preparing, "complete_question", lambda *_: "robot " * 5_000)
+    with make_assistant(None) as assistant:
+        prepared = assistant.prepare(QUERY, history=[Turn("What is a robot?")])
+    assert prepared.result.query.question == QUESTION
+    assert prepared.search_question is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +15,12 @@ from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
-from rag_pipeline_tests.answering.factories import FixedRetriever, ScriptedModel, make_chunk
+from rag_pipeline_tests.answering.factories import (
+    FixedRetriever,
+    ScriptedModel,
+    WaitingModel,
+    make_chunk,
+)
 from rag_pipeline_tests.loopback import ENDLESS, RESET, Received, Reply, serve
 
 if TYPE_CHECKING:
@@ -117,22 +121,16 @@ def test_a_model_without_an_asynchronous_stream_words_a_follow_up(word: Callable
 
 
 def test_cancelling_the_rewording_frees_the_request() -> None:
-    asked = Event()
-
-    def reply(_: Received) -> Reply:
-        asked.set()
-        return stream_reply("Why", finish=None, fault="stall")
-
-    async def ask(model: ChatModel, hung_up: Event) -> None:
+    async def ask() -> None:
+        model = WaitingModel(AnswerServiceError("down"))
         task = asyncio.ensure_future(areword(FOLLOW_UP, model, Protection()))
-        assert await asyncio.to_thread(asked.wait, 5)
+        await model.reading.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await asyncio.to_thread(hung_up.wait, 5)
+        assert model.closed.is_set()
 
-    with serve(reply) as server:
-        asyncio.run(ask(make_model(server, 60), server.hung_up))
+    asyncio.run(ask())
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,12 @@ class Protection:
         other._observe = observe  # noqa: SLF001  # the copy is our own
         return other
 
+    def limited_by(self, limits: ServiceLimits) -> Protection:
+        """Return a protection with other time limits and the same circuit breakers and observer."""
+        other = copy(self)
+        other.limits = limits
+        return other
+
     @contextmanager
     def watch(
         self,
