@@ -65,6 +65,8 @@ def document(address: str) -> dict[str, Any]:
 def test_responses_to_generated_requests_conform(
     document: dict[str, Any], address: str, operation: str, mode: GenerationMode
 ) -> None:
+    if (operation, mode) == ("get /v1/filters", GenerationMode.NEGATIVE):
+        return  # it has no part that could be invalid
     method, path = operation.split()
     described = schemathesis.openapi.from_dict(document)[path][method]
 

@@ -147,8 +147,18 @@ def test_a_selection_is_answered_from_the_selection(client: httpx.Client, select
     assert [source["text"] for source in answer["sources"]] == [selection]
 
 
-@pytest.mark.parametrize("url", ["javascript:alert(1)", "page#section", "", "data:text/html,x"])
-def test_a_source_url_that_is_no_address_is_refused(client: httpx.Client, url: str) -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "//evil.example.com/book/",
+        "https://evil.example.com/book/",
+        "page#section",
+        "",
+        "data:text/html,x",
+    ],
+)
+def test_a_source_url_outside_the_site_is_refused(client: httpx.Client, url: str) -> None:
     body = {**SELECTED, "selected_text": SELECTION, "source_url": url}
     assert read_problem(post(client, body), 400)["code"] == "QUERY_INVALID"
 
