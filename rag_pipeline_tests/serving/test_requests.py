@@ -152,7 +152,7 @@ def test_a_selection_is_answered_from_the_selection(client: httpx.Client, select
     [
         "javascript:alert(1)",
         "//evil.example.com/book/",
-        "https://evil.example.com/book/",
+        "https://evil.example.com/page",
         "page#section",
         "",
         "data:text/html,x",
@@ -161,6 +161,13 @@ def test_a_selection_is_answered_from_the_selection(client: httpx.Client, select
 def test_a_source_url_outside_the_site_is_refused(client: httpx.Client, url: str) -> None:
     body = {**SELECTED, "selected_text": SELECTION, "source_url": url}
     assert read_problem(post(client, body), 400)["code"] == "QUERY_INVALID"
+
+
+def test_the_link_of_a_selection_cannot_leave_the_site(client: httpx.Client) -> None:
+    url = "https://evil.example.com/book/docs/page#storage"
+    body = {**SELECTED, "selected_text": SELECTION, "source_url": url}
+    (source,) = post(client, body).raise_for_status().json()["sources"]
+    assert source["url"] == "/book/docs/page#storage"
 
 
 def test_an_unknown_value_of_a_filter_is_refused_or_finds_nothing(client: httpx.Client) -> None:
