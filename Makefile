@@ -13,7 +13,7 @@ BENCH ?= $(wildcard benchmarks/*.py)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup ingest ask dev evaluate bench test test-fast test-nightly test-qdrant test-site check docs hooks fmt lock release site site-dev clean
+.PHONY: help setup ingest ask serve dev evaluate bench test test-fast test-nightly test-qdrant test-site check docs hooks fmt lock release site site-dev clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ ingest: $(STAMP) ## Index the documents in website/docs and print a report (ARGS
 ask: $(STAMP) ## Answer a question: make ask Q="..."
 	@$(BIN)/rag-pipeline query $(ARGS) -- "$$QUESTION"
 ask: export QUESTION = $(value Q)
+
+serve: $(STAMP) ## Serve RoboTutor on http://127.0.0.1:8000; indexes the book first if needed
+	@$(BIN)/rag-pipeline stats >/dev/null 2>&1 || $(BIN)/rag-pipeline ingest
+	@exec $(BIN)/rag-pipeline serve $(ARGS)
 
 dev: $(STAMP) ## Start the Dagster UI on http://127.0.0.1:3000
 	@DAGSTER_HOME="$$($(BIN)/python -m rag_pipeline.orchestration.instance)" && export DAGSTER_HOME && \

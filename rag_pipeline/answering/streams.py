@@ -257,7 +257,11 @@ def _continue_from(prepared: PreparedAnswer, operation: Operation) -> None:
 
 def _complete(entry: Answer, prepared: PreparedAnswer, operation: Operation) -> Answer:
     operation.result_count = len(entry.grounding.sources)
-    operation.details |= {"kind": entry.kind.value, "model": entry.model}
+    operation.details |= {
+        "kind": entry.kind.value,
+        "level": entry.grounding.level.value,
+        "model": entry.model,
+    }
     return replace(entry, question=prepared.query.question)
 
 

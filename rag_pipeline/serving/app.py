@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from rag_pipeline.serving import answers, search
+from rag_pipeline.serving import answers, operating, search
+from rag_pipeline.serving.access import read_access_rules
+from rag_pipeline.serving.chat_completions import make_chat_router
 from rag_pipeline.serving.conversations import Conversations
+from rag_pipeline.serving.mcp_server import mount_mcp
+from rag_pipeline.serving.metrics import build_metrics
 from rag_pipeline.serving.problems import add_problem_handlers
-from rag_pipeline.serving.state import Service
+from rag_pipeline.serving.protection import ProtectedApp
+from rag_pipeline.serving.rate_limits import limit_rate, read_rate_limits
+from rag_pipeline.serving.readiness import Readiness
+from rag_pipeline.serving.site import find_site_path, mount_site
+from rag_pipeline.serving.state import Service, get_service
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from rag_pipeline.answering.assistant import Assistant
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.serving.metrics import Metrics
     from rag_pipeline.serving.state import AnswerLog
 
 
@@ -25,25 +37,51 @@ def create_app(
     *,
     log: AnswerLog | None = None,
     site_dir: Path | None = None,
+    hosts: Sequence[str] = (),
+    metrics: Metrics | None = None,
 ) -> FastAPI:
-    """Return the service over an assistant.
+    """Return the service over an assistant. Each application can be started once.
 
     Args:
         settings: The settings of the process.
         assistant: Answers the questions. The caller closes it.
         log: Writes the question log; None logs nothing.
         site_dir: Folder of the built site to serve on the same port; None serves no site.
+        hosts: Host names that requests may use, besides SERVE_HOSTS and this machine's own names.
+        metrics: Counts requests. Pass the metrics that observe the assistant; None makes new ones.
+
+    Raises:
+        ConfigurationError: A setting of the service is invalid.
     """
-    app = FastAPI(title="RoboTutor", docs_url=None, redoc_url=None)
-    app.state.service = Service(assistant, settings, Conversations(), log)
+    measured = metrics or build_metrics()
+    measured.watch_breakers(assistant.retriever.protection)
+    site_path = find_site_path(settings.site_base_url) if site_dir else None
+    rules = read_access_rules(settings, hosts, site_path)
+    limits = read_rate_limits(settings, measured.count_rate_failure)
+    app = FastAPI(title="RoboTutor", docs_url=None, redoc_url=None, lifespan=_warm_up)
+    app.state.service = Service(
+        assistant, settings, Conversations(), log, measured, Readiness(assistant)
+    )
     add_problem_handlers(app)
-    app.include_router(answers.router)
-    app.include_router(search.router)
-    app.add_api_route("/healthz", report_health, methods=["GET"])
-    del site_dir  # the site is mounted last, after every other route
+    for router in (answers.router, search.router, operating.router):
+        app.include_router(router)
+    app.include_router(make_chat_router(lambda request: get_service(request).assistant))
+    mount_mcp(app, assistant, sorted(rules.hosts), sorted(rules.origins))
+    if site_dir is not None and site_path is not None:
+        mount_site(app, site_dir, site_path)
+    # Each of these runs before the ones above it.
+    app.add_middleware(limit_rate, limits=limits, on_refusal=measured.count_rate_limited)
+    app.add_middleware(ProtectedApp, rules=rules)
+    app.add_middleware(measured.watch_requests)
     return app
 
 
-async def report_health() -> dict[str, str]:
-    """Return that the process is alive."""
-    return {"status": "ok"}
+@asynccontextmanager
+async def _warm_up(app: FastAPI) -> AsyncIterator[None]:
+    """Load the model in the background while the service starts to accept requests."""
+    warming = asyncio.create_task(app.state.service.readiness.check())
+    try:
+        yield
+    finally:
+        warming.cancel()
+        await asyncio.gather(warming, return_exceptions=True)

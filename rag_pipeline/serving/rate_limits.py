@@ -9,11 +9,13 @@ import logging
 import math
 import secrets
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from limits import RateLimitItem, parse_many
 from limits.aio.storage import RedisStorage
 from limits.aio.strategies import MovingWindowRateLimiter as SharedLimiter
+from limits.errors import ConfigurationError as UnusableAddressError
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter as LocalLimiter
 
@@ -193,13 +195,9 @@ def _parse_rate(setting: str, text: str) -> list[RateLimitItem]:
 
 
 def _connect(redis_url: str) -> SharedLimiter:
-    if not redis_url.startswith(("redis://", "rediss://", "redis+unix://")):
-        problem = "it is not an address of Redis"
-        remedy = "Use an address such as redis://127.0.0.1:6379"
-        raise ConfigurationError("SERVE_RATE_URL", problem, remedy)
-    try:
-        return SharedLimiter(RedisStorage(f"async+{redis_url}", implementation="redispy"))
-    except ValueError as error:
-        problem = f"it is not a valid address ({error})"
-        remedy = "Use an address such as redis://127.0.0.1:6379"
-        raise ConfigurationError("SERVE_RATE_URL", problem, remedy) from error
+    if redis_url.startswith(("redis://", "rediss://", "redis+unix://")):
+        with suppress(ValueError, UnusableAddressError):  # their messages may contain a password
+            return SharedLimiter(RedisStorage(f"async+{redis_url}", implementation="redispy"))
+    problem = "it is not an address of Redis"
+    remedy = "Use an address with a port, such as redis://127.0.0.1:6379"
+    raise ConfigurationError("SERVE_RATE_URL", problem, remedy)

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from anyio.to_thread import run_sync
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+
+from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import os
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 _HASHED: Final = "public, max-age=31536000, immutable"
 _NOT_FOUND: Final = 404
+_METHOD_NOT_ALLOWED: Final = 405
 
 
 class SiteFiles(StaticFiles):
@@ -28,15 +32,16 @@ class SiteFiles(StaticFiles):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Return the file of a path, or the site's page for missing pages."""
-        clean = path.rstrip("/")
-        for name in (path, f"{clean}.html", f"{clean}/index.html"):
-            full, stat = self.lookup_path(name) if "\0" not in name else ("", None)
-            if stat is not None and Path(full).is_file():
-                return await super().get_response(name, scope)
+        if scope["method"] not in {"GET", "HEAD"}:
+            raise HTTPException(_METHOD_NOT_ALLOWED)
+        name = await run_sync(self._find_file, path)
+        if name is not None:
+            return await super().get_response(name, scope)
+        if await run_sync(self._find_file, "404.html") is None:
+            raise HTTPException(_NOT_FOUND)
         page = Path(str(self.directory)) / "404.html"
-        if page.is_file():
-            return FileResponse(page, status_code=_NOT_FOUND)
-        raise HTTPException(_NOT_FOUND)
+        headers = {"cache-control": "no-cache"}
+        return FileResponse(page, status_code=_NOT_FOUND, headers=headers)
 
     def file_response(
         self,
@@ -50,6 +55,41 @@ class SiteFiles(StaticFiles):
         relative = Path(full_path).resolve().relative_to(Path(str(self.directory)).resolve())
         response.headers["cache-control"] = _HASHED if relative.parts[0] == "assets" else "no-cache"
         return response
+
+    def _find_file(self, path: str) -> str | None:
+        """Return the name of the file for a path, relative to the folder; None if none exists."""
+        clean = path.rstrip("/")
+        for name in (path, f"{clean}.html", f"{clean}/index.html"):
+            try:
+                full, stat = self.lookup_path(name)
+            except (OSError, ValueError):  # a name that is too long or contains NUL
+                return None
+            if stat is not None and Path(full).is_file():
+                return name
+        return None
+
+
+def find_site(docs_dir: Path, chosen: Path | None) -> Path | None:
+    """Return the folder of the built website.
+
+    Args:
+        docs_dir: The folder of the documents. Docusaurus writes the website into `build` next to
+            it.
+        chosen: The folder that the caller chose; None looks for the usual one.
+
+    Returns:
+        The folder; None if there is no usual one.
+
+    Raises:
+        ConfigurationError: The chosen folder contains no website.
+    """
+    folder = docs_dir.parent / "build" if chosen is None else chosen
+    if (folder / "index.html").is_file():
+        return folder
+    if chosen is None:
+        return None
+    remedy = "Build the website with `make site`, or leave the option out"
+    raise ConfigurationError("--site", f"{chosen} contains no index.html", remedy)
 
 
 def find_site_path(site_base_url: str) -> str:

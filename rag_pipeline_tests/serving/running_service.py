@@ -12,6 +12,7 @@ import uvicorn
 from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.retrieval import open_retriever
 from rag_pipeline.serving.app import create_app
+from rag_pipeline.serving.metrics import build_metrics
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -68,9 +69,16 @@ def run_app(app: ASGIApp) -> Iterator[str]:
 
 @contextmanager
 def run_service(
-    settings: Settings, chat_model: ChatModel | None = None, log: AnswerLog | None = None
+    settings: Settings,
+    chat_model: ChatModel | None = None,
+    log: AnswerLog | None = None,
+    site_dir: Path | None = None,
 ) -> Iterator[str]:
     """Run the whole service over an indexed book and yield its address."""
-    assistant = Assistant(open_retriever(settings), chat_model)
-    with assistant, run_app(create_app(settings, assistant, log=log)) as url:
+    metrics = build_metrics()
+    retriever = open_retriever(settings)
+    observed = retriever.protected_by(retriever.protection.observed_by(metrics.observe_operation))
+    assistant = Assistant(observed, chat_model)
+    app = create_app(settings, assistant, log=log, site_dir=site_dir, metrics=metrics)
+    with assistant, run_app(app) as url:
         yield url

@@ -1,0 +1,95 @@
+"""The commands `serve` (RoboTutor over HTTP) and `mcp` (the book for one coding agent)."""
+
+# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from rag_pipeline.cli.options import DocsDir
+from rag_pipeline.cli.output import write_text
+from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
+from rag_pipeline.core.settings import load_settings
+
+commands = typer.Typer()
+
+_PACKAGES: Final = (
+    "uvicorn",
+    "fastapi",
+    "mcp",
+    "limits",
+    "prometheus_client",
+    "sqlalchemy",
+    "alembic",
+)
+
+
+@commands.command()
+def serve(
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on. 0.0.0.0: all networks.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on. 0: a free one.")
+    ] = 8000,
+    site: Annotated[
+        str | None,
+        typer.Option(
+            "--site",
+            metavar="PATH",
+            help="Folder of the built website. Default: `build` next to the docs folder, if built.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Number of processes; only 1 is supported.")
+    ] = 1,
+    docs_dir: DocsDir = None,
+) -> None:
+    """Answer questions over HTTP and MCP, and serve the built website, until Ctrl-C."""
+    if workers > 1:
+        _refuse_workers()
+    _check_packages()
+    settings = load_settings(docs_dir=docs_dir)
+    from rag_pipeline.serving.server import Place, run_service
+    from rag_pipeline.serving.site import find_site
+
+    site_dir = find_site(settings.docs_dir, None if site is None else Path(site))
+    place = Place(host, port, site_dir)
+    if not run_service(settings, place, lambda line: write_text(f"{line}\n")):
+        raise typer.Exit(1)
+
+
+@commands.command()
+def mcp(docs_dir: DocsDir = None) -> None:
+    """Serve the book to one coding agent over standard input and output."""
+    _check_packages()
+    settings = load_settings(docs_dir=docs_dir)
+    from rag_pipeline.answering.assistant import open_assistant
+    from rag_pipeline.serving.mcp_server import run_stdio
+
+    with open_assistant(settings) as assistant:
+        run_stdio(assistant)
+
+
+def _check_packages() -> None:
+    """Check that the packages of the extra `serve` are installed.
+
+    Raises:
+        MissingDependencyError: One of them is not.
+    """
+    for package in _PACKAGES:
+        if find_spec(package) is None:
+            raise MissingDependencyError(package, "serve")
+
+
+def _refuse_workers() -> None:
+    problem = (
+        "one process serves all requests, because processes would not share conversations and "
+        "metrics, and would wait for each other's access to the embedded store"
+    )
+    remedy = "For more load, set QDRANT_URL and start this command several times behind a proxy"
+    raise ConfigurationError("--workers", problem, remedy)

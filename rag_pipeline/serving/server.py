@@ -1,0 +1,209 @@
+"""The running service: its port, its parts, its start and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import signal
+import socket
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+
+from rag_pipeline.adapters.question_log.opening import open_question_log
+from rag_pipeline.answering.assistant import open_assistant
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.retrieval.protection.logs import configure_logging
+from rag_pipeline.serving.access import read_trusted_proxies
+from rag_pipeline.serving.app import create_app
+from rag_pipeline.serving.log_writer import LogWriter
+from rag_pipeline.serving.metrics import build_metrics
+from rag_pipeline.serving.site import find_site_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+    from types import FrameType
+
+    from rag_pipeline.core.errors import RagPipelineError
+    from rag_pipeline.core.settings import Settings
+
+DRAIN_S: Final = 10
+"""Seconds that open streams have to end after the service was told to stop."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the service listens, and what it serves there.
+
+    Attributes:
+        host: Address or name of this machine, such as `127.0.0.1`.
+        port: The port, 0 to 65535; 0 takes a free one.
+        site_dir: Folder of the built website; None serves none.
+    """
+
+    host: str
+    port: int
+    site_dir: Path | None = None
+
+
+class Server(uvicorn.Server):
+    """A server that reports its start, and ends without an error when a signal stops it.
+
+    Args:
+        config: The configuration of uvicorn.
+        report_start: Runs in the background once requests are accepted.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, report_start: Callable[[], Coroutine[None, None, None]]
+    ) -> None:
+        super().__init__(config)
+        self._report_start = report_start
+        self._reporting: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept requests."""
+        await super().startup(sockets)
+        if self.started:
+            self._reporting = asyncio.create_task(self._report_start())
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop after a signal. A second Ctrl-C does not wait for open streams.
+
+        uvicorn's own method would send the signal to the process again at the end.
+        """
+        del frame
+        self.force_exit = self.force_exit or (self.should_exit and sig == signal.SIGINT)
+        self.should_exit = True
+
+
+def run_service(settings: Settings, place: Place, tell: Callable[[str], None]) -> bool:
+    """Serve until SIGINT or SIGTERM arrives, and return True if the service could start.
+
+    Open streams then have ten seconds to end.
+
+    Args:
+        settings: The settings of the process.
+        place: Where to listen.
+        tell: Shows a line of text to the operator.
+
+    Raises:
+        ConfigurationError: A setting is invalid, or the port cannot be used.
+    """
+    proxies = read_trusted_proxies(settings)
+    metrics = build_metrics()
+    with ExitStack() as parts:
+        listener = parts.enter_context(listen(place.host, place.port))
+        assistant = parts.enter_context(open_assistant(settings, observe=metrics.observe_operation))
+        database = open_question_log(settings)
+        log = None
+        if database is not None:
+            failing = _FailureReport(metrics.count_log_failure)
+            log = parts.enter_context(LogWriter(database, failing.note))
+        configure_logging(settings.state_dir / "logs", console=False)
+        app = create_app(
+            settings,
+            assistant,
+            log=log,
+            site_dir=place.site_dir,
+            hosts=[place.host],
+            metrics=metrics,
+        )
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,  # it would contain the addresses of clients
+            server_header=False,
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=proxies,
+            timeout_graceful_shutdown=DRAIN_S,
+        )
+
+        async def report_start() -> None:
+            for line in describe_addresses(listener.getsockname()[1], settings, place):
+                tell(line)
+            tell(describe_readiness(await app.state.service.readiness.check()))
+
+        server = Server(config, report_start)
+        server.run([listener])
+        return server.started
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on a port.
+
+    Raises:
+        ConfigurationError: The port is in use or reserved, or the host is not this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=2048)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            problem = f"port {port} of {host} is in use"
+            remedy = "Stop the program that uses it, or choose another port"
+            raise ConfigurationError("--port", problem, remedy) from error
+        if error.errno == errno.EACCES:
+            problem = f"port {port} needs more rights ({reason})"
+            raise ConfigurationError("--port", problem, "Choose a port above 1023") from error
+        problem = f"{host!r} is not an address of this machine ({reason})"
+        remedy = "Use 127.0.0.1 for this machine only, or 0.0.0.0 for all of its networks"
+        raise ConfigurationError("--host", problem, remedy) from error
+
+
+def describe_readiness(error: RagPipelineError | None) -> str:
+    """Return one line that says if questions can be answered, and why not."""
+    if error is None:
+        return "Ready for questions."
+    return f"Not ready yet: {str(error).rstrip('.')}. This is checked again without a restart."
+
+
+def describe_addresses(port: int, settings: Settings, place: Place) -> list[str]:
+    """Return lines that name the addresses of a service that listens on a port."""
+    everywhere = place.host in {"0.0.0.0", "::", "[::]"}  # noqa: S104  # compared, not bound
+    host = "127.0.0.1" if everywhere else place.host
+    base = f"http://[{host}]:{port}" if ":" in host and "[" not in host else f"http://{host}:{port}"
+    lines = ["RoboTutor is running. Press Ctrl-C to stop it."]
+    if place.site_dir is not None:
+        lines.append(f"  Book:       {base}{find_site_path(settings.site_base_url)}")
+    lines += [
+        f"  Questions:  {base}/v1/answers (POST)",
+        f"  Agents:     {base}/mcp",
+        f"  Health:     {base}/readyz and {base}/metrics",
+    ]
+    if place.site_dir is None:
+        lines.append("The book itself is not served: there is no built website (make site).")
+    if everywhere and not settings.serve_hosts:
+        lines.append("Requests from other machines are refused until SERVE_HOSTS names this host.")
+    if not _is_own(place.host) and not settings.serve_api_key.get_secret_value():
+        lines.append("Anybody who reaches this address can ask: SERVE_API_KEY is not set.")
+    return lines
+
+
+def _is_own(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _FailureReport:
+    """Counts the losses of the question log and logs the first one."""
+
+    def __init__(self, count: Callable[[], None]) -> None:
+        self._count = count
+        self._is_known = False
+
+    def note(self, error: Exception) -> None:
+        self._count()
+        if not self._is_known:
+            self._is_known = True
+            _logger.warning("the question log lost an entry (%s)", type(error).__name__)

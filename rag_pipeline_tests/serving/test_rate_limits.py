@@ -1,0 +1,116 @@
+"""The limits of the number of questions."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.serving.rate_limits import RateLimits, limit_rate, read_rate_limits
+from rag_pipeline_tests.loopback import find_closed_port
+from rag_pipeline_tests.retrieval.indexed_book import make_settings
+from rag_pipeline_tests.serving.running_service import run_app
+from rag_pipeline_tests.serving.test_protection import count_body
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read(folder: Path, **overrides: object) -> RateLimits:
+    """Return the limits of settings, which must contain some."""
+    limits = read_rate_limits(make_settings(folder, **overrides))
+    assert limits is not None
+    return limits
+
+
+def count(limits: RateLimits, *addresses: str) -> list[bool]:
+    """Count one question of each address, and return which were allowed."""
+
+    async def count_all() -> list[bool]:
+        return [await limits.count(address) is None for address in addresses]
+
+    return asyncio.run(count_all())
+
+
+def test_each_client_has_its_own_limit(tmp_path: Path) -> None:
+    limits = read(tmp_path, serve_client_rate="2/hour", serve_total_rate="")
+    allowed = count(limits, "10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2")
+    assert allowed == [True, True, False, True]
+
+
+def test_all_clients_share_the_total_limit(tmp_path: Path) -> None:
+    limits = read(tmp_path, serve_client_rate="", serve_total_rate="2/hour")
+    assert count(limits, "10.0.0.1", "10.0.0.2", "10.0.0.3") == [True, True, False]
+
+
+def test_one_household_with_ipv6_is_one_client(tmp_path: Path) -> None:
+    limits = read(tmp_path, serve_client_rate="1/hour", serve_total_rate="")
+    assert count(limits, "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1") == [True, False, True]
+
+
+def test_several_limits_hold_together(tmp_path: Path) -> None:
+    limits = read(tmp_path, serve_client_rate="5/second;2/hour", serve_total_rate="")
+    assert count(limits, "unix", "unix", "unix") == [True, True, False]
+
+
+def test_the_wait_ends_with_the_window(tmp_path: Path) -> None:
+    limits = read(tmp_path, serve_client_rate="1/minute", serve_total_rate="")
+
+    async def wait() -> float | None:
+        await limits.count("10.0.0.1")
+        return await limits.count("10.0.0.1")
+
+    assert 1 <= (asyncio.run(wait()) or 0) <= 61
+
+
+def test_no_limits_pass_everything(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path, serve_client_rate="", serve_total_rate=" ")
+    assert read_rate_limits(settings) is None
+    assert limit_rate(count_body, None) is count_body
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("serve_client_rate", "often"),
+        ("serve_client_rate", "0/minute"),
+        ("serve_total_rate", "5"),
+        ("serve_rate_url", "memcached://127.0.0.1"),
+        ("serve_rate_url", "redis://127.0.0.1:port"),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused(tmp_path: Path, setting: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=setting.upper()):
+        read_rate_limits(make_settings(tmp_path, **{setting: value}))
+
+
+def test_broken_redis_does_not_stop_answers(tmp_path: Path) -> None:
+    failures: list[None] = []
+    settings = make_settings(
+        tmp_path,
+        serve_client_rate="2/hour",
+        serve_rate_url=f"redis://127.0.0.1:{find_closed_port()}",
+    )
+    limits = read_rate_limits(settings, lambda: failures.append(None))
+    assert limits is not None
+    assert count(limits, "10.0.0.1", "10.0.0.1", "10.0.0.1") == [True, True, False]
+    assert len(failures) == 1  # Redis is not tried again at once
+
+
+def test_a_question_over_the_limit_gets_429(tmp_path: Path) -> None:
+    refused: list[None] = []
+    limits = read(tmp_path, serve_client_rate="1/hour", serve_total_rate="")
+    app = limit_rate(count_body, limits, lambda: refused.append(None))
+    with run_app(app) as url, httpx.Client(base_url=url, timeout=20) as client:
+        assert client.post("/v1/answers").status_code == 200
+        for path in ("/v1/search", "/v1/answers/", "/mcp", "/v1/chat/completions"):
+            response = client.post(path)
+            assert response.status_code == 429
+            assert response.json()["code"] == "RATE_LIMITED"
+            assert 3000 <= int(response.headers["retry-after"]) <= 3601
+        assert client.get("/v1/filters").status_code == 200
+        assert client.post("/v1/feedback").status_code == 200
+    assert len(refused) == 4
