@@ -11,6 +11,7 @@ from rag_pipeline.answering.models import AnswerKind, Level, Reason
 from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
 from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE
 from rag_pipeline.retrieval.queries import Mode
+from rag_pipeline.retrieval.selected_text import POSSIBLE_NOTICE, SHORT_NOTICE, UNRELATED_NOTICE
 
 if TYPE_CHECKING:
     from rag_pipeline.answering import Answer, GroundedResponse, PreparedAnswer
@@ -22,7 +23,7 @@ Answered = Literal["answered", "closest_passages", "not_covered"]
 
 _NOTICES: Final = (
     # (start of the library's notice, code, words for a reader; empty keeps those of the library)
-    (NO_MODEL_NOTICE, "no_model", "These passages are quoted from the book."),
+    (NO_MODEL_NOTICE, "no_model", "The answer is quoted word for word."),
     (CUT_NOTICE, "cut_off", "The answer was cut off."),
     (UNCITED_NOTICE, "uncited_sentences", ""),
     ("The cited sources do not contain", "unsupported", ""),
@@ -31,6 +32,9 @@ _NOTICES: Final = (
     ("The book does not mention ", "names_missing", ""),
     ("The search covered only a part of the book", "filtered", ""),
     ("Your question seems to be in ", "other_language", ""),
+    (UNRELATED_NOTICE, "selection_unrelated", ""),
+    (POSSIBLE_NOTICE, "selection_uncertain", ""),
+    (SHORT_NOTICE, "selection_short", ""),
 )
 
 
