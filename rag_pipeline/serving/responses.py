@@ -92,25 +92,33 @@ class RefusalBody(TypedDict):
     offers: list[Offer]
 
 
-class AnswerBody(TypedDict):
-    """A complete answer or a refusal. A question with no changed search has no search question."""
+class DoneBody(TypedDict):
+    """A complete answer or a refusal, without what the events before `done` have told."""
 
     answer_id: str
-    conversation_id: str
     kind: Kind
     level: Answered
     text: str
     sentences: list[SentenceBody]
     passages: list[PassageBody]
-    sources: list[SourceBody]
-    confidence: float | None
-    refusal: RefusalBody | None
     notices: list[NoticeBody]
-    search_question: str | None
-    index_id: str
     model: str | None
     complete: bool
     timings_ms: dict[str, float]
+
+
+class AnswerBody(DoneBody):
+    """A complete answer or a refusal. A refusal has no sources, but related sections.
+
+    `search_question` is what was searched instead of the question; null if nothing else was.
+    """
+
+    conversation_id: str
+    confidence: float | None
+    sources: list[SourceBody]
+    refusal: RefusalBody | None
+    search_question: str | None
+    index_id: str
 
 
 class HitBody(CitationBody):
@@ -189,7 +197,9 @@ def describe_search(result: RetrievalResult) -> dict[str, Any]:
 
 
 def list_sources(grounding: GroundedResponse) -> list[dict[str, Any]]:
-    """Return the sources that an answer may cite; each is a `SourceBody`."""
+    """Return the sources that an answer may cite, each a `SourceBody`; none for a refusal."""
+    if is_refused(grounding):
+        return []
     return [
         {
             "number": source.number,

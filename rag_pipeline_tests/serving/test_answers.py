@@ -56,7 +56,9 @@ def test_a_refusal_is_never_sent_as_text(client: httpx.Client) -> None:
         selected_text="Store a lithium battery half charged in a cool, dry place.",
     )
     assert [name for name, _ in events] == ["start", "sources", "refusal", "done"]
+    assert events[1][1]["sources"] == []
     assert events[2][1]["offers"] == ["whole_book", "answer_anyway"]
+    assert events[3][1]["text"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_a_greeting_has_a_reply_and_no_sources(client: httpx.Client) -> None:
     events = _stream(client, question="hello")
     assert [name for name, _ in events] == ["start", "sources", "delta", "done"]
     assert events[-1][1]["kind"] == "reply"
-    assert events[-1][1]["sources"] == []
+    assert events[1][1]["sources"] == []
 
 
 def test_a_search_returns_passages(client: httpx.Client) -> None:
