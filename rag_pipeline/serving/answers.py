@@ -29,7 +29,13 @@ from rag_pipeline.serving.events import (
 )
 from rag_pipeline.serving.messages import AnswerRequest
 from rag_pipeline.serving.problems import describe_error, document_problems
-from rag_pipeline.serving.responses import AnswerBody, describe_answer, is_refused, list_sources
+from rag_pipeline.serving.responses import (
+    AnswerBody,
+    DoneBody,
+    describe_answer,
+    is_refused,
+    list_sources,
+)
 from rag_pipeline.serving.schemas import AsciiJsonResponse, prefers
 from rag_pipeline.serving.state import Service, get_service
 
@@ -109,7 +115,8 @@ async def _stream_events(asked: Asked, stream: AsyncAnswerStream) -> AsyncGenera
             content = _finish(asked, await stream.answer())
         if content["refusal"] is not None:
             yield encode_event("refusal", content["refusal"])
-        yield encode_event("done", content)
+        done = {name: value for name, value in content.items() if name in DoneBody.__annotations__}
+        yield encode_event("done", done)
     except Exception as error:  # noqa: BLE001  # the status is sent already, so an event tells
         code, message, transient, wait = describe_error(error)
         structlog.get_logger(__name__).warning(

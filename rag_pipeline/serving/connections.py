@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from fastapi.responses import StreamingResponse
@@ -38,7 +39,8 @@ class EventResponse(StreamingResponse):
         """Send the events until the last one, or until the client disconnects."""
         del scope
         try:
-            await run_while_connected(receive, self.stream_response(send))
+            with suppress(OSError):  # some servers raise it if the client has disconnected
+                await run_while_connected(receive, self.stream_response(send))
         finally:
             await self._events.aclose()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
-from rag_pipeline.serving.responses import AnswerBody, RefusalBody, SourceBody
+from rag_pipeline.serving.responses import DoneBody, RefusalBody, SourceBody
 from rag_pipeline.serving.schemas import make_schema
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ EVENTS: Final[Mapping[str, TypeAdapter[Any]]] = {
     "sources": TypeAdapter(Sources),
     "delta": TypeAdapter(Delta),
     "refusal": TypeAdapter(RefusalBody),
-    "done": TypeAdapter(AnswerBody),
+    "done": TypeAdapter(DoneBody),
     "error": TypeAdapter(Failure),
 }
 """The type of each event's data. A stream ends with exactly one `done` or `error`."""

@@ -11,6 +11,7 @@ from rag_pipeline.answering.models import AnswerKind, Level, Reason
 from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
 from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE
 from rag_pipeline.retrieval.queries import Mode
+from rag_pipeline.retrieval.selected_text import POSSIBLE_NOTICE, SHORT_NOTICE, UNRELATED_NOTICE
 
 if TYPE_CHECKING:
     from rag_pipeline.answering import Answer, GroundedResponse, PreparedAnswer
@@ -22,7 +23,7 @@ Answered = Literal["answered", "closest_passages", "not_covered"]
 
 _NOTICES: Final = (
     # (start of the library's notice, code, words for a reader; empty keeps those of the library)
-    (NO_MODEL_NOTICE, "no_model", "These passages are quoted from the book."),
+    (NO_MODEL_NOTICE, "no_model", "The answer is quoted word for word."),
     (CUT_NOTICE, "cut_off", "The answer was cut off."),
     (UNCITED_NOTICE, "uncited_sentences", ""),
     ("The cited sources do not contain", "unsupported", ""),
@@ -31,6 +32,9 @@ _NOTICES: Final = (
     ("The book does not mention ", "names_missing", ""),
     ("The search covered only a part of the book", "filtered", ""),
     ("Your question seems to be in ", "other_language", ""),
+    (UNRELATED_NOTICE, "selection_unrelated", ""),
+    (POSSIBLE_NOTICE, "selection_uncertain", ""),
+    (SHORT_NOTICE, "selection_short", ""),
 )
 
 
@@ -88,25 +92,33 @@ class RefusalBody(TypedDict):
     offers: list[Offer]
 
 
-class AnswerBody(TypedDict):
-    """A complete answer or a refusal. A question with no changed search has no search question."""
+class DoneBody(TypedDict):
+    """A complete answer or a refusal, without what the events before `done` have told."""
 
     answer_id: str
-    conversation_id: str
     kind: Kind
     level: Answered
     text: str
     sentences: list[SentenceBody]
     passages: list[PassageBody]
-    sources: list[SourceBody]
-    confidence: float | None
-    refusal: RefusalBody | None
     notices: list[NoticeBody]
-    search_question: str | None
-    index_id: str
     model: str | None
     complete: bool
     timings_ms: dict[str, float]
+
+
+class AnswerBody(DoneBody):
+    """A complete answer or a refusal. A refusal has no sources, but related sections.
+
+    `search_question` is what was searched instead of the question; null if nothing else was.
+    """
+
+    conversation_id: str
+    confidence: float | None
+    sources: list[SourceBody]
+    refusal: RefusalBody | None
+    search_question: str | None
+    index_id: str
 
 
 class HitBody(CitationBody):
@@ -185,7 +197,9 @@ def describe_search(result: RetrievalResult) -> dict[str, Any]:
 
 
 def list_sources(grounding: GroundedResponse) -> list[dict[str, Any]]:
-    """Return the sources that an answer may cite; each is a `SourceBody`."""
+    """Return the sources that an answer may cite, each a `SourceBody`; none for a refusal."""
+    if is_refused(grounding):
+        return []
     return [
         {
             "number": source.number,

@@ -56,7 +56,9 @@ def test_a_refusal_is_never_sent_as_text(client: httpx.Client) -> None:
         selected_text="Store a lithium battery half charged in a cool, dry place.",
     )
     assert [name for name, _ in events] == ["start", "sources", "refusal", "done"]
+    assert events[1][1]["sources"] == []
     assert events[2][1]["offers"] == ["whole_book", "answer_anyway"]
+    assert events[3][1]["text"]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,56 @@ def test_an_invalid_question_has_its_status_in_streams_too(
         assert response.status_code == status
         assert response.headers["content-type"] == "application/problem+json"
         assert response.json()["code"] == code
+
+
+def test_an_offer_to_answer_anyway_is_kept(client: httpx.Client) -> None:
+    body = {
+        "question": "What is the capital of France?",
+        "mode": "selected_text_only",
+        "selected_text": "Store a lithium battery half charged in a cool, dry place.",
+        "even_if_unrelated": True,
+    }
+    answer = client.post("/v1/answers", json=body).raise_for_status().json()
+    assert answer["refusal"] is None
+    assert "lithium battery" in answer["text"]
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        ({"question": QUESTION}, {"no_model"}),
+        ({"question": "How does Wagner hold an egg with a gripper?"}, {"names_missing"}),
+        ({"question": "Wie hält ein weicher Greifer ein Ei?"}, {"other_language"}),
+        ({"question": "Who won in 1954?", "filters": {"modules": ["module-1"]}}, {"filtered"}),
+        (
+            {
+                "question": "How do the fingers grip?",
+                "mode": "selected_text_only",
+                "selected_text": "Soft fingers grip.",
+            },
+            {"selection_short"},
+        ),
+    ],
+)
+def test_notices_have_codes(client: httpx.Client, body: dict[str, object], codes: set[str]) -> None:
+    notices = client.post("/v1/answers", json=body).raise_for_status().json()["notices"]
+    assert codes <= {notice["code"] for notice in notices}
+    assert all("OPENAI" not in notice["text"] for notice in notices)
+
+
+def test_a_changed_search_is_part_of_the_answer(client: httpx.Client) -> None:
+    history = [{"question": "What does a soft gripper do?", "answer": "It holds an egg."}]
+    body = {"question": "And why does it need no sensor?", "history": history}
+    answer = client.post("/v1/answers", json=body).raise_for_status().json()
+    assert "soft gripper" in answer["search_question"]
+    assert "search_changed" in [notice["code"] for notice in answer["notices"]]
+
+
+def test_a_greeting_has_a_reply_and_no_sources(client: httpx.Client) -> None:
+    events = _stream(client, question="hello")
+    assert [name for name, _ in events] == ["start", "sources", "delta", "done"]
+    assert events[-1][1]["kind"] == "reply"
+    assert events[1][1]["sources"] == []
 
 
 def test_a_search_returns_passages(client: httpx.Client) -> None:

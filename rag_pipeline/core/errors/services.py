@@ -145,7 +145,6 @@ class SpaceMismatchError(StoreError):
     http_status = 503
     retry_after_s = REPAIR_S
     exit_code = 2
-    http_status = 503
 
     def __init__(self, collection: str, stored: str, wanted: str, remedy: str) -> None:
         self.collection = collection

@@ -1,0 +1,118 @@
+"""The OpenAPI document, and generated requests whose responses must conform to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    not_a_server_error,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from rag_pipeline.serving.events import EVENTS, EventDecoder
+from rag_pipeline_tests.serving.running_service import index_book, run_service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CONFORMANCE = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+]
+OPERATIONS = [
+    "post /v1/answers",
+    "delete /v1/answers/{answer_id}",
+    "delete /v1/conversations/{conversation_id}",
+    "post /v1/search",
+    "get /v1/filters",
+    "get /v1/contents",
+    "get /v1/sections",
+    "post /v1/feedback",
+]
+QUESTION = "How does a soft gripper hold an egg?"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service over the small book."""
+    with run_service(index_book(tmp_path_factory.mktemp("book"), store_idle_s=30.0)) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def document(address: str) -> dict[str, Any]:
+    """The OpenAPI document."""
+    loaded: dict[str, Any] = httpx.get(f"{address}/openapi.json").raise_for_status().json()
+    return loaded
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_responses_to_generated_requests_conform(
+    document: dict[str, Any], address: str, operation: str, mode: GenerationMode
+) -> None:
+    if (operation, mode) == ("get /v1/filters", GenerationMode.NEGATIVE):
+        return  # it has no part that could be invalid
+    method, path = operation.split()
+    described = schemathesis.openapi.from_dict(document)[path][method]
+
+    @given(case=described.as_strategy(generation_mode=mode))
+    @settings(max_examples=20, derandomize=True, deadline=None, database=None)
+    def check(case: schemathesis.Case) -> None:
+        case.call_and_validate(base_url=address, checks=CONFORMANCE)
+
+    check()
+
+
+def test_requests_are_generated_for_each_route(document: dict[str, Any]) -> None:
+    found = {
+        f"{method} {path}" for path, methods in document["paths"].items() for method in methods
+    }
+    others = ("/v1/chat", "/v1/models")
+    assert {
+        entry for entry in found if " /v1/" in entry and not entry.split()[1].startswith(others)
+    } == set(OPERATIONS)
+
+
+def test_each_route_documents_its_answer_and_its_errors(document: dict[str, Any]) -> None:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if not path.startswith("/v1/") or path.startswith(("/v1/chat", "/v1/models")):
+                continue
+            responses = operation["responses"]
+            found = responses.get("200", responses.get("204"))
+            assert found.get("content") or method in {"delete", "post"}, path
+            for status, response in responses.items():
+                if not status.startswith("2"):
+                    assert list(response["content"]) == ["application/problem+json"], path
+
+
+def test_the_events_of_a_stream_have_their_documented_types(address: str) -> None:
+    seen = set()
+    for body in (
+        {"question": QUESTION},
+        {"question": "Who won the football world cup in 1954?"},
+        {"question": "hello"},
+        {"question": QUESTION, "mode": "selected_text_only", "selected_text": "Rubber bends."},
+    ):
+        headers = {"Accept": "text/event-stream"}
+        response = httpx.post(f"{address}/v1/answers", json=body, headers=headers, timeout=30)
+        for name, data in EventDecoder().feed(response.content):
+            checked = EVENTS[name].validate_python(data, strict=False)
+            assert checked.keys() == data.keys()
+            seen.add(name)
+    assert seen == {"start", "sources", "delta", "refusal", "done"}

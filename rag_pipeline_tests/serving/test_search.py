@@ -1,0 +1,212 @@
+"""Searches, the contents of the book, ratings and deletion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from rag_pipeline.adapters.question_log.opening import open_question_log
+from rag_pipeline.core.errors import QuestionLogError
+from rag_pipeline.serving.log_writer import LogWriter
+from rag_pipeline_tests.serving.running_service import index_book, run_service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rag_pipeline.core.protocols.question_log import LoggedAnswer, QuestionLog, Rating
+    from rag_pipeline.core.settings import Settings
+
+QUESTION = "How does a soft gripper hold an egg?"
+TOPICS = "/book/docs/module-1/1.2-ros2/topics"
+
+
+class BrokenLog:
+    """A log that cannot be written."""
+
+    def record(self, answer: LoggedAnswer) -> None:
+        """Store nothing."""
+
+    def rate(self, rating: Rating) -> bool:
+        """Fail."""
+        del rating
+        raise QuestionLogError("the question log is busy. Try again in some seconds")
+
+    def delete(self, *, answer_id: str | None = None, conversation_id: str | None = None) -> int:
+        """Fail."""
+        del answer_id, conversation_id
+        raise QuestionLogError("the question log is busy. Try again in some seconds")
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings of the small book, which is indexed."""
+    return index_book(tmp_path_factory.mktemp("book"), store_idle_s=30.0)
+
+
+@pytest.fixture(scope="module")
+def client(settings: Settings) -> Iterator[httpx.Client]:
+    """A client of a service over the small book, without a log."""
+    with run_service(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def log(settings: Settings, tmp_path: Path) -> Iterator[QuestionLog]:
+    """An empty question log in an SQLite file."""
+    place = settings.model_copy(update={"question_log_url": f"sqlite:///{tmp_path / 'log.db'}"})
+    opened = open_question_log(place)
+    assert opened is not None
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def logged(settings: Settings, log: QuestionLog) -> Iterator[httpx.Client]:
+    """A client of a service that writes the log."""
+    failures: list[Exception] = []
+    with (
+        LogWriter(log, failures.append) as writer,
+        run_service(settings, log=writer) as url,
+        httpx.Client(base_url=url, timeout=30) as client,
+    ):
+        yield client
+    assert failures == []
+
+
+def ask(client: httpx.Client, question: str = QUESTION, **more: str) -> dict[str, str]:
+    """Return the answer to a question."""
+    body = {"question": question, **more}
+    answer: dict[str, str] = client.post("/v1/answers", json=body).raise_for_status().json()
+    return answer
+
+
+def read_code(response: httpx.Response, status: int) -> str:
+    """Return the code of a problem, which must have the status."""
+    assert response.status_code == status, response.text
+    return str(response.json()["code"])
+
+
+def test_a_search_returns_the_passages_of_the_filter(client: httpx.Client) -> None:
+    body = {"question": "robots", "filters": {"modules": ["module-2"]}, "top_k": 2}
+    found = client.post("/v1/search", json=body).raise_for_status().json()
+    assert found["index_id"]
+    assert [hit["module"] for hit in found["results"]] == ["module-2"] * 2
+    assert found["results"][0]["url"].startswith("/book/docs/module-2/")
+
+
+def test_a_search_can_be_limited_to_one_page(client: httpx.Client) -> None:
+    body = {"question": "robots", "filters": {"doc_paths": ["module-1/1.2-ros2/topics.md"]}}
+    found = client.post("/v1/search", json=body).raise_for_status().json()
+    assert {hit["title"] for hit in found["results"]} == {"Topics and Services"}
+
+
+def test_the_values_of_the_filters_have_counts(client: httpx.Client) -> None:
+    filters = client.get("/v1/filters").raise_for_status().json()["filters"]
+    assert set(filters["modules"]) == {"module-1", "module-2"}
+    assert filters["tags"]["ros2"] > 0
+
+
+def test_the_contents_lead_to_the_text_of_sections(client: httpx.Client) -> None:
+    pages = client.get("/v1/contents").raise_for_status().json()["pages"]
+    assert len(pages) == 6
+    only = client.get("/v1/contents", params={"module": "module-1"}).json()["pages"]
+    assert [page["title"] for page in only] == ["Embodiment", "Topics and Services"]
+    section = client.get("/v1/sections", params={"url": f"{TOPICS}#publishers"}).json()
+    assert "create_publisher" in section["text"]
+    assert "Simulated time" not in section["text"]
+
+
+@pytest.mark.parametrize(
+    "url", ["/book/docs/nowhere", f"{TOPICS}#nowhere", "javascript:alert(1)", "//host/x", "\x00"]
+)
+def test_an_unknown_section_is_a_problem(client: httpx.Client, url: str) -> None:
+    assert read_code(client.get("/v1/sections", params={"url": url}), 404) == "SECTION_MISSING"
+
+
+def test_sections_need_an_address(client: httpx.Client) -> None:
+    problem = client.get("/v1/sections")
+    assert read_code(problem, 422) == "REQUEST_INVALID"
+    assert problem.json()["errors"][0]["field"] == "url"
+
+
+def test_a_rating_replaces_the_one_before(logged: httpx.Client, log: QuestionLog) -> None:
+    answer_id = ask(logged)["answer_id"]
+    bodies: list[dict[str, object]] = [
+        {"thumb": "down", "tags": ["wrong_section"], "note": "It is about eggs."},
+        {"rating": 4},
+    ]
+    for body in bodies:
+        response = logged.post("/v1/feedback", json={"answer_id": answer_id, **body})
+        assert response.status_code == 204
+        assert response.content == b""
+    (rating,) = log.read_ratings()
+    assert (rating.answer_id, rating.rating, rating.tags) == (answer_id, 4, ())
+
+
+def test_a_rating_of_an_unknown_answer_is_a_problem(
+    logged: httpx.Client, client: httpx.Client
+) -> None:
+    body = {"answer_id": "unknown", "rating": 5}
+    assert read_code(logged.post("/v1/feedback", json=body), 404) == "ANSWER_UNKNOWN"
+    assert read_code(client.post("/v1/feedback", json=body), 404) == "QUESTION_LOG_OFF"
+
+
+def test_answers_are_logged_without_the_question(logged: httpx.Client, log: QuestionLog) -> None:
+    answer = ask(logged)
+    logged.post("/v1/feedback", json={"answer_id": answer["answer_id"], "rating": 5})
+    (entry,) = log.read_answers()
+    assert entry.answer_id == answer["answer_id"]
+    assert entry.question is None
+    assert entry.kind == "extracted"
+    assert entry.sources
+    assert entry.index_id == answer["index_id"]
+    assert entry.latency_ms > 0
+
+
+def test_a_deleted_answer_is_forgotten(logged: httpx.Client, log: QuestionLog) -> None:
+    first = ask(logged, "What is simulated time in ROS?")
+    conversation = first["conversation_id"]
+    follow_up = ask(logged, "And how do I set it?", conversation_id=conversation)
+    assert follow_up["search_question"]
+    for answer in (first, follow_up):
+        assert logged.delete(f"/v1/answers/{answer['answer_id']}").status_code == 204
+    assert log.read_answers() == []
+    alone = ask(logged, "And how do I set it?", conversation_id=conversation)
+    assert alone["search_question"] is None
+    gone = logged.delete(f"/v1/answers/{first['answer_id']}")
+    assert read_code(gone, 404) == "ANSWER_UNKNOWN"
+
+
+@pytest.mark.parametrize("service", ["client", "logged"])
+def test_a_deleted_conversation_is_forgotten(service: str, request: pytest.FixtureRequest) -> None:
+    asked: httpx.Client = request.getfixturevalue(service)
+    path = f"/v1/conversations/{ask(asked)['conversation_id']}"
+    assert asked.delete(path).status_code == 204
+    assert read_code(asked.delete(path), 404) == "CONVERSATION_UNKNOWN"
+
+
+def test_the_history_of_the_body_wins(client: httpx.Client) -> None:
+    conversation = ask(client, "What is simulated time in ROS?")["conversation_id"]
+    body = {"question": "And how do I set it?", "conversation_id": conversation, "history": []}
+    assert client.post("/v1/answers", json=body).json()["search_question"] is None
+
+
+def test_a_broken_log_fails_ratings_but_no_answer(settings: Settings) -> None:
+    with run_service(settings, log=BrokenLog()) as url, httpx.Client(base_url=url) as client:
+        answer_id = ask(client)["answer_id"]
+        response = client.post("/v1/feedback", json={"answer_id": answer_id, "rating": 5})
+        assert read_code(response, 503) == "QUESTION_LOG_FAILED"
+        assert response.headers["retry-after"] == "1"
+
+
+def test_a_missing_index_is_a_problem_without_a_path(tmp_path: Path) -> None:
+    settings = index_book(tmp_path, qdrant_collection="book")
+    missing = settings.model_copy(update={"qdrant_collection": "another"})
+    with run_service(missing) as url, httpx.Client(base_url=url, timeout=30) as client:
+        for path, body in (("/v1/answers", {"question": QUESTION}), ("/v1/filters", None)):
+            response = client.get(path) if body is None else client.post(path, json=body)
+            assert read_code(response, 503) == "COLLECTION_MISSING"
+            assert str(tmp_path) not in response.text
