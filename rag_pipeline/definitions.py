@@ -8,12 +8,16 @@ import dagster as dg
 from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.book import evaluate_book
+from rag_pipeline.evaluation.feedback.book import group_unanswered, read_log
 from rag_pipeline.ingestion.context import IngestionContext
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
+from rag_pipeline.orchestration.assets.feedback import answer_feedback, unanswered_questions
 from rag_pipeline.orchestration.assets.ingestion import ingestion_assets
 from rag_pipeline.orchestration.jobs import (
     AUDIT_JOB,
+    DAILY_FEEDBACK,
     EVALUATE_JOB,
+    FEEDBACK_JOB,
     INGEST_JOB,
     NIGHTLY_AUDIT,
     NIGHTLY_RECONCILIATION,
@@ -36,13 +40,15 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
     resources = {
         "ingestion": IngestionResource(build=_open_ingestion),
         "evaluate_collection": lambda: evaluate_book(load_settings()),
+        "read_question_log": lambda: read_log(load_settings()),
+        "group_unanswered": lambda entries: group_unanswered(load_settings(), entries),
     }
     return dg.Definitions(
-        assets=[ingestion_assets, retrieval_evaluation],
+        assets=[ingestion_assets, retrieval_evaluation, answer_feedback, unanswered_questions],
         asset_checks=[store_matches_ledger],
-        jobs=[INGEST_JOB, AUDIT_JOB, EVALUATE_JOB],
+        jobs=[INGEST_JOB, AUDIT_JOB, EVALUATE_JOB, FEEDBACK_JOB],
         sensors=[docs_changes],
-        schedules=[NIGHTLY_RECONCILIATION, NIGHTLY_AUDIT],
+        schedules=[NIGHTLY_RECONCILIATION, NIGHTLY_AUDIT, DAILY_FEEDBACK],
         resources=resources | dict(resource_overrides or {}),
         executor=dg.in_process_executor,
     )

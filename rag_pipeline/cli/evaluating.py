@@ -154,46 +154,6 @@ def sweep(
     print_result(record, render_sweep(result), as_json=as_json)
 
 
-@commands.command("golden-entry")
-def golden_entry(
-    text: Annotated[str, typer.Argument(help="Path of a document, or words to search for.")],
-    question: Annotated[
-        str, typer.Option("--question", help="The question of the new entry.")
-    ] = "",
-    docs_dir: DocsDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Suggest a golden set entry: a test question with the sections that answer it, as JSON.
-
-    The command finds sections only by comparing words. If it used the search that the golden set
-    measures, that search would look too good.
-    """
-    from rag_pipeline.evaluation.book import parse_corpus
-    from rag_pipeline.evaluation.golden_entry import suggest_entry
-
-    settings = load_settings(docs_dir=docs_dir)
-    corpus = parse_corpus(settings.docs_dir, settings.site)
-    found = suggest_entry(corpus.documents, text, question=question)
-    record = dataclasses.asdict(found)
-    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
-
-
-@commands.command("golden-definitions")
-def golden_definitions(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
-    """List the terms of the book's glossary with the sections that define them, as JSON.
-
-    The list can be pasted into a golden set. An evaluation of answers then asks "What is ...?" for
-    each term. The list is empty if no page is called a glossary.
-    """
-    from rag_pipeline.evaluation.book import parse_corpus
-    from rag_pipeline.evaluation.definitions import find_definitions, list_definitions
-
-    settings = load_settings(docs_dir=docs_dir)
-    corpus = parse_corpus(settings.docs_dir, settings.site)
-    record = list_definitions(find_definitions(corpus.documents))
-    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
-
-
 @commands.command()
 def validate(
     site: Annotated[

@@ -31,6 +31,12 @@ AUDIT_JOB: Final = dg.define_asset_job(
     description="Check that the store contains exactly what was indexed. Writes nothing.",
 )
 
+FEEDBACK_JOB: Final = dg.define_asset_job(
+    "feedback",
+    selection=dg.AssetSelection.groups("feedback"),
+    description="Report the ratings and the unanswered questions of the question log.",
+)
+
 NIGHTLY_RECONCILIATION: Final = dg.ScheduleDefinition(
     name="nightly_reconciliation",
     job=INGEST_JOB,
@@ -50,4 +56,12 @@ NIGHTLY_AUDIT: Final = dg.ScheduleDefinition(
     cron_schedule="30 3 * * *",
     default_status=dg.DefaultScheduleStatus.RUNNING,
     description="Check after the reconciliation that the store contains exactly what was indexed.",
+)
+
+DAILY_FEEDBACK: Final = dg.ScheduleDefinition(
+    name="daily_feedback",
+    job=FEEDBACK_JOB,
+    cron_schedule="0 5 * * *",
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="Report each day what readers think of the answers and what was not answered.",
 )

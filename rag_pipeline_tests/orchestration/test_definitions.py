@@ -43,13 +43,18 @@ def test_the_asset_graph_has_the_agreed_assets_and_dependencies() -> None:
         assert node.backfill_policy == dg.BackfillPolicy.single_run()
         assert node.description
     other_assets = set(nodes) - set(INGESTION_GRAPH)
-    assert other_assets == {"retrieval_evaluation"}
+    assert other_assets == {"retrieval_evaluation", "answer_feedback", "unanswered_questions"}
     assert nodes["retrieval_evaluation"].partitions_def is None
 
 
 def test_jobs_sensors_and_schedules_have_the_agreed_names_and_times() -> None:
     repository = defs.get_repository_def()
-    assert {job.name for job in repository.get_all_jobs()} >= {"ingest", "audit", "evaluate"}
+    assert {job.name for job in repository.get_all_jobs()} >= {
+        "ingest",
+        "audit",
+        "evaluate",
+        "feedback",
+    }
     (sensor,) = repository.sensor_defs
     assert (sensor.name, sensor.minimum_interval_seconds) == ("docs_changes", 30)
     assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
@@ -57,6 +62,7 @@ def test_jobs_sensors_and_schedules_have_the_agreed_names_and_times() -> None:
     assert schedules == {
         "nightly_reconciliation": ("ingest", "0 3 * * *"),
         "nightly_audit": ("audit", "30 3 * * *"),
+        "daily_feedback": ("feedback", "0 5 * * *"),
     }
     running = {one.default_status for one in repository.schedule_defs}
     assert running == {dg.DefaultScheduleStatus.RUNNING}

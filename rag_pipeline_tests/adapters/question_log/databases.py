@@ -70,7 +70,8 @@ def run_postgres() -> Iterator[str]:
         options = f"-p {port} -c listen_addresses=127.0.0.1 -k {root} -c fsync=off"
         run(tools / "pg_ctl", "-D", data, "-o", options, "-l", root / "log", "-w", "start")
         try:
-            yield f"postgresql://tutor:hidden-word@127.0.0.1:{port}/postgres"  # pragma: allowlist secret
+            place = f"127.0.0.1:{port}/postgres"
+            yield f"postgresql://tutor:hidden-word@{place}"  # pragma: allowlist secret
         finally:
             run(tools / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
     finally:

@@ -1,0 +1,89 @@
+"""Tests of the writer of the question log, with a real SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.adapters.question_log.opening import FILE_NAME, open_question_log
+from rag_pipeline.core.errors import QuestionLogError
+from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.serving.log_writer import LogWriter
+from rag_pipeline_tests.adapters.question_log.databases import (
+    NOW,
+    make_log_settings,
+    make_logged,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.core.protocols.question_log import QuestionLog
+
+
+def open_log(folder: Path) -> QuestionLog:
+    """Return the question log of a book in the folder."""
+    log = open_question_log(make_log_settings(folder))
+    assert log
+    return log
+
+
+def test_closing_writes_all_queued_answers(tmp_path: Path) -> None:
+    failures: list[Exception] = []
+    with LogWriter(open_log(tmp_path), failures.append) as writer:
+        for number in range(1200):
+            writer.record(make_logged(f"a{number}"))
+    writer.close()
+    log = open_log(tmp_path)
+    assert len(log.read_answers()) == 1200
+    assert failures == []
+    log.close()
+
+
+def test_a_queued_answer_can_be_rated_and_deleted_at_once(tmp_path: Path) -> None:
+    with LogWriter(open_log(tmp_path), lambda _: None) as writer:
+        for number in range(50):
+            writer.record(make_logged(f"a{number}"))
+            assert writer.rate(Rating(f"a{number}", NOW, 5))
+        assert not writer.rate(Rating("unknown", NOW, 5))
+        assert writer.delete(answer_id="a1") == 1
+        assert writer.delete(conversation_id="c1") == 49
+
+
+def test_a_log_that_cannot_be_written_loses_answers_and_counts_them(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file in the way")
+    failed = Event()
+    with LogWriter(open_log(tmp_path), lambda _: failed.set()) as writer:
+        writer.record(make_logged())
+        assert failed.wait(30)
+        with pytest.raises(QuestionLogError):
+            writer.rate(Rating("a1", NOW, 5))
+
+
+def test_a_locked_log_never_delays_recording(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.add_answers([])
+    settings = make_log_settings(tmp_path)
+    other = sqlite3.connect(settings.state_dir / FILE_NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    failures: list[Exception] = []
+    failed = Event()
+
+    def fail(error: Exception) -> None:
+        failures.append(error)
+        failed.set()
+
+    writer = LogWriter(log, fail, capacity=1)
+    writer.record(make_logged())
+    writer.record(make_logged("a2"))
+    writer.record(make_logged("a3"))
+    assert failed.wait(30)
+    other.execute("ROLLBACK")
+    other.close()
+    writer.close()
+    assert all(isinstance(one, QuestionLogError) for one in failures)
+    writer.record(make_logged("late"))
+    assert "full or closed" in str(failures[-1])
