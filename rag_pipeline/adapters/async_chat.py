@@ -73,7 +73,7 @@ class OpenAIChatStream:
     async def aclose(self) -> None:
         """Abort the request. For a task that waits for a piece, the stream then ends."""
         self._is_closed = True
-        self._line.hang_up()
+        await self._line.ahang_up()
         if not self._is_reading:
             await self._pieces.aclose()
 
@@ -104,7 +104,7 @@ class OpenAIChatStream:
             **self._request.client_arguments,
             http_client=openai.DefaultAsyncHttpxClient(
                 verify=tls,
-                event_hooks={"request": [self._line.attach_async], "response": [_read_refusal]},
+                event_hooks={"request": [self._line.aattach], "response": [_read_refusal]},
             ),
         )
 

@@ -61,7 +61,8 @@ def limit_answers(http: ModuleType, seconds: float) -> dict[str, list[Callable[[
 class RequestLine:
     """A handle with which any thread can abort the current request of an HTTP client.
 
-    The client must send only one request at a time. Retries and redirects are aborted too.
+    The client must send only one request at a time. Retries and redirects are aborted too. For an
+    asynchronous client, use the methods that begin with `a`, in its event loop only.
 
     Attributes:
         hung_up: True after `hang_up` was called.
@@ -70,6 +71,7 @@ class RequestLine:
     def __init__(self) -> None:
         self.hung_up = False
         self._socket: socket.socket | None = None
+        self._stream: Any = None  # a network stream of an asynchronous client
 
     def attach(self, request: Any) -> None:  # noqa: ANN401  # a request class of `httpx` or `httpx2`
         """Follow the connection that a request will use, so that `hang_up` can end it.
@@ -94,9 +96,21 @@ class RequestLine:
             if self.hung_up:
                 self.hang_up()
 
-    async def attach_async(self, request: Any) -> None:  # noqa: ANN401  # a request class of `httpx2`
+    async def aattach(self, request: Any) -> None:  # noqa: ANN401  # a request class of `httpx2`
         """Do the same as `attach`, as an event hook of an asynchronous client."""
-        request.extensions["trace"] = self._follow_async
+        request.extensions["trace"] = self._afollow
 
-    async def _follow_async(self, event: str, details: dict[str, Any]) -> None:
-        self._follow(event, details)
+    async def ahang_up(self) -> None:
+        """Do the same as `hang_up` for an asynchronous client.
+
+        It closes the stream instead of the socket: uvloop does not give access to its sockets.
+        """
+        self.hung_up = True
+        if self._stream is not None:
+            await self._stream.aclose()
+
+    async def _afollow(self, event: str, details: dict[str, Any]) -> None:
+        if event.endswith(_CONNECTED):
+            self._stream = details["return_value"]
+            if self.hung_up:
+                await self.ahang_up()

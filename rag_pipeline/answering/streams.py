@@ -90,10 +90,8 @@ class AsyncAnswerStream:
         self._is_reading = True
         try:
             return await anext(self._pieces)
-        except AnswerError:
-            if self._is_closed:
-                raise StopAsyncIteration from None
-            raise
+        except _AbortedError:
+            raise StopAsyncIteration from None
         finally:
             self._is_reading = False
 
@@ -132,6 +130,7 @@ class AsyncAnswerStream:
             _continue_from(prepared, operation)
             if self._written is None or self._model is None:
                 ready, entry = await self._run(lambda: _exhaust(_give_ready(prepared)))
+                self._check_open()
                 for piece in ready:
                     yield piece
             else:
@@ -143,19 +142,27 @@ class AsyncAnswerStream:
                             shown = writer.feed(piece)
                             if shown:
                                 yield shown
-                        if self._is_closed:
-                            raise _AbortedError
+                    except Exception:
+                        self._check_open()  # an abort can show up as any error of the model
+                        raise
                     finally:
                         await self._written.aclose()
+                    self._check_open()
                 complete = self._written.complete
                 rest, entry = await self._run(lambda: writer.finish(complete=complete))
+                self._check_open()
                 if rest:
                     yield rest
             self._answer = _complete(entry, prepared, operation)
 
+    def _check_open(self) -> None:
+        """End the generator, as an aborted operation, if another task closed the stream."""
+        if self._is_closed:
+            raise _AbortedError from None
 
-class _AbortedError(AnswerError):
-    """Another task closed the stream."""
+
+class _AbortedError(BaseException):
+    """Another task closed the stream. It is no error of the answer, so it counts as an abort."""
 
 
 class _ThreadedStream:
@@ -212,7 +219,7 @@ def _give_ready(prepared: PreparedAnswer) -> Generator[str, None, Answer]:
         return refuse(grounded, asked)
     question = prepared.search_question or prepared.question
     weights = weigh_question(prepared.result.evidence, question)
-    return _precede(grounded.message, quote_answer(grounded, question, weights, None))
+    return _precede(grounded.message, quote_answer(grounded, question, weights))
 
 
 def _precede(message: str, pieces: Generator[str, None, Answer]) -> Generator[str, None, Answer]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from threading import Event
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -33,6 +34,16 @@ from rag_pipeline_tests.loopback import (
     Reply,
     serve,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+
+def run_in(loop: str, action: Coroutine[object, object, None]) -> None:
+    """Run a coroutine in an event loop of `asyncio` or of `uvloop`, which services use."""
+    module = asyncio if loop == "asyncio" else pytest.importorskip("uvloop")
+    with asyncio.Runner(loop_factory=module.new_event_loop) as runner:
+        runner.run(action)
 
 
 def read(server: LoopbackServer, timeout_s: float = 5.0) -> tuple[str, bool]:
@@ -153,8 +164,9 @@ def test_a_request_to_a_silent_service_times_out(reply: Reply) -> None:
         read(server, 0.3)
 
 
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("way", ["close", "cancel", "close in another task"])
-def test_a_request_that_nobody_waits_for_is_freed(way: str) -> None:
+def test_a_request_that_nobody_waits_for_is_freed(way: str, loop: str) -> None:
     async def ask(server: LoopbackServer) -> None:
         stream = make_model(server, 60).astream(MESSAGES)
         assert await anext(stream) == "First"
@@ -176,7 +188,32 @@ def test_a_request_that_nobody_waits_for_is_freed(way: str) -> None:
         await stream.aclose()
 
     with serve([stream_reply("First", finish=None, fault="stall")]) as server:
-        asyncio.run(ask(server))
+        run_in(loop, ask(server))
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_stream_can_be_closed_twice_after_its_end(loop: str) -> None:
+    async def ask(server: LoopbackServer) -> None:
+        stream = make_model(server).astream(MESSAGES)
+        assert [piece async for piece in stream] == ["Fine."]
+        await stream.aclose()
+        await stream.aclose()
+
+    with serve([stream_reply("Fine.")]) as server:
+        run_in(loop, ask(server))
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_stream_that_is_closed_while_it_connects_ends(loop: str) -> None:
+    async def ask(server: LoopbackServer) -> None:
+        stream = make_model(server, 60).astream(MESSAGES)
+        reader = asyncio.ensure_future(anext(stream, "end"))
+        await asyncio.sleep(0)
+        await stream.aclose()
+        assert await reader == "end"
+
+    with serve([HANG]) as server:
+        run_in(loop, ask(server))
 
 
 def test_a_stream_can_be_cancelled_before_the_response_begins() -> None:

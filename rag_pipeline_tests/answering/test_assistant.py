@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rag_pipeline.answering import AnswerKind, Assistant, Turn, preparing
-from rag_pipeline.core.errors import AnswerError, QueryEmptyError, StoreTimeoutError
+from rag_pipeline.answering.streams import AsyncAnswerStream
+from rag_pipeline.core.errors import (
+    AnswerError,
+    AnswerServiceError,
+    QueryEmptyError,
+    StoreTimeoutError,
+)
 from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
@@ -18,6 +25,8 @@ from rag_pipeline_tests.answering.factories import FixedRetriever, ScriptedModel
 from rag_pipeline_tests.loopback import serve
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.protection.logs import Operation
@@ -136,7 +145,10 @@ def test_the_wait_for_a_thread_counts_towards_the_time_limit() -> None:
 
 
 @pytest.mark.parametrize("way", ["close", "cancel"])
-def test_a_disconnect_frees_the_request_to_the_model(way: str) -> None:
+def test_a_disconnect_frees_the_request_and_counts_as_an_abort(way: str) -> None:
+    observed = Observed()
+    protection = Protection(observe=observed)
+
     async def ask(assistant: Assistant, hung_up: Event) -> None:
         stream = await assistant.astream(QUERY)
         assert [await anext(stream), await anext(stream)] == ["First [1].", " More"]
@@ -156,5 +168,88 @@ def test_a_disconnect_frees_the_request_to_the_model(way: str) -> None:
             await stream.answer()
 
     reply = stream_reply("First [1]. ", "More", finish=None, fault="stall")
-    with serve([reply]) as server, make_assistant(make_model(server, 60)) as assistant:
-        asyncio.run(ask(assistant, server.hung_up))
+    model = partial(make_model, timeout_s=60)
+    with serve([reply]) as server, make_assistant(model(server), protection=protection) as one:
+        asyncio.run(ask(one, server.hung_up))
+    assert observed.seen == [("answer", "aborted", "NoneType")]
+
+
+class _FailingWhenClosed:
+    """An `AsyncChatModel` that waits for ever, and whose stream fails when another task closes it.
+
+    Args:
+        error: The error with which it fails.
+    """
+
+    name = "failing"
+    complete = True
+
+    def __init__(self, error: Exception) -> None:
+        self.reading, self._closed, self._error = asyncio.Event(), asyncio.Event(), error
+
+    def stream(self, messages: object) -> Generator[str, None, bool]:
+        """Not used."""
+        raise NotImplementedError
+
+    def astream(self, messages: object) -> _FailingWhenClosed:
+        """Return itself as the stream."""
+        del messages
+        return self
+
+    def __aiter__(self) -> _FailingWhenClosed:
+        return self
+
+    async def __anext__(self) -> str:
+        self.reading.set()
+        await self._closed.wait()
+        raise self._error
+
+    async def aclose(self) -> None:
+        """Let the reader fail."""
+        self._closed.set()
+
+
+@pytest.mark.parametrize("error", [AnswerServiceError("down"), ValueError("broken")])
+def test_an_error_after_another_task_closed_the_stream_is_an_abort(error: Exception) -> None:
+    observed = Observed()
+    protection = Protection(ServiceLimits(breaker_failures=1), observe=observed)
+
+    async def ask() -> None:
+        model = _FailingWhenClosed(error)
+        with make_assistant(model, protection=protection) as assistant:
+            stream = await assistant.astream(QUERY)
+            reader = asyncio.ensure_future(anext(stream, "end"))
+            await model.reading.wait()
+            await stream.aclose()
+            assert await reader == "end"
+
+    asyncio.run(ask())
+    assert observed.seen == [("answer", "aborted", "NoneType")]
+    assert protection.chat_model.state == "closed"
+
+
+@pytest.mark.parametrize("model", [None, ScriptedModel(["It steps [1]."])])
+def test_a_stream_that_is_closed_while_a_thread_works_is_aborted(
+    model: ScriptedModel | None,
+) -> None:
+    observed = Observed()
+
+    async def ask(prepared: preparing.PreparedAnswer) -> None:
+        working, gate = asyncio.Event(), asyncio.Event()
+
+        async def run(action: Callable[[], object]) -> object:
+            working.set()
+            await gate.wait()
+            return action()
+
+        stream = AsyncAnswerStream(prepared, model, Protection(observe=observed), run)
+        reader = asyncio.ensure_future(stream.answer())
+        await working.wait()
+        await stream.aclose()
+        gate.set()
+        with pytest.raises(AnswerError, match="ended before"):
+            await reader
+
+    with make_assistant(model) as assistant:
+        asyncio.run(ask(assistant.prepare(QUERY)))
+    assert observed.seen == [("answer", "aborted", "NoneType")]

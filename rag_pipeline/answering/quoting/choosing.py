@@ -6,7 +6,7 @@ something that the question asks for and the main passage lacks, or if they are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.quoting.passages import find_parts
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.models import Source
     from rag_pipeline.answering.quoting.passages import Part
-    from rag_pipeline.core.protocols.embedding import Embedder
 
 MAX_WORDS: Final = 250
 """Limit for all passages of an answer together. One part, such as a long table, may exceed it."""
@@ -39,8 +38,6 @@ _ALMOST: Final = 0.5  # value, relative to the main passage, of one that is almo
 _NEW_SHARE: Final = 0.1  # least share of the question's terms that another further passage adds
 _USEFUL: Final = 0.5  # least value of such a passage, relative to the main passage
 _REPEATED: Final = 0.8  # a passage with this share of its terms shown before is a repetition
-_COMPARED: Final = 12  # parts that an embedder compares with the question
-_LIKENESS: Final = 0.6  # value of a cosine of 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +76,7 @@ class PassageChoice:
 
 
 def choose_passages(
-    question: str,
-    sources: Sequence[Source],
-    weights: Mapping[str, float],
-    embedder: Embedder | None = None,
+    question: str, sources: Sequence[Source], weights: Mapping[str, float]
 ) -> tuple[PassageChoice, ...]:
     """Choose up to three passages that answer a question, the main passage first.
 
@@ -93,8 +87,6 @@ def choose_passages(
         question: The question of the user.
         sources: Sources to quote from, best first.
         weights: Weight of each term of the question.
-        embedder: Model that compares the best parts with the question by meaning. None compares
-            only words; the score of a source contains the meaning of its chunks already.
 
     Returns:
         The passages. Empty only if the sources contain no text apart from headings.
@@ -103,8 +95,6 @@ def choose_passages(
 
     parts = {source.number: find_parts(source) for source in sources}
     ranked = value_parts(question, sources, parts, weights, RANK_STEP)
-    if embedder is not None:
-        ranked = _compare(ranked, question, embedder)
     if not ranked:
         return ()
     weak = {_place(one.part) for one in ranked if one.is_weak}
@@ -133,25 +123,6 @@ def choose_passages(
         if is_useful or (is_new_section and is_close):
             chosen.append(_widen(one, parts, left, weak | taken, _FURTHER_WORDS))
     return tuple(chosen)
-
-
-def _compare(ranked: Sequence[ValuedPart], question: str, embedder: Embedder) -> list[ValuedPart]:
-    """Add the cosine with the question to the values of the best parts, and sort them again."""
-    best, rest = ranked[:_COMPARED], ranked[_COMPARED:]
-    if not best:
-        return []
-    rows, _ = embedder.embed_passages([one.part.text for one in best])
-    cosines = rows @ embedder.embed_query(question.strip())
-    compared = [
-        replace(
-            one,
-            value=one.value + _LIKENESS * float(cosine),
-            plain_value=one.plain_value + _LIKENESS * float(cosine),
-            reasons=(*one.reasons, f"cosine {float(cosine):.2f}"),
-        )
-        for one, cosine in zip(best, cosines, strict=True)
-    ]
-    return [*sorted(compared, key=lambda one: -one.value), *rest]
 
 
 def _place(part: Part) -> tuple[int, int]:

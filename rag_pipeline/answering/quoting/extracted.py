@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.models import GroundedResponse
     from rag_pipeline.answering.quoting.choosing import PassageChoice
-    from rag_pipeline.core.protocols.embedding import Embedder
 
 _MAX_HIGHLIGHTS: Final = 3  # sentences marked in one passage
 _MARKED_SHARE: Final = 0.6  # least weight of a marked sentence's terms, relative to the best one
@@ -36,10 +35,7 @@ NO_MODEL_NOTICE: Final = (
 
 
 def quote_answer(
-    grounded: GroundedResponse,
-    question: str,
-    weights: Mapping[str, float],
-    embedder: Embedder | None,
+    grounded: GroundedResponse, question: str, weights: Mapping[str, float]
 ) -> Generator[str, None, Answer]:
     """Yield the text of an answer that quotes the sources as one piece, and return the answer.
 
@@ -47,13 +43,12 @@ def quote_answer(
         grounded: The sources to quote from.
         question: The question of the user.
         weights: Weight of each term of the question.
-        embedder: Model that compares passages with the question. None compares only words.
 
     Returns:
         The answer with its passages. Its sentences are the marked sentences of each passage, or the
         whole passage if none is marked.
     """
-    choices = choose_passages(question, grounded.sources, weights, embedder)
+    choices = choose_passages(question, grounded.sources, weights)
     passages = tuple(_quote(choice, question, weights) for choice in choices)
     selected = grounded.mode == Mode.SELECTED_TEXT_ONLY
     text = format_selection(choices) if selected else format_passages(choices)

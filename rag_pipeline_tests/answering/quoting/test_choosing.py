@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from rag_pipeline.answering.models import Source
@@ -12,7 +11,6 @@ from rag_pipeline.answering.quoting.choosing import MAX_PASSAGES, MAX_WORDS, cho
 from rag_pipeline.answering.quoting.defining import measure_definition
 from rag_pipeline.answering.quoting.passages import find_parts
 from rag_pipeline.answering.units import find_blocks
-from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING
 from rag_pipeline_tests.growth import assert_linear
@@ -189,32 +187,9 @@ def test_repeated_marks_take_linear_time(mark: str) -> None:
     )
 
 
-class FirstLetterEmbedder:
-    """An embedder for which two texts are equal if they begin with the same letter."""
-
-    model = EmbeddingModel("test", "letters", 26, 100)
-
-    def count_tokens(self, texts: list[str]) -> list[int]:
-        return [1 for _ in texts]
-
-    def embed_passages(self, texts: list[str]) -> tuple[np.ndarray, EmbeddingUsage]:
-        return np.stack([self.embed_query(text) for text in texts]), EmbeddingUsage()
-
-    def embed_query(self, text: str) -> np.ndarray:
-        row = np.zeros(26, dtype=np.float32)
-        row[ord(text[0].lower()) - 97] = 1
-        return row
-
-
-def test_an_embedder_finds_a_passage_without_a_common_word() -> None:
+def test_without_a_common_word_the_first_source_is_quoted() -> None:
     sources = [replace(make_source(text), number=at) for at, text in enumerate((WALKING, SENSING))]
-    question = "Say something about wheels"
-    assert choose_passages(question, sources, {})[0].text == WALKING
-    question = "So what?"
-    embedder = FirstLetterEmbedder()
-    third = replace(make_source("Sea water is salty."), number=2)
-    (main, *_) = choose_passages(question, [*sources, third], {}, embedder)  # type: ignore[arg-type]  # lists for sequences
-    assert main.text == third.text
+    assert choose_passages("Say something about wheels", sources, {})[0].text == WALKING
 
 
 def test_a_part_that_is_added_and_refers_back_takes_the_part_before_it_along() -> None:

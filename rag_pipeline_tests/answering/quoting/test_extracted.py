@@ -26,7 +26,7 @@ def ask(question: str, *texts: str) -> tuple[Answer, str]:
     """Return an answer that quotes the given texts, and the pieces that were yielded, joined."""
     chunks = [make_chunk(text, section=f"Section {at}") for at, text in enumerate(texts, 1)]
     pieces = quote_answer(
-        apply_grounding_policy(make_result(question, chunks), question), question, {}, None
+        apply_grounding_policy(make_result(question, chunks), question), question, {}
     )
     shown = ""
     while True:
@@ -69,7 +69,7 @@ def test_below_a_heading_with_the_term_the_first_sentence_is_marked() -> None:
     chunk = make_chunk("It keeps the balance. It bends.", section="Ankle")
     question = "What is an ankle?"
     grounded = apply_grounding_policy(make_result(question, [chunk]), question)
-    pieces = quote_answer(grounded, question, {}, None)
+    pieces = quote_answer(grounded, question, {})
     next(pieces)
     with pytest.raises(StopIteration) as end:
         next(pieces)

@@ -1,0 +1,161 @@
+"""Tests of rewording a follow-up question, by a real client of a model on 127.0.0.1."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.answering import Assistant, Turn, preparing, wording
+from rag_pipeline.answering.preparing import Plan
+from rag_pipeline.answering.wording import areword, reword
+from rag_pipeline.core.errors import AnswerServiceError
+from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
+from rag_pipeline.retrieval.queries import Query
+from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
+from rag_pipeline_tests.answering.factories import FixedRetriever, ScriptedModel, make_chunk
+from rag_pipeline_tests.loopback import ENDLESS, RESET, Received, Reply, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rag_pipeline.core.protocols.chat import ChatModel
+
+FIRST = "What is the capture point of a walking robot?"
+ASKED = "Why does it move?"
+COMPLETED = f"{FIRST} {ASKED}"
+WORDED = "Why does the capture point of a walking robot move?"
+FOLLOW_UP = Plan(Query(ASKED), ASKED, COMPLETED, "", (Turn(FIRST, "A point on the ground."),))
+AT_ONCE = {"Retry-After": "0"}
+
+
+def areword_now(plan: Plan, model: ChatModel | None, protection: Protection) -> str:
+    """Call `areword` in an event loop of its own."""
+    return asyncio.run(areword(plan, model, protection))
+
+
+both_ways = pytest.mark.parametrize("word", [reword, areword_now])
+
+
+@both_ways
+def test_a_model_words_a_follow_up(word: Callable[..., str]) -> None:
+    with serve([stream_reply("Question: ", f'"{WORDED}"')]) as server:
+        assert word(FOLLOW_UP, make_model(server), Protection()) == WORDED
+    (request,) = server.received
+    told = request.body["messages"][1]["content"]
+    assert told.index(FIRST) < told.index(ASKED)
+
+
+@both_ways
+@pytest.mark.parametrize(
+    "replies",
+    [
+        [Reply(401, {"error": {"message": "wrong key"}})],
+        [Reply(429, headers=AT_ONCE)],
+        [Reply(500, headers=AT_ONCE)],
+        [Reply(body=b"data: {broken\n\n")],
+        [Reply(body=b"<html>hello</html>")],
+        [stream_reply("Why does", finish=None, fault="cut")],
+        [stream_reply("Why does", finish=None)],
+        [stream_reply()],
+        [stream_reply("Sure, here is an answer: it moves with the velocity [1].")],
+        [stream_reply("Line.\nAnother line.")],
+        [stream_reply("Why? " * 1_000)],
+        [stream_reply("\ud83d")],
+    ],
+)
+def test_a_model_that_fails_or_writes_something_else_changes_nothing(
+    word: Callable[..., str], replies: list[Reply]
+) -> None:
+    with serve(replies) as server:
+        assert word(FOLLOW_UP, make_model(server), Protection()) == COMPLETED
+    assert server.received
+
+
+@both_ways
+@pytest.mark.parametrize("reply", [*ENDLESS, stream_reply("Why", finish=None, fault="murmur")])
+def test_a_slow_model_changes_nothing_and_its_request_is_freed(
+    word: Callable[..., str], reply: Reply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wording, "REWORDING_S", 0.2)
+    with serve([reply]) as server:
+        assert word(FOLLOW_UP, make_model(server, 60), Protection()) == COMPLETED
+        if (
+            reply.fault != "hang"
+        ):  # the server does not watch a request that it leaves without a reply
+            assert server.hung_up.wait(5)
+
+
+@both_ways
+def test_a_model_that_cannot_be_reached_changes_nothing(word: Callable[..., str]) -> None:
+    with serve([RESET]) as server:
+        assert word(FOLLOW_UP, make_model(server, 0.4), Protection()) == COMPLETED
+
+
+@both_ways
+def test_no_model_is_asked_without_need(word: Callable[..., str]) -> None:
+    complete = Plan(Query(FIRST), FIRST, FIRST, "", FOLLOW_UP.turns)
+    failing = Protection(ServiceLimits(breaker_failures=1))
+    with pytest.raises(AnswerServiceError), failing.chat_model.passing():
+        raise AnswerServiceError("down")
+    with serve([stream_reply(WORDED)]) as server:
+        model = make_model(server)
+        assert word(complete, model, Protection()) == FIRST
+        assert word(FOLLOW_UP, model, failing) == COMPLETED
+        assert word(FOLLOW_UP, None, Protection()) == COMPLETED
+    assert server.received == []
+
+
+@both_ways
+def test_a_model_without_an_asynchronous_stream_words_a_follow_up(word: Callable[..., str]) -> None:
+    model = ScriptedModel([WORDED[:9], WORDED[9:]])
+    assert word(FOLLOW_UP, model, Protection()) == WORDED
+    assert model.closed
+
+
+def test_cancelling_the_rewording_frees_the_request() -> None:
+    asked = Event()
+
+    def reply(_: Received) -> Reply:
+        asked.set()
+        return stream_reply("Why", finish=None, fault="stall")
+
+    async def ask(model: ChatModel, hung_up: Event) -> None:
+        task = asyncio.ensure_future(areword(FOLLOW_UP, model, Protection()))
+        assert await asyncio.to_thread(asked.wait, 5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(hung_up.wait, 5)
+
+    with serve(reply) as server:
+        asyncio.run(ask(make_model(server, 60), server.hung_up))
+
+
+@pytest.mark.parametrize(
+    ("first", "searched"),
+    [(stream_reply(WORDED), WORDED), (Reply(400, {"error": {"message": "bad"}}), COMPLETED)],
+)
+def test_an_assistant_searches_the_models_wording_and_answers_the_question_as_asked(
+    first: Reply, searched: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparing, "complete_question", lambda *_: COMPLETED)
+
+    def reply(request: Received) -> Reply:
+        is_rewording = "Rewrite" in request.body["messages"][0]["content"]
+        return first if is_rewording else stream_reply("It moves [1].")
+
+    history = [Turn(FIRST)]
+    with serve(reply) as server:
+        retriever = FixedRetriever([make_chunk()])
+        assistant = Assistant(retriever, make_model(server))  # type: ignore[arg-type]  # a retriever by its shape
+        prepared = assistant.prepare(Query(ASKED), history=history)
+        later = asyncio.run(assistant.aprepare(Query(ASKED), history=history))
+        given = assistant.write(prepared).answer
+    assert prepared.search_question == later.search_question == searched
+    assert [query.question for query in retriever.asked] == [searched] * 2
+    assert (given.question, given.text) == (ASKED, "It moves [1].")
+    assert ASKED in json.dumps(server.received[-1].body)

@@ -1,0 +1,197 @@
+"""The service over HTTP, with a model on 127.0.0.1 that is slow, silent, broken or declines."""
+
+from __future__ import annotations
+
+import asyncio
+from threading import Barrier
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from rag_pipeline.answering.prompts import DECLINED
+from rag_pipeline.serving.events import EventDecoder
+from rag_pipeline_tests.adapters.test_chat_model import CLOSING, KEY, make_model, stream_reply
+from rag_pipeline_tests.loopback import (
+    ENDLESS,
+    RESET,
+    LoopbackServer,
+    Received,
+    Reply,
+    serve,
+)
+from rag_pipeline_tests.serving.running_service import index_book, run_service
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.core.settings import Settings
+
+    Event = tuple[str, dict[str, Any]]
+
+BODY = {"question": "How does a soft gripper hold an egg?"}
+STREAMED = {"Accept": "text/event-stream"}
+AT_ONCE = {"Retry-After": "0"}
+WAIT_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings of the small book, which is indexed, and of a service without rate limits."""
+    folder = tmp_path_factory.mktemp("book")
+    return index_book(folder, serve_client_rate="", serve_total_rate="")
+
+
+def stream(settings: Settings, server: LoopbackServer, timeout_s: float = WAIT_S) -> list[Event]:
+    """Return the events of one answer that the model writes."""
+    with run_service(settings, make_model(server, timeout_s)) as url:
+        response = httpx.post(f"{url}/v1/answers", json=BODY, headers=STREAMED, timeout=WAIT_S)
+    assert response.status_code == 200
+    return list(EventDecoder().feed(response.content))
+
+
+def read_text(events: Sequence[Event]) -> str:
+    """Return the text of the `delta` events."""
+    return "".join(data["text"] for name, data in events if name == "delta")
+
+
+def test_a_written_answer_arrives_in_pieces_and_is_done_once(settings: Settings) -> None:
+    with serve([stream_reply("Soft fingers ", "close around it [1]. ", "Done [1].")]) as server:
+        events = stream(settings, server)
+    names = [name for name, _ in events]
+    assert names[:2] == ["start", "sources"]
+    assert names[2:-1] == ["delta"] * (len(names) - 3)
+    assert len(names) > 4
+    name, done = events[-1]
+    assert (name, done["kind"], done["complete"]) == ("done", "generated", True)
+    assert read_text(events) == done["text"] == "Soft fingers close around it [1]. Done [1]."
+    assert events[0][1]["model"] == done["model"] == "m"
+
+
+FAILURES = [
+    (Reply(401, {"error": {"message": f"wrong key {KEY}"}}), 500, "CONFIGURATION_ERROR"),
+    (Reply(429, headers=AT_ONCE), 503, "ANSWER_SERVICE_UNAVAILABLE"),
+    (Reply(500, headers=AT_ONCE), 503, "ANSWER_SERVICE_UNAVAILABLE"),
+    (Reply(body=b"<html>hello</html>"), 502, "ANSWER_FAILED"),
+    (Reply(body=b"data: {broken\n\n"), 502, "ANSWER_FAILED"),
+    (stream_reply(), 502, "ANSWER_FAILED"),
+    (stream_reply("Half [1]. ", "an ", finish=None), 503, "ANSWER_SERVICE_UNAVAILABLE"),
+    (stream_reply("Half [1]. ", "an ", fault="cut"), 503, "ANSWER_SERVICE_UNAVAILABLE"),
+]
+
+
+@pytest.mark.parametrize(("reply", "status", "code"), FAILURES)
+def test_a_failing_model_gives_one_error_without_a_secret(
+    settings: Settings, reply: Reply, status: int, code: str
+) -> None:
+    with serve([reply]) as server, run_service(settings, make_model(server)) as url:
+        whole = httpx.post(f"{url}/v1/answers", json=BODY, timeout=WAIT_S)
+        streamed = httpx.post(f"{url}/v1/answers", json=BODY, headers=STREAMED, timeout=WAIT_S)
+    assert (whole.status_code, whole.json()["code"]) == (status, code)
+    assert whole.headers["content-type"] == "application/problem+json"
+    assert ("retry-after" in whole.headers) is (status == 503)
+    events = list(EventDecoder().feed(streamed.content))
+    assert [name for name, _ in events if name in {"done", "error"}] == ["error"]
+    name, failure = events[-1]
+    assert (name, failure["code"], failure["transient"]) == ("error", code, status == 503)
+    assert KEY not in whole.text + streamed.text
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *ENDLESS,
+        Reply(body=b"", headers=CLOSING, fault="stall"),
+        stream_reply("Half [1]. ", "an ", finish=None, fault="stall"),
+        stream_reply("Half [1]. ", "an ", finish=None, fault="murmur"),
+    ],
+)
+def test_a_slow_or_silent_model_gives_one_error(settings: Settings, reply: Reply) -> None:
+    with serve([reply]) as server:
+        events = stream(settings, server, timeout_s=0.3)
+    assert [name for name, _ in events if name in {"done", "error"}] == ["error"]
+    assert events[-1][1]["code"] == "ANSWER_TIMEOUT"
+
+
+def test_a_connection_that_the_model_resets_gives_one_error(settings: Settings) -> None:
+    with serve([RESET]) as server:
+        events = stream(settings, server, timeout_s=0.4)
+    assert [name for name, _ in events] == ["start", "sources", "error"]
+    assert events[-1][1]["code"] == "ANSWER_SERVICE_UNAVAILABLE"
+
+
+def test_a_broken_model_that_fails_again_and_again_is_not_asked(settings: Settings) -> None:
+    with serve([Reply(500, headers=AT_ONCE)]) as server:
+        with run_service(settings, make_model(server)) as url:
+            for _ in range(5):
+                httpx.post(f"{url}/v1/answers", json=BODY, timeout=WAIT_S)
+            before = len(server.received)
+            refused = httpx.post(f"{url}/v1/answers", json=BODY, timeout=WAIT_S)
+        assert len(server.received) == before
+    assert (refused.status_code, refused.json()["code"]) == (503, "ANSWER_SERVICE_UNAVAILABLE")
+    assert 1 <= int(refused.headers["retry-after"]) <= 30
+
+
+@pytest.mark.parametrize(
+    "pieces", [(DECLINED,), (DECLINED[:20], DECLINED[20:]), (DECLINED, " [1]")]
+)
+def test_a_model_that_declines_gives_a_refusal_and_no_text(
+    settings: Settings, pieces: tuple[str, ...]
+) -> None:
+    with serve([stream_reply(*pieces)]) as server:
+        events = stream(settings, server)
+    assert [name for name, _ in events] == ["start", "sources", "refusal", "done"]
+    assert events[-1][1]["kind"] == "refused"
+
+
+def test_a_model_that_declines_after_text_is_done_with_that_text(settings: Settings) -> None:
+    with serve([stream_reply("Soft fingers close [1]. ", DECLINED)]) as server:
+        events = stream(settings, server)
+    assert [name for name, _ in events if name in {"done", "error"}] == ["done"]
+    assert read_text(events) == events[-1][1]["text"] == f"Soft fingers close [1]. {DECLINED}"
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+def test_an_answer_that_is_cut_by_a_limit_is_not_complete(settings: Settings, finish: str) -> None:
+    with serve([stream_reply("Soft fingers close [1]. And", finish=finish)]) as server:
+        events = stream(settings, server)
+    name, done = events[-1]
+    assert (name, done["complete"]) == ("done", False)
+    assert any("cut" in notice["text"] for notice in done["notices"])
+
+
+def test_a_disconnect_closes_the_request_to_the_model(settings: Settings) -> None:
+    reply = stream_reply("Soft fingers [1]. ", "close", finish=None, fault="stall")
+    with serve([reply]) as server, run_service(settings, make_model(server, 60)) as url:
+        asked = httpx.stream("POST", f"{url}/v1/answers", json=BODY, headers=STREAMED)
+        with asked as response:
+            decoder = EventDecoder()
+            events = (event for data in response.iter_raw() for event in decoder.feed(data))
+            assert any(name == "delta" for name, _ in events)
+        assert server.hung_up.wait(WAIT_S)
+        assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
+
+
+def test_fifty_slow_streams_at_once_are_all_done(settings: Settings) -> None:
+    together = Barrier(50)
+
+    def reply(_: Received) -> Reply:
+        together.wait(WAIT_S)  # no model answers before all are asked
+        return stream_reply("Soft fingers ", "close around it [1].")
+
+    async def ask(url: str) -> list[list[Event]]:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(limits=limits, timeout=WAIT_S) as client:
+            asked = [
+                client.post(f"{url}/v1/answers", json=BODY, headers=STREAMED) for _ in range(50)
+            ]
+            responses = await asyncio.gather(*asked)
+        return [list(EventDecoder().feed(response.content)) for response in responses]
+
+    with serve(reply) as server:
+        with run_service(settings, make_model(server, WAIT_S)) as url:
+            answers = asyncio.run(ask(url))
+        assert server.most_in_flight == 50
+    for events in answers:
+        assert [name for name, _ in events if name in {"done", "error"}] == ["done"]
+        assert read_text(events) == "Soft fingers close around it [1]."
