@@ -150,13 +150,11 @@ def _describe_start(asked: Asked) -> dict[str, Any]:
 
 
 def _finish(asked: Asked, answer: Answer) -> dict[str, Any]:
-    """Remember, count and log a complete answer, and return its content."""
+    """Remember and log a complete answer, and return its content."""
     service, prepared = asked.service, asked.prepared
     total_ms = (time.perf_counter() - asked.started) * 1000
     turn = Turn(asked.body.question, answer.text, _read_selection(prepared))
     service.conversations.add(asked.conversation_id, asked.answer_id, turn)
-    if service.metrics is not None:
-        service.metrics.count_answer(answer.kind.value, answer.grounding.level.value)
     if service.log is not None:
         service.log.record(_make_entry(asked, answer, total_ms))
     steps = {**prepared.timings_ms, "total": total_ms}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -14,12 +15,14 @@ from rag_pipeline.serving.rate_limits import LIMITED_PATHS
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from rag_pipeline.retrieval.protection.breaker import CircuitBreaker
     from rag_pipeline.retrieval.protection.limits import Protection
     from rag_pipeline.retrieval.protection.logs import Operation
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 """The content type of `Metrics.render`."""
 
+_NAMESPACE = "robotutor"
 _METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS"})
 _BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _BREAKER_STATES = {"closed": 0, "half-open": 1, "open": 2}
@@ -34,37 +37,36 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        own = {"registry": self.registry, "namespace": "robotutor"}
-        self._requests = Counter("http_requests", "Requests.", ["method", "route", "status"], **own)
-        self._latency = Histogram(
-            "http_request_seconds",
-            "Seconds from a request to the end of its response.",
-            ["route"],
-            buckets=_BUCKETS_S,
-            **own,
+        self._requests = self._counter("http_requests", "Requests.", "method", "route", "status")
+        self._latency = self._histogram(
+            "http_request_seconds", "Seconds from a request to the end of its response.", "route"
         )
-        self._open_streams = Gauge("open_streams", "Answers that are being streamed.", **own)
-        self._operations = Counter(
-            "operations", "Finished searches and answers.", ["name", "status", "code"], **own
+        self._open_streams = self._gauge("open_streams", "Answers that are being streamed.")
+        self._operations = self._counter(
+            "operations", "Finished searches and answers.", "name", "status", "code"
         )
-        self._steps = Histogram(
-            "operation_step_seconds",
-            "Seconds of a step of a search or answer.",
-            ["name", "step"],
-            buckets=_BUCKETS_S,
-            **own,
+        self._steps = self._histogram(
+            "operation_step_seconds", "Seconds of a step of a search or answer.", "name", "step"
         )
-        self._answers = Counter(
-            "answers",
-            "Complete answers; a refusal has the kind `refused`.",
-            ["kind", "level"],
-            **own,
+        self._answers = self._counter(
+            "answers", "Complete answers; a refusal has the kind `refused`.", "kind", "level"
         )
-        self._limited = Counter("rate_limited", "Questions over a rate limit.", **own)
-        self._limit_faults = Counter("rate_limit_failures", "Faults of SERVE_RATE_URL.", **own)
-        self._log_faults = Counter("question_log_failures", "Lost entries of the log.", **own)
-        self._breakers = Gauge(
-            "breaker_state", "0: closed, 1: half-open, 2: open.", ["service"], **own
+        self._limited = self._counter("rate_limited", "Questions over a rate limit.")
+        self._limit_faults = self._counter("rate_limit_failures", "Faults of SERVE_RATE_URL.")
+        self._log_faults = self._counter("question_log_failures", "Lost entries of the log.")
+        self._breakers = self._gauge(
+            "breaker_state", "0: closed, 1: half-open, 2: open.", "service"
+        )
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, namespace=_NAMESPACE, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, namespace=_NAMESPACE, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(
+            name, text, labels, namespace=_NAMESPACE, registry=self.registry, buckets=_BUCKETS_S
         )
 
     def observe_operation(self, operation: Operation, error: Exception | None) -> None:
@@ -82,9 +84,7 @@ class Metrics:
         """Report the states of the circuit breakers from now on."""
         for name in ("embedding", "store", "chat_model"):
             breaker = getattr(protection, name)
-            self._breakers.labels(name).set_function(
-                lambda breaker=breaker: _BREAKER_STATES[breaker.state]
-            )
+            self._breakers.labels(name).set_function(partial(_read_state, breaker))
 
     def count_rate_limited(self) -> None:
         """Count a question that exceeded a rate limit."""
@@ -137,6 +137,10 @@ class Metrics:
                 self.count_request(scope["method"], route, status, spent_s)
 
         return watched
+
+
+def _read_state(breaker: CircuitBreaker) -> int:
+    return _BREAKER_STATES[breaker.state]
 
 
 def _name_route(path: str) -> str:

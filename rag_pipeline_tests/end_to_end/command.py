@@ -76,12 +76,15 @@ class Command:
             "INGEST_LOCK_TIMEOUT_S": "30",
         }
 
-    def start(self, *arguments: str, **changes: str) -> subprocess.Popen[str]:
-        """Start the command as a process."""
+    def start(
+        self, *arguments: str, stdin: int | None = None, **changes: str
+    ) -> subprocess.Popen[str]:
+        """Start the command as a process; with `subprocess.PIPE` as its input if requested."""
         return subprocess.Popen(
             [sys.executable, "-m", "rag_pipeline.cli", *arguments],
             env=self.environment | changes,
             cwd=self.root,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -86,6 +86,7 @@ class CollectionMissingError(StoreError):
     """
 
     code = "COLLECTION_MISSING"
+    http_status = 503
 
     def __init__(self, collection: str, where: str) -> None:
         self.collection = collection
@@ -124,6 +125,7 @@ class SpaceMismatchError(StoreError):
 
     code = "EMBEDDING_SPACE_MISMATCH"
     exit_code = 2
+    http_status = 503
 
     def __init__(self, collection: str, stored: str, wanted: str, remedy: str) -> None:
         self.collection = collection

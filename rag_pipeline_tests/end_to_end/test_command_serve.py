@@ -1,0 +1,261 @@
+"""Tests of `rag-pipeline serve` and `rag-pipeline mcp` as processes."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+from contextlib import contextmanager
+from threading import Event
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from rag_pipeline_tests.adapters.test_chat_model import stream_reply
+from rag_pipeline_tests.end_to_end.command import (
+    Command,
+    Outcome,
+    assert_one_line,
+    embed,
+    finish,
+    make_command,
+)
+from rag_pipeline_tests.loopback import Received, Reply, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.slow
+
+ASKED = {"question": "What holds a servo at an angle?"}
+SELECTED = {
+    "question": "What holds a servo?",
+    "mode": "selected_text_only",
+    "selected_text": "A servo holds its joint at an angle.",
+}
+STREAM = {"Accept": "text/event-stream"}
+
+
+@contextmanager
+def serving(
+    command: Command, *arguments: str, **changes: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run `serve` on a free port, and yield the process and its address."""
+    process = command.start("serve", "--port", "0", *arguments, **changes)
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := re.search(r"Questions: +(http://\S+)/v1/answers", line):
+                yield process, found.group(1)
+                break
+        else:
+            raise AssertionError(finish(process))
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def stop(process: subprocess.Popen[str], number: signal.Signals) -> Outcome:
+    """Send a signal to a process and wait for its end."""
+    process.send_signal(number)
+    return finish(process)
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
+    """The command with an indexed book of three pages."""
+    with serve(embed) as server:
+        command = make_command(tmp_path_factory.mktemp("indexed"), server.url)
+        assert command.run("ingest").code == 0
+        yield command
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_service_answers_until_a_signal_ends_it(
+    indexed: Command, number: signal.Signals
+) -> None:
+    with serving(indexed) as (process, url):
+        answer = httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).raise_for_status().json()
+        assert answer["sources"]
+        assert httpx.get(f"{url}/readyz", timeout=30).status_code == 200
+        outcome = stop(process, number)
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_the_answer_is_in_the_question_log_after_the_end(indexed: Command) -> None:
+    with serving(indexed, LOG_QUESTIONS="false") as (process, url):
+        answer = httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).json()
+        stop(process, signal.SIGTERM)
+    with serving(indexed) as (process, url):
+        body = {"answer_id": answer["answer_id"], "thumb": "up"}
+        assert httpx.post(f"{url}/v1/feedback", json=body, timeout=30).status_code == 204
+        assert stop(process, signal.SIGTERM).code == 0
+
+
+class SlowModel:
+    """A service that embeds at once, and writes an answer when it is released."""
+
+    def __init__(self) -> None:
+        self.asked = Event()
+        self.released = Event()
+
+    def __call__(self, request: Received) -> Reply:
+        """Return the reply to a request."""
+        if request.path.endswith("/embeddings"):
+            return embed(request)
+        self.asked.set()
+        self.released.wait(60)
+        return stream_reply("A servo holds its joint at an angle [1].")
+
+
+def test_an_open_stream_ends_before_the_service_does(indexed: Command) -> None:
+    model = SlowModel()
+    with serve(model) as server:
+        settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "ANSWER_MODEL": "m"}
+        with (
+            serving(indexed, **settings) as (process, url),
+            httpx.stream(
+                "POST", f"{url}/v1/answers", json=SELECTED, headers=STREAM, timeout=60
+            ) as response,
+        ):
+            lines = response.iter_lines()
+            assert next(lines) == "event: start"
+            assert model.asked.wait(30)
+            process.send_signal(signal.SIGTERM)
+            _wait_until_closed(url)
+            model.released.set()
+            received = list(lines)
+            outcome = finish(process)
+    assert "event: done" in received, received
+    assert "event: error" not in received
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_a_second_ctrl_c_does_not_wait_for_open_streams(indexed: Command) -> None:
+    model = SlowModel()
+    with serve(model) as server:
+        settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "ANSWER_MODEL": "m"}
+        with (
+            serving(indexed, **settings) as (process, url),
+            httpx.stream(
+                "POST", f"{url}/v1/answers", json=SELECTED, headers=STREAM, timeout=60
+            ) as response,
+        ):
+            lines = response.iter_lines()
+            assert next(lines) == "event: start"
+            assert model.asked.wait(30)
+            process.send_signal(signal.SIGINT)
+            _wait_until_closed(url)
+            outcome = stop(process, signal.SIGINT)
+            model.released.set()
+    assert outcome.code == 0
+
+
+def _wait_until_closed(url: str) -> None:
+    """Connect again and again until the service accepts no connection any more."""
+    port = httpx.URL(url).port
+    assert port is not None
+    for _ in range(1_000_000):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except OSError:
+            return
+    raise AssertionError
+
+
+def test_a_service_without_an_index_becomes_ready_after_an_ingest(command: Command) -> None:
+    with serving(command) as (process, url):
+        assert process.stdout is not None
+        lines = [next(process.stdout) for _ in range(4)]
+        assert any(line.startswith("Not ready yet: ") and "ingest" in line for line in lines)
+        missing = httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30)
+        assert (missing.status_code, missing.json()["code"]) == (503, "COLLECTION_MISSING")
+        assert command.run("ingest").code == 0
+        assert httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).status_code == 200
+        assert command.run("ingest", "--rebuild").code == 0
+        assert httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).status_code == 200
+        assert stop(process, signal.SIGTERM).code == 0
+
+
+def test_the_website_is_served_next_to_the_answers(indexed: Command) -> None:
+    site = indexed.root / "build"
+    site.mkdir()
+    (site / "index.html").write_text("the book")
+    try:
+        with serving(indexed, SITE_BASE_URL="/book/") as (process, url):
+            start = httpx.get(url, follow_redirects=True, timeout=30)
+            assert (start.text, start.url.path) == ("the book", "/book/")
+            assert httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).status_code == 200
+            assert stop(process, signal.SIGTERM).code == 0
+    finally:
+        (site / "index.html").unlink()
+        site.rmdir()
+
+
+def test_a_port_in_use_is_an_error_in_one_line(call: Callable[..., Outcome]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        assert_one_line(call("serve", "--port", port), 2, "--port", f"port {port}", "in use")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "texts"),
+    [
+        (("--workers", "2"), ("--workers", "QDRANT_URL")),
+        (("--site", "nowhere"), ("--site", "index.html")),
+        (("--host", "192.0.2.1", "--port", "0"), ("--host", "0.0.0.0")),
+        (("--port", "65536"), ("--port",)),
+    ],
+)
+def test_wrong_options_are_errors_in_one_line(
+    call: Callable[..., Outcome], arguments: tuple[str, ...], texts: tuple[str, ...]
+) -> None:
+    assert_one_line(call("serve", *arguments), 2, *texts)
+
+
+def test_wrong_settings_are_errors_in_one_line(call: Callable[..., Outcome]) -> None:
+    for name in ("SERVE_ORIGINS", "SERVE_HOSTS", "SERVE_TRUSTED_PROXIES"):
+        assert_one_line(call("serve", "--port", "0", **{name: "*"}), 2, name)
+    assert_one_line(call("serve", "--port", "0", SERVE_CLIENT_RATE="often"), 2, "SERVE_CLIENT_RATE")
+
+
+def test_a_missing_package_names_the_extra(
+    call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_pipeline.cli.serving.find_spec", lambda _: None)
+    for name in ("serve", "mcp"):
+        assert_one_line(call(name), 2, "uvicorn", "rag-pipeline[serve]")
+
+
+def test_mcp_writes_only_the_protocol(indexed: Command) -> None:
+    started = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    process = indexed.start("mcp", stdin=subprocess.PIPE)
+    out, _ = process.communicate(json.dumps(started) + "\n", timeout=60)
+    replies = [json.loads(line) for line in out.splitlines()]
+    assert replies[0]["result"]["serverInfo"]["title"] == "RoboTutor"
+    assert process.returncode == 0
+
+
+def test_ctrl_c_ends_mcp(indexed: Command) -> None:
+    process = indexed.start("mcp", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+    process.stdin.flush()
+    assert process.stdout.readline()
+    assert stop(process, signal.SIGINT).code in {0, 130}
