@@ -6,21 +6,32 @@ import os
 import threading
 import time
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 from weakref import WeakSet
 
-if TYPE_CHECKING:
-    from rag_pipeline.retrieval.store_session import StoreSession
+
+class PausableSession(Protocol):
+    """A session that holds an open collection, such as a StoreSession."""
+
+    def pause(self, deadline: float) -> None:
+        """Close the collection before a fork, at the latest when the clock reaches a time."""
+
+    def resume(self) -> None:
+        """Allow uses again, in the parent process after the fork."""
+
+    def forget(self) -> None:
+        """Reset the session, in the child process after the fork."""
+
 
 _FORK_WAIT_S: Final = 10.0
 """Seconds that a fork waits for running queries; only a hung query takes longer."""
-_sessions: Final[WeakSet[StoreSession]] = WeakSet()
+_sessions: Final[WeakSet[PausableSession]] = WeakSet()
 _inherited: Final[list[object]] = []
 _forking: Final = threading.RLock()
 """A lock that is held during a fork, so that two forks do not resume each other's sessions."""
 
 
-def watch_forks(session: StoreSession) -> None:
+def watch_forks(session: PausableSession) -> None:
     """Pause a session before each fork, and resume or reset it after the fork.
 
     A session that is no longer used is forgotten.
