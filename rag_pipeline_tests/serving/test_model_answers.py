@@ -124,7 +124,7 @@ def test_a_model_that_breaks_off_ends_the_stream_with_an_error(settings: Setting
 
 
 def test_an_unexpected_error_tells_nothing_about_the_machine(settings: Settings) -> None:
-    model = RaisingModel(ZeroDivisionError("/home/reader/secret"))
+    model = RaisingModel(ZeroDivisionError("/srv/secret"))
     with ask_with(settings, model) as client:
         failure = stream(client)[-1]
         response = client.post("/v1/answers", json={"question": QUESTION})
