@@ -74,6 +74,12 @@ class Server(uvicorn.Server):
         if self.started:
             self._reporting = asyncio.create_task(self._report_start())
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for open streams, and end the application also after a second Ctrl-C."""
+        await super().shutdown(sockets)
+        if self.force_exit:  # uvicorn would leave the application running and log its traceback
+            await self.lifespan.shutdown()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop after a signal. A second Ctrl-C does not wait for open streams.
 
