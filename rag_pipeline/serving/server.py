@@ -74,6 +74,12 @@ class Server(uvicorn.Server):
         if self.started:
             self._reporting = asyncio.create_task(self._report_start())
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for open streams, and end the application also after a second Ctrl-C."""
+        await super().shutdown(sockets)
+        if self.force_exit:  # uvicorn would leave the application running and log its traceback
+            await self.lifespan.shutdown()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop after a signal. A second Ctrl-C does not wait for open streams.
 
@@ -131,9 +137,15 @@ def run_service(settings: Settings, place: Place, tell: Callable[[str], None]) -
                 tell(line)
             tell(describe_readiness(await app.state.service.readiness.check()))
 
+        logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
         server = Server(config, report_start)
         server.run([listener])
         return server.started
+
+
+def is_no_cancellation(record: logging.LogRecord) -> bool:
+    """Return False for the log record of a stream that was cut off because the service ended."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def listen(host: str, port: int) -> socket.socket:
