@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         Assistant,
         open_assistant,
     )
-    from rag_pipeline.answering.conversations.history import Turn
     from rag_pipeline.answering.generation import answer, stream_answer
     from rag_pipeline.answering.grounding import apply_grounding_policy
     from rag_pipeline.answering.models import (
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
         Passage,
         Reason,
         Source,
+        Turn,
     )
     from rag_pipeline.answering.preparing import PreparedAnswer
     from rag_pipeline.answering.streams import AsyncAnswerStream
@@ -55,7 +55,6 @@ _MODULES: Final = {
     "Assistant": "assistant",
     "AsyncAnswerStream": "streams",
     "PreparedAnswer": "preparing",
-    "Turn": "conversations.history",
     "open_assistant": "assistant",
     "answer": "generation",
     "stream_answer": "generation",

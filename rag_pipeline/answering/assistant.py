@@ -18,8 +18,7 @@ from rag_pipeline.core.errors import StoreTimeoutError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rag_pipeline.answering.conversations.history import Turn
-    from rag_pipeline.answering.models import Answer, AnswerStream
+    from rag_pipeline.answering.models import Answer, AnswerStream, Turn
     from rag_pipeline.answering.preparing import Plan
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.settings import Settings

@@ -47,6 +47,21 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """An earlier question of a conversation, and its answer.
+
+    Attributes:
+        question: The question as asked.
+        answer: The text of the answer; empty if it is not known.
+        selected_text: The selection that the question was about; None if the whole book was asked.
+    """
+
+    question: str
+    answer: str = ""
+    selected_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """The text that was found of one section, which an answer may cite.
 

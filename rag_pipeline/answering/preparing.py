@@ -23,8 +23,7 @@ from rag_pipeline.retrieval.relatedness import SelectionVerdict
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rag_pipeline.answering.conversations.history import Turn
-    from rag_pipeline.answering.models import GroundedResponse
+    from rag_pipeline.answering.models import GroundedResponse, Turn
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.protection.limits import Protection
 
@@ -102,10 +101,10 @@ def plan_question(query: Query, history: Sequence[Turn]) -> Plan:
         QueryError: The query is not valid.
     """
     query.check()
-    reply = find_reply(query)
+    turns = choose_turns(history, query)
+    reply = find_reply(query, has_turns=bool(turns))
     if reply:
         return Plan(query, query.question, query.question, reply, ())
-    turns = choose_turns(history, query)
     question = remove_small_talk(query.question)
     return Plan(query, question, complete_question(question, turns), "", turns)
 

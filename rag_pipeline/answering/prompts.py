@@ -16,8 +16,7 @@ from rag_pipeline.retrieval.queries import Mode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.answering.conversations.history import Turn
-    from rag_pipeline.answering.models import GroundedResponse, Source
+    from rag_pipeline.answering.models import GroundedResponse, Source, Turn
 
 DECLINED: Final = "The sources do not answer this question."
 """The exact reply that a model must give if the sources do not contain the answer."""

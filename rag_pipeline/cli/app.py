@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from rag_pipeline.cli import asking, evaluating, ingesting, serving
+from rag_pipeline.cli import asking, evaluating, golden, ingesting, serving
 from rag_pipeline.cli.output import INTERRUPTED, end_output, tell_failure, write_text
 from rag_pipeline.core.errors import RagPipelineError
 
@@ -25,7 +25,13 @@ app = typer.Typer(
         "`rag-pipeline ingest`. Settings come from environment variables and the file .env."
     ),
 )
-for group in (ingesting.commands, asking.commands, serving.commands, evaluating.commands):
+for group in (
+    ingesting.commands,
+    asking.commands,
+    serving.commands,
+    evaluating.commands,
+    golden.commands,
+):
     app.add_typer(group)
 
 

@@ -9,7 +9,7 @@ import posixpath
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
@@ -129,12 +129,37 @@ def find_site_path(url: str, site: SiteSettings) -> str | None:
         return None
     _, host, base_path = _split_base_url(site.base_url)
     is_http = parts.scheme in {"http", "https"} and bool(parts.netloc)
-    if (parts.scheme and not is_http) or (is_http and host and parts.netloc != host):
+    if (parts.scheme and not is_http) or (
+        is_http and host and parts.netloc.lower() != host.lower()
+    ):
         return None
     path, base = unquote(parts.path).strip("/"), unquote(base_path).strip("/")
     if base and (path == base or path.startswith(f"{base}/")):
         path = path[len(base) :].strip("/")
     return path
+
+
+def link_within_site(url: str, site: SiteSettings) -> str | None:
+    """Return an address as a link that cannot leave the site, or None for an address outside it.
+
+    An absolute address is returned unchanged if the base URL has its host. If the base URL has no
+    host, only the path of the address is returned.
+
+    Args:
+        url: An absolute address, or a path with a leading slash. It can have a query and an anchor.
+        site: Base URL of the site.
+    """
+    if find_site_path(url, site) is None:
+        return None
+    parts = urlsplit(url)
+    _, host, base_path = _split_base_url(site.base_url)
+    path = unquote(parts.path) or "/"
+    is_below = f"{path}/".startswith(unquote(base_path)) and not path.startswith("//")
+    if not is_below or "\\" in path or not {".", ".."}.isdisjoint(path.split("/")):
+        return None
+    if parts.netloc and host:
+        return url
+    return urlunsplit(("", "", parts.path or "/", parts.query, parts.fragment))
 
 
 def link_to_anchor(page_url: str, anchor: str | None) -> str:

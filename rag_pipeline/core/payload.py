@@ -62,14 +62,12 @@ class Declared:
         source: Where `build_payload` gets the value: from the attribute of the chunk or of the
             document that has the field's name. With "writing", it computes the value itself.
         filter: Filter that lets queries select by this field; None if there is no filter.
-        indexed: True if the stores keep a keyword index for the field although it has no filter.
         check: Function that returns True if a value of the right type is valid.
     """
 
     description: str
     source: Literal["chunk", "document", "writing"] = "chunk"
     filter: Filter | None = None
-    indexed: bool = False
     check: Callable[[object], bool] = lambda _: True
 
 
@@ -88,7 +86,15 @@ class ChunkMetadata:
             check=is_chunk_id,
         ),
     ]
-    doc_path: Annotated[str, Declared("Path of the document below the docs folder.", indexed=True)]
+    doc_path: Annotated[
+        str,
+        Declared(
+            "Path of the document below the docs folder.",
+            filter=Filter(
+                "doc_paths", ("--doc-path",), "Search only this page, such as module-1/intro.md."
+            ),
+        ),
+    ]
     module: Annotated[
         str,
         Declared(
@@ -239,9 +245,7 @@ FILTERS: Final = {
 }
 """The filters of queries, by name of the payload field."""
 
-INDEXED_FIELDS: Final = tuple(
-    field.name for field in PAYLOAD_FIELDS if field.declared.indexed or field.name in FILTERS
-)
+INDEXED_FIELDS: Final = tuple(FILTERS)
 """Names of the payload fields for which the stores keep a keyword index."""
 
 

@@ -16,6 +16,11 @@ from rag_pipeline.core.ids import hash_place
 from rag_pipeline.evaluation.answers.baseline import compare_answers
 from rag_pipeline.evaluation.answers.gates import AnswerBounds, check_answers
 from rag_pipeline.evaluation.answers.runner import evaluate_answers
+from rag_pipeline.evaluation.conversations import (
+    check_conversations,
+    load_conversations,
+    run_conversations,
+)
 from rag_pipeline.evaluation.fingerprint import build_fingerprint
 from rag_pipeline.evaluation.gates import GateBounds, GateResult, check_gates
 from rag_pipeline.evaluation.golden_places import validate_against_corpus
@@ -154,12 +159,14 @@ def evaluate_book(
             answers = evaluate_answers(
                 golden, ask, documents, name, memory_before_mb, settings.chunk_max_tokens
             )
+        conversations = () if test_set else run_conversations(load_conversations(), retriever)
     baseline_path = folder / name_baseline(settings, test_set) if test_set else BASELINE_PATH
     baseline = load_baseline(baseline_path)
     if answers is not None:
         answers = compare_answers(answers, load_accepted_answers(baseline_path))
     gates = check_gates(report, baseline, GateBounds())
     gates += check_answers(answers, AnswerBounds()) if answers else ()
+    gates += (check_conversations(conversations),)
     gates = () if paraphrased else gates
     files = write_report(report, folder, gates, answers)
     if accept_baseline:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, ValidationError
 
 from rag_pipeline.answering.conversations.follow_ups import complete_question
-from rag_pipeline.answering.conversations.history import Turn
-from rag_pipeline.core.errors import DocumentIdError, GoldenSetError
+from rag_pipeline.answering.models import Turn
+from rag_pipeline.core.errors import DocumentIdError, GoldenSetError, RagPipelineError
 from rag_pipeline.core.ids import parse_doc_id
+from rag_pipeline.evaluation.gates import REPORT_HALF, GateResult, check_share
+from rag_pipeline.evaluation.significance import find_interval
 from rag_pipeline.retrieval import Query
 
 if TYPE_CHECKING:
@@ -23,6 +25,11 @@ CONVERSATIONS_PATH: Final = Path(__file__).parent / "golden" / "conversations.js
 DEPTH: Final = 5
 MIN_RIGHT_PAGES: Final = 0.90
 """Lowest share of follow-ups of the report half that find a right page among five passages."""
+
+CONVERSATION_GATES: Final = {
+    "follow_ups_found": "Most follow-up questions find their page, without a model.",
+}
+"""Name and condition of the gate of `check_conversations`."""
 
 
 def _check_doc_path(text: str) -> str:
@@ -122,7 +129,7 @@ def run_conversations(
 ) -> tuple[ConversationResult, ...]:
     """Search for the second question of each conversation, with and without the first.
 
-    No model rewrites a question.
+    No model rewrites a question. A search that fails finds no page.
     """
     results = []
     for one in conversations:
@@ -133,22 +140,29 @@ def run_conversations(
     return tuple(results)
 
 
-def share_found(
-    results: Sequence[ConversationResult], half: Half, kind: Kind = "follow_up"
-) -> float | None:
-    """Return the share of conversations of one half and kind that find a right page, 0 to 1.
+def check_conversations(results: Sequence[ConversationResult]) -> GateResult:
+    """Check that enough follow-ups of the report half find a right page; see `CONVERSATION_GATES`.
 
-    None means that there are no such conversations.
+    The gate passes as "not measured" if there are no results.
     """
-    found = [
-        one.found
+    counted = [
+        one
         for one in results
-        if one.conversation.half == half and one.conversation.kind == kind
+        if one.conversation.half == REPORT_HALF and one.conversation.kind == "follow_up"
     ]
-    return sum(found) / len(found) if found else None
+    return check_share(
+        "follow_ups_found",
+        find_interval([one.found for one in counted]),
+        MIN_RIGHT_PAGES,
+        f"follow-ups of the report half that find a right page among {DEPTH} passages "
+        f"({sum(one.found_alone for one in counted)} of {len(counted)} do as asked)",
+    )
 
 
 def _finds_page(one: Conversation, question: str, retriever: Retriever) -> bool:
     pages = {page.doc_path for page in one.expected}
-    result = retriever.retrieve(Query(question, top_k=DEPTH))
+    try:
+        result = retriever.retrieve(Query(question, top_k=DEPTH))
+    except RagPipelineError:  # recorded like a failed question of the golden set: it found nothing
+        return False
     return any(chunk.metadata.doc_path in pages for chunk in result.chunks)

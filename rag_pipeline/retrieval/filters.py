@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DEFAULT_TOP_K: Final = 5
+MAX_FILTER_VALUES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class QueryFilters:
     """Restrictions on the chunks that a query can find, and the number of results.
 
     A chunk must have one of the given values in every filtered field. A field that is None or
-    empty does not restrict the search.
+    empty does not restrict the search. A field can have at most 50 values.
 
     Attributes:
         modules: Names of modules, such as `module-1`.
@@ -32,6 +33,7 @@ class QueryFilters:
         content_types: Any of prose, code, table, lab, quiz and assessment.
         tags: Tags from the front matter of documents.
         top_k: Number of results, 1 to 100. `Query.top_k` takes precedence.
+        doc_paths: Paths of documents below the docs folder, such as `module-1/intro.md`.
     """
 
     modules: Sequence[str] | None = None
@@ -39,10 +41,11 @@ class QueryFilters:
     content_types: Sequence[str] | None = None
     tags: Sequence[str] | None = None
     top_k: int = DEFAULT_TOP_K
+    doc_paths: Sequence[str] | None = None
 
 
 def check_filters(filters: object) -> None:
-    """Check that each filter is a list of strings, and that content types are known.
+    """Check that each filter is a list of at most 50 strings, and that content types are known.
 
     Raises:
         QueryError: A filter is invalid; the message names the filter.
@@ -57,6 +60,11 @@ def check_filters(filters: object) -> None:
         if not is_list or not all(isinstance(value, str) for value in values):
             raise QueryError(
                 f"filter {declared.name} must be a list of strings, not {values!r:.40}"
+            )
+        if len(values) > MAX_FILTER_VALUES:
+            raise QueryError(
+                f"filter {declared.name} has {len(values):,} values, but the limit is "
+                f"{MAX_FILTER_VALUES}. Use fewer values, or leave the filter out"
             )
         unknown = [value for value in values if declared.values and value not in declared.values]
         if unknown:

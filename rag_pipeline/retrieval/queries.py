@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.core.docusaurus import link_within_site
 from rag_pipeline.core.errors import (
     InvalidKError,
     QueryEmptyError,
@@ -21,9 +22,11 @@ from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, check_filters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.retrieval.filters import QueryFilters
 
 MAX_QUESTION_CHARS: Final = 5_000
+MAX_SELECTION_CHARS: Final = 20_000
 MAX_TOP_K: Final = 100
 _SELECTION_FIELDS: Final = ("selected_text", "source_doc_path", "source_section")
 
@@ -42,15 +45,17 @@ class Query:
     Attributes:
         question: 1 to 5,000 characters after stripping white space; at least one is visible.
         mode: Search the whole book, or use only `selected_text`.
-        selected_text: Text that the reader selected; used and required only in selected-text mode.
+        selected_text: Text that the reader selected, at most 20,000 characters. It is used and
+            required only in selected-text mode.
         source_doc_path: Path of the document with the selection, for the citation.
         source_section: Heading above the selection, for the citation.
         filters: Restrictions on the search. They have no effect in selected-text mode.
         top_k: Number of results, 1 to 100. None uses `filters.top_k`, or 5 without filters.
         expand_to_section_tokens: Join each hit with neighbouring chunks of its section, up to this
             many cl100k_base tokens. None does not expand hits.
-        source_url: URL of the page with the selection, for the citation. None derives the URL from
-            `source_doc_path`, which is wrong for a page whose front matter sets a `slug`.
+        source_url: URL of the page with the selection, for the citation. It must be an address of
+            the site. None derives the URL from `source_doc_path`, which is wrong for a page whose
+            front matter sets a `slug`.
     """
 
     question: str
@@ -98,6 +103,12 @@ class Query:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise QueryError(f"{name} must be a string, not {value!r:.40}")
+        selected = len(self.selected_text or "")
+        if selected > MAX_SELECTION_CHARS:
+            raise QueryError(
+                f"selected_text has {selected:,} characters, but the limit is "
+                f"{MAX_SELECTION_CHARS:,}. Select less text, or ask the whole book"
+            )
         if self.mode == Mode.SELECTED_TEXT_ONLY and _is_blank(self.selected_text or ""):
             raise SelectionMissingError
         self._check_search()
@@ -119,8 +130,8 @@ class Query:
             )
 
 
-def check_queries(queries: Sequence[Query]) -> None:
-    """Check each query with `Query.check`.
+def check_queries(queries: Sequence[Query], site: SiteSettings) -> None:
+    """Check each query with `Query.check`, and that its `source_url` belongs to the site.
 
     Raises:
         QueryError: A query is invalid. If there are several queries, `position` and the message
@@ -129,9 +140,27 @@ def check_queries(queries: Sequence[Query]) -> None:
     for position, query in enumerate(queries, 1):
         try:
             _check_query(query)
+            link_source(query, site)
         except QueryError as error:
             error.position = position if len(queries) > 1 else None
             raise
+
+
+def link_source(query: Query, site: SiteSettings) -> str | None:
+    """Return the `source_url` of a checked query as a link that cannot leave the site, or None.
+
+    Raises:
+        QueryError: The address does not belong to the site.
+    """
+    if query.source_url is None:
+        return None
+    link = link_within_site(query.source_url, site)
+    if link is None:
+        raise QueryError(
+            f"source_url must be an address below {site.base_url}, not {query.source_url!r:.80}. "
+            "The address of the site is set by SITE_BASE_URL"
+        )
+    return link
 
 
 def _check_query(query: object) -> None:

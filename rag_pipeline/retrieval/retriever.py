@@ -153,7 +153,7 @@ class Retriever(Closing):
             queries: The queries; they are checked before anything is searched.
             operation: The running call that is logged. Its timings and result count are set.
         """
-        check_queries(queries)
+        check_queries(queries, self.options.site)
         normal = [query for query in queries if query.mode == Mode.NORMAL]
         results: list[RetrievalResult] = []
         if normal:

@@ -17,7 +17,7 @@ from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.payload import ChunkMetadata
 from rag_pipeline.core.terms import count_words, extract_words
 from rag_pipeline.retrieval.models import Citation, RetrievalResult, ScoredChunk
-from rag_pipeline.retrieval.queries import Mode
+from rag_pipeline.retrieval.queries import Mode, link_source
 from rag_pipeline.retrieval.relatedness import SelectionVerdict, judge_selection
 
 if TYPE_CHECKING:
@@ -57,6 +57,9 @@ def retrieve_selected(
         site: The site settings from which the URL of the citation is built.
         embedder: Compares the question and the selection by meaning as well. It must be the local
             textbook model. None compares only their words.
+
+    Raises:
+        QueryError: `source_url` of the query does not belong to the site.
     """
     text = _trim(query.selected_text or "")
     verdict, relatedness = judge_selection(query.question, text, threshold, embedder)
@@ -99,12 +102,14 @@ def _cite(query: Query, site: SiteSettings) -> Citation:
 def _link(query: Query, site: SiteSettings) -> str:
     """Return the URL of the section with the selection, or "" if the document path is invalid.
 
-    `source_url` of the query takes precedence over the URL that follows from its document path.
+    `source_url` of the query takes precedence over the URL that follows from its document path, and
+    its anchor over the one that follows from the heading. A repeated heading has another anchor.
     """
     anchor = HeadingIds().next_id(2, query.source_section, None) if query.source_section else None
-    if query.source_url is not None:
-        page_url, _, named = query.source_url.partition("#")
-        return query.source_url if named and anchor is None else link_to_anchor(page_url, anchor)
+    source_url = link_source(query, site)
+    if source_url is not None:
+        page_url, _, named = source_url.partition("#")
+        return source_url if named else link_to_anchor(page_url, anchor)
     try:
         page_url = build_permalink(parse_doc_id(query.source_doc_path or ""), site)
     except DocumentIdError:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
+from fastapi.responses import PlainTextResponse
 
 from rag_pipeline.serving import answers, operating, search
 from rag_pipeline.serving.access import read_access_rules
@@ -69,11 +70,21 @@ def create_app(
     mount_mcp(app, assistant, sorted(rules.hosts), sorted(rules.origins))
     if site_dir is not None and site_path is not None:
         mount_site(app, site_dir, site_path)
+    else:
+        app.add_api_route("/", greet, include_in_schema=False, response_class=PlainTextResponse)
     # Each of these runs before the ones above it.
     app.add_middleware(limit_rate, limits=limits, on_refusal=measured.count_rate_limited)
     app.add_middleware(ProtectedApp, rules=rules)
     app.add_middleware(measured.watch_requests)
     return app
+
+
+async def greet() -> str:
+    """Return what a person sees who opens the address of a service without a website."""
+    return (
+        "RoboTutor is running. It answers questions at POST /v1/answers and coding agents at "
+        "/mcp.\nThe book itself is not served here: there is no built website.\n"
+    )
 
 
 @asynccontextmanager

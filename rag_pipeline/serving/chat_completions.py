@@ -21,7 +21,6 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
 from rag_pipeline.retrieval import Query
 from rag_pipeline.serving.chat_sources import SOURCES_TITLE, cite_sources
-from rag_pipeline.serving.public_messages import describe_publicly
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -199,7 +198,7 @@ _INTERNAL: Final = {
 def _respond_to(error: ValidationError | RagPipelineError) -> JSONResponse:
     status, content = _describe(error)
     headers = {}
-    if isinstance(error, RagPipelineError) and error.transient:
+    if isinstance(error, RagPipelineError) and (error.transient or error.retry_after_s):
         headers["Retry-After"] = str(max(1, round(error.retry_after_s or 1)))
     return JSONResponse(content, status, headers)
 
@@ -209,7 +208,7 @@ def _describe(error: ValidationError | RagPipelineError) -> tuple[int, dict[str,
     param: str | None = None
     if isinstance(error, RagPipelineError):
         status, code = error.http_status, error.code
-        message = describe_publicly(error)
+        message = error.public_message
     else:
         first = error.errors(include_url=False, include_input=False)[0]
         param = ".".join(str(part) for part in first["loc"]) or None

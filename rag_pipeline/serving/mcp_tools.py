@@ -14,8 +14,7 @@ from pydantic import Field
 
 from rag_pipeline.answering import AnswerKind
 from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.retrieval import Query, QueryFilters
-from rag_pipeline.retrieval.contents import read_contents, read_section
+from rag_pipeline.retrieval import Query, QueryFilters, read_contents, read_section
 from rag_pipeline.serving.mcp_results import (
     MAX_RESULT_TOKENS,
     CitedSource,
@@ -28,13 +27,12 @@ from rag_pipeline.serving.mcp_results import (
     count_json_tokens,
     cut_text,
 )
-from rag_pipeline.serving.public_messages import describe_publicly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rag_pipeline.answering import Assistant
-    from rag_pipeline.retrieval.contents import ContentsPage
+    from rag_pipeline.retrieval import ContentsPage
 
 MAX_PAGE_TOKENS: Final = 20_000
 _MAX_QUESTION_CHARS: Final = 2_000
@@ -275,4 +273,4 @@ def _resource_errors() -> Iterator[None]:
 
 
 def _describe(error: RagPipelineError) -> str:
-    return f"{error.code}: {describe_publicly(error)}"
+    return f"{error.code}: {error.public_message}"

@@ -12,7 +12,6 @@ from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
 from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.serving.public_messages import describe_publicly
 from rag_pipeline.serving.schemas import AsciiJsonResponse, make_schema
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def describe_error(error: Exception) -> tuple[str, str, bool, float | None]:
         wait = error.retry_after_s
         if wait is None and error.transient:
             wait = _RETRY_AFTER_S
-        return error.code, describe_publicly(error), error.transient, wait
+        return error.code, error.public_message, error.transient, wait
     return "INTERNAL_ERROR", "The service failed. Try again later.", False, None
 
 

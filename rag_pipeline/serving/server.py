@@ -139,9 +139,15 @@ def run_service(settings: Settings, place: Place, tell: Callable[[str], None]) -
                 tell(line)
             tell(describe_readiness(await app.state.service.readiness.check()))
 
+        logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
         server = Server(config, report_start)
         server.run([listener])
         return server.started
+
+
+def is_no_cancellation(record: logging.LogRecord) -> bool:
+    """Return False for the log record of a stream that was cut off because the service ended."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -17,24 +17,25 @@ if TYPE_CHECKING:
 
 NAMES = {
     "ChannelScores", "ChunkMetadata", "Citation", "CollectionMissingError", "ConfigurationError",
+    "ContentsPage", "ContentsSection", "SectionMissingError", "SectionText",
     "EmbeddingDimensionError", "EmbeddingError", "EmbeddingServiceError", "EmbeddingTimeoutError",
     "Evidence", "InvalidKError", "Mode", "Query", "QueryEmptyError", "QueryError", "QueryFilters",
     "QueryTooLongError", "RagPipelineError", "Reranker", "ResultInvalidError", "RetrievalResult",
     "RetrievalService", "Retriever", "RetrieverOptions", "ScoredChunk", "SelectionMissingError",
     "SelectionVerdict", "ServiceLimits", "SpaceMismatchError", "StoreError", "StoreLockedError",
     "StoreTimeoutError", "StoreUnavailableError", "TermWeight", "ValidationFailedError",
-    "open_retriever",
+    "count_filter_values", "open_retriever", "read_contents", "read_section",
 }  # fmt: skip
 
 FIELDS = {
     "Query": ["question", "mode", "selected_text", "source_doc_path", "source_section", "filters",
               "top_k", "expand_to_section_tokens", "source_url"],
-    "QueryFilters": ["modules", "chapters", "content_types", "tags", "top_k"],
+    "QueryFilters": ["modules", "chapters", "content_types", "tags", "top_k", "doc_paths"],
     "Citation": ["title", "section", "url", "module", "chapter"],
     "ScoredChunk": ["chunk_id", "text", "score", "metadata", "citation", "channels",
                     "expanded_text", "expanded_blocks"],
     "RetrievalResult": ["chunks", "query", "mode", "total_candidates", "verdict", "relatedness",
-                        "notice", "evidence", "search_question"],
+                        "notice", "evidence", "search_question", "index_id"],
     "ChannelScores": ["dense", "windows", "bm25", "lexical", "fused"],
 }  # fmt: skip
 
@@ -43,6 +44,9 @@ CODES = {
     "QueryTooLongError": ("QUERY_TOO_LONG", 400),
     "InvalidKError": ("INVALID_K", 400),
     "SelectionMissingError": ("SELECTED_TEXT_MISSING", 400),
+    "SectionMissingError": ("SECTION_MISSING", 404),
+    "CollectionMissingError": ("COLLECTION_MISSING", 503),
+    "SpaceMismatchError": ("EMBEDDING_SPACE_MISMATCH", 503),
     "EmbeddingError": ("EMBEDDING_FAILED", 500),
     "StoreUnavailableError": ("QDRANT_CONNECTION_ERROR", 503),
     "StoreTimeoutError": ("QDRANT_TIMEOUT", 504),

@@ -14,6 +14,7 @@ from rag_pipeline.core.docusaurus import (
     HeadingIds,
     build_permalink,
     link_to_anchor,
+    link_within_site,
     make_slug,
     split_custom_id,
     strip_number_prefix,
@@ -139,3 +140,38 @@ def test_ids_of_repeated_headings_equal_those_of_github_slugger(texts: list[str]
     assert [ids.next_id(2, text, None) for text in texts] == [
         slugger.slug(text) or None for text in texts
     ]
+
+
+@pytest.mark.parametrize(
+    ("base_url", "url", "link"),
+    [
+        ("/book/", "/book/docs/a?x=1#b", "/book/docs/a?x=1#b"),
+        ("/book/", "/book", "/book"),
+        ("/book/", "https://any.org/book/docs/a#b", "/book/docs/a#b"),
+        ("/my book/", "/my%20book/docs/a", "/my%20book/docs/a"),
+        ("/", "https://any.org", "/"),
+        ("/", "/docs/a", "/docs/a"),
+        ("https://x.org/book/", "https://X.org/book/docs/a#b", "https://X.org/book/docs/a#b"),
+        ("https://x.org/book/", "/book/docs/a", "/book/docs/a"),
+        ("https://x.org/", "https://x.org", "https://x.org"),
+        ("/book/", "/bookshop/a", None),
+        ("/book/", "/book/../a", None),
+        ("/book/", "/book/%2e%2e/a", None),
+        ("/book/", "/other", None),
+        ("/book/", "//evil.org/book/a", None),
+        ("/", "//evil.org/a", None),
+        ("/", "https://any.org//evil.org/a", None),
+        ("/", "/%2Fevil.org", None),
+        ("/", "/\\evil.org", None),
+        ("/", "/%5Cevil.org", None),
+        ("/", "/\t/evil.org", None),
+        ("/", "javascript:alert(1)", None),
+        ("/", "https:/evil.org/a", None),
+        ("/", "https://[x", None),
+        ("https://x.org/book/", "https://evil.org/book/a", None),
+        ("https://x.org/book/", "https://x.org@evil.org/book/a", None),
+        ("https://x.org/book/", "https://x.org/other", None),
+    ],
+)
+def test_a_link_cannot_leave_the_site(base_url: str, url: str, link: str | None) -> None:
+    assert link_within_site(url, SiteSettings(base_url)) == link

@@ -1,14 +1,28 @@
-"""All errors can be pickled and copied, whatever arguments their constructors take."""
+"""All errors can be pickled and copied, and have a message that shows no path of the machine."""
 
 from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rag_pipeline.core.errors import QueryTooLongError, RagPipelineError
+from rag_pipeline.core.errors import (
+    CollectionMissingError,
+    ConfigurationError,
+    DocsFolderError,
+    QueryError,
+    QueryTooLongError,
+    QuestionLogError,
+    RagPipelineError,
+    SectionMissingError,
+    SpaceMismatchError,
+    StoreError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,3 +61,77 @@ def test_an_error_keeps_its_attributes_when_it_is_pickled() -> None:
     assert isinstance(found, QueryTooLongError)
     assert str(found) == str(error)
     assert (found.length, found.position) == (5_001, 7)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in list_errors(RagPipelineError) if not issubclass(kind, QueryError)],
+    ids=lambda kind: kind.__name__,
+)
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "/home/jane/book/store",
+        "/home/Jane Doe/book/store",
+        "'/home/jane/my book'",
+        "C:\\Users\\jane\\book",
+        "sqlite:////home/jane/log.sqlite",
+        "file:///home/jane/book",
+        "\\\\server\\jane\\book",
+    ],
+)
+def test_the_public_message_of_an_error_has_no_absolute_path(
+    kind: type[RagPipelineError], shown: str
+) -> None:
+    message = kind.__new__(kind, f"cannot read {shown}. Check it (see {shown})").public_message
+    assert message == f"cannot read {kind.path_name}. Check it (see {kind.path_name})"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            CollectionMissingError("book", Path("/srv/All Books")),
+            str(CollectionMissingError("book", "DATA_DIR")),
+        ),
+        (
+            DocsFolderError(Path("/srv/All Books"), "is missing"),
+            str(DocsFolderError(Path("DOCS_DIR"), "is missing")),
+        ),
+        (
+            ConfigurationError("DATA_DIR", "/srv/x is not a folder", "Choose another"),
+            "DATA_DIR: the given path is not a folder. Choose another",
+        ),
+        (
+            StoreError("http://me:secret@host:6333/x is slow; see module-1/intro.md or text/html"),
+            "http://host:6333/x is slow; see module-1/intro.md or text/html",
+        ),
+        (
+            QuestionLogError("cannot open /srv/log: it is locked"),
+            "cannot open QUESTION_LOG_URL: it is locked",
+        ),
+    ],
+)
+def test_the_public_message_names_the_setting_and_keeps_the_rest(
+    error: RagPipelineError, message: str
+) -> None:
+    assert error.public_message == message
+
+
+def test_the_public_message_keeps_what_the_caller_has_sent() -> None:
+    error = SectionMissingError("/book/docs/nowhere")
+    assert error.public_message == str(error)
+    assert "/book/docs/nowhere" in error.public_message
+
+
+@given(st.text())
+def test_a_message_without_slashes_is_public_as_it_is(text: str) -> None:
+    message = text.replace("/", "").replace("\\", "")
+    assert StoreError(message).public_message == message
+
+
+@pytest.mark.parametrize("kind", [CollectionMissingError, SpaceMismatchError])
+def test_a_collection_that_has_to_be_built_makes_a_service_unavailable_for_a_time(
+    kind: type[RagPipelineError],
+) -> None:
+    assert (kind.http_status, kind.retry_after_s, kind.transient) == (503, 30.0, False)

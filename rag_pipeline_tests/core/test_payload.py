@@ -157,7 +157,7 @@ def test_every_field_names_an_existing_source() -> None:
     assert shown == [field.name for field in dataclasses.fields(ChunkMetadata)]
 
 
-def test_the_fields_of_filters_and_the_document_path_are_indexed() -> None:
+def test_the_fields_of_filters_are_indexed() -> None:
     assert set(INDEXED_FIELDS) == {"module", "chapter", "content_type", "tags", "doc_path"}
 
 

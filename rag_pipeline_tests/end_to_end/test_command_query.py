@@ -95,7 +95,7 @@ def test_every_filter_has_options_on_the_command_line(
     command.book.write(path, page)
     values = {
         "--module": "module-2", "--chapter": "2.1-walking", "--type": "lab",
-        "--content-type": "lab", "--tag": "ros",
+        "--content-type": "lab", "--tag": "ros", "--doc-path": path,
     }  # fmt: skip
     assert set(values) == {flag for declared in FILTERS.values() for flag in declared.flags}
     assert call("ingest").code == 0

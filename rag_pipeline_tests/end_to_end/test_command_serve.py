@@ -84,6 +84,7 @@ def test_the_service_answers_until_a_signal_ends_it(
         answer = httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).raise_for_status().json()
         assert answer["sources"]
         assert httpx.get(f"{url}/readyz", timeout=30).status_code == 200
+        assert "RoboTutor is running" in httpx.get(url, timeout=30).text
         outcome = stop(process, number)
     assert (outcome.code, outcome.err) == (0, "")
 
@@ -155,6 +156,26 @@ def test_a_second_ctrl_c_does_not_wait_for_open_streams(indexed: Command) -> Non
             outcome = stop(process, signal.SIGINT)
             model.released.set()
     assert outcome.code == 0
+    assert "Traceback" not in outcome.err, outcome.err[-1500:]
+
+
+def test_a_stream_that_does_not_end_is_cut_off_at_the_end(indexed: Command) -> None:
+    model = SlowModel()
+    with serve(model) as server:
+        settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "ANSWER_MODEL": "m"}
+        with (
+            serving(indexed, **settings) as (process, url),
+            httpx.stream(
+                "POST", f"{url}/v1/answers", json=SELECTED, headers=STREAM, timeout=60
+            ) as response,
+        ):
+            lines = response.iter_lines()
+            assert next(lines) == "event: start"
+            assert model.asked.wait(30)
+            outcome = stop(process, signal.SIGTERM)
+            model.released.set()
+    assert outcome.code == 0
+    assert "Traceback" not in outcome.err, outcome.err[-1500:]
 
 
 def _wait_until_closed(url: str) -> None:

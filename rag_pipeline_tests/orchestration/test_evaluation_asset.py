@@ -13,6 +13,7 @@ import pytest
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.evaluation.answers.gates import ANSWER_GATES, AnswerBounds, check_answers
 from rag_pipeline.evaluation.book import BookEvaluation
+from rag_pipeline.evaluation.conversations import CONVERSATION_GATES, check_conversations
 from rag_pipeline.evaluation.gates import GATES, GateBounds, check_gates
 from rag_pipeline.evaluation.report_files import write_report
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from rag_pipeline_tests.end_to_end.command import Command
 
 ASSET = dg.AssetKey("retrieval_evaluation")
+ALL_GATES = GATES | ANSWER_GATES | CONVERSATION_GATES
 
 
 def run_job(retriever: KnowingRetriever, folder: Path, leaks: int = 0) -> dg.ExecuteInProcessResult:
@@ -40,6 +42,7 @@ def run_job(retriever: KnowingRetriever, folder: Path, leaks: int = 0) -> dg.Exe
     report, answers = evaluate_generated_book(retriever), make_good_answers()
     answers = replace(answers, selected_text=replace(answers.selected_text, leak_count=leaks))
     gates = check_gates(report, None, GateBounds()) + check_answers(answers, AnswerBounds())
+    gates += (check_conversations(()),)
     files = write_report(report, folder, gates, answers)
     evaluation = BookEvaluation(report, gates, files, answers)
     definitions = build_defs({"evaluate_collection": lambda: evaluation})
@@ -59,7 +62,7 @@ def test_a_good_evaluation_has_its_numbers_as_metadata_and_passes_every_check(
 ) -> None:
     result = run_job(KnowingRetriever(), tmp_path)
     assert result.success
-    assert read_checks(result) == dict.fromkeys(GATES | ANSWER_GATES, True)
+    assert read_checks(result) == dict.fromkeys(ALL_GATES, True)
     (event,) = result.get_asset_materialization_events()
     metadata = event.materialization.metadata
     assert metadata["document_Success_5"].value == 1.0
@@ -95,7 +98,7 @@ def test_a_bad_evaluation_fails_the_run_and_is_materialized_nevertheless(
     result = run_job(retriever, tmp_path, leaks)
     assert not result.success
     checks = read_checks(result)
-    assert set(checks) == set(GATES | ANSWER_GATES)
+    assert set(checks) == set(ALL_GATES)
     assert failed <= {name for name, passed in checks.items() if not passed}
     assert len(result.get_asset_materialization_events()) == 1
 
@@ -156,7 +159,7 @@ def test_the_real_evaluator_passes_the_gates_of_a_small_book(
     result = evaluate_for_real(ingested, ask_about_each_section(), monkeypatch)
     assert result.success
     checks = {one.check_name: one for one in result.get_asset_check_evaluations()}
-    assert set(checks) == set(GATES | ANSWER_GATES)
+    assert set(checks) == set(ALL_GATES)
     assert all(check.passed for check in checks.values())
     assert checks["success_at_5"].metadata["value"].value == 1.0
     assert str(checks["refusal_recall"].metadata["verdict"].value).startswith("not measured: ")
@@ -179,7 +182,7 @@ def test_the_real_evaluator_fails_the_run_when_a_gate_fails(
     result = evaluate_for_real(ingested, queries, monkeypatch)
     assert not result.success
     checks = {one.check_name: one for one in result.get_asset_check_evaluations()}
-    assert set(checks) == set(GATES | ANSWER_GATES)
+    assert set(checks) == set(ALL_GATES)
     failed = {name for name, check in checks.items() if not check.passed}
     assert {"success_at_5", "refusal_recall"} <= failed
     verdict = str(checks["refusal_recall"].metadata["verdict"].value)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import dagster as dg
 import pytest
 
+from rag_pipeline.adapters.question_log.opening import FILE_NAME, open_question_log
 from rag_pipeline.core.protocols.question_log import Rating
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.evaluation.feedback.book import LogEntries
@@ -12,14 +15,29 @@ from rag_pipeline.evaluation.feedback.unanswered import UnansweredReport
 from rag_pipeline.orchestration.jobs import FEEDBACK_JOB
 from rag_pipeline_tests.adapters.question_log.databases import NOW, make_logged
 from rag_pipeline_tests.orchestration.dagster_book import QUIET
+from rag_pipeline_tests.retrieval.indexed_book import (
+    PAGES,
+    build_collection,
+    make_points,
+    make_settings,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.core.settings import Settings
 
 
 def run_job(entries: LogEntries | None) -> dict[str, dict[str, object]]:
-    """Run the feedback job and return the metadata of each asset."""
-    report = UnansweredReport(1, {"not_covered: not_covered": 1}, 1, ())
-    definitions = build_defs(
-        {"read_question_log": lambda: entries, "group_unanswered": lambda _: report}
+    """Run the feedback job with these entries and return the metadata of each asset."""
+    report = UnansweredReport(1, {"not_covered": 1}, 1, ())
+    return run_definitions(
+        build_defs({"read_question_log": lambda: entries, "group_unanswered": lambda _: report})
     )
+
+
+def run_definitions(definitions: dg.Definitions) -> dict[str, dict[str, object]]:
+    """Run the feedback job of the definitions and return the metadata of each asset."""
     with dg.DagsterInstance.ephemeral() as instance:
         result = definitions.resolve_job_def(FEEDBACK_JOB.name).execute_in_process(
             run_config=QUIET, instance=instance
@@ -47,3 +65,39 @@ def test_a_missing_or_empty_log_is_explained(entries: LogEntries | None, message
     metadata = run_job(entries)
     assert set(metadata) == {"answer_feedback", "unanswered_questions"}
     assert all(message in str(values["report"]) for values in metadata.values())
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings of a tiny book, which are also the settings of the environment."""
+    settings = make_settings(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for name in ("docs_dir", "data_dir", "site_base_url"):
+        monkeypatch.setenv(name.upper(), str(getattr(settings, name)))
+    return settings
+
+
+def test_a_real_log_and_a_real_index_give_real_reports(settings: Settings) -> None:
+    build_collection(settings, make_points(PAGES))
+    log = open_question_log(settings)
+    assert log is not None
+    question = "How far can a laser scanner measure in fog?"
+    log.add_answers([make_logged("a", question=question, level="not_covered"), make_logged("b")])
+    log.add_rating(Rating("b", NOW, 4))
+    log.close()
+    metadata = run_definitions(build_defs())
+    assert metadata["answer_feedback"]["rating_count"] == 1
+    report = str(metadata["unanswered_questions"]["report"])
+    assert f"| {question} |" in report
+    assert "Laser Scanners" in report
+    assert metadata["unanswered_questions"]["cluster_count"] == 1
+
+
+@pytest.mark.parametrize(("days", "message"), [("0", "no question log"), ("90", "is empty")])
+def test_without_a_log_nothing_fails(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, days: str, message: str
+) -> None:
+    monkeypatch.setenv("QUESTION_LOG_DAYS", days)
+    metadata = run_definitions(build_defs())
+    assert all(message in str(values["report"]) for values in metadata.values())
+    assert (settings.state_dir / FILE_NAME).exists() is (days == "90")

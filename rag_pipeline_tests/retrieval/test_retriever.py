@@ -117,6 +117,7 @@ def test_scores_are_descending_and_between_0_and_1_and_include_channels(
         (QueryFilters(modules=["module-2"]), {"module-2"}),
         (QueryFilters(chapters=["1.2-ros2", "2.1-sensors"]), {"module-1", "module-2"}),
         (QueryFilters(modules=("module-1", "module-2")), {"module-1", "module-2"}),
+        (QueryFilters(modules=["module-2"] * 50), {"module-2"}),
     ],
 )
 def test_filters_restrict_the_results(
@@ -127,6 +128,26 @@ def test_filters_restrict_the_results(
     assert {hit.metadata.module for hit in result.chunks} <= allowed
     if filters.chapters:
         assert {hit.metadata.chapter for hit in result.chunks} == set(filters.chapters)
+
+
+def test_a_query_can_be_restricted_to_pages(retriever: Retriever) -> None:
+    whole = retriever.retrieve(Query("How are things measured?", top_k=20))
+    pages = {hit.metadata.doc_path for hit in whole.chunks}
+    assert len(pages) > 2
+    page, other, *_ = sorted(pages)
+    for wanted in ([page], [page, other]):
+        filters = QueryFilters(doc_paths=wanted)
+        found = retriever.retrieve(Query("How are things measured?", filters=filters, top_k=20))
+        assert {hit.metadata.doc_path for hit in found.chunks} == set(wanted)
+    nothing = QueryFilters(doc_paths=[page], modules=["module-7"])
+    assert retriever.retrieve(Query("x", filters=nothing)).chunks == ()
+
+
+def test_the_message_of_a_bound_says_how_much_is_allowed(retriever: Retriever) -> None:
+    with pytest.raises(QueryError, match=r"tags has 51 values, but the limit is 50"):
+        retriever.retrieve(Query("x", filters=QueryFilters(tags=["ros2"] * 51)))
+    with pytest.raises(QueryError, match=r"20,001 characters, but the limit is 20,000"):
+        retriever.retrieve(Query("x", selected_text="x" * 20_001))
 
 
 def test_all_filters_of_a_query_apply_together(retriever: Retriever) -> None:
@@ -278,6 +299,9 @@ def test_top_k_can_be_set_in_the_filters_or_in_the_query(retriever: Retriever) -
         (Query("x", filters=QueryFilters(modules="module-1")), QueryError),
         (Query("x", filters=QueryFilters(tags=[1])), QueryError),  # type: ignore[list-item]  # the same
         (Query("x", filters=QueryFilters(tags=7)), QueryError),  # type: ignore[arg-type]  # the same
+        (Query("x", filters=QueryFilters(tags=["ros2"] * 51)), QueryError),
+        (Query("x", filters=QueryFilters(doc_paths=list(map(str, range(50_000))))), QueryError),
+        (Query("x", selected_text="x" * 20_001), QueryError),
         (Query("x", mode="all"), QueryError),  # type: ignore[arg-type]  # the same
         (Query("x", mode=["normal"]), QueryError),  # type: ignore[arg-type]  # the same
         (Query("x", filters={"modules": ["module-1"]}), QueryError),  # type: ignore[arg-type]  # the same

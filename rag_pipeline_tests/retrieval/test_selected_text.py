@@ -82,10 +82,12 @@ def test_the_selection_is_the_only_passage_and_has_score_1() -> None:
 @pytest.mark.parametrize(
     ("source_url", "section", "url"),
     [
-        ("https://x.org/docs/own-slug", "Real Time", "https://x.org/docs/own-slug#real-time"),
-        ("/docs/own-slug#other", "Real Time", "/docs/own-slug#real-time"),
-        ("/docs/own-slug#other", None, "/docs/own-slug#other"),
-        ("/docs/own-slug", None, "/docs/own-slug"),
+        ("https://x.org/book/own-slug", "Real Time", "/book/own-slug#real-time"),
+        ("/book/own-slug", "Real Time", "/book/own-slug#real-time"),
+        ("/book/own-slug#", "Real Time", "/book/own-slug#real-time"),
+        ("/book/own-slug#real-time-1", "Real Time", "/book/own-slug#real-time-1"),
+        ("/book/own-slug#other", None, "/book/own-slug#other"),
+        ("/book/own-slug", None, "/book/own-slug"),
     ],
 )
 def test_the_source_url_takes_precedence_over_the_url_of_the_document_path(
@@ -104,6 +106,16 @@ def test_the_source_url_takes_precedence_over_the_url_of_the_document_path(
 def test_an_invalid_source_url_is_refused(source_url: str) -> None:
     with pytest.raises(QueryError, match="source_url must begin with"):
         make_isolated_retriever().retrieve(replace(ask("Why jitter?"), source_url=source_url))
+
+
+@pytest.mark.parametrize("source_url", ["//evil.org/book/a", "https://evil.org/a", "/other/a"])
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_source_url_outside_the_site_is_refused_before_anything_is_searched(
+    source_url: str, mode: Mode
+) -> None:
+    outside = replace(ask("Why jitter?"), source_url=source_url, mode=mode)
+    with pytest.raises(QueryError, match="query 2: source_url must be an address below /book/"):
+        make_isolated_retriever().retrieve_many([ask("Why jitter?"), outside])
 
 
 def test_without_a_source_the_citation_has_the_title_selected_text() -> None:
@@ -189,7 +201,7 @@ def test_unpaired_surrogates_in_a_query_become_question_marks() -> None:
         source_doc_path="a\ud800.md",
         source_section="Gears \ud83d",
     )
-    on_page = replace(query, source_url="/gears\ud800")
+    on_page = replace(query, source_url="/book/gears\ud800")
     for asked in (query, on_page):
         result = make_isolated_retriever().retrieve(asked)
         assert result.chunks[0].text == "A gear ? turns."

@@ -88,7 +88,7 @@ class EdgeCatalog:
         """
         collection_id = self.current_id()
         if collection_id is None:
-            raise CollectionMissingError(self._collection, str(self._root))
+            raise CollectionMissingError(self._collection, self._root)
         return self.open(collection_id, space)
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:
@@ -103,7 +103,7 @@ class EdgeCatalog:
         """Open a build by its id; arguments and errors are those of `open_current`."""
         stored = self.read_space(collection_id)
         if stored is None:
-            raise CollectionMissingError(collection_id, str(self._root))
+            raise CollectionMissingError(collection_id, self._root)
         if space is not None and stored != space:
             remedy = stored.name_remedy(space)
             raise SpaceMismatchError(self._collection, str(stored), str(space), remedy)
@@ -128,7 +128,7 @@ class EdgeCatalog:
             CollectionMissingError: There is no such build.
         """
         if not self._is_built(collection_id):
-            raise CollectionMissingError(collection_id, str(self._root))
+            raise CollectionMissingError(collection_id, self._root)
         before = self.current_id()
         if before == collection_id:
             return
@@ -170,7 +170,7 @@ class EdgeCatalog:
         in_use = self._read_in_use()
         previous = in_use["previous"]
         if previous is None or not self._is_built(previous):
-            raise EarlierCollectionMissingError(self._collection, str(self._root))
+            raise EarlierCollectionMissingError(self._collection, self._root)
         self._write_in_use(previous, in_use["current"])
         return previous
 

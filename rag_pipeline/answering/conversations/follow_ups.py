@@ -1,7 +1,8 @@
-"""What to search for a question that only makes sense after earlier questions.
+"""Complete a question that only makes sense after an earlier one.
 
-The rules look at closed classes of English words: pronouns, conjunctions, prepositions and words
-such as "example" that always need something they belong to. They know no subject of a book.
+The rules use closed classes of English words, such as pronouns, auxiliary verbs and conjunctions,
+and a short list of words that ask for more about a subject without naming one. They know no
+subject of a book.
 """
 
 from __future__ import annotations
@@ -9,55 +10,61 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.conversations.wording import (
-    CONTRASTS,
-    DETERMINERS,
-    EMPTY_WORDS,
-    FRAGMENT_OPENINGS,
-    NEW_TOPIC,
-    PLACE_OF_ITS_OWN,
-    POINTING,
-    SUBJECT_PRONOUNS,
-    UNATTACHED,
-    VERBS,
-    WH_WORDS,
-)
 from rag_pipeline.answering.reading.small_talk import find_reply, remove_small_talk
+from rag_pipeline.core.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.answering.conversations.history import Turn
+    from rag_pipeline.answering.models import Turn
 
 MAX_FOLLOW_UP_CHARS: Final = 500
 MAX_TOPIC_CHARS: Final = 500
-_MAX_FRAGMENT_CONTENT: Final = 3  # content words of a fragment such as "and with a wet floor?"
 _MAX_CONTENT: Final = 4  # a question with more words that name a subject can be searched as it is
-_WORD: Final = re.compile(r"[^\W_](?:[\w'+#./-]*[\w+#])?|[,;:.?!]")
+_MAX_FRAGMENT_CONTENT: Final = 2  # content words of a fragment such as "with a wet floor?"
+
+_WORD: Final = re.compile(r"[^\W_]+(?:_+[^\W_]+)*|[,;:.?!]")
 _MARKS: Final = frozenset(",;:.?!")
-_CLAUSE_STARTS: Final = frozenset(
-    [
-        "and",
-        "or",
-        "but",
-        "if",
-        "when",
-        "so",
-        "because",
-        "while",
-        "before",
-        "after",
-        "once",
-        "until",
-        "unless",
-        "since",
-        "whether",
-        "where",
-        "as",
-        "then",
-    ]
-) | frozenset(_MARKS)
+_QUOTED: Final = re.compile(r'["\u201c][^"\u201c\u201d]*["\u201d]|`[^`]*`')
+_CONTINUES: Final = re.compile(
+    r"(?:(?:so|then|ok|okay|yes|no)\b\W*)?(?:and|but|or|(?:what|how) about|what if)\b"
+)
+_WH_WORDS: Final = frozenset({"what", "which", "who", "whose", "when", "where", "why", "how"})
+_AUXILIARIES: Final = frozenset({
+    "is", "are", "was", "were", "be", "am", "s", "do", "does", "did", "has", "have", "had",
+    "can", "could", "will", "would", "shall", "should", "may", "might", "must", "isn", "aren",
+    "wasn", "don", "doesn", "didn",
+})  # fmt: skip
+_PREPOSITIONS: Final = frozenset({
+    "about", "after", "as", "at", "before", "by", "during", "for", "from", "in", "near", "of",
+    "on", "over", "than", "through", "to", "under", "with", "without",
+})  # fmt: skip
+_CLAUSE_OPENINGS: Final = _MARKS | frozenset({
+    "and", "but", "or", "so", "if", "when", "while", "because", "before", "after", "until",
+    "since", "unless", "whether", "where", "which", "who", "that", "as", "than", "to", "by",
+    "without",
+})  # fmt: skip
+_POSSESSIVES: Final = frozenset({"its", "their", "his", "her"})
+_PRONOUNS: Final = _POSSESSIVES | frozenset({
+    "it", "they", "them", "he", "him", "she", "ones", "former", "latter",
+})  # fmt: skip
+_DEMONSTRATIVES: Final = frozenset({"this", "these", "those"})
+_ARTICLES: Final = frozenset({
+    "a", "an", "the", "my", "our", "your", "its", "their", "this", "these",
+})  # fmt: skip
+_SPEAKERS: Final = frozenset({"i", "you", "we"})  # the word after them is a verb
+_SURROUNDINGS: Final = frozenset({
+    "book", "textbook", "course", "class", "chapter", "page", "site", "website",
+})  # fmt: skip
+_UNNAMED: Final = find_distinct_terms(
+    "example detail difference step way reason cause purpose advantage disadvantage drawback "
+    "benefit limit limitation alternative code formula part word term point thing else "
+    "better worse best simple simpler simply short shorter enough important different another next "
+    "last please explain give show tell work happen mean continue go know understand many much "
+    "long often sure really"
+)
+"""Stems of words that ask for more about a subject but do not name one."""
 
 
 def complete_question(question: str, turns: Sequence[Turn]) -> str:
@@ -89,27 +96,24 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
 
 
 def needs_earlier(question: str) -> bool:
-    """Return True if a question does not make sense without an earlier one."""
-    text = question.strip().replace("\u2019", "'")
-    if not text or len(text) > MAX_FOLLOW_UP_CHARS or _is_small_talk(text):
+    """Return True if a question does not make sense without an earlier one.
+
+    Such a question continues an earlier one ("and on ice?"), has a pronoun without an earlier noun
+    that it can refer to, or names no subject ("can you give me an example?"). Quoted words are one
+    noun.
+    """
+    text = question.strip()
+    if len(text) > MAX_FOLLOW_UP_CHARS or _is_small_talk(text):
         return False
-    text = remove_small_talk(text).casefold()
-    if NEW_TOPIC.match(text):
-        return False
+    text = _QUOTED.sub(" quotation ", remove_small_talk(text)).casefold()
     words = _WORD.findall(text)
-    if not any(word not in _MARKS for word in words):
-        return False
-    if not text.isascii() and not _is_english(words):
-        return False  # the rules are for English
-    content = [at for at, word in enumerate(words) if _is_content(words, at)]
-    if len(content) > _MAX_CONTENT:
+    is_empty = all(word in _MARKS for word in words)
+    if is_empty or sum(map(_is_content, words)) > _MAX_CONTENT:
         return False
     return (
-        not content
-        or _is_fragment(words, len(content))
-        or UNATTACHED.search(text) is not None
-        or (len(content) <= _MAX_FRAGMENT_CONTENT and CONTRASTS.search(text) is not None)
+        _CONTINUES.match(text) is not None
         or any(_points_back(words, at) for at in range(len(words)))
+        or _names_no_subject(words)
     )
 
 
@@ -124,44 +128,72 @@ def _is_small_talk(text: str) -> bool:
     return bool(find_reply(Query(text, Mode.SELECTED_TEXT_ONLY)))
 
 
-def _is_english(words: Sequence[str]) -> bool:
-    return any(word in VERBS or word in WH_WORDS or word in DETERMINERS for word in words)
+def _names_no_subject(words: Sequence[str]) -> bool:
+    """Return True for a question without a content word, and for a fragment such as "on ice?".
 
-
-def _is_content(words: Sequence[str], at: int) -> bool:
-    """Return True if a word can name a subject: no empty word, and no verb such as "I install"."""
-    word = words[at]
-    if word in _MARKS or word in EMPTY_WORDS or not any(char.isalnum() for char in word):
-        return False
-    return not (at > 0 and words[at - 1] in SUBJECT_PRONOUNS)
-
-
-def _is_fragment(words: Sequence[str], content_count: int) -> bool:
-    """Return True for a short question without a verb, such as "and on ice?" or "why lidar?"."""
-    first = words[0]
-    has_verb = any(word in VERBS for word in words)
-    if first in FRAGMENT_OPENINGS:
-        limit = 1 if has_verb else _MAX_FRAGMENT_CONTENT
-        return content_count <= limit
-    return first in WH_WORDS and not has_verb and content_count <= 1 and "to" not in words[1:2]
+    A verb after "I", "you" or "we" names none. A single word is a question about its meaning.
+    """
+    count = sum(
+        _is_content(word) and (at == 0 or words[at - 1] not in _SPEAKERS)
+        for at, word in enumerate(words)
+    )
+    if count == 0 or any(word in _AUXILIARIES for word in words):
+        return count == 0
+    if words[0] in _PREPOSITIONS:
+        return count <= _MAX_FRAGMENT_CONTENT
+    return words[0] in _WH_WORDS and words[1:2] != ["to"] and count == 1
 
 
 def _points_back(words: Sequence[str], at: int) -> bool:
-    """Return True if a word is a pronoun that refers to nothing else in the question."""
+    """Return True if a word is a pronoun, and no earlier noun of the question can be meant by it.
+
+    A pronoun refers to a noun of an earlier clause, because within its own clause a speaker would
+    write "itself". A possessive can refer to any noun before it.
+    """
     word = words[at]
-    if word not in POINTING:
-        return False
     after = words[at + 1] if at + 1 < len(words) else "?"
-    if word in PLACE_OF_ITS_OWN and PLACE_OF_ITS_OWN[word].match(" ".join(words[at + 1 : at + 7])):
+    if word not in _PRONOUNS and not _is_pronoun_here(words, at, after):
         return False
-    if word == "that" and after not in _MARKS:
-        return not _has_subject(words[:at])
+    if word == "it" and _is_dummy(words, at):
+        return False
     before = words[:at]
-    if word not in {"its", "their"}:
-        starts = [place for place, earlier in enumerate(before) if earlier in _CLAUSE_STARTS]
-        before = before[: starts[-1]] if starts else []
-    return not _has_subject(before)
+    if word not in _POSSESSIVES:
+        openings = [place for place, earlier in enumerate(before) if earlier in _CLAUSE_OPENINGS]
+        before = before[: openings[-1]] if openings else []
+    return not any(
+        _is_content(earlier) and (place == 0 or before[place - 1] not in _SPEAKERS | {"to"})
+        for place, earlier in enumerate(before)
+    )
 
 
-def _has_subject(words: Sequence[str]) -> bool:
-    return any(_is_content(words, at) for at in range(len(words)))
+def _is_pronoun_here(words: Sequence[str], at: int, after: str) -> bool:
+    """Return True for "this", "that" and "one" where they stand for something said earlier.
+
+    "That" is usually a conjunction, "one" a number, and "this course" is what is being read.
+    """
+    word, before = words[at], words[at - 1] if at else ""
+    if word == "one":
+        return (before == "which" or after in _MARKS) and "or" not in words[at:]
+    if after in _SURROUNDINGS or after in {"of", "who", "that", "which"}:
+        return False
+    if word == "that":
+        return not before or before in _AUXILIARIES | _PREPOSITIONS or after in _MARKS
+    return word in _DEMONSTRATIVES
+
+
+def _is_dummy(words: Sequence[str], at: int) -> bool:
+    """Return True for an "it" that stands for what follows, as in "is it possible to ...".
+
+    The "it" is next to an auxiliary verb, and "to" or "that" follows after one to three words.
+    """
+    around = {words[at - 1] if at else "", *words[at + 1 : at + 2]}
+    for place in range(at + 2, min(at + 5, len(words) - 1)):
+        if words[place] == "that" or (words[place] == "to" and words[place + 1] not in _ARTICLES):
+            last = words[place - 1]
+            return bool(around & _AUXILIARIES) and not (last.endswith("ed") or last in _AUXILIARIES)
+    return False
+
+
+def _is_content(word: str) -> bool:
+    """Return True if a word can name a subject."""
+    return any(term not in _UNNAMED for term in extract_terms(word))

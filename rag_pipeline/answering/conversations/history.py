@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.answering.models import Turn
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.retrieval.queries import Mode
@@ -19,21 +20,6 @@ MAX_HISTORY_TOKENS: Final = 8_000
 MAX_EARLIER_QUESTION_CHARS: Final = 2_000
 MAX_EARLIER_ANSWER_CHARS: Final = 8_000
 _CUT: Final = " …"
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """An earlier question of a conversation, and its answer.
-
-    Attributes:
-        question: The question as asked.
-        answer: The text of the answer; empty if it is not known.
-        selected_text: The selection that the question was about; None if the whole book was asked.
-    """
-
-    question: str
-    answer: str = ""
-    selected_text: str | None = None
 
 
 def choose_turns(history: Sequence[Turn], query: Query) -> tuple[Turn, ...]:

@@ -11,7 +11,7 @@ from rag_pipeline.core.protocols.chat import ChatMessage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.answering.conversations.history import Turn
+    from rag_pipeline.answering.models import Turn
 
 MAX_REWRITE_CHARS: Final = 500
 _MAX_READ_CHARS: Final = 4_000

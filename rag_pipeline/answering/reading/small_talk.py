@@ -120,15 +120,15 @@ _MAX_WORDS: Final = 20
 _LEFT_WORDS: Final = 2  # "Hello, world" stays whole
 
 
-def find_reply(query: Query) -> str:
+def find_reply(query: Query, *, has_turns: bool = False) -> str:
     """Return the fixed reply to a question that is only small talk, otherwise an empty text.
 
     Small talk is a greeting, thanks, a farewell, or a question about the tutor. If the reader has
-    selected a text, "How does this work?" is a question about that text.
+    selected a text, or asked something before, "How does this work?" is a question about that.
     """
     kinds = _read_small_talk(query.question)
     if "pointing" in kinds:
-        kinds = set() if query.mode == Mode.SELECTED_TEXT_ONLY else {"about"}
+        kinds = set() if has_turns or query.mode == Mode.SELECTED_TEXT_ONLY else {"about"}
     return next((reply for kind, reply in _REPLIES.items() if kind in kinds), "")
 
 

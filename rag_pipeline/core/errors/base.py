@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copyreg
+from pathlib import PurePath
 from typing import Any
+
+from rag_pipeline.core.errors.hiding import hide_places
 
 
 class RagPipelineError(Exception):
@@ -16,6 +19,8 @@ class RagPipelineError(Exception):
             configuration is wrong.
         transient: True if the same call may succeed later without any change.
         retry_after_s: Seconds to wait before the next try; None if no time is known.
+        path_name: Text that replaces absolute paths in the public message, such as the name of the
+            setting that they come from. None keeps them, because the caller has sent them.
     """
 
     code = "RAG_PIPELINE_ERROR"
@@ -23,6 +28,15 @@ class RagPipelineError(Exception):
     exit_code = 1
     transient = False
     retry_after_s: float | None = None
+    path_name: str | None = "a local path"
+
+    @property
+    def public_message(self) -> str:
+        """The message as clients of a service may see it: without absolute paths and passwords."""
+        if self.path_name is None:
+            return str(self)
+        known = (str(value) for value in vars(self).values() if isinstance(value, PurePath))
+        return hide_places(str(self), self.path_name, known)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the data with which `pickle` and `copy` rebuild the error without its constructor.
@@ -45,6 +59,7 @@ class ConfigurationError(RagPipelineError):
 
     def __init__(self, setting: str, problem: str, remedy: str) -> None:
         self.setting = setting
+        self.path_name = "the given path"
         super().__init__(f"{setting}: {problem}. {remedy}")
 
 

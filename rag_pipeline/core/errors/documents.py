@@ -37,6 +37,7 @@ class DocsFolderError(RagPipelineError):
     """
 
     code = "DOCS_FOLDER_INVALID"
+    path_name = "DOCS_DIR"
     exit_code = 2
 
     def __init__(self, docs_dir: Path, problem: str) -> None:

@@ -16,6 +16,7 @@ class QueryError(RagPipelineError, ValueError):
     """
 
     code = "QUERY_INVALID"
+    path_name = None
     http_status = 400
     exit_code = 2
     position: int | None = None

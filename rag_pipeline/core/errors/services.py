@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from rag_pipeline.core.errors.base import RagPipelineError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REPAIR_S: Final = 30.0
+"""Seconds after which it is worth trying again if someone has to ingest the book first."""
 
 
 class EmbeddingError(RagPipelineError):
@@ -52,6 +60,7 @@ class StoreError(RagPipelineError):
     """
 
     code = "STORE_FAILED"
+    path_name = "DATA_DIR"
 
 
 class StoreUnavailableError(StoreError):
@@ -81,15 +90,20 @@ class StoreLockedError(StoreUnavailableError):
 class CollectionMissingError(StoreError):
     """The collection does not exist or is empty, usually because nothing has been ingested yet.
 
+    A service is unavailable until then. It finds the collection without a restart.
+
     Attributes:
         collection: Name of the collection.
+        where: Folder or address of the store.
     """
 
     code = "COLLECTION_MISSING"
     http_status = 503
+    retry_after_s = REPAIR_S
 
-    def __init__(self, collection: str, where: str) -> None:
+    def __init__(self, collection: str, where: str | Path) -> None:
         self.collection = collection
+        self.where = where
         super().__init__(
             f"collection {collection} in {where} does not exist or is empty. Run `rag-pipeline "
             "ingest` first"
@@ -101,12 +115,15 @@ class EarlierCollectionMissingError(StoreError):
 
     Attributes:
         collection: Name of the collection.
+        where: Folder or address of the store.
     """
 
     code = "COLLECTION_MISSING"
+    http_status = 503
 
-    def __init__(self, collection: str, where: str) -> None:
+    def __init__(self, collection: str, where: str | Path) -> None:
         self.collection = collection
+        self.where = where
         super().__init__(
             f"there is no previous collection {collection} in {where} to roll back to. Only "
             "`rag-pipeline ingest --rebuild` keeps the previous collection"
@@ -118,12 +135,15 @@ class SpaceMismatchError(StoreError):
 
     The embedding space of the collection (provider, model, dimension, input limits and format
     version) differs from that of the settings, and vectors of different spaces cannot be compared.
+    A service is unavailable until the collection is rebuilt. It needs no restart.
 
     Attributes:
         collection: Name of the collection.
     """
 
     code = "EMBEDDING_SPACE_MISMATCH"
+    http_status = 503
+    retry_after_s = REPAIR_S
     exit_code = 2
     http_status = 503
 
@@ -191,5 +211,6 @@ class QuestionLogError(RagPipelineError):
     """The question log cannot be read or written: unreachable, locked, full or damaged."""
 
     code = "QUESTION_LOG_FAILED"
+    path_name = "QUESTION_LOG_URL"
     http_status = 503
     transient = True

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.question_log.opening import open_question_log
 from rag_pipeline.core.errors import QueryError
-from rag_pipeline.evaluation.feedback.unanswered import UnansweredReport, report_unanswered
+from rag_pipeline.evaluation.feedback.unanswered import (
+    ABOUT_SELECTION,
+    UnansweredReport,
+    report_unanswered,
+)
 from rag_pipeline.evaluation.golden_entry import choose_half
 
 if TYPE_CHECKING:
@@ -75,7 +79,8 @@ def draft_entry(
         pages: All documents of the book.
 
     Raises:
-        QueryError: The log has no such answer, or its question was not logged.
+        QueryError: The log has no such answer, or its question was not logged, or the question is
+            about a selection, which is never logged.
     """
     found = [one for one in entries.answers if one.answer_id == answer_id]
     if not found:
@@ -85,6 +90,8 @@ def draft_entry(
             "the text of this question was not logged. LOG_QUESTIONS=true logs the text of later "
             "questions"
         )
+    if found[0].mode == ABOUT_SELECTION:
+        raise QueryError("this question is about a selected text, which is not logged")
     question = " ".join((found[0].search_question or found[0].question).split())
     words = re.findall(r"[^\W_]+", question.casefold())
     name = "-".join(words[:_MAX_ID_WORDS]) or "new"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -26,6 +26,7 @@ BAD_RATING: Final = 2
 """The highest rating of an answer that did not help."""
 
 _MAX_SECTIONS: Final = 10
+_MAX_NOTES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,23 @@ class SectionRatings:
     mean: float
     count: int
     bad_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a reader wrote about an answer.
+
+    Attributes:
+        answer_id: Id of the answer.
+        rating: 1 to 5.
+        text: The note; not empty.
+        question: The question; None if it was not logged.
+    """
+
+    answer_id: str
+    rating: int
+    text: str
+    question: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +90,8 @@ class FeedbackReport:
         helpful: Share of ratings that are 4 or 5 (SC-005); None without ratings.
         worst_sections: At most 10 sections with a rating of 1 or 2, most such ratings first.
         weeks: Every week with an answer, oldest first.
+        tags: Number of ratings by tag, most frequent first.
+        notes: At most 10 notes, newest first.
     """
 
     answer_count: int
@@ -79,6 +99,8 @@ class FeedbackReport:
     helpful: Interval | None
     worst_sections: tuple[SectionRatings, ...]
     weeks: tuple[Week, ...]
+    tags: dict[str, int]
+    notes: tuple[Note, ...]
 
 
 def report_feedback(answers: Sequence[LoggedAnswer], ratings: Sequence[Rating]) -> FeedbackReport:
@@ -87,12 +109,22 @@ def report_feedback(answers: Sequence[LoggedAnswer], ratings: Sequence[Rating]) 
     A rating of an answer that is not among the answers is ignored.
     """
     given = {one.answer_id: one.rating for one in ratings}
+    asked = {one.answer_id: one for one in answers}
+    known = sorted((one for one in ratings if one.answer_id in asked), key=lambda one: one.rated_at)
+    tags = Counter(tag for one in known for tag in one.tags)
+    notes = [
+        Note(one.answer_id, one.rating, one.note, asked[one.answer_id].question)
+        for one in reversed(known)
+        if one.note.strip()
+    ]
     return FeedbackReport(
         answer_count=len(answers),
         unanswered_count=_count_unanswered(answers),
         helpful=_find_helpful(answers, given),
         worst_sections=tuple(_find_worst(answers, given)),
         weeks=tuple(_split_weeks(answers, given)),
+        tags=dict(tags.most_common()),
+        notes=tuple(notes[:_MAX_NOTES]),
     )
 
 
@@ -111,9 +143,10 @@ def _find_helpful(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> Int
 
 
 def _find_worst(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> list[SectionRatings]:
+    """Return the sections with bad ratings. Refusals do not count, as they cite no section."""
     by_url: dict[str, list[int]] = defaultdict(list)
     for one in answers:
-        if one.answer_id in given:
+        if one.answer_id in given and one.kind != "refused":
             for url in dict.fromkeys(one.sources):
                 by_url[url].append(given[one.answer_id])
     sections = [

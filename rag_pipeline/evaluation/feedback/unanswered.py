@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.embedding import Embedder
     from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
     from rag_pipeline.core.vectors import FloatMatrix
-    from rag_pipeline.retrieval.models import Citation, RetrievalResult
+    from rag_pipeline.retrieval.models import RetrievalResult
 
 SAME_SUBJECT: Final = 0.6
 """Lowest cosine of two questions of one cluster.
@@ -29,8 +30,29 @@ With the local model, 0.6 joined 74 of 150 pairs of paraphrases and 2 pairs of d
 MAX_QUESTIONS: Final = 2_000
 """The newest unanswered questions that are compared; the table of cosines grows by the square."""
 
-_MAX_CLUSTERS: Final = 20
+RATED_BADLY: Final = "rated_badly"
+"""The reason of answers that the book seemed to contain, but that were rated 1 or 2."""
+
+ABOUT_SELECTION: Final = "selected_text_only"
+"""The mode of questions about a text that the reader selected. The text is not logged."""
+
+_MAX_CLUSTERS: Final = 30
 _MAX_PAGES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NearPage:
+    """A section that a search for a question finds.
+
+    Attributes:
+        place: Title of the page and heading of the section.
+        url: Address of the section; empty if unknown.
+        similarity: Similarity to the question, 0 to 1.
+    """
+
+    place: str
+    url: str
+    similarity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +62,14 @@ class QuestionCluster:
     Attributes:
         questions: The distinct questions; the one that is most similar to all others comes first.
         answer_ids: Ids of all answers to these questions, oldest first.
-        pages: The sections nearest to the first question, best first.
+        by_reason: Number of the answers by reason, most frequent first.
+        pages: At most 3 sections nearest to the first question, best first.
     """
 
     questions: tuple[str, ...]
     answer_ids: tuple[str, ...]
-    pages: tuple[Citation, ...] = ()
+    by_reason: dict[str, int]
+    pages: tuple[NearPage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +78,23 @@ class UnansweredReport:
 
     Attributes:
         count: Number of these answers.
-        by_reason: Number of them by level and reason, or `rated 1 or 2`, most frequent first.
+        by_reason: Number of them by reason, such as `not_covered` or `rated_badly`, most frequent
+            first.
         unlogged_count: Number of them whose question was not logged.
-        clusters: At most 20 clusters, largest first. A cluster may consist of one question.
+        clusters: At most 30 clusters, largest first. A cluster may consist of one question.
+        answer_count: Number of all answers in the log.
+        selection_count: Number of the unanswered questions about a selection. They are not
+            grouped, because the selection is not logged.
+        cluster_count: Number of all clusters.
     """
 
     count: int
     by_reason: dict[str, int]
     unlogged_count: int
     clusters: tuple[QuestionCluster, ...]
+    answer_count: int = 0
+    selection_count: int = 0
+    cluster_count: int = 0
 
 
 def report_unanswered(
@@ -81,20 +113,20 @@ def report_unanswered(
     """
     bad = {one.answer_id for one in ratings if one.rating <= BAD_RATING}
     chosen = [one for one in answers if is_unanswered(one) or one.answer_id in bad]
-    counts: dict[str, int] = {}
-    for one in chosen:
-        reason = f"{one.level}: {one.reason}" if is_unanswered(one) else "rated 1 or 2"
-        counts[reason] = counts.get(reason, 0) + 1
-    logged = [one for one in chosen if one.question and one.question.strip()]
-    clusters = cluster_questions(logged[-MAX_QUESTIONS:], embedder)[:_MAX_CLUSTERS]
+    logged = [one for one in chosen if _read_question(one)]
+    whole_book = [one for one in logged if one.mode != ABOUT_SELECTION]
+    clusters = cluster_questions(whole_book[-MAX_QUESTIONS:], embedder)
     return UnansweredReport(
         count=len(chosen),
-        by_reason=dict(sorted(counts.items(), key=lambda item: -item[1])),
+        by_reason=_count_reasons(chosen),
         unlogged_count=len(chosen) - len(logged),
         clusters=tuple(
-            QuestionCluster(one.questions, one.answer_ids, _find_pages(one.questions[0], search))
-            for one in clusters
+            replace(one, pages=_find_pages(one.questions[0], search))
+            for one in clusters[:_MAX_CLUSTERS]
         ),
+        answer_count=len(answers),
+        selection_count=len(logged) - len(whole_book),
+        cluster_count=len(clusters),
     )
 
 
@@ -105,20 +137,32 @@ def cluster_questions(answers: Sequence[LoggedAnswer], embedder: Embedder) -> li
     of its group. Groups thus do not grow along chains of questions. For a follow-up, the search
     question is compared.
     """
-    ids: dict[str, list[str]] = {}
+    by_question: dict[str, list[LoggedAnswer]] = {}
     for one in answers:
-        text = " ".join((one.search_question or one.question or "").split())
-        ids.setdefault(text, []).append(one.answer_id)
-    texts = list(ids)
+        by_question.setdefault(_read_question(one), []).append(one)
+    texts = list(by_question)
     if not texts:
         return []
+    order = {one.answer_id: place for place, one in enumerate(answers)}
     vectors = np.stack([embedder.embed_query(text) for text in texts])
-    groups = [[texts[place] for place in star] for star in _find_stars(vectors)]
-    clusters = [
-        QuestionCluster(tuple(group), tuple(name for text in group for name in ids[text]))
-        for group in groups
-    ]
+    clusters = []
+    for star in _find_stars(vectors):
+        group = [texts[place] for place in star]
+        asked = [one for text in group for one in by_question[text]]
+        asked.sort(key=lambda one: order[one.answer_id])
+        ids = tuple(one.answer_id for one in asked)
+        clusters.append(QuestionCluster(tuple(group), ids, _count_reasons(asked)))
     return sorted(clusters, key=lambda one: -len(one.answer_ids))
+
+
+def _read_question(answer: LoggedAnswer) -> str:
+    """Return the question that was searched, on one line; empty if it was not logged."""
+    return " ".join((answer.search_question or answer.question or "").split())
+
+
+def _count_reasons(answers: Iterable[LoggedAnswer]) -> dict[str, int]:
+    found = Counter(one.reason if is_unanswered(one) else RATED_BADLY for one in answers)
+    return dict(found.most_common())
 
 
 def _find_stars(vectors: FloatMatrix) -> Iterable[list[int]]:
@@ -136,10 +180,13 @@ def _find_stars(vectors: FloatMatrix) -> Iterable[list[int]]:
         left[star] = False
 
 
-def _find_pages(question: str, search: Callable[[Query], RetrievalResult]) -> tuple[Citation, ...]:
+def _find_pages(question: str, search: Callable[[Query], RetrievalResult]) -> tuple[NearPage, ...]:
     try:
-        hits = search(Query(question, top_k=10)).hits
+        chunks = search(Query(question, top_k=10)).chunks
     except QueryError:  # for example, a question of more characters than a search accepts
         return ()
-    by_place = {(hit.citation.url or hit.citation.place): hit.citation for hit in hits}
-    return tuple(by_place.values())[:_MAX_PAGES]
+    found: dict[str, NearPage] = {}
+    for chunk in chunks:
+        place, url = chunk.citation.place, chunk.citation.url
+        found.setdefault(url or place, NearPage(place, url, chunk.score))
+    return tuple(found.values())[:_MAX_PAGES]

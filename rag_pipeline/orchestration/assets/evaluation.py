@@ -10,6 +10,7 @@ from rag_pipeline.core.models import Stage
 from rag_pipeline.evaluation.answers.gates import ANSWER_GATES
 from rag_pipeline.evaluation.answers.records import AnswersReport
 from rag_pipeline.evaluation.book import BookEvaluation
+from rag_pipeline.evaluation.conversations import CONVERSATION_GATES
 from rag_pipeline.evaluation.gates import GATES, REPORT_HALF, GateResult
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.plots import draw_scores, to_png
@@ -26,7 +27,7 @@ ASSET_NAME = "retrieval_evaluation"
     kinds={"python"},
     check_specs=[
         dg.AssetCheckSpec(name, asset=ASSET_NAME, description=text, blocking=True)
-        for name, text in (GATES | ANSWER_GATES).items()
+        for name, text in (GATES | ANSWER_GATES | CONVERSATION_GATES).items()
     ],
     description=(
         "The quality of search and answers, measured with the golden set: do its questions find "

@@ -67,7 +67,7 @@ def unanswered_questions(
             "report": dg.MetadataValue.md(render_unanswered(report)),
             "unanswered_count": report.count,
             "unlogged_count": report.unlogged_count,
-            "cluster_count": len(report.clusters),
+            "cluster_count": report.cluster_count,
         }
     )
 

@@ -12,8 +12,17 @@ from rag_pipeline.core.errors import QueryEmptyError, QueryError
 from rag_pipeline.core.protocols.question_log import Rating
 from rag_pipeline.evaluation.feedback.book import LogEntries, draft_entry
 from rag_pipeline.evaluation.feedback.ratings import report_feedback
-from rag_pipeline.evaluation.feedback.rendering import render_feedback, render_unanswered
-from rag_pipeline.evaluation.feedback.unanswered import report_unanswered
+from rag_pipeline.evaluation.feedback.rendering import (
+    list_feedback_numbers,
+    render_feedback,
+    render_unanswered,
+)
+from rag_pipeline.evaluation.feedback.unanswered import (
+    NearPage,
+    QuestionCluster,
+    UnansweredReport,
+    report_unanswered,
+)
 from rag_pipeline_tests.adapters.question_log.databases import NOW, make_logged
 
 if TYPE_CHECKING:
@@ -42,7 +51,7 @@ def test_a_log_without_ratings_is_reported_as_not_measured() -> None:
     report = report_feedback([make_logged()], [])
     assert report.helpful is None
     assert "not measured" in render_feedback(report)
-    assert render_feedback(report_feedback([], [])).startswith("0 answers")
+    assert "Answers in the log: 0." in render_feedback(report_feedback([], []))
 
 
 def test_answers_are_counted_per_week_from_monday() -> None:
@@ -54,18 +63,23 @@ def test_answers_are_counted_per_week_from_monday() -> None:
 
 
 def test_similar_unanswered_questions_form_one_cluster() -> None:
-    questions = [
-        "How do I install ROS 2 on Windows?",
-        "How can I install ROS 2 on Windows 11?",
-        "Who won the football world cup?",
-    ]
+    questions = {
+        "How do I install ROS 2 on Windows?": "not_covered",
+        "How can I install ROS 2 on Windows 11?": "answered",
+        "Who won the football world cup?": "not_covered",
+    }
     answers = [
-        make_logged(f"a{number}", question=text, kind="refused", level="not_covered")
-        for number, text in enumerate(questions)
+        make_logged(f"a{number}", question=text, level=level, reason=level)
+        for number, (text, level) in enumerate(questions.items())
     ]
-    report = report_unanswered(answers, [], LocalEmbedder(), find_nothing)
+    ratings = [Rating("a1", NOW, 2), Rating("a2", NOW, 1)]
+    report = report_unanswered(answers, ratings, LocalEmbedder(), find_nothing)
     assert [one.answer_ids for one in report.clusters] == [("a0", "a1"), ("a2",)]
-    assert "may be about the same subject" in render_unanswered(report)
+    shown = render_unanswered(report)
+    assert "**1. How do I install ROS 2 on Windows?** (asked 2 times)" in shown
+    assert "- also: How can I install ROS 2 on Windows 11?" in shown
+    assert "- reason: the book does not cover it (1), answered, but rated 1 or 2 (1)" in shown
+    assert "| Who won the football world cup? | the book does not cover it | none | `a2` |" in shown
 
 
 def test_a_bad_rating_makes_a_question_unanswered_and_text_is_escaped() -> None:
@@ -82,10 +96,103 @@ def test_questions_that_were_not_logged_are_only_counted() -> None:
     assert "was not logged" in render_unanswered(report)
 
 
+def test_the_same_question_is_one_question_however_often_it_is_asked() -> None:
+    answers = [
+        make_logged(f"a{number}", question=f"What  is\nlove?{' ' * number}", level="not_covered")
+        for number in range(3)
+    ]
+    (cluster,) = report_unanswered(answers, [], LocalEmbedder(), find_nothing).clusters
+    assert cluster.questions == ("What is love?",)
+    assert cluster.answer_ids == ("a0", "a1", "a2")
+
+
+def test_questions_about_a_selection_are_counted_but_not_grouped() -> None:
+    values = {"mode": "selected_text_only", "reason": "unrelated_to_selection"}
+    answers = [make_logged("a", question="What is this?", level="not_covered", **values)]
+    report = report_unanswered(answers, [], LocalEmbedder(), find_nothing)
+    assert (report.count, report.selection_count, report.clusters) == (1, 1, ())
+    shown = render_unanswered(report)
+    assert "the selection does not answer it | 1" in shown
+    assert "a selection was asked about: 1" in shown
+
+
+def test_many_groups_and_wordings_are_cut_off_with_their_number() -> None:
+    clusters = tuple(
+        QuestionCluster(
+            tuple(f"Question {place}.{number}?" for number in range(count)),
+            tuple(f"a{place}.{number}" for number in range(count)),
+            {"uncertain": count},
+            (NearPage("A | page", "", 0.5),),
+        )
+        for place, count in enumerate((7, 1))
+    )
+    report = UnansweredReport(9, {"uncertain": 9}, 0, clusters, 20, cluster_count=3)
+    shown = render_unanswered(report)
+    assert "9 of 20 (45%)" in shown
+    assert "- and 2 more wordings" in shown
+    assert "| Question 1.0? | only the closest passages were shown | A \\| page (0.50) |" in shown
+    assert shown.endswith("Not shown: 1 more questions or groups.")
+
+
+def test_replies_and_an_empty_log_have_no_unanswered_questions() -> None:
+    reply = make_logged("a", kind="reply", level="not_covered", reason="small_talk")
+    for answers in ([reply], []):
+        report = report_unanswered(answers, [], LocalEmbedder(), find_nothing)
+        assert (report.count, report.clusters) == (0, ())
+        assert "0" in render_unanswered(report)
+
+
+def test_tags_and_notes_of_readers_are_shown_newest_first() -> None:
+    answers = [make_logged("a", question=None), make_logged("b", question="Why?")]
+    ratings = [
+        Rating("b", NOW - timedelta(hours=1), 1, ("too_long", "wrong"), "Not this <b>leg</b>"),
+        Rating("a", NOW, 5, ("wrong",), "Thanks"),
+        Rating("deleted", NOW, 1, ("lost",), "Gone"),
+    ]
+    report = report_feedback(answers, ratings)
+    assert report.tags == {"wrong": 2, "too_long": 1}
+    assert [note.text for note in report.notes] == ["Thanks", "Not this <b>leg</b>"]
+    shown = render_feedback(report)
+    assert "- too\\_long: 1 rating\n" in shown
+    assert "- Thanks (rated 5)" in shown
+    assert '- Not this &lt;b&gt;leg&lt;/b&gt; (rated 1, asked "Why?")' in shown
+    assert "Gone" not in shown
+
+
+def test_a_refusal_blames_no_section() -> None:
+    refused = make_logged("a", kind="refused", level="not_covered")
+    assert report_feedback([refused], [Rating("a", NOW, 1)]).worst_sections == ()
+
+
 @pytest.mark.parametrize(
-    ("answer_id", "problem"), [("unknown", "no answer"), ("silent", "was not logged")]
+    ("urls", "shown"),
+    [
+        (("/docs/m/one#a", "/docs/m/two"), "`one#a`"),
+        (("/docs/m/one#a", "https://other.org/x"), "`/docs/m/one#a`"),
+        (("one`|", "two"), "`one%60%7C`"),
+    ],
+)
+def test_sections_share_the_beginning_of_their_addresses(urls: tuple[str, ...], shown: str) -> None:
+    report = report_feedback([make_logged("a", sources=urls)], [Rating("a", NOW, 1)])
+    assert f"| {shown} | 1 | 1 | 1.0 |" in render_feedback(report)
+
+
+@pytest.mark.parametrize(("good", "verdict"), [(100, "is reached"), (0, "is missed")])
+def test_the_goal_is_judged_by_the_interval(good: int, verdict: str) -> None:
+    answers = [make_logged(f"a{number}") for number in range(100)]
+    ratings = [Rating(f"a{number}", NOW, 4 if number < good else 3) for number in range(100)]
+    report = report_feedback(answers, ratings)
+    assert f"The goal of 80% {verdict}" in render_feedback(report)
+    assert list_feedback_numbers(report)["rating_count"] == 100
+    assert "helpful_low" not in list_feedback_numbers(report_feedback(answers, []))
+
+
+@pytest.mark.parametrize(
+    ("answer_id", "problem"),
+    [("selected", "a selected text"), ("unknown", "no answer"), ("silent", "was not logged")],
 )
 def test_an_entry_needs_a_logged_question(answer_id: str, problem: str) -> None:
-    entries = LogEntries((make_logged("silent", question=None),), ())
+    selected = make_logged("selected", mode="selected_text_only")
+    entries = LogEntries((make_logged("silent", question=None), selected), ())
     with pytest.raises(QueryError, match=problem):
         draft_entry(entries, answer_id, [])

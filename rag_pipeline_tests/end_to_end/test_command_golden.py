@@ -1,0 +1,83 @@
+"""Tests of `golden-entry --from-log`: a golden-set entry for a question that a reader asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.adapters.question_log.opening import FILE_NAME, open_question_log
+from rag_pipeline.core.settings import load_settings
+from rag_pipeline_tests.adapters.question_log.databases import make_logged
+from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def write_log(command: Command, **values: object) -> None:
+    """Log one answer with the id a1 for the book of the command."""
+    settings = load_settings(docs_dir=command.root / "docs", data_dir=command.root / "data")
+    log = open_question_log(settings)
+    assert log is not None
+    log.add_answers([make_logged(**values)])
+    log.close()
+    assert (settings.state_dir / FILE_NAME).is_file()
+
+
+def test_a_logged_question_becomes_an_entry_with_the_sections_that_were_cited(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    page = "# Balance\n\n## Support polygon\n\nThe area between the feet.\n"
+    command.book.write("balance.md", page)
+    sources = ("/book/docs/balance#support-polygon", "/book/docs/removed#a")
+    write_log(command, question="When does a robot fall over?", sources=sources)
+    told = call("golden-entry", "--from-log", "a1", SITE_BASE_URL="/book/")
+    assert told.code == 0, told
+    assert told.json["entry"] == {
+        "id": "when-does-a-robot-fall",
+        "question": "When does a robot fall over?",
+        "category": "fact",
+        "all_of": False,
+        "expected": [{"doc_path": "balance.md", "section_heading": "Support polygon"}],
+        "split": told.json["entry"]["split"],
+    }
+    assert "Check each of them" in told.json["warnings"][0]
+    shown = call("golden-entry", "--from-log", "a1", "--json", SITE_BASE_URL="/book/")
+    assert shown.json == told.json
+
+
+def test_an_unknown_or_unlogged_question_is_one_clear_error(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    write_log(command, question=None)
+    assert_one_line(call("golden-entry", "--from-log", "a2"), 2, "no answer 'a2'")
+    assert_one_line(call("golden-entry", "--from-log", "a1"), 2, "not logged", "LOG_QUESTIONS")
+    off = call("golden-entry", "--from-log", "a1", QUESTION_LOG_DAYS="0")
+    assert_one_line(off, 2, "QUESTION_LOG_DAYS")
+
+
+def test_a_broken_log_is_one_clear_error(call: Callable[..., Outcome], command: Command) -> None:
+    write_log(command)
+    settings = load_settings(docs_dir=command.root / "docs", data_dir=command.root / "data")
+    (settings.state_dir / FILE_NAME).write_bytes(b"no database " * 1000)
+    for extra in ("-wal", "-shm"):
+        (settings.state_dir / f"{FILE_NAME}{extra}").unlink(missing_ok=True)
+    told = call("golden-entry", "--from-log", "a1")
+    assert_one_line(told, 1, "the question log cannot be read", "not a database")
+    assert str(command.root) not in told.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("intro.md", "--from-log", "a1"), ("--from-log", "a1", "--question", "Why?")]
+)
+def test_a_text_and_an_answer_id_exclude_each_other(
+    call: Callable[..., Outcome], arguments: tuple[str, ...]
+) -> None:
+    assert_one_line(call("golden-entry", *arguments), 2, "--from-log")
+
+
+def test_a_text_finds_sections_as_before(call: Callable[..., Outcome]) -> None:
+    told = call("golden-entry", "intro.md", "--question", "How does the robot move?")
+    assert told.code == 0, told
+    assert told.json["entry"]["question"] == "How does the robot move?"

@@ -1,0 +1,159 @@
+"""Tests of the golden set's conversations, and of how the right pages are counted."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_pipeline.answering import Turn
+from rag_pipeline.answering.conversations.follow_ups import complete_question
+from rag_pipeline.core.errors import GoldenSetError, StoreTimeoutError
+from rag_pipeline.evaluation.conversations import (
+    CONVERSATION_GATES,
+    Conversation,
+    ExpectedPage,
+    check_conversations,
+    load_conversations,
+    run_conversations,
+)
+from rag_pipeline.evaluation.golden_set import load_golden_set
+from rag_pipeline_tests.answering.factories import make_chunk, make_result
+from rag_pipeline_tests.evaluation.golden_pages import read_book
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.retrieval import Query, RetrievalResult
+
+ENTRY: dict[str, Any] = {
+    "id": "one",
+    "first": "What is a gyroscope?",
+    "question": "And why?",
+    "kind": "follow_up",
+    "split": "tune",
+    "expected": [{"doc_path": "module-1/1.1-start/page.md"}],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GyroscopeRetriever:
+    """A retriever that finds its only page for questions with the word gyroscope."""
+
+    fails: bool = False
+
+    def retrieve(self, query: Query) -> RetrievalResult:
+        """Return the page or nothing.
+
+        Raises:
+            StoreTimeoutError: `fails` is true.
+        """
+        if self.fails:
+            message = "the store did not answer"
+            raise StoreTimeoutError(message)
+        found = [make_chunk()] if "gyroscope" in query.question else []
+        return make_result(query.question, found)
+
+
+def make_conversation(**values: Any) -> Conversation:  # noqa: ANN401  # fields of any type
+    fields: dict[str, Any] = {
+        "id": "one",
+        "first": "What is a gyroscope?",
+        "question": "And why?",
+        "kind": "follow_up",
+        "expected": (ExpectedPage("module-1/1.1-start/page.md"),),  # type: ignore[arg-type]  # a checked path
+        "half": "report",
+    }
+    return Conversation(**fields | values)
+
+
+def test_the_golden_set_has_enough_conversations_in_both_halves() -> None:
+    counts = Counter((one.kind, one.half) for one in load_conversations())
+    assert counts["follow_up", "tune"] >= 20
+    assert counts["follow_up", "report"] >= 20
+    assert counts["new_topic", "tune"] + counts["new_topic", "report"] >= 15
+
+
+def test_the_expected_pages_exist_in_the_book() -> None:
+    expected = {page.doc_path for one in load_conversations() for page in one.expected}
+    assert expected <= read_book().keys()
+
+
+def test_a_change_of_topic_is_searched_as_asked() -> None:
+    for one in load_conversations():
+        if one.kind == "new_topic":
+            assert complete_question(one.question, [Turn(one.first)]) == one.question
+
+
+def test_no_question_of_the_golden_set_is_changed_by_an_earlier_turn() -> None:
+    queries = load_golden_set().queries
+    asked = [query.question for query in queries]
+    asked += [query.paraphrase for query in queries if query.paraphrase]
+    turns = [Turn("What is the zero moment point?")]
+    assert [text for text in asked if complete_question(text, turns) != text] == []
+
+
+def test_a_follow_up_is_searched_with_and_without_the_first_question() -> None:
+    (result,) = run_conversations([make_conversation()], GyroscopeRetriever())
+    assert result.searched == "What is a gyroscope? And why?"
+    assert (result.found_alone, result.found) == (False, True)
+
+
+def test_a_complete_question_is_searched_once() -> None:
+    one = make_conversation(question="How does a gyroscope measure rotation?", kind="new_topic")
+    (result,) = run_conversations([one], GyroscopeRetriever())
+    assert result.searched == one.question
+    assert (result.found_alone, result.found) == (True, True)
+
+
+def test_a_search_that_fails_finds_no_page() -> None:
+    (result,) = run_conversations([make_conversation()], GyroscopeRetriever(fails=True))
+    assert (result.found_alone, result.found) == (False, False)
+
+
+def test_the_gate_counts_only_follow_ups_of_the_report_half() -> None:
+    conversations = [
+        make_conversation(),
+        make_conversation(first="What is a camera?"),
+        make_conversation(first="What is a camera?", half="tune"),
+        make_conversation(question="How do motors heat?", kind="new_topic"),
+    ]
+    gate = check_conversations(run_conversations(conversations, GyroscopeRetriever()))
+    assert [gate.name] == list(CONVERSATION_GATES)
+    assert (gate.value, gate.passed) == (0.5, False)
+    assert "0 of 2 do as asked" in gate.sentence
+
+
+def test_the_gate_is_not_measured_without_conversations() -> None:
+    assert check_conversations(()).verdict == "not measured"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "other"}, "conversations.0.kind"),
+        ({"question": " "}, "conversations.0.question"),
+        ({"expected": []}, "conversations.0.expected"),
+        ({"expected": [{"doc_path": "../x.md"}]}, "conversations.0.expected.0.doc_path"),
+        ({"split": "half"}, "conversations.0.split"),
+    ],
+)
+def test_an_invalid_conversation_is_refused_with_its_place(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps({"conversations": [ENTRY | changes]}), "utf-8")
+    with pytest.raises(GoldenSetError, match=message):
+        load_conversations(path)
+
+
+def test_a_repeated_id_or_a_missing_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps({"conversations": [ENTRY, ENTRY]}), "utf-8")
+    with pytest.raises(GoldenSetError, match="'one' occurs more than once"):
+        load_conversations(path)
+    with pytest.raises(GoldenSetError, match="cannot be read"):
+        load_conversations(tmp_path / "missing.json")
