@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 DRAIN_S: Final = 10
 """Seconds that open streams have to end after the service was told to stop."""
 
+KEEP_ALIVE_S: Final = 75
+"""Seconds that an idle connection stays open.
+
+That is longer than proxies keep theirs, usually 60 s. With uvicorn's own 5 s, a proxy or a busy
+machine could send a question on a connection that was being closed.
+"""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -130,6 +137,7 @@ def run_service(settings: Settings, place: Place, tell: Callable[[str], None]) -
             proxy_headers=bool(proxies),
             forwarded_allow_ips=proxies,
             timeout_graceful_shutdown=DRAIN_S,
+            timeout_keep_alive=KEEP_ALIVE_S,
         )
 
         async def report_start() -> None:
