@@ -14,7 +14,7 @@ from pydantic import (
     field_validator,
 )
 
-from rag_pipeline.answering.conversations.history import Turn
+from rag_pipeline.answering.models import Turn
 from rag_pipeline.retrieval.filters import QueryFilters
 from rag_pipeline.retrieval.queries import Mode, Query
 
