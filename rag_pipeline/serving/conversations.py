@@ -7,10 +7,12 @@ from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.conversations.history import MAX_TURNS, Turn
+from rag_pipeline.answering.conversations.history import MAX_TURNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rag_pipeline.answering.models import Turn
 
 MAX_CONVERSATIONS: Final = 1_000
 MAX_AGE_S: Final = 3600.0

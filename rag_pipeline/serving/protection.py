@@ -179,35 +179,34 @@ class ProtectedApp:
         length = headers.get("content-length")
         if length is not None:
             if not length.isdecimal() or int(length) > self._max_body_bytes:
-                await self._refuse_body(receive, send)
+                await self._refuse_body(receive, send, has_more=True)
                 return
         elif "transfer-encoding" in headers:
-            collected = await self._collect(receive)
-            if collected is None:
-                await self._refuse_body(receive, send)
+            collected, size = await self._collect(receive)
+            if size > self._max_body_bytes:
+                has_more = collected[-1].get("more_body", False)
+                await self._refuse_body(receive, send, has_more=has_more)
                 return
             receive = _replay(collected, receive)
         await self._app(scope, receive, send)
 
-    async def _collect(self, receive: Receive) -> list[Message] | None:
-        """Return all messages of the body; None if the body is too large."""
-        messages, size = [], 0
+    async def _collect(self, receive: Receive) -> tuple[list[Message], int]:
+        """Return the messages of the body and its bytes, up to the first byte that is too much."""
+        messages: list[Message] = []
+        size = 0
         while True:
             message = await receive()
             messages.append(message)
             size += len(message.get("body", b""))
-            if size > self._max_body_bytes:
-                return None
-            if not message.get("more_body", False):
-                return messages
+            if size > self._max_body_bytes or not message.get("more_body", False):
+                return messages, size
 
-    async def _refuse_body(self, receive: Receive, send: Send) -> None:
+    async def _refuse_body(self, receive: Receive, send: Send, *, has_more: bool) -> None:
         left = _MAX_DISCARDED_BYTES
-        while left > 0:
+        while has_more and left > 0:
             message = await receive()
             left -= len(message.get("body", b""))
-            if not message.get("more_body", False):
-                break
+            has_more = message.get("more_body", False)
         detail = f"The body of the request is larger than {self._max_body_bytes // 1024} kB."
         await send_problem(send, 413, "BODY_TOO_LARGE", detail)
 

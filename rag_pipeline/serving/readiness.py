@@ -47,8 +47,8 @@ class Readiness:
 
     def _probe(self) -> RagPipelineError | None:
         """Search a real question until that succeeds once; afterwards only probe the collection."""
-        retriever = self._assistant.retriever
         try:
+            retriever = self._assistant.retriever
             if not self._is_warm:
                 retriever.retrieve(Query(_WARM_UP))
                 self._is_warm = True

@@ -143,6 +143,8 @@ def test_a_body_that_is_too_large_is_refused(client: httpx.Client) -> None:
             yield b"x" * 100
 
     assert_problem(client.post("/v1/answers", content=pieces()), 413, "BODY_TOO_LARGE")
+    one_piece = iter([b"x" * 1100])  # its end can arrive together with the byte that is too much
+    assert_problem(client.post("/v1/answers", content=one_piece), 413, "BODY_TOO_LARGE")
 
 
 def test_a_body_in_pieces_arrives_complete(client: httpx.Client) -> None:
