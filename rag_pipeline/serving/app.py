@@ -55,7 +55,7 @@ def create_app(
         ConfigurationError: A setting of the service is invalid.
     """
     measured = metrics or build_metrics()
-    measured.watch_breakers(assistant.retriever.protection)
+    measured.watch_breakers(assistant.protection)
     site_path = find_site_path(settings.site_base_url) if site_dir else None
     rules = read_access_rules(settings, hosts, site_path)
     limits = read_rate_limits(settings, measured.count_rate_failure)

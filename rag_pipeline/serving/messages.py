@@ -14,11 +14,7 @@ from pydantic import (
     field_validator,
 )
 
-<<<<<<< HEAD
-from rag_pipeline.answering import Turn
-=======
 from rag_pipeline.answering.models import Turn
->>>>>>> d2
 from rag_pipeline.retrieval.filters import QueryFilters
 from rag_pipeline.retrieval.queries import Mode, Query
 
