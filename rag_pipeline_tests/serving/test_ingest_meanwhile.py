@@ -64,11 +64,13 @@ def book(tmp_path: Path) -> Book:
 def client(book: Book) -> Iterator[httpx.Client]:
     """A client of a service over the book, which waits for the store as by default."""
     catalog = EdgeCatalog(book.state / "store", "book", WAIT_S)
+    unlimited = {"serve_client_rate": "", "serve_total_rate": ""}
+    settings = book.settings.model_copy(update=unlimited)
     session = StoreSession(catalog, book.build_context().space, idle_s=2.0, is_exclusive=True)
     with (
         Retriever(book.embedder, Bm25Encoder(), session) as retriever,
         Assistant(retriever) as assistant,
-        run_app(create_app(book.settings, assistant)) as url,
+        run_app(create_app(settings, assistant)) as url,
         httpx.Client(base_url=url, timeout=2 * WAIT_S) as client,
     ):
         yield client
