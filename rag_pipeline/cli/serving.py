@@ -69,7 +69,7 @@ def mcp(docs_dir: DocsDir = None) -> None:
     _check_packages()
     settings = load_settings(docs_dir=docs_dir)
     from rag_pipeline.answering.assistant import open_assistant
-    from rag_pipeline.serving.mcp_server import run_stdio
+    from rag_pipeline.serving.mcp.server import run_stdio
 
     with open_assistant(settings) as assistant:
         run_stdio(assistant)

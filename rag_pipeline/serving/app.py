@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
 
-from rag_pipeline.serving import answers, operating, search
-from rag_pipeline.serving.access import read_access_rules
-from rag_pipeline.serving.chat_completions import make_chat_router
+from rag_pipeline.serving import operating
+from rag_pipeline.serving.api import answers, search
+from rag_pipeline.serving.api.problems import add_problem_handlers
+from rag_pipeline.serving.chat.completions import make_chat_router
 from rag_pipeline.serving.conversations import Conversations
-from rag_pipeline.serving.mcp_server import mount_mcp
+from rag_pipeline.serving.mcp.server import mount_mcp
 from rag_pipeline.serving.metrics import build_metrics
-from rag_pipeline.serving.problems import add_problem_handlers
-from rag_pipeline.serving.protection import ProtectedApp
-from rag_pipeline.serving.rate_limits import limit_rate, read_rate_limits
+from rag_pipeline.serving.protection.access import read_access_rules
+from rag_pipeline.serving.protection.rate_limits import limit_rate, read_rate_limits
+from rag_pipeline.serving.protection.requests import ProtectedApp
 from rag_pipeline.serving.readiness import Readiness
 from rag_pipeline.serving.site import find_site_path, mount_site
 from rag_pipeline.serving.state import Service, get_service

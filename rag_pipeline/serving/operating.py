@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse, Response
 
+from rag_pipeline.serving.api.problems import describe_error, make_problem
 from rag_pipeline.serving.metrics import CONTENT_TYPE
-from rag_pipeline.serving.problems import describe_error, make_problem
 from rag_pipeline.serving.state import Service, get_service
 
 router = APIRouter()

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.retrieval.queries import Query
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Readiness:
             retriever = self._assistant.retriever
             if not self._is_warm:
                 retriever.retrieve(Query(_WARM_UP))
+                count_tokens(_WARM_UP)  # the first call loads a vocabulary, which takes 0.1 s
                 self._is_warm = True
             retriever.probe()
         except RagPipelineError as error:

@@ -18,10 +18,10 @@ from rag_pipeline.adapters.question_log.opening import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.retrieval.protection.logs import configure_logging
-from rag_pipeline.serving.access import read_trusted_proxies
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.log_writer import LogWriter
 from rag_pipeline.serving.metrics import build_metrics
+from rag_pipeline.serving.protection.access import read_trusted_proxies
 from rag_pipeline.serving.site import find_site_path
 
 if TYPE_CHECKING:

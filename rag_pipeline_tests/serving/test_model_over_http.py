@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from rag_pipeline.answering.prompts import DECLINED
-from rag_pipeline.serving.events import EventDecoder
+from rag_pipeline.serving.api.events import EventDecoder
 from rag_pipeline_tests.adapters.test_chat_model import CLOSING, KEY, make_model, stream_reply
 from rag_pipeline_tests.loopback import (
     ENDLESS,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
-from rag_pipeline.serving.responses import DoneBody, RefusalBody, SourceBody
-from rag_pipeline.serving.schemas import make_schema
+from rag_pipeline.serving.api.responses import DoneBody, RefusalBody, SourceBody
+from rag_pipeline.serving.api.schemas import make_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

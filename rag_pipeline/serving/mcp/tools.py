@@ -15,7 +15,7 @@ from pydantic import Field
 from rag_pipeline.answering import AnswerKind
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.retrieval import Query, QueryFilters, read_contents, read_section
-from rag_pipeline.serving.mcp_results import (
+from rag_pipeline.serving.mcp.results import (
     MAX_RESULT_TOKENS,
     CitedSource,
     Contents,

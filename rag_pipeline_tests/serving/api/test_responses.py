@@ -7,7 +7,7 @@ import pytest
 from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
 from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE
 from rag_pipeline.retrieval.selected_text import POSSIBLE_NOTICE, UNRELATED_NOTICE
-from rag_pipeline.serving.responses import describe_notice
+from rag_pipeline.serving.api.responses import describe_notice
 
 
 @pytest.mark.parametrize(

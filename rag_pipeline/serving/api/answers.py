@@ -19,24 +19,24 @@ from rag_pipeline.answering import PreparedAnswer, Turn
 from rag_pipeline.answering.models import Answer, AnswerKind
 from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.core.protocols.question_log import LoggedAnswer
-from rag_pipeline.serving.connections import EventResponse, run_while_connected
-from rag_pipeline.serving.events import (
+from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
+from rag_pipeline.serving.api.events import (
     KEEP_ALIVE,
     MEDIA_TYPE,
     PROTOCOL,
     describe_events,
     encode_event,
 )
-from rag_pipeline.serving.messages import AnswerRequest
-from rag_pipeline.serving.problems import describe_error, document_problems
-from rag_pipeline.serving.responses import (
+from rag_pipeline.serving.api.messages import AnswerRequest
+from rag_pipeline.serving.api.problems import describe_error, document_problems
+from rag_pipeline.serving.api.responses import (
     AnswerBody,
     DoneBody,
     describe_answer,
     is_refused,
     list_sources,
 )
-from rag_pipeline.serving.schemas import AsciiJsonResponse, prefers
+from rag_pipeline.serving.api.schemas import AsciiJsonResponse, prefers
 from rag_pipeline.serving.state import Service, get_service
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter as LocalLimiter
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.serving.protection import send_problem
+from rag_pipeline.serving.protection.requests import send_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from rag_pipeline.serving.messages import FeedbackRequest
-from rag_pipeline.serving.schemas import prefers
+from rag_pipeline.serving.api.messages import FeedbackRequest
+from rag_pipeline.serving.api.schemas import prefers
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from rag_pipeline.serving.access import AccessRules, read_access_rules, strip_port
+from rag_pipeline.serving.protection.access import AccessRules, read_access_rules, strip_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

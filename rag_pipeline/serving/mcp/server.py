@@ -10,7 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 
-from rag_pipeline.serving.mcp_tools import TextbookTools
+from rag_pipeline.serving.mcp.tools import TextbookTools
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, ValidationError
 from rag_pipeline.answering import Turn
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
 from rag_pipeline.retrieval import Query
-from rag_pipeline.serving.chat_sources import SOURCES_TITLE, cite_sources
+from rag_pipeline.serving.chat.sources import SOURCES_TITLE, cite_sources
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence

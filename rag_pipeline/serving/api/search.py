@@ -12,16 +12,16 @@ from fastapi import Query as QueryParameter
 from rag_pipeline.core.protocols.question_log import Rating
 from rag_pipeline.retrieval import count_filter_values, read_contents, read_section
 from rag_pipeline.retrieval.queries import Query
-from rag_pipeline.serving.messages import ID_PATTERN, FeedbackRequest, SearchRequest
-from rag_pipeline.serving.problems import ProblemError, document_problems
-from rag_pipeline.serving.responses import (
+from rag_pipeline.serving.api.messages import ID_PATTERN, FeedbackRequest, SearchRequest
+from rag_pipeline.serving.api.problems import ProblemError, document_problems
+from rag_pipeline.serving.api.responses import (
     ContentsBody,
     FiltersBody,
     SearchBody,
     SectionBody,
     describe_search,
 )
-from rag_pipeline.serving.schemas import AsciiJsonResponse
+from rag_pipeline.serving.api.schemas import AsciiJsonResponse
 from rag_pipeline.serving.state import Service, get_service
 
 _READING: Final = document_problems(422, 500, 503, 504)

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from rag_pipeline.answering import Assistant
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.retrieval import open_retriever
-from rag_pipeline.serving.mcp_server import build_mcp_server, mount_mcp
+from rag_pipeline.serving.mcp.server import build_mcp_server, mount_mcp
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -128,7 +128,7 @@ def test_an_agent_uses_all_tools_over_standard_input(folder: Path) -> None:
     code = f"""
 from pathlib import Path
 from rag_pipeline.answering import open_assistant
-from rag_pipeline.serving.mcp_server import run_stdio
+from rag_pipeline.serving.mcp.server import run_stdio
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 with open_assistant(make_settings(Path({str(folder)!r}))) as assistant:
     run_stdio(assistant)

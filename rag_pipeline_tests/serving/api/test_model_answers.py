@@ -11,8 +11,8 @@ import pytest
 
 from rag_pipeline.answering.prompts import DECLINED
 from rag_pipeline.core.errors import AnswerServiceError
-from rag_pipeline.serving import answers
-from rag_pipeline.serving.events import EventDecoder
+from rag_pipeline.serving.api import answers
+from rag_pipeline.serving.api.events import EventDecoder
 from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
 from rag_pipeline_tests.answering.factories import ScriptedModel
 from rag_pipeline_tests.loopback import Reply, serve

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.serving.access import (
+from rag_pipeline.serving.protection.access import (
     AccessRules,
     read_access_rules,
     read_trusted_proxies,

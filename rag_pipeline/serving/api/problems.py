@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
 from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.serving.schemas import AsciiJsonResponse, make_schema
+from rag_pipeline.serving.api.schemas import AsciiJsonResponse, make_schema
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request

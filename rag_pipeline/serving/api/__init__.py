@@ -1,0 +1,1 @@
+"""The HTTP API of the service: routes, messages, events and errors."""

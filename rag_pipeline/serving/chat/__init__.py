@@ -1,0 +1,1 @@
+"""Chat completions for clients of OpenAI's API."""

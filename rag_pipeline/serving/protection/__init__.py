@@ -1,0 +1,1 @@
+"""What a request must pass: host, origin, key, size and rate."""
