@@ -146,17 +146,22 @@ class Assistant(Closing):
     async def arun(self, action: Callable[[], _Result]) -> _Result:
         """Run an action, such as a search, in one of the assistant's threads.
 
-        The wait for a free thread counts towards the time limit of one query.
+        If the caller is cancelled, an action that still waits for a free thread is not run.
 
         Raises:
-            StoreTimeoutError: The action was not done within the time limit.
+            StoreTimeoutError: No thread was free within the time limit of one query.
         """
         with self._opening:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="assistant")
             future = self._pool.submit(action)
         limit_s = self.protection.limits.query_s
-        done, _ = await asyncio.wait([waiting := asyncio.wrap_future(future)], timeout=limit_s)
+        waiting = asyncio.wrap_future(future)
+        try:
+            done, _ = await asyncio.wait([waiting], timeout=limit_s)
+        except asyncio.CancelledError:
+            waiting.cancel()  # also takes the action out of the queue
+            raise
         if done:
             return waiting.result()
         if not future.cancel():  # it runs, so its own time limit ends it with a clearer error

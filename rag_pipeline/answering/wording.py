@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing, closing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.conversations.rewriting import read_rewrite, rewrite_messages
@@ -28,11 +28,14 @@ def reword(plan: Plan, model: ChatModel | None, protection: Protection) -> str:
     """
     if model is None or not _is_useful(plan, protection):
         return plan.completed
-    with closing(model.stream(rewrite_messages(plan.question, plan.turns))) as written:
-        try:
-            text = run_within(REWORDING_S, lambda: "".join(written), _describe_late)
-        except RagPipelineError:
-            return plan.completed
+    written = model.stream(rewrite_messages(plan.question, plan.turns))
+    try:
+        text = run_within(REWORDING_S, lambda: "".join(written), _describe_late)
+    except RagPipelineError:
+        return plan.completed
+    finally:
+        with suppress(ValueError):  # a plain generator that is still read ends after its next piece
+            written.close()
     return read_rewrite(text, plan.completed)
 
 

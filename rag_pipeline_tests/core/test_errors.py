@@ -65,7 +65,11 @@ def test_an_error_keeps_its_attributes_when_it_is_pickled() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [kind for kind in list_errors(RagPipelineError) if not issubclass(kind, QueryError)],
+    [
+        kind
+        for kind in list_errors(RagPipelineError)
+        if not issubclass(kind, QueryError | QuestionLogError)
+    ],
     ids=lambda kind: kind.__name__,
 )
 @pytest.mark.parametrize(
@@ -107,8 +111,12 @@ def test_the_public_message_of_an_error_has_no_absolute_path(
             "http://host:6333/x is slow; see module-1/intro.md or text/html",
         ),
         (
-            QuestionLogError("cannot open /srv/log: it is locked"),
-            "cannot open QUESTION_LOG_URL: it is locked",
+            StoreError("http://me:s@cret@host:6333/x is slow"),
+            "http://host:6333/x is slow",
+        ),
+        (
+            QuestionLogError('server at "10.1.2.3" failed for user "tutor"'),
+            "The question log cannot be used now. Try again later.",
         ),
     ],
 )

@@ -68,7 +68,10 @@ def _connect_url(address: str) -> Engine:
         raise MissingDependencyError("psycopg", "serve")
     return create_engine(
         url.set(drivername="postgresql+psycopg"),
-        connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+        connect_args={
+            "connect_timeout": _CONNECT_TIMEOUT_S,
+            "options": "-c lock_timeout=3s -c statement_timeout=10s",
+        },
         pool_pre_ping=True,
         pool_timeout=_CONNECT_TIMEOUT_S,
         hide_parameters=True,

@@ -86,7 +86,7 @@ def complete_question(question: str, turns: Sequence[Turn]) -> str:
         return question
     between = ""
     for turn in reversed(turns):
-        earlier = _shorten(turn.question)
+        earlier = _shorten(remove_small_talk(turn.question))
         if not earlier or _is_small_talk(earlier):
             continue
         if not needs_earlier(earlier):

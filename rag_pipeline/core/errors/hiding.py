@@ -16,7 +16,7 @@ _PATH: Final = re.compile(
     rf"|\b(?:file|sqlite)[\w+]*:/+{_WORD}*{_END}"
     rf"|(?<![\w:/.\\~-]){_ROOT}{_WORD}*{_END}(?:(?: {_WORD}+?){{1,2}}[/\\]{_WORD}*{_END})*"
 )
-_PASSWORD: Final = re.compile(r"(?<=://)[^/\s@]+@")
+_PASSWORD: Final = re.compile(r"(?<=://)[^/\s?#]+@")
 
 
 def hide_places(message: str, name: str, known: Iterable[str] = ()) -> str:

@@ -210,6 +210,10 @@ class QuestionLogError(RagPipelineError):
     """The question log cannot be read or written: unreachable, locked, full or damaged."""
 
     code = "QUESTION_LOG_FAILED"
-    path_name = "QUESTION_LOG_URL"
     http_status = 503
     transient = True
+
+    @property
+    def public_message(self) -> str:
+        """A fixed message, because that of a database can name its host and user."""
+        return "The question log cannot be used now. Try again later."

@@ -70,8 +70,8 @@ def draft_entry(
 ) -> dict[str, JsonValue]:
     """Return a golden-set entry for a logged question, as a suggestion to check.
 
-    Its expected sections are those that the answer cited. Retrieval found them, so the author must
-    check each of them in the book.
+    Its expected sections are those that the answer cited; a refusal has none. Retrieval found them,
+    so the author must check each of them in the book.
 
     Args:
         entries: The entries of the question log.
@@ -100,7 +100,8 @@ def draft_entry(
         "question": question,
         "category": "fact",
         "all_of": False,
-        "expected": _find_sections(found[0].sources, pages),
+        # The sections that a refusal names are related to the question, but do not answer it.
+        "expected": [] if found[0].kind == "refused" else _find_sections(found[0].sources, pages),
         "split": choose_half(name),
     }
 

@@ -219,5 +219,6 @@ def _show_code(text: str) -> str:
 
 def _escape(text: str) -> str:
     line = " ".join(text.split())
+    line = re.sub(r"(?i)(https?(?=:)|www(?=\.)|@)", "\\1\u2060", line)  # or it would become a link
     line = line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
     return re.sub(r"([\\`*_\[\]|~#!$])", r"\\\1", html.escape(line, quote=False))

@@ -5,7 +5,6 @@ The docstrings of the tools are what an agent reads to choose one.
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -73,10 +72,10 @@ class TextbookTools:
         """
         _check_length(query)
         filters = QueryFilters(modules=modules, content_types=content_types)
+        assistant = self._assistant
         with _tool_errors():
-            result = await asyncio.to_thread(
-                self._assistant.retriever.retrieve, Query(query, filters=filters, top_k=limit)
-            )
+            wanted = Query(query, filters=filters, top_k=limit)
+            result = await assistant.arun(lambda: assistant.retriever.retrieve(wanted))
         passages: list[FoundPassage] = []
         left = MAX_RESULT_TOKENS
         for chunk in result.chunks:
@@ -122,8 +121,9 @@ class TextbookTools:
         Use it after search_docs or list_contents, which give the addresses. A long text ends
         between two paragraphs; call again with start=next_start to read on.
         """
+        assistant = self._assistant
         with _tool_errors():
-            found = await asyncio.to_thread(read_section, self._assistant.retriever, url)
+            found = await assistant.arun(lambda: read_section(assistant.retriever, url))
         if start and start >= len(found.text):
             raise ToolError(f"start must be below {len(found.text)}, the length of the text")
         text = cut_text(found.text[start:], max_chars)
@@ -151,8 +151,9 @@ class TextbookTools:
         Use it to learn what the book covers, or to find a page whose subject you know. For a
         question, search_docs is faster.
         """
+        assistant = self._assistant
         with _tool_errors():
-            pages = await asyncio.to_thread(read_contents, self._assistant.retriever)
+            pages = await assistant.arun(lambda: read_contents(assistant.retriever))
         modules = list(dict.fromkeys(page.module for page in pages))
         if module is not None and module not in modules:
             raise ToolError(f"there is no module {module!r:.60}. Use one of {', '.join(modules)}")
@@ -199,8 +200,9 @@ class TextbookTools:
 
     async def read_toc(self) -> str:
         """The table of contents of the textbook, as Markdown."""  # noqa: D401  # shown to a reader
+        assistant = self._assistant
         with _resource_errors():
-            pages = await asyncio.to_thread(read_contents, self._assistant.retriever)
+            pages = await assistant.arun(lambda: read_contents(assistant.retriever))
         lines: list[str] = []
         module = None
         for page in pages:
@@ -213,13 +215,13 @@ class TextbookTools:
 
     async def read_page(self, path: str) -> str:
         """The text of a page of the textbook, as Markdown."""  # noqa: D401  # shown to a reader
-        retriever = self._assistant.retriever
+        assistant = self._assistant
         with _resource_errors():
-            pages = await asyncio.to_thread(read_contents, retriever)
+            pages = await assistant.arun(lambda: read_contents(assistant.retriever))
             wanted = next((page for page in pages if path in _name_paths(page)), None)
             if wanted is None:
                 raise ResourceNotFoundError(f"there is no page {path!r:.100}. Read textbook://toc")
-            found = await asyncio.to_thread(read_section, retriever, wanted.url)
+            found = await assistant.arun(lambda: read_section(assistant.retriever, wanted.url))
         return _cut_resource(found.text, f"read_section shows the rest of {wanted.url}.")
 
 
