@@ -229,7 +229,7 @@ def test_an_answer_logs_its_question_if_the_settings_ask_for_it(book_settings: S
     with watch_lines() as lines:
         answer(QUESTION, settings=settings)
         answer(Query(QUESTION, Mode.SELECTED_TEXT_ONLY, selected_text="An egg."), settings=settings)
-    assert [line["operation"] for line in lines] == ["retrieve", "answer", "answer"]
+    assert [line["operation"] for line in lines] == ["retrieve", "answer", "retrieve", "answer"]
     assert {line["query"] for line in lines} == {QUESTION}
 
 

@@ -12,7 +12,7 @@ from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.serving.protection.rate_limits import RateLimits, limit_rate, read_rate_limits
 from rag_pipeline_tests.loopback import find_closed_port
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
-from rag_pipeline_tests.serving.protection.test_protection import count_body
+from rag_pipeline_tests.serving.protection.test_requests import count_body
 from rag_pipeline_tests.serving.running_service import run_app
 
 if TYPE_CHECKING:
