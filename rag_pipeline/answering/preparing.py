@@ -141,7 +141,7 @@ def search_plan(
     if even_if_unrelated and result.verdict is SelectionVerdict.UNRELATED:
         result = replace(result, verdict=SelectionVerdict.MAY_NOT_ANSWER)
     grounded = apply_grounding_policy(result, result.search_question or plan.question)
-    index_id: str = getattr(result, "index_id", "")
+    index_id: str = result.index_id
     return PreparedAnswer(
         plan.query, result, grounded, result.search_question, index_id, plan.turns
     )
