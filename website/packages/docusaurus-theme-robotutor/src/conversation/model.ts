@@ -1,0 +1,98 @@
+/** A conversation as the panel shows it and as the browser's session storage keeps it. */
+
+import type {
+  Filters,
+  Notice,
+  Offer,
+  Passage,
+  Refusal,
+  Sentence,
+  Source,
+} from '../service/protocol';
+
+/** Text that the reader selected in an article. */
+export interface Selection {
+  /** Markdown: formulas as TeX between `$`, code between fences, tables as rows. */
+  text: string;
+  /** The number of words, for display. */
+  words: number;
+  /** The path of the page with the anchor of the nearest heading above the selection. */
+  url: string;
+  /** The text of that heading; empty above the first heading. */
+  section: string;
+}
+
+/** What the reader asked, with everything that the request needs. */
+export interface Asked {
+  question: string;
+  selection?: Selection;
+  filters?: Filters;
+  evenIfUnrelated?: boolean;
+}
+
+/**
+ * - `searching`: nothing has arrived yet.
+ * - `streaming`: text is arriving.
+ * - `done`: the answer is complete.
+ * - `refused`: the book or the selection does not answer the question.
+ * - `stopped`: the reader stopped the answer.
+ * - `cut_off`: the stream ended early.
+ * - `failed`: the service could not be reached, or it reported an error.
+ */
+export type TurnStatus =
+  | 'searching'
+  | 'streaming'
+  | 'done'
+  | 'refused'
+  | 'stopped'
+  | 'cut_off'
+  | 'failed';
+
+/** Why a question failed, in words for the reader. */
+export interface Problem {
+  code: string;
+  message: string;
+  /** The seconds after which the question may be asked again, if the service names them. */
+  retryAfterS?: number;
+}
+
+/** A question and its answer, which may still be arriving. */
+export interface Turn {
+  /** An id that the browser made. */
+  id: string;
+  asked: Asked;
+  status: TurnStatus;
+  answerId?: string;
+  /** What the service searched for, if that is not the question. */
+  searchQuestion?: string;
+  kind?: 'generated' | 'extracted' | 'refused' | 'reply';
+  level?: 'answered' | 'closest_passages' | 'not_covered';
+  /** The answer so far, as Markdown with `[1]` for citations. */
+  text: string;
+  sources: Source[];
+  sentences: Sentence[];
+  passages: Passage[];
+  notices: Notice[];
+  refusal?: Refusal;
+  problem?: Problem;
+  /** The name of the model that wrote the answer; missing if it is quoted from the book. */
+  model?: string;
+  rating?: 'up' | 'down';
+}
+
+/** A place in the book that a reader goes to from an answer. */
+export interface JumpTarget {
+  /** The path of the page with an anchor. */
+  url: string;
+  /** The cited text as Markdown, which is highlighted after the jump; empty for only the place. */
+  text: string;
+}
+
+/** What components of an answer tell the panel. */
+export interface AnswerActions {
+  onJump: (target: JumpTarget) => void;
+  onOffer: (turn: Turn, offer: Offer) => void;
+  onRetry: (turn: Turn) => void;
+  /** Asks the exact words instead of the corrected ones. */
+  onAsk: (asked: Asked) => void;
+}
