@@ -1,0 +1,3 @@
+export const useBaseUrlUtils = (): {withBaseUrl: (url: string) => string} => ({
+  withBaseUrl: (url) => url,
+});
