@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
@@ -45,21 +46,26 @@ def serve(
         ),
     ] = None,
     workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Number of processes; only 1 is supported.")
+        int,
+        typer.Option(
+            "--workers", min=1, max=64, help="Number of processes. More than 1 needs QDRANT_URL."
+        ),
     ] = 1,
     docs_dir: DocsDir = None,
 ) -> None:
     """Answer questions over HTTP and MCP, and serve the built website, until Ctrl-C."""
-    if workers > 1:
-        _refuse_workers()
     _check_packages()
     settings = load_settings(docs_dir=docs_dir)
+    if workers > 1 and not settings.qdrant_url:
+        _refuse_workers()
     from rag_pipeline.serving.server import Place, run_service
     from rag_pipeline.serving.site import find_site
+    from rag_pipeline.serving.workers import run_workers
 
     site_dir = find_site(settings.docs_dir, None if site is None else Path(site))
     place = Place(host, port, site_dir)
-    if not run_service(settings, place, lambda line: write_text(f"{line}\n")):
+    run = run_service if workers == 1 else partial(run_workers, workers=workers)
+    if not run(settings, place, lambda line: write_text(f"{line}\n")):
         raise typer.Exit(1)
 
 
@@ -87,9 +93,6 @@ def _check_packages() -> None:
 
 
 def _refuse_workers() -> None:
-    problem = (
-        "one process serves all requests, because processes would not share conversations and "
-        "metrics, and would wait for each other's access to the embedded store"
-    )
-    remedy = "For more load, set QDRANT_URL and start this command several times behind a proxy"
+    problem = "several processes would wait for each other's access to the embedded store"
+    remedy = "Set QDRANT_URL to use a Qdrant server, or leave the option out"
     raise ConfigurationError("--workers", problem, remedy)

@@ -17,11 +17,11 @@ from rag_pipeline.serving.conversations import Conversations
 from rag_pipeline.serving.mcp.server import mount_mcp
 from rag_pipeline.serving.metrics import build_metrics
 from rag_pipeline.serving.protection.access import read_access_rules
-from rag_pipeline.serving.protection.rate_limits import limit_rate, read_rate_limits
+from rag_pipeline.serving.protection.rate_limits import LocalCounter, limit_rate, read_rate_limits
 from rag_pipeline.serving.protection.requests import ProtectedApp
 from rag_pipeline.serving.readiness import Readiness
 from rag_pipeline.serving.site import find_site_path, mount_site
-from rag_pipeline.serving.state import Service, get_service
+from rag_pipeline.serving.state import Service, Shared, get_service
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -41,6 +41,7 @@ def create_app(
     site_dir: Path | None = None,
     hosts: Sequence[str] = (),
     metrics: Metrics | None = None,
+    shared: Shared | None = None,
 ) -> FastAPI:
     """Return the service over an assistant. Each application can be started once.
 
@@ -51,18 +52,25 @@ def create_app(
         site_dir: Folder of the built site to serve on the same port; None serves no site.
         hosts: Host names that requests may use, besides SERVE_HOSTS and this machine's own names.
         metrics: Counts requests. Pass the metrics that observe the assistant; None makes new ones.
+        shared: What several processes share; None if there is one process.
 
     Raises:
         ConfigurationError: A setting of the service is invalid.
     """
+    shared = shared or Shared(Conversations(), LocalCounter())
     measured = metrics or build_metrics()
     measured.watch_breakers(assistant.protection)
     site_path = find_site_path(settings.site_base_url) if site_dir else None
     rules = read_access_rules(settings, hosts, site_path)
-    limits = read_rate_limits(settings, measured.count_rate_failure)
+    limits = read_rate_limits(settings, measured.count_rate_failure, shared.counter)
     app = FastAPI(title="RoboTutor", docs_url=None, redoc_url=None, lifespan=_warm_up)
     app.state.service = Service(
-        assistant, settings, Conversations(), log, measured, Readiness(assistant)
+        assistant,
+        settings,
+        shared.conversations,
+        log,
+        measured,
+        Readiness(assistant),
     )
     add_problem_handlers(app)
     for router in (answers.router, search.router, operating.router):

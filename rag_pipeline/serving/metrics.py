@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.serving.protection.rate_limits import LIMITED_PATHS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from rag_pipeline.retrieval.protection.breaker import CircuitBreaker
     from rag_pipeline.retrieval.protection.limits import Protection
     from rag_pipeline.retrieval.protection.logs import Operation
 
@@ -31,17 +32,26 @@ _BREAKER_STATES = {"closed": 0, "half-open": 1, "open": 2}
 class Metrics:
     """The metrics of one service, in a registry of their own.
 
+    Args:
+        shared_dir: The folder in which several processes of a service count together; None if there
+            is only one process. The process must have been started with the environment variable
+            PROMETHEUS_MULTIPROC_DIR set to this folder.
+
     Attributes:
         registry: The registry of Prometheus.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shared_dir: Path | None = None) -> None:
         self.registry = CollectorRegistry()
+        self._shared_dir = shared_dir
+        self._watched: Protection | None = None
         self._requests = self._counter("http_requests", "Requests.", "method", "route", "status")
         self._latency = self._histogram(
             "http_request_seconds", "Seconds from a request to the end of its response.", "route"
         )
-        self._open_streams = self._gauge("open_streams", "Answers that are being streamed.")
+        self._open_streams = self._gauge(
+            "open_streams", "Answers that are being streamed.", mode="livesum"
+        )
         self._operations = self._counter(
             "operations", "Finished searches and answers.", "name", "status", "code"
         )
@@ -55,14 +65,23 @@ class Metrics:
         self._limit_faults = self._counter("rate_limit_failures", "Faults of SERVE_RATE_URL.")
         self._log_faults = self._counter("question_log_failures", "Lost entries of the log.")
         self._breakers = self._gauge(
-            "breaker_state", "0: closed, 1: half-open, 2: open.", "service"
+            "breaker_state", "0: closed, 1: half-open, 2: open.", "service", mode="livemax"
         )
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, namespace=_NAMESPACE, registry=self.registry)
 
-    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        return Gauge(name, text, labels, namespace=_NAMESPACE, registry=self.registry)
+    def _gauge(
+        self, name: str, text: str, *labels: str, mode: Literal["livesum", "livemax"]
+    ) -> Gauge:
+        return Gauge(
+            name,
+            text,
+            labels,
+            namespace=_NAMESPACE,
+            registry=self.registry,
+            multiprocess_mode=mode,
+        )
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
         return Histogram(
@@ -79,12 +98,19 @@ class Metrics:
         if error is None and "kind" in operation.details:
             details = operation.details
             self._answers.labels(str(details["kind"]), str(details.get("level", ""))).inc()
+        self._read_breakers()
 
     def watch_breakers(self, protection: Protection) -> None:
         """Report the states of the circuit breakers from now on."""
-        for name in ("embedding", "store", "chat_model"):
-            breaker = getattr(protection, name)
-            self._breakers.labels(name).set_function(partial(_read_state, breaker))
+        self._watched = protection
+        self._read_breakers()
+
+    def _read_breakers(self) -> None:
+        """Copy the states, because processes that count together cannot ask each other."""
+        if self._watched is not None:
+            for name in ("embedding", "store", "chat_model"):
+                state = getattr(self._watched, name).state
+                self._breakers.labels(name).set(_BREAKER_STATES[state])
 
     def count_rate_limited(self) -> None:
         """Count a question that exceeded a rate limit."""
@@ -99,8 +125,13 @@ class Metrics:
         self._log_faults.inc()
 
     def render(self) -> bytes:
-        """Return all metrics in the text format of Prometheus."""
-        return generate_latest(self.registry)
+        """Return all metrics in the text format of Prometheus, those of other processes added."""
+        self._read_breakers()
+        if self._shared_dir is None:
+            return generate_latest(self.registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together, str(self._shared_dir))  # type: ignore[no-untyped-call]  # as the package has it
+        return generate_latest(together)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a finished request by its route template, such as `/v1/answers/{answer_id}`."""
@@ -139,15 +170,11 @@ class Metrics:
         return watched
 
 
-def _read_state(breaker: CircuitBreaker) -> int:
-    return _BREAKER_STATES[breaker.state]
-
-
 def _name_route(path: str) -> str:
     """Return the name of a request that reached no route of FastAPI, such as a refused one."""
     return path if path in LIMITED_PATHS else "other"
 
 
-def build_metrics() -> Metrics:
-    """Return metrics in a new registry."""
-    return Metrics()
+def build_metrics(shared_dir: Path | None = None) -> Metrics:
+    """Return metrics in a new registry; for `shared_dir` see `Metrics`."""
+    return Metrics(shared_dir)

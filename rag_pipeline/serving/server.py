@@ -10,7 +10,7 @@ import signal
 import socket
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
+    from fastapi import FastAPI
+
     from rag_pipeline.core.errors import RagPipelineError
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.serving.state import Shared
 
 DRAIN_S: Final = 10
 """Seconds that open streams have to end after the service was told to stop."""
@@ -110,45 +113,77 @@ def run_service(settings: Settings, place: Place, tell: Callable[[str], None]) -
     Raises:
         ConfigurationError: A setting is invalid, or the port cannot be used.
     """
-    proxies = read_trusted_proxies(settings)
-    metrics = build_metrics()
     with ExitStack() as parts:
         listener = parts.enter_context(listen(place.host, place.port))
-        assistant = parts.enter_context(open_assistant(settings, observe=metrics.observe_operation))
-        database = open_question_log(settings)
-        log = None
-        if database is not None:
-            failing = _FailureReport(metrics.count_log_failure)
-            log = parts.enter_context(LogWriter(database, failing.note))
-        configure_logging(settings.state_dir / "logs", console=False)
-        app = create_app(
-            settings,
-            assistant,
-            log=log,
-            site_dir=place.site_dir,
-            hosts=[place.host],
-            metrics=metrics,
-        )
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,  # it would contain the addresses of clients
-            server_header=False,
-            proxy_headers=bool(proxies),
-            forwarded_allow_ips=proxies,
-            timeout_graceful_shutdown=DRAIN_S,
-            timeout_keep_alive=KEEP_ALIVE_S,
-        )
+        app = open_app(settings, place, parts)
+        config = uvicorn.Config(app, **configure_server(settings))
 
         async def report_start() -> None:
             for line in describe_addresses(listener.getsockname()[1], settings, place):
                 tell(line)
             tell(describe_readiness(await app.state.service.readiness.check()))
 
-        logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
         server = Server(config, report_start)
         server.run([listener])
         return server.started
+
+
+def open_app(
+    settings: Settings,
+    place: Place,
+    parts: ExitStack,
+    *,
+    shared_dir: Path | None = None,
+    shared: Shared | None = None,
+) -> FastAPI:
+    """Open the parts of the service in this process and return the application over them.
+
+    Args:
+        settings: The settings of the process.
+        place: Where the service listens.
+        parts: Closes the parts at the end.
+        shared_dir: The folder in which several processes keep their metrics; None for one process.
+        shared: What several processes share; None for one process.
+
+    Raises:
+        ConfigurationError: A setting is invalid.
+    """
+    metrics = build_metrics(shared_dir)
+    assistant = parts.enter_context(open_assistant(settings, observe=metrics.observe_operation))
+    database = open_question_log(settings)
+    log = None
+    if database is not None:
+        failing = _FailureReport(metrics.count_log_failure)
+        log = parts.enter_context(LogWriter(database, failing.note))
+    configure_logging(settings.state_dir / "logs", console=False)
+    logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
+    return create_app(
+        settings,
+        assistant,
+        log=log,
+        site_dir=place.site_dir,
+        hosts=[place.host],
+        metrics=metrics,
+        shared=shared,
+    )
+
+
+def configure_server(settings: Settings) -> dict[str, Any]:
+    """Return the options of uvicorn.
+
+    Raises:
+        ConfigurationError: SERVE_TRUSTED_PROXIES is invalid.
+    """
+    proxies = read_trusted_proxies(settings)
+    return {
+        "log_config": None,
+        "access_log": False,  # it would contain the addresses of clients
+        "server_header": False,
+        "proxy_headers": bool(proxies),
+        "forwarded_allow_ips": proxies,
+        "timeout_graceful_shutdown": DRAIN_S,
+        "timeout_keep_alive": KEEP_ALIVE_S,
+    }
 
 
 def is_no_cancellation(record: logging.LogRecord) -> bool:

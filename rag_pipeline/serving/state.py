@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.serving.conversations import Conversations
+    from rag_pipeline.serving.protection.rate_limits import LocalCounter
 
 
 class AnswerLog(Protocol):
@@ -25,6 +26,19 @@ class AnswerLog(Protocol):
 
     def delete(self, *, answer_id: str | None = None, conversation_id: str | None = None) -> int:
         """Delete one answer or a conversation; return the number of deleted answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the processes of one service share.
+
+    Attributes:
+        conversations: The latest turns of the conversations.
+        counter: Counts questions for the rate limits.
+    """
+
+    conversations: Conversations
+    counter: LocalCounter
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,29 @@ _IPV6_CLIENT_BITS: Final = 64  # one household or one machine usually has a whol
 _logger = logging.getLogger(__name__)
 
 
+class LocalCounter:
+    """Counts questions in memory. Processes can share one through a manager of `multiprocessing`.
+
+    Attributes:
+        secret: The key of the hashes of clients' addresses.
+    """
+
+    def __init__(self) -> None:
+        self.secret = secrets.token_bytes(16)
+        self._limiter = LocalLimiter(MemoryStorage())
+
+    def read_secret(self) -> bytes:
+        """Return `secret`; a method, because a manager passes on only methods."""
+        return self.secret
+
+    def count(self, keys: list[tuple[RateLimitItem, str, str]]) -> float | None:
+        """Count a question for each limit; return the seconds to wait if one is exceeded."""
+        for item, *key in keys:
+            if not self._limiter.hit(item, *key):
+                return _wait_s(self._limiter.get_window_stats(item, *key).reset_time)
+        return None
+
+
 class RateLimits:
     """Counts questions per client and in total, in this process or in Redis.
 
@@ -51,6 +74,7 @@ class RateLimits:
         redis_url: Where several processes count together; empty counts in this process.
         on_failure: Called each time Redis fails.
         clock: Returns a time in seconds that never decreases.
+        counter: Counts without Redis; None makes a new counter.
     """
 
     def __init__(
@@ -60,13 +84,14 @@ class RateLimits:
         redis_url: str = "",
         on_failure: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        counter: LocalCounter | None = None,
     ) -> None:
         self._client = client
         self._total = total
         self._on_failure = on_failure or (lambda: None)
         self._clock = clock
-        self._secret = b"" if redis_url else secrets.token_bytes(16)
-        self._local = LocalLimiter(MemoryStorage())
+        self._counter = counter or LocalCounter()
+        self._secret = b"" if redis_url else self._counter.read_secret()
         self._shared = _connect(redis_url) if redis_url else None
         self._shared_from = -math.inf
 
@@ -94,13 +119,7 @@ class RateLimits:
                     type(error).__name__,
                     _SHARED_PAUSE_S,
                 )
-        return self._count_local(keys)
-
-    def _count_local(self, keys: list[tuple[RateLimitItem, str, str]]) -> float | None:
-        for item, *key in keys:
-            if not self._local.hit(item, *key):
-                return _wait_s(self._local.get_window_stats(item, *key).reset_time)
-        return None
+        return self._counter.count(keys)
 
     async def _count_shared(
         self, shared: SharedLimiter, keys: list[tuple[RateLimitItem, str, str]]
@@ -121,13 +140,16 @@ class RateLimits:
 
 
 def read_rate_limits(
-    settings: Settings, on_failure: Callable[[], None] | None = None
+    settings: Settings,
+    on_failure: Callable[[], None] | None = None,
+    counter: LocalCounter | None = None,
 ) -> RateLimits | None:
     """Return the rate limits of the settings; None if there are none.
 
     Args:
         settings: SERVE_CLIENT_RATE, SERVE_TOTAL_RATE and SERVE_RATE_URL are read.
         on_failure: Called each time Redis fails.
+        counter: Counts without Redis; None makes a new counter.
 
     Raises:
         ConfigurationError: A rate or the address of Redis is not valid.
@@ -136,7 +158,7 @@ def read_rate_limits(
     total = _parse_rate("SERVE_TOTAL_RATE", settings.serve_total_rate)
     if not client and not total:
         return None
-    return RateLimits(client, total, settings.serve_rate_url, on_failure)
+    return RateLimits(client, total, settings.serve_rate_url, on_failure, counter=counter)
 
 
 def limit_rate(

@@ -1,0 +1,181 @@
+"""Several processes that serve one port, and what they share: conversations, rates, metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sys
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from multiprocessing.managers import BaseManager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
+
+import uvicorn
+from prometheus_client.multiprocess import mark_process_dead
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
+
+from rag_pipeline.adapters.question_log.opening import open_question_log
+from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.serving.conversations import Conversations
+from rag_pipeline.serving.protection.access import read_access_rules
+from rag_pipeline.serving.protection.rate_limits import LocalCounter, read_rate_limits
+from rag_pipeline.serving.server import configure_server, describe_addresses, listen, open_app
+from rag_pipeline.serving.state import Shared
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from socket import socket
+
+    from fastapi import FastAPI
+
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.serving.server import Place
+
+_METRICS_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
+_START_S: Final = 60.0
+
+
+class _FirstProcess(BaseManager):
+    """A connection to the objects that the first process keeps for all."""
+
+
+_FirstProcess.register("conversations")
+_FirstProcess.register("counter")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerApp:
+    """Opens the service in a worker process. The first process sends it there.
+
+    Attributes:
+        settings: The settings of the service.
+        place: Where the service listens.
+        shared_dir: The folder in which all processes keep their metrics.
+        address: Where the first process keeps the shared objects.
+        key: Proves to the first process that the caller is one of its workers.
+    """
+
+    settings: Settings
+    place: Place
+    shared_dir: Path
+    address: str
+    key: bytes
+
+    def __call__(self) -> FastAPI:
+        """Return the application. Its lifespan closes the parts. An error ends the process."""
+        first: Any = _FirstProcess(self.address, self.key)
+        first.connect()
+        parts = ExitStack()
+        try:
+            app = open_app(
+                self.settings,
+                self.place,
+                parts,
+                shared_dir=self.shared_dir,
+                shared=Shared(first.conversations(), first.counter()),
+            )
+        except RagPipelineError as error:
+            print(f"Error: {error}", file=sys.stderr)  # noqa: T201  # a worker has no command line
+            raise SystemExit(STARTUP_FAILURE) from error
+        lifespan = app.router.lifespan_context
+
+        @asynccontextmanager
+        async def closing(running: FastAPI) -> AsyncIterator[Any]:
+            async with lifespan(running) as state:
+                try:
+                    yield state
+                finally:
+                    await asyncio.to_thread(parts.close)
+
+        app.router.lifespan_context = closing
+        return app
+
+
+class Workers(Multiprocess):
+    """A supervisor that tells when all processes serve, and replaces those that die.
+
+    Args:
+        app: Opens the service in a process.
+        listener: The socket that all processes accept connections from.
+        workers: The number of processes.
+        tell: Shows a line of text to the operator.
+    """
+
+    def __init__(
+        self, app: WorkerApp, listener: socket, workers: int, tell: Callable[[str], None]
+    ) -> None:
+        options = configure_server(app.settings)
+        config = uvicorn.Config(app, factory=True, workers=workers, **options)
+        super().__init__(config, [listener])
+        self.started = False
+        self._app = app
+        self._tell = tell
+
+    def init_processes(self) -> None:
+        """Start the processes and wait until each of them serves."""
+        super().init_processes()
+        for process in self.processes:
+            if not process.wait_until_ready(_START_S, self.should_exit):
+                return  # the supervisor's next look at the processes finds out why
+        self.started = True
+        port = self.sockets[0].getsockname()[1]
+        for line in describe_addresses(port, self._app.settings, self._app.place):
+            self._tell(line)
+        self._tell(f"{len(self.processes)} processes answer questions.")
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace processes that died, and forget what they were doing at that moment."""
+        before = {process.pid for process in self.processes}
+        super().keep_subprocess_alive()
+        for pid in before - {process.pid for process in self.processes}:
+            if pid is not None:
+                mark_process_dead(pid, str(self._app.shared_dir))  # type: ignore[no-untyped-call]  # as the package has it
+
+
+def run_workers(
+    settings: Settings, place: Place, tell: Callable[[str], None], workers: int
+) -> bool:
+    """Serve with several processes until SIGINT or SIGTERM; return True if all could start.
+
+    Open streams then have ten seconds to end. A process that dies is replaced.
+
+    Args:
+        settings: The settings of the service. QDRANT_URL must be set.
+        place: Where to listen.
+        tell: Shows a line of text to the operator.
+        workers: The number of processes, at least 2.
+
+    Raises:
+        ConfigurationError: A setting is invalid, or the port cannot be used.
+    """
+    read_rate_limits(settings)
+    read_access_rules(settings, [place.host], None)
+    if (database := open_question_log(settings)) is not None:
+        database.close()  # its tables exist now, so that the processes do not race to create them
+    with listen(place.host, place.port) as listener, TemporaryDirectory() as folder:
+        os.environ[_METRICS_VARIABLE] = folder  # the library reads it when a process imports it
+        address, key = _keep_shared()
+        app = WorkerApp(settings, place, Path(folder), address, key)
+        supervisor = Workers(app, listener, workers, tell)
+        supervisor.run()
+        return supervisor.started
+
+
+def _keep_shared() -> tuple[str, bytes]:
+    """Keep the shared objects in a thread of this process; return their address and key."""
+    conversations, counter = Conversations(), LocalCounter()
+
+    class Keeper(BaseManager):
+        """The shared objects themselves."""
+
+    Keeper.register("conversations", lambda: conversations)
+    Keeper.register("counter", lambda: counter)
+    key = secrets.token_bytes(32)
+    server = Keeper(authkey=key).get_server()
+    Thread(target=server.serve_forever, name="shared objects", daemon=True).start()
+    return str(server.address), key
