@@ -21,7 +21,7 @@ Offer = Literal["answer_anyway", "whole_book", "drop_filters"]
 Kind = Literal["generated", "extracted", "refused", "reply"]
 Answered = Literal["answered", "closest_passages", "not_covered"]
 
-_NOTICES: Final = (
+NOTICES: Final = (
     # (start of the library's notice, code, words for a reader; empty keeps those of the library)
     (NO_MODEL_NOTICE, "no_model", "The answer is quoted word for word."),
     (CUT_NOTICE, "cut_off", "The answer was cut off."),
@@ -239,7 +239,7 @@ def describe_answer(answer: Answer, prepared: PreparedAnswer) -> dict[str, Any]:
 
 def describe_notice(text: str) -> NoticeBody:
     """Return a notice of the library with its code, in words for a reader."""
-    for start, code, words in _NOTICES:
+    for start, code, words in NOTICES:
         if text.startswith(start):
             return {"code": code, "text": words or text}
     return {"code": "hint", "text": text}
