@@ -57,7 +57,9 @@ describe('a rating', () => {
     await click(findButton(element, 'Send'));
     expect(calls()).toHaveLength(1);
     type(field, ' A figure. ');
+    findButton(element, 'Send').focus();
     await click(findButton(element, 'Send'));
+    expect(document.activeElement).toBe(findButton(element, 'No'));
     expect(calls()).toEqual([['down', undefined], ['down', 'A figure.']]);
     expect(element.querySelector('textarea')).toBeNull();
     expect(element.textContent).toContain('Thank you.');
