@@ -69,8 +69,8 @@ describe('a question about the book', () => {
   });
 
   it('cuts no character of an earlier answer into halves', () => {
-    const [turn] = makeRequest({question: '?'}, [answered({question: '?'}, `a${'🤖'.repeat(5_000)}`)])
-      .history!;
+    const earlier = [answered({question: '?'}, `a${'🤖'.repeat(5_000)}`)];
+    const [turn] = makeRequest({question: '?'}, earlier).history!;
     expect(turn!.answer).toHaveLength(7_999);
     expect(turn!.answer.endsWith('🤖')).toBe(true);
   });

@@ -108,7 +108,9 @@ describe('the stored conversation', () => {
   it('never throws, whatever is stored', () => {
     const field = fc.constantFrom(...Object.keys(FULL), ...Object.keys(FULL.asked));
     const broken = fc.tuple(field, fc.jsonValue()).map(([name, value]) => ({
-      ...FULL, [name]: value, asked: name in FULL.asked ? {...FULL.asked, [name]: value} : FULL.asked,
+      ...FULL,
+      [name]: value,
+      asked: name in FULL.asked ? {...FULL.asked, [name]: value} : FULL.asked,
     }));
     const content = fc.oneof(
       fc.string(),

@@ -49,7 +49,7 @@ describe('a turn', () => {
   });
 
   it('fails with words for students and keeps its text', () => {
-    const failure = {code: 'ANSWER_TIMEOUT', message: 'model m', transient: true, retry_after_s: 1.2};
+    const failure = {code: 'ANSWER_TIMEOUT', message: 'm', transient: true, retry_after_s: 1.2};
     const turn = play(['delta', {text: 'A '}], ['error', failure]);
     expect(turn).toMatchObject({
       status: 'failed',

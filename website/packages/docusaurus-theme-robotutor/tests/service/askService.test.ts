@@ -243,7 +243,7 @@ describe('problems', () => {
     expect(await findProblem()).toEqual({code: 'SERVICE_DOWN', message: down});
   });
 
-  it.each([404, 405, 502, 503, 504])('status %i of another server means the same', async (status) => {
+  it.each([404, 405, 502, 503, 504])('so does status %i of another server', async (status) => {
     answerWith(() => new Response('<h1>No</h1>', {status, headers: {'content-type': 'text/html'}}));
     expect(await findProblem()).toEqual({code: 'SERVICE_DOWN', message: down});
   });
