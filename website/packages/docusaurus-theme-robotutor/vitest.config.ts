@@ -5,6 +5,7 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 
 // Unit tests run without Docusaurus. These modules stand for what a site's build provides.
 export default defineConfig({
+  esbuild: {jsx: 'automatic'},
   test: {include: ['tests/**/*.test.{ts,tsx}']},
   resolve: {
     alias: {
