@@ -37,9 +37,8 @@ export async function clear(): Promise<void> {
 }
 
 /** Returns all elements that match a selector. */
-export const all = (selector: string): HTMLElement[] => [
-  ...document.querySelectorAll<HTMLElement>(selector),
-];
+export const all = (selector: string): HTMLElement[] =>
+  Array.from(document.querySelectorAll<HTMLElement>(selector));
 
 /** Presses the button with a name. */
 export async function press(name: string): Promise<void> {
