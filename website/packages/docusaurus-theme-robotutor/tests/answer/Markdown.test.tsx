@@ -140,7 +140,7 @@ describe('long texts', () => {
     await draw(answer(text));
     const spent = performance.now() - started;
     console.info(`${name}: ${Math.round(spent)} ms`);
-    expect(spent).toBeLessThan(15_000);
+    expect(spent).toBeLessThan(30_000);
   }, 60_000);
 
   it('parses finished blocks once while a text of 100 kB arrives', async () => {

@@ -13,8 +13,11 @@ let root: Root | null = null;
 /** Shows a turn in the page, in place of the one before, and waits for formulas to load. */
 export async function show(turn: Turn, actions: Partial<AnswerActions> = {}): Promise<HTMLElement> {
   await draw(turn, actions);
-  // Formulas are drawn by a module that is loaded when it is first needed.
-  await act(() => import('../../src/answer/formulas').then(() => undefined));
+  // Markdown and formulas are drawn by modules that are loaded when they are first needed.
+  await act(async () => {
+    await import('../../src/answer/Markdown');
+    await import('../../src/answer/formulas');
+  });
   return document.body;
 }
 
