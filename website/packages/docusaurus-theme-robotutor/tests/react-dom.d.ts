@@ -1,9 +1,17 @@
-/** The part of `react-dom/client` that tests use; the site does without its types. */
+// The site does not install the types of react-dom.
+
 declare module 'react-dom/client' {
+  import type {ReactNode} from 'react';
+
   export interface Root {
-    render(node: import('react').ReactNode): void;
+    render(children: ReactNode): void;
     unmount(): void;
   }
+  export function createRoot(container: Element): Root;
+}
 
-  export function createRoot(element: Element): Root;
+declare module 'react-dom/server' {
+  import type {ReactNode} from 'react';
+
+  export function renderToString(children: ReactNode): string;
 }

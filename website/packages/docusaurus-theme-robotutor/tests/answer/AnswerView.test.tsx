@@ -1,0 +1,178 @@
+// @vitest-environment jsdom
+import {act} from 'react';
+import {afterEach, describe, expect, it, vi} from 'vitest';
+import {all, clear, press, show} from './rendering';
+import {makeSource, makeTurn, readTurn, recordedNames} from './turns';
+
+afterEach(clear);
+
+describe('answers of the service', () => {
+  it.each(recordedNames)('shows %s with its words and without errors', async (name) => {
+    const turn = readTurn(name);
+    const page = await show(turn);
+    expect(page.querySelector('.katex-error')).toBeNull();
+    for (const passage of turn.passages) {
+      expect(page.textContent).toContain(passage.citation.section);
+    }
+    expect(all('[data-robotutor="citation"]').length).toBeGreaterThanOrEqual(turn.passages.length);
+    expect(all('h1, h2')).toEqual([]);
+  });
+
+  it('quotes a passage with its formula and marks the sentence that answers', async () => {
+    await show(readTurn('formula'));
+    expect(all('figure')).toHaveLength(2);
+    expect(all('figure .katex').length).toBeGreaterThan(0);
+    const marked = all('mark').map((mark) => mark.textContent).join(' ');
+    expect(marked).toContain('The zero moment point (ZMP) watches the first danger');
+  });
+
+  it('does not list a source again that is quoted', async () => {
+    const turn = readTurn('definition');
+    await show(turn);
+    const near = all('details li').map((item) => item.textContent);
+    expect(near).toHaveLength(turn.sources.length - turn.passages.length);
+  });
+
+  it('shows a greeting without sources and copying', async () => {
+    const page = await show(readTurn('greeting'));
+    expect(page.textContent).toBe(readTurn('greeting').text);
+  });
+
+  it('names the corrected words of a question, but offers no search that the service lacks', async () => {
+    const page = await show(readTurn('typo'));
+    expect(page.textContent).toContain('Showing results for “what is the zero moment point?”.');
+    expect(page.textContent).not.toContain('instead');
+  });
+});
+
+describe('refusals', () => {
+  it('offers what the service offers after a selection that does not answer', async () => {
+    const onOffer = vi.fn();
+    const turn = readTurn('selection_refused');
+    const page = await show(turn, {onOffer});
+    expect(page.textContent).toContain('Your selection does not answer this.');
+    await press('Ask the whole book');
+    await press('Answer from the selection anyway');
+    expect(onOffer.mock.calls).toEqual([
+      [turn, 'whole_book'],
+      [turn, 'answer_anyway'],
+    ]);
+  });
+
+  it('says once that filters narrowed the search', async () => {
+    const page = await show(readTurn('filters'));
+    expect(page.textContent).toBe('The book does not cover this.Search without filters');
+  });
+
+  it('replaces the text of a model that declined, and keeps an unknown reason readable', async () => {
+    const related = [makeSource()];
+    const refusal = {reason: 'model_declined', message: 'x', related, offers: []};
+    let page = await show(makeTurn({status: 'refused', text: 'Well [1]', refusal}));
+    expect(page.textContent).toContain('I could not find an answer in these passages.');
+    expect(page.textContent).not.toContain('Well');
+    expect(all('a').map((link) => link.getAttribute('href'))).toEqual(['/book/docs/balance#falling']);
+    page = await show(makeTurn({refusal: {...refusal, reason: 'constructor', message: 'New.'}}));
+    expect(page.textContent).toContain('New.');
+  });
+});
+
+describe('problems', () => {
+  it.each([
+    ['stopped', 'Stopped.'],
+    ['cut_off', 'The answer was cut off.'],
+    ['failed', 'RoboTutor is not available right now. The book works as usual.'],
+  ] as const)('keeps the text of a turn that is %s and lets the reader try again', async (status, words) => {
+    const onRetry = vi.fn();
+    const turn = makeTurn({status, text: 'A beginning'});
+    const page = await show(turn, {onRetry});
+    expect(page.textContent).toContain('A beginning');
+    expect(page.textContent).toContain(words);
+    await press('Try again');
+    expect(onRetry).toHaveBeenCalledWith(turn);
+  });
+
+  it('counts down after too many questions', async () => {
+    vi.useFakeTimers();
+    try {
+      const problem = {code: 'RATE_LIMITED', message: '', retryAfterS: 3};
+      const page = await show(makeTurn({status: 'failed', problem}));
+      expect(page.textContent).toContain('Try again in 3 seconds.');
+      expect(all('button').map((button) => (button as HTMLButtonElement).disabled)).toEqual([true]);
+      await act(async () => vi.advanceTimersByTime(3100));
+      expect(page.textContent).toContain('You can ask again now.');
+      expect(all('button').map((button) => (button as HTMLButtonElement).disabled)).toEqual([false]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe('closest passages', () => {
+  it('says that the book may not answer before the passages', async () => {
+    const page = await show(readTurn('closest'));
+    expect(page.textContent).toMatch(/^The book does not seem to answer this directly\./);
+  });
+});
+
+describe('citations', () => {
+  const turn = makeTurn({
+    kind: 'generated',
+    text: 'It falls [1][2]. Both [1, 2]. Unknown [7] and `[1]` and $a[1]$ and [1](/x).',
+    sources: [makeSource(), makeSource({number: 2, text: 'Second.'}), makeSource({number: 3})],
+  });
+
+  it('links only sources that exist, and not in code, formulas and links', async () => {
+    const page = await show(turn);
+    const inText = all('p [data-robotutor="citation"]').map((link) => link.textContent);
+    expect(inText).toEqual(['1', '2', '1', '2']);
+    expect(page.textContent).toContain('Unknown [7]');
+    expect(all('code').map((code) => code.textContent)).toEqual(['[1]']);
+  });
+
+  it('lists cited sources, and the others apart', async () => {
+    await show(turn);
+    const titles = all('h3, summary').map((title) => title.textContent);
+    expect(titles).toEqual(['Where the book says this', 'Also near this']);
+    expect(all('details li')).toHaveLength(1);
+  });
+
+  it('jumps on a plain click and leaves other clicks to the browser', async () => {
+    const onJump = vi.fn();
+    await show(turn, {onJump});
+    const link = all('p [data-robotutor="citation"]')[0]!;
+    const click = (init: MouseEventInit): boolean =>
+      link.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true, ...init}));
+    expect(click({ctrlKey: true})).toBe(true);
+    expect(click({button: 1})).toBe(true);
+    expect(onJump).not.toHaveBeenCalled();
+    expect(click({})).toBe(false);
+    expect(onJump).toHaveBeenCalledWith({
+      url: '/book/docs/balance#falling',
+      text: 'A robot falls if its zero moment point leaves the foot.',
+    });
+  });
+
+  it('previews on the mouse and closes on Escape without telling the panel', async () => {
+    await show(turn);
+    const link = all('p [data-robotutor="citation"]')[0]!;
+    const over = (pointerType: string): Promise<void> =>
+      act(async () => {
+        const event = new MouseEvent('pointerover', {bubbles: true});
+        link.parentElement!.dispatchEvent(Object.assign(event, {pointerType}));
+      });
+    await over('touch');
+    expect(all('[role="tooltip"]')).toHaveLength(0);
+    await over('mouse');
+    const [tip] = all('[role="tooltip"]');
+    expect(tip!.textContent).toContain('A robot falls');
+    expect(link.getAttribute('aria-describedby')).toBe(tip!.id);
+    const onPanel = vi.fn();
+    document.addEventListener('keydown', onPanel);
+    await act(async () => {
+      link.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}));
+    });
+    document.removeEventListener('keydown', onPanel);
+    expect(all('[role="tooltip"]')).toHaveLength(0);
+    expect(onPanel).not.toHaveBeenCalled();
+  });
+});
