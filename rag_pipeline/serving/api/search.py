@@ -6,12 +6,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi import Query as QueryParameter
 
 from rag_pipeline.core.protocols.question_log import Rating
 from rag_pipeline.retrieval import count_filter_values, read_contents, read_section
 from rag_pipeline.retrieval.queries import Query
+from rag_pipeline.serving.api.connections import run_while_connected
 from rag_pipeline.serving.api.messages import ID_PATTERN, FeedbackRequest, SearchRequest
 from rag_pipeline.serving.api.problems import ProblemError, document_problems
 from rag_pipeline.serving.api.responses import (
@@ -37,12 +38,15 @@ _Address = Annotated[str, QueryParameter(max_length=2_000)]
 
 
 @router.post("/search", responses={200: {"model": SearchBody}, **_SEARCHING}, response_model=None)
-async def search(body: SearchRequest, service: _Shared) -> Response:
+async def search(request: Request, body: SearchRequest, service: _Shared) -> Response:
     """Find the passages that best match a question."""
     filters = body.filters.to_filters() if body.filters else None
     query = Query(body.question, filters=filters, top_k=body.top_k)
     assistant = service.assistant
-    result = await assistant.arun(lambda: assistant.retriever.retrieve(query))
+    searching = assistant.arun(lambda: assistant.retriever.retrieve(query))
+    result = await run_while_connected(request.receive, searching)
+    if result is None:
+        return Response(status_code=204)  # nobody receives it
     return AsciiJsonResponse(describe_search(result))
 
 
