@@ -73,12 +73,12 @@ async def prepare(
         None if the client disconnected meanwhile.
     """
     started, asked_at = time.perf_counter(), datetime.now(UTC)
-    conversation_id = body.conversation_id or uuid.uuid4().hex
+    conversation_id, remembered = service.conversations.resume(body.conversation_id)
     turns = body.to_turns()
-    if turns is None:
-        turns = service.conversations.read(conversation_id)
     preparing = service.assistant.aprepare(
-        body.to_query(), history=turns, even_if_unrelated=body.even_if_unrelated
+        body.to_query(),
+        history=remembered if turns is None else turns,
+        even_if_unrelated=body.even_if_unrelated,
     )
     prepared = await run_while_connected(request.receive, preparing)
     if prepared is None:
