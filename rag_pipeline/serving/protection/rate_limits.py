@@ -7,6 +7,7 @@ import hashlib
 import ipaddress
 import logging
 import math
+import re
 import secrets
 import time
 from contextlib import suppress
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 LIMITED_PATHS: Final = ("/v1/answers", "/v1/search", "/v1/chat/completions", "/mcp")
 """The paths whose POST requests count as questions."""
 
+_LOG_PATHS: Final = re.compile("/v1/feedback|/v1/(?:answers|conversations)/[^/]+")
+"""The paths whose POST and DELETE requests change the question log."""
+
 _SHARED_TIMEOUT_S: Final = 0.5
 _SHARED_PAUSE_S: Final = 10.0
 _IPV6_CLIENT_BITS: Final = 64  # one household or one machine usually has a whole /64 network
@@ -40,7 +44,7 @@ _logger = logging.getLogger(__name__)
 
 
 class RateLimits:
-    """Counts questions per client and in total, in this process or in Redis.
+    """Counts requests per client and in total, in this process or in Redis.
 
     Addresses of clients are stored only as hashes. If Redis fails, this process counts by itself
     for ten seconds, and then tries Redis again.
@@ -70,18 +74,19 @@ class RateLimits:
         self._shared = _connect(redis_url) if redis_url else None
         self._shared_from = -math.inf
 
-    async def count(self, address: str) -> float | None:
-        """Count one question of a client.
+    async def count(self, address: str, kind: str = "question") -> float | None:
+        """Count one request of a client.
 
         Args:
             address: The IP address of the client; empty if it is unknown.
+            kind: Requests of different kinds are counted apart, with the same limits.
 
         Returns:
-            Seconds until the next question is allowed, more than 0, if the question exceeds a
+            Seconds until the next request is allowed, more than 0, if the request exceeds a
             limit. Otherwise None.
         """
-        keys = [(item, "client", self._hash_client(address)) for item in self._client]
-        keys += [(item, "total", "") for item in self._total]
+        keys = [(item, f"{kind}:client", self._hash_client(address)) for item in self._client]
+        keys += [(item, f"{kind}:total", "") for item in self._total]
         if self._shared is not None and self._clock() >= self._shared_from:
             try:
                 async with asyncio.timeout(_SHARED_TIMEOUT_S):
@@ -144,25 +149,27 @@ def limit_rate(
 ) -> ASGIApp:
     """Return the application behind the rate limits; the application itself if there are none.
 
-    A question that exceeds a limit gets the status 429 with `Retry-After`.
+    Ratings and deletions are counted apart from questions, so that a reader who has asked a lot can
+    still rate the answers. A request that exceeds a limit gets the status 429 with `Retry-After`.
 
     Args:
         app: The application.
-        limits: Counts the questions.
-        on_refusal: Called for each question that is refused.
+        limits: Counts the requests.
+        on_refusal: Called for each request that is refused.
     """
     if limits is None:
         return app
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and _is_question(scope):
+        kind = _find_kind(scope) if scope["type"] == "http" else None
+        if kind is not None:
             client = scope.get("client")
-            wait_s = await limits.count(client[0] if client else "")
+            wait_s = await limits.count(client[0] if client else "", kind)
             if wait_s is not None:
                 if on_refusal is not None:
                     on_refusal()
                 seconds = math.ceil(wait_s)
-                detail = f"That was a lot of questions. Try again in {seconds} seconds."
+                detail = f"That was a lot of {kind}s. Try again in {seconds} seconds."
                 headers = {"retry-after": str(seconds)}
                 await send_problem(send, 429, "RATE_LIMITED", detail, headers)
                 return
@@ -171,9 +178,13 @@ def limit_rate(
     return limited
 
 
-def _is_question(scope: Scope) -> bool:
-    path = str(scope["path"]).rstrip("/")
-    return scope["method"] == "POST" and path in LIMITED_PATHS
+def _find_kind(scope: Scope) -> str | None:
+    """Return `question`, or `change` of the log, or None for a request without a limit."""
+    path, method = str(scope["path"]).rstrip("/"), scope["method"]
+    if method == "POST" and path in LIMITED_PATHS:
+        return "question"
+    is_change = method in {"POST", "DELETE"} and _LOG_PATHS.fullmatch(path)
+    return "change" if is_change else None
 
 
 def _wait_s(reset_time: float) -> float:

@@ -112,5 +112,17 @@ def test_a_question_over_the_limit_gets_429(tmp_path: Path) -> None:
             assert response.json()["code"] == "RATE_LIMITED"
             assert 3000 <= int(response.headers["retry-after"]) <= 3601
         assert client.get("/v1/filters").status_code == 200
-        assert client.post("/v1/feedback").status_code == 200
     assert len(refused) == 4
+
+
+def test_ratings_and_deletions_are_limited_apart_from_questions(tmp_path: Path) -> None:
+    limits = read(tmp_path, serve_client_rate="3/hour", serve_total_rate="")
+    with run_app(limit_rate(count_body, limits)) as url, httpx.Client(base_url=url) as client:
+        asked = [client.post("/v1/answers").status_code for _ in range(4)]
+        changed = [
+            client.post("/v1/feedback").status_code,
+            client.delete("/v1/answers/a").status_code,
+            client.delete("/v1/conversations/c/").status_code,
+            client.post("/v1/feedback").status_code,
+        ]
+    assert asked == changed == [200, 200, 200, 429]
