@@ -14,6 +14,7 @@ from rag_pipeline.serving.api import answers, search
 from rag_pipeline.serving.api.problems import add_problem_handlers
 from rag_pipeline.serving.chat.completions import make_chat_router
 from rag_pipeline.serving.conversations import Conversations
+from rag_pipeline.serving.failures import catch_errors
 from rag_pipeline.serving.mcp.server import mount_mcp
 from rag_pipeline.serving.metrics import build_metrics
 from rag_pipeline.serving.protection.access import read_access_rules
@@ -75,6 +76,7 @@ def create_app(
         app.add_api_route("/", greet, include_in_schema=False, response_class=PlainTextResponse)
     # Each of these runs before the ones above it.
     app.add_middleware(limit_rate, limits=limits, on_refusal=measured.count_rate_limited)
+    app.add_middleware(catch_errors)
     app.add_middleware(ProtectedApp, rules=rules)
     app.add_middleware(measured.watch_requests)
     return app

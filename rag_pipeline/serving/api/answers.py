@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import structlog
 from fastapi import APIRouter, Depends, Request, Response
 
 from rag_pipeline.answering import PreparedAnswer, Turn
@@ -37,6 +36,7 @@ from rag_pipeline.serving.api.responses import (
     list_sources,
 )
 from rag_pipeline.serving.api.schemas import AsciiJsonResponse, prefers
+from rag_pipeline.serving.failures import log_failure
 from rag_pipeline.serving.state import Service, get_service
 
 if TYPE_CHECKING:
@@ -132,9 +132,7 @@ async def _stream_events(asked: Asked, stream: AsyncAnswerStream) -> AsyncGenera
         yield encode_event("done", done)
     except Exception as error:  # noqa: BLE001  # the status is sent already, so an event tells
         code, message, transient, wait = describe_error(error)
-        structlog.get_logger(__name__).warning(
-            "stream_failed", code=code, error=type(error).__name__
-        )
+        log_failure("stream_failed", error)
         failure = {"code": code, "message": message, "transient": transient}
         yield encode_event("error", {**failure, "retry_after_s": wait})
 

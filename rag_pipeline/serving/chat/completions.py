@@ -7,7 +7,6 @@ messages are ignored, because the instructions of the answering model are RoboTu
 from __future__ import annotations
 
 import json
-import logging
 import time
 import uuid
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -22,6 +21,7 @@ from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipe
 from rag_pipeline.retrieval import Query
 from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
 from rag_pipeline.serving.chat.sources import SOURCES_TITLE, cite_sources
+from rag_pipeline.serving.failures import log_failure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 MODEL: Final = "robotutor"
 MAX_QUESTION_CHARS: Final = 2_000
-_LOG: Final = logging.getLogger(__name__)
 
 
 class TextPart(BaseModel):
@@ -161,8 +160,8 @@ async def _stream_chunks(stream: AsyncAnswerStream, base_url: str) -> AsyncGener
     except RagPipelineError as error:
         yield _encode_data(_describe(error)[1])
         return
-    except Exception:  # noqa: BLE001  # the status is sent, so the client needs an event
-        _LOG.exception("an answer could not be completed")
+    except Exception as error:  # noqa: BLE001  # the status is sent, so the client needs an event
+        log_failure("stream_failed", error)
         yield _encode_data(_INTERNAL)
         return
     is_continued = answer.text.startswith(sent)
