@@ -16,7 +16,7 @@ import uvicorn
 
 from rag_pipeline.adapters.question_log.opening import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
-from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.retrieval.protection.logs import configure_logging
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.log_writer import LogWriter
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from rag_pipeline.core.errors import RagPipelineError
     from rag_pipeline.core.settings import Settings
 
 DRAIN_S: Final = 10
@@ -179,11 +178,12 @@ def listen(host: str, port: int) -> socket.socket:
         raise ConfigurationError("--host", problem, remedy) from error
 
 
-def describe_readiness(error: RagPipelineError | None) -> str:
+def describe_readiness(error: Exception | None) -> str:
     """Return one line that says if questions can be answered, and why not."""
     if error is None:
         return "Ready for questions."
-    return f"Not ready yet: {str(error).rstrip('.')}. This is checked again without a restart."
+    reason = str(error) if isinstance(error, RagPipelineError) else type(error).__name__
+    return f"Not ready yet: {reason.rstrip('.')}. This is checked again without a restart."
 
 
 def describe_addresses(port: int, settings: Settings, place: Place) -> list[str]:
