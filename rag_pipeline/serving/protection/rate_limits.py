@@ -117,9 +117,10 @@ class RateLimits:
 
     def _hash_client(self, address: str) -> str:
         try:
-            found = ipaddress.ip_address(address)
-            if found.version == 6:  # the version of the protocol
-                address = str(ipaddress.ip_network((found, _IPV6_CLIENT_BITS), strict=False))
+            found = ipaddress.ip_address(address.partition("%")[0])
+            if isinstance(found, ipaddress.IPv6Address):
+                network = ipaddress.ip_network((found, _IPV6_CLIENT_BITS), strict=False)
+                address = str(found.ipv4_mapped or network)
         except ValueError:
             pass  # a Unix socket or a proxy's own name
         return hashlib.blake2b(address.encode(), digest_size=16, key=self._secret).hexdigest()

@@ -51,6 +51,12 @@ def test_one_household_with_ipv6_is_one_client(tmp_path: Path) -> None:
     assert count(limits, "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1") == [True, False, True]
 
 
+def test_an_ipv4_client_of_an_ipv6_socket_is_one_client(tmp_path: Path) -> None:
+    limits = read(tmp_path, serve_client_rate="1/hour", serve_total_rate="")
+    allowed = count(limits, "10.0.0.1", "::ffff:10.0.0.1", "::ffff:10.0.0.2")
+    assert allowed == [True, False, True]
+
+
 def test_several_limits_hold_together(tmp_path: Path) -> None:
     limits = read(tmp_path, serve_client_rate="5/second;2/hour", serve_total_rate="")
     assert count(limits, "unix", "unix", "unix") == [True, True, False]
