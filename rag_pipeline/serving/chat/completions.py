@@ -20,7 +20,7 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
 from rag_pipeline.retrieval import Query
 from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
-from rag_pipeline.serving.chat.sources import SOURCES_TITLE, cite_sources
+from rag_pipeline.serving.chat.sources import cite_sources, remove_additions
 from rag_pipeline.serving.failures import log_failure
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter
 def read_conversation(messages: Sequence[ChatMessage]) -> tuple[str, list[Turn]]:
     """Return the question, which is the last user message, and the turns before it, oldest first.
 
-    The links that `cite_sources` adds to an answer are removed from the answers of the turns.
+    The notices and links that `cite_sources` adds to an answer are removed from the turns.
 
     Raises:
         QueryEmptyError: There is no user message.
@@ -121,7 +121,7 @@ def read_conversation(messages: Sequence[ChatMessage]) -> tuple[str, list[Turn]]
         if entry.role == "user":
             turns.append(Turn(entry.text))
         elif entry.role == "assistant" and turns:
-            turns[-1] = Turn(turns[-1].question, entry.text.partition(SOURCES_TITLE)[0].strip())
+            turns[-1] = Turn(turns[-1].question, remove_additions(entry.text))
     return question, turns
 
 
