@@ -7,6 +7,7 @@ import hashlib
 import ipaddress
 import logging
 import math
+import os
 import re
 import secrets
 import time
@@ -25,6 +26,7 @@ from rag_pipeline.serving.protection.requests import send_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -36,6 +38,10 @@ LIMITED_PATHS: Final = ("/v1/answers", "/v1/search", "/v1/chat/completions", "/m
 _LOG_PATHS: Final = re.compile("/v1/feedback|/v1/(?:answers|conversations)/[^/]+")
 """The paths whose POST and DELETE requests change the question log."""
 
+CLIENT_KEY_FILE: Final = "client-key"
+"""The file with the key of the hashes, in the state folder of the docs folder."""
+
+_SECRET_BYTES: Final = 32
 _SHARED_TIMEOUT_S: Final = 0.5
 _SHARED_PAUSE_S: Final = 10.0
 _IPV6_CLIENT_BITS: Final = 64  # one household or one machine usually has a whole /64 network
@@ -46,8 +52,8 @@ _logger = logging.getLogger(__name__)
 class RateLimits:
     """Counts requests per client and in total, in this process or in Redis.
 
-    Addresses of clients are stored only as hashes. If Redis fails, this process counts by itself
-    for ten seconds, and then tries Redis again.
+    Addresses of clients are stored only as keyed hashes. If Redis fails, this process counts by
+    itself for ten seconds, and then tries Redis again.
 
     Args:
         client: The limits of each client; empty for none.
@@ -55,6 +61,8 @@ class RateLimits:
         redis_url: Where several processes count together; empty counts in this process.
         on_failure: Called each time Redis fails.
         clock: Returns a time in seconds that never decreases.
+        secret: The key of the hashes, at most 64 bytes, which all processes that count together
+            must share; empty makes a random one.
     """
 
     def __init__(
@@ -64,12 +72,13 @@ class RateLimits:
         redis_url: str = "",
         on_failure: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        secret: bytes = b"",
     ) -> None:
         self._client = client
         self._total = total
         self._on_failure = on_failure or (lambda: None)
         self._clock = clock
-        self._secret = b"" if redis_url else secrets.token_bytes(16)
+        self._secret = secret or secrets.token_bytes(_SECRET_BYTES)
         self._local = LocalLimiter(MemoryStorage())
         self._shared = _connect(redis_url) if redis_url else None
         self._shared_from = -math.inf
@@ -136,13 +145,39 @@ def read_rate_limits(
         on_failure: Called each time Redis fails.
 
     Raises:
-        ConfigurationError: A rate or the address of Redis is not valid.
+        ConfigurationError: A rate or the address of Redis is not valid, or DATA_DIR cannot be
+            written.
     """
     client = _parse_rate("SERVE_CLIENT_RATE", settings.serve_client_rate)
     total = _parse_rate("SERVE_TOTAL_RATE", settings.serve_total_rate)
     if not client and not total:
         return None
-    return RateLimits(client, total, settings.serve_rate_url, on_failure)
+    url = settings.serve_rate_url
+    secret = _read_secret(settings.state_dir / CLIENT_KEY_FILE) if url else b""
+    return RateLimits(client, total, url, on_failure, secret=secret)
+
+
+def _read_secret(path: Path) -> bytes:
+    """Return the key of the hashes in Redis; make it if it is missing.
+
+    Without the key, all IPv4 addresses could be tried to find the clients of a copy of Redis.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        try:
+            with os.fdopen(
+                os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+            ) as file:
+                file.write(secrets.token_bytes(_SECRET_BYTES))
+            with suppress(FileExistsError):  # an earlier start or another process made one
+                os.link(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+        return path.read_bytes()[:64]
+    except OSError as error:
+        problem = f"the key {path.name} cannot be kept in it ({error.strerror or error})"
+        raise ConfigurationError("DATA_DIR", problem, "Use a folder that you can write") from error
 
 
 def limit_rate(

@@ -9,7 +9,12 @@ import httpx
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.serving.protection.rate_limits import RateLimits, limit_rate, read_rate_limits
+from rag_pipeline.serving.protection.rate_limits import (
+    CLIENT_KEY_FILE,
+    RateLimits,
+    limit_rate,
+    read_rate_limits,
+)
 from rag_pipeline_tests.loopback import find_closed_port
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 from rag_pipeline_tests.serving.protection.test_requests import count_body
@@ -91,6 +96,19 @@ def test_no_limits_pass_everything(tmp_path: Path) -> None:
 def test_a_value_that_cannot_work_is_refused(tmp_path: Path, setting: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=setting.upper()):
         read_rate_limits(make_settings(tmp_path, **{setting: value}))
+
+
+def test_addresses_in_redis_are_hashed_with_a_key_that_processes_share(tmp_path: Path) -> None:
+    def hash_client(folder: Path) -> str:
+        url = f"redis://127.0.0.1:{find_closed_port()}"
+        return read(folder, serve_rate_url=url)._hash_client("10.0.0.1")  # noqa: SLF001  # as stored
+
+    first = hash_client(tmp_path / "a")
+    assert hash_client(tmp_path / "a") == first
+    assert hash_client(tmp_path / "b") != first
+    (key,) = (tmp_path / "a").rglob(f"{CLIENT_KEY_FILE}*")
+    assert len(key.read_bytes()) == 32
+    assert key.stat().st_mode & 0o077 == 0
 
 
 def test_broken_redis_does_not_stop_answers(tmp_path: Path) -> None:
