@@ -11,10 +11,10 @@ from fastapi.responses import PlainTextResponse
 
 from rag_pipeline.serving import operating
 from rag_pipeline.serving.api import answers, search
+from rag_pipeline.serving.api.failures import catch_errors
 from rag_pipeline.serving.api.problems import add_problem_handlers
 from rag_pipeline.serving.chat.completions import make_chat_router
 from rag_pipeline.serving.conversations import Conversations
-from rag_pipeline.serving.failures import catch_errors
 from rag_pipeline.serving.mcp.server import mount_mcp
 from rag_pipeline.serving.metrics import build_metrics
 from rag_pipeline.serving.protection.access import read_access_rules

@@ -26,6 +26,7 @@ from rag_pipeline.serving.api.events import (
     describe_events,
     encode_event,
 )
+from rag_pipeline.serving.api.failures import log_failure
 from rag_pipeline.serving.api.messages import AnswerRequest
 from rag_pipeline.serving.api.problems import describe_error, document_problems
 from rag_pipeline.serving.api.responses import (
@@ -36,7 +37,6 @@ from rag_pipeline.serving.api.responses import (
     list_sources,
 )
 from rag_pipeline.serving.api.schemas import AsciiJsonResponse, prefers
-from rag_pipeline.serving.failures import log_failure
 from rag_pipeline.serving.state import Service, get_service
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
 from rag_pipeline.retrieval import Query
 from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
+from rag_pipeline.serving.api.failures import log_failure
 from rag_pipeline.serving.chat.sources import cite_sources, remove_additions
-from rag_pipeline.serving.failures import log_failure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
