@@ -99,9 +99,10 @@ class OutlineCache:
 def outline_book(chunks: Iterable[ChunkMetadata]) -> Outline:
     """Return the pages that the chunks belong to, and how often each filter value occurs.
 
-    In each folder, `index` comes first. Then come the pages with a position in the sidebar below
-    50, the other pages, the subfolders, and the pages with a higher position. Equal positions are
-    ordered by name, with numbers by their value: `9` comes before `10`.
+    In each folder, `index`, `readme` or a page with the name of the folder comes first. Then come
+    the pages with a position in the sidebar below 50, the other pages, the subfolders, and the
+    pages with a higher position. Equal positions are ordered by name, with numbers by their value:
+    `9` comes before `10`.
 
     Args:
         chunks: All chunks of the book, in any order.
@@ -144,7 +145,7 @@ _Order = tuple[tuple[float, tuple[tuple[int, str], ...]], ...]
 def _order_page(chunk: ChunkMetadata) -> _Order:
     *folders, name = chunk.doc_path.split("/")
     stem, position = name.rpartition(".")[0], chunk.sidebar_position
-    if stem.lower() in _INDEX_STEMS:
+    if stem.lower() in {*_INDEX_STEMS, *(folder.lower() for folder in folders[-1:])}:
         place = float("-inf")
     else:
         place = _FOLDER_POSITION - 1 if position is None else position

@@ -11,6 +11,7 @@ from fastapi.responses import PlainTextResponse
 
 from rag_pipeline.serving import operating
 from rag_pipeline.serving.api import answers, search
+from rag_pipeline.serving.api.failures import catch_errors
 from rag_pipeline.serving.api.problems import add_problem_handlers
 from rag_pipeline.serving.chat.completions import make_chat_router
 from rag_pipeline.serving.conversations import Conversations
@@ -83,6 +84,7 @@ def create_app(
         app.add_api_route("/", greet, include_in_schema=False, response_class=PlainTextResponse)
     # Each of these runs before the ones above it.
     app.add_middleware(limit_rate, limits=limits, on_refusal=measured.count_rate_limited)
+    app.add_middleware(catch_errors)
     app.add_middleware(ProtectedApp, rules=rules)
     app.add_middleware(measured.watch_requests)
     return app

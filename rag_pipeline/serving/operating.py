@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse, Response
 
+from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.serving.api.problems import describe_error, make_problem
 from rag_pipeline.serving.metrics import CONTENT_TYPE
 from rag_pipeline.serving.state import Service, get_service
@@ -30,6 +31,8 @@ async def report_readiness(service: _Shared) -> Response:
     if error is None:
         return JSONResponse({"status": "ready"}, headers=_NO_STORE)
     code, message, _transient, wait_s = describe_error(error)
+    if not isinstance(error, RagPipelineError):
+        message = f"The check whether questions can be answered failed ({type(error).__name__})."
     headers = _NO_STORE if wait_s is None else _NO_STORE | {"Retry-After": str(math.ceil(wait_s))}
     return make_problem(503, code, message, headers=dict(headers))
 

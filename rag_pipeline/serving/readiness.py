@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.retrieval.queries import Query
+from rag_pipeline.serving.api.failures import log_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +36,9 @@ class Readiness:
         self._lock = asyncio.Lock()
         self._is_warm = False
         self._checked_at: float | None = None
-        self._problem: RagPipelineError | None = None
+        self._problem: Exception | None = None
 
-    async def check(self) -> RagPipelineError | None:
+    async def check(self) -> Exception | None:
         """Return the error that a question would meet now; None if the service is ready."""
         async with self._lock:
             now = self._clock()
@@ -46,7 +47,7 @@ class Readiness:
                 self._checked_at = self._clock()
             return self._problem
 
-    def _probe(self) -> RagPipelineError | None:
+    def _probe(self) -> Exception | None:
         """Search a real question until that succeeds once; afterwards only probe the collection."""
         try:
             retriever = self._assistant.retriever
@@ -55,7 +56,9 @@ class Readiness:
                 count_tokens(_WARM_UP)  # the first call loads a vocabulary, which takes 0.1 s
                 self._is_warm = True
             retriever.probe()
-        except RagPipelineError as error:
+        except Exception as error:  # noqa: BLE001  # any error means that a question would fail
             self._is_warm = False
+            if not isinstance(error, RagPipelineError):
+                log_failure("readiness_failed", error)
             return error
         return None

@@ -16,7 +16,7 @@ import uvicorn
 
 from rag_pipeline.adapters.question_log.opening import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
-from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.retrieval.protection.logs import configure_logging
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.log_writer import LogWriter
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-    from rag_pipeline.core.errors import RagPipelineError
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.serving.state import Shared
 
@@ -194,12 +193,22 @@ def is_no_cancellation(record: logging.LogRecord) -> bool:
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens on a port.
 
+    The host `::` means all networks, with IPv6 and IPv4.
+
     Raises:
-        ConfigurationError: The port is in use or reserved, or the host is not this machine.
+        ConfigurationError: The host is empty or not this machine, or the port is in use or
+            reserved.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    name = host.strip().strip("[]")
+    if not name:
+        remedy = "Use 127.0.0.1 for this machine only, or 0.0.0.0 for all of its networks"
+        raise ConfigurationError("--host", "the host is empty", remedy)
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    is_dual = name == "::" and socket.has_dualstack_ipv6()
     try:
-        return socket.create_server((host.strip("[]"), port), family=family, backlog=2048)
+        return socket.create_server(
+            (name, port), family=family, backlog=2048, dualstack_ipv6=is_dual
+        )
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno == errno.EADDRINUSE:
@@ -214,18 +223,22 @@ def listen(host: str, port: int) -> socket.socket:
         raise ConfigurationError("--host", problem, remedy) from error
 
 
-def describe_readiness(error: RagPipelineError | None) -> str:
+def describe_readiness(error: Exception | None) -> str:
     """Return one line that says if questions can be answered, and why not."""
     if error is None:
         return "Ready for questions."
-    return f"Not ready yet: {str(error).rstrip('.')}. This is checked again without a restart."
+    reason = str(error) if isinstance(error, RagPipelineError) else type(error).__name__
+    return f"Not ready yet: {reason.rstrip('.')}. This is checked again without a restart."
 
 
 def describe_addresses(port: int, settings: Settings, place: Place) -> list[str]:
     """Return lines that name the addresses of a service that listens on a port."""
-    everywhere = place.host in {"0.0.0.0", "::", "[::]"}  # noqa: S104  # compared, not bound
-    host = "127.0.0.1" if everywhere else place.host
-    base = f"http://[{host}]:{port}" if ":" in host and "[" not in host else f"http://{host}:{port}"
+    host = place.host.strip().strip("[]")
+    everywhere = host in {"0.0.0.0", "::"}  # noqa: S104  # compared, not bound
+    if everywhere:
+        is_ipv6_only = host == "::" and not socket.has_dualstack_ipv6()
+        host = "::1" if is_ipv6_only else "127.0.0.1"
+    base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     lines = ["RoboTutor is running. Press Ctrl-C to stop it."]
     if place.site_dir is not None:
         lines.append(f"  Book:       {base}{find_site_path(settings.site_base_url)}")

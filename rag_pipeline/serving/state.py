@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Request  # noqa: TC002  # FastAPI reads the annotation at run time
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rag_pipeline.answering.assistant import Assistant
     from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.serving.conversations import Conversations
     from rag_pipeline.serving.protection.rate_limits import LocalCounter
+
+LOG_THREADS: Final = 4
+"""Threads for ratings and deletions, which wait for the question log."""
+
+_Result = TypeVar("_Result")
 
 
 class AnswerLog(Protocol):
@@ -52,6 +60,7 @@ class Service:
         log: The question log; None if nothing is logged.
         metrics: The metrics of the service; None if nothing is measured.
         readiness: The state that `/readyz` reports; None if it is not watched.
+        log_threads: Limits the threads that wait for the question log.
     """
 
     assistant: Assistant
@@ -60,6 +69,14 @@ class Service:
     log: AnswerLog | None = None
     metrics: Any = None
     readiness: Any = None
+    log_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(LOG_THREADS))
+
+    async def run_log(self, action: Callable[[], _Result]) -> _Result:
+        """Run an action on the question log in one of the log's threads.
+
+        A slow log thus occupies none of the threads that serve the website.
+        """
+        return await to_thread.run_sync(action, limiter=self.log_threads)
 
 
 def get_service(request: Request) -> Service:

@@ -66,6 +66,8 @@ def test_pages_are_in_the_order_of_the_sidebar_and_numbers_count_by_value(tmp_pa
         "module-9/9.2-b/second.md": PAGE.format(1),
         "module-9/9.2-b/first.md": PAGE.format(2),
         "module-9/9.10-a/page.md": PLAIN,
+        "module-9/arms/Arms.md": PLAIN,
+        "module-9/arms/a.md": PLAIN,
         "module-9/exam.md": PAGE.format(99),
         "module-10/page-9.md": PLAIN,
         "module-10/page-10.md": PLAIN,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
 from threading import Barrier
+from threading import Event as Flag
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from rag_pipeline.answering.prompts import DECLINED
+from rag_pipeline.answering.wording import REWORDING_S
 from rag_pipeline.serving.api.events import EventDecoder
 from rag_pipeline_tests.adapters.test_chat_model import CLOSING, KEY, make_model, stream_reply
 from rag_pipeline_tests.loopback import (
@@ -170,6 +174,44 @@ def test_a_disconnect_closes_the_request_to_the_model(settings: Settings) -> Non
             assert any(name == "delta" for name, _ in events)
         assert server.hung_up.wait(WAIT_S)
         assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
+
+
+FOLLOW_UP = {
+    "question": "And why does it need no sensor?",
+    "history": [{"question": "What does a soft gripper do?", "answer": "It holds an egg."}],
+}
+CHAT = {"messages": [{"role": "user", "content": BODY["question"]}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/answers", FOLLOW_UP),
+        ("/v1/answers", BODY),
+        ("/v1/chat/completions", CHAT),
+        ("/v1/chat/completions", CHAT | {"stream": True}),
+    ],
+)
+def test_a_client_that_gives_up_ends_the_request_to_the_model(
+    settings: Settings, path: str, body: dict[str, Any]
+) -> None:
+    asked = Flag()
+
+    def reply(_: Received) -> Reply:
+        asked.set()
+        return stream_reply("Soft", finish=None, fault="stall")
+
+    with serve(reply) as server, run_service(settings, make_model(server, 60)) as url:
+        host, port = url.removeprefix("http://").split(":")
+        content = json.dumps(body).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+        with socket.create_connection((host, int(port))) as connection:
+            length = f"Content-Length: {len(content)}\r\n\r\n"
+            connection.sendall((head + length).encode() + content)
+            assert asked.wait(WAIT_S)
+        assert server.hung_up.wait(REWORDING_S / 2)  # before the model's own limits
+        assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
+        assert len(server.received) == 1
 
 
 def test_fifty_slow_streams_at_once_are_all_done(settings: Settings) -> None:

@@ -10,6 +10,7 @@ import httpx
 from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.core.errors import CollectionMissingError
 from rag_pipeline.retrieval import open_retriever
+from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.serving.readiness import Readiness
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
@@ -21,6 +22,8 @@ from rag_pipeline_tests.serving.running_service import run_service
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 TOPICS = "module-1/1.2-ros2/topics.md"
 ASKED = {"question": "Who receives the messages of a topic?"}
@@ -41,7 +44,7 @@ def test_a_service_starts_without_an_index_and_notices_the_first_and_the_next(
 
         points = make_points({TOPICS: PAGES[TOPICS]})
         build_collection(settings, points)
-        _wait_until_ready(client)
+        _wait_for(client, 200)
         first = client.post("/v1/answers", json=ASKED).raise_for_status().json()
 
         build_collection(settings, points)
@@ -51,11 +54,12 @@ def test_a_service_starts_without_an_index_and_notices_the_first_and_the_next(
         assert first["index_id"] != second["index_id"]
 
 
-def _wait_until_ready(client: httpx.Client) -> None:
-    """Ask again until a fresh check was made, which happens once per second."""
+def _wait_for(client: httpx.Client, status: int) -> httpx.Response:
+    """Ask again until a fresh check has a status. A check is made once per second."""
     for _ in range(10_000):
-        if client.get("/readyz").status_code == 200:
-            return
+        response = client.get("/readyz")
+        if response.status_code == status:
+            return response
     raise AssertionError
 
 
@@ -78,3 +82,22 @@ def test_a_result_is_fresh_for_one_second(tmp_path: Path) -> None:
     assert isinstance(before, CollectionMissingError)
     assert soon is before
     assert later is None
+
+
+def test_a_check_that_fails_unexpectedly_is_not_ready_and_recovers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = make_settings(tmp_path)
+    build_collection(settings, make_points({TOPICS: PAGES[TOPICS]}))
+
+    def fail(_: object) -> None:
+        raise ZeroDivisionError(str(tmp_path))
+
+    with run_service(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        with monkeypatch.context() as broken:
+            broken.setattr(Retriever, "probe", fail)
+            refused = _wait_for(client, 503)
+        assert refused.json()["code"] == "INTERNAL_ERROR"
+        assert "ZeroDivisionError" in refused.json()["detail"]
+        assert str(tmp_path) not in refused.text
+        assert _wait_for(client, 200).json() == {"status": "ready"}

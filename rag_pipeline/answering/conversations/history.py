@@ -43,8 +43,10 @@ def choose_turns(history: Sequence[Turn], query: Query) -> tuple[Turn, ...]:
     for number in range(len(history), 0, -1):
         turn = history[number - 1]
         _check(turn, number)
+        if left < 0 or len(chosen) == MAX_TURNS:
+            continue  # the other turns are only checked
         cleaned = _clean(turn, selection)
-        if cleaned is None or left < 0 or len(chosen) == MAX_TURNS:
+        if cleaned is None:
             continue
         left -= count_tokens(cleaned.question) + count_tokens(cleaned.answer)
         if left >= 0:
@@ -78,7 +80,7 @@ def _clean(turn: Turn, selection: str | None) -> Turn | None:
     ):
         return None
     question = _clean_text(turn.question, MAX_EARLIER_QUESTION_CHARS)
-    if not question:
+    if not any(map(_is_visible, question)):
         return None
     if selection is None and turn.selected_text is not None:
         return Turn(question)
@@ -88,16 +90,23 @@ def _clean(turn: Turn, selection: str | None) -> Turn | None:
 
 
 def _clean_text(text: str, max_chars: int) -> str:
-    """Return a text without invisible characters, cut after `max_chars` characters."""
+    """Return a text without control characters, cut after `max_chars` characters.
+
+    Format characters stay, because Persian words and many emoji need zero-width joiners.
+    """
     head = text[: 2 * max_chars].strip()
-    kept = "".join(char for char in head if char in "\n\t" or _is_visible(char)).strip()
+    kept = "".join(char for char in head if char in "\n\t" or _is_text(char)).strip()
     if len(kept) <= max_chars and len(text) <= 2 * max_chars:
         return kept
     return kept[: max_chars - len(_CUT)].rstrip() + _CUT if kept else ""
 
 
 def _is_visible(char: str) -> bool:
-    return unicodedata.category(char) not in {"Cc", "Cs", "Cf", "Co", "Cn"}
+    return unicodedata.category(char)[0] not in {"C", "Z"}
+
+
+def _is_text(char: str) -> bool:
+    return unicodedata.category(char) not in {"Cc", "Cs"}
 
 
 def _normalize(selection: str) -> str:

@@ -93,6 +93,8 @@ def render_unanswered(report: UnansweredReport) -> str:
             "",
             f"Only counted, because a selection was asked about: {report.selection_count}.",
         ]
+    if report.omitted_count:
+        lines += ["", f"Only counted, because newer ones are grouped: {report.omitted_count}."]
     groups = [one for one in report.clusters if len(one.answer_ids) > 1]
     single = [one for one in report.clusters if len(one.answer_ids) == 1]
     if report.clusters:
@@ -149,8 +151,11 @@ def _render_sections(sections: Sequence[SectionRatings]) -> list[str]:
 
 
 def _find_folder(urls: Sequence[str]) -> str:
-    """Return the beginning that all addresses share, up to a slash; empty if there is none."""
-    folders = [url.partition("#")[0].split("/")[:-1] for url in urls]
+    """Return the beginning that all addresses share, up to a slash; empty if there is none.
+
+    It never includes the name of a page, also if addresses end with a slash.
+    """
+    folders = [url.partition("#")[0].rstrip("/").split("/")[:-1] for url in urls]
     shared = itertools.takewhile(
         lambda names: len(set(names)) == 1, itertools.zip_longest(*folders)
     )

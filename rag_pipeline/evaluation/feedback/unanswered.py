@@ -86,6 +86,8 @@ class UnansweredReport:
         selection_count: Number of the unanswered questions about a selection. They are not
             grouped, because the selection is not logged.
         cluster_count: Number of all clusters.
+        omitted_count: Number of the oldest unanswered questions that were not grouped, because
+            there are more than `MAX_QUESTIONS`.
     """
 
     count: int
@@ -95,6 +97,7 @@ class UnansweredReport:
     answer_count: int = 0
     selection_count: int = 0
     cluster_count: int = 0
+    omitted_count: int = 0
 
 
 def report_unanswered(
@@ -127,6 +130,7 @@ def report_unanswered(
         answer_count=len(answers),
         selection_count=len(logged) - len(whole_book),
         cluster_count=len(clusters),
+        omitted_count=max(0, len(whole_book) - MAX_QUESTIONS),
     )
 
 
@@ -171,13 +175,14 @@ def _find_stars(vectors: FloatMatrix) -> Iterable[list[int]]:
     near = cosines >= SAME_SUBJECT
     np.fill_diagonal(near, val=True)
     left = np.ones(len(vectors), dtype=bool)
+    sizes = near.sum(axis=1)  # neighbours that are left
     while left.any():
-        sizes = np.where(left, (near & left).sum(axis=1), 0)
-        centre = int(sizes.argmax())
+        centre = int(np.where(left, sizes, 0).argmax())
         star = np.flatnonzero(near[centre] & left)
         others = star[star != centre]
         yield [centre, *others[np.argsort(-cosines[centre, others], kind="stable")].tolist()]
         left[star] = False
+        sizes -= near[:, star].sum(axis=1)  # each row leaves once, so all stars take n² steps
 
 
 def _find_pages(question: str, search: Callable[[Query], RetrievalResult]) -> tuple[NearPage, ...]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import structlog
 from fastapi import APIRouter, Depends, Request, Response
 
 from rag_pipeline.answering import PreparedAnswer, Turn
@@ -27,6 +26,7 @@ from rag_pipeline.serving.api.events import (
     describe_events,
     encode_event,
 )
+from rag_pipeline.serving.api.failures import log_failure
 from rag_pipeline.serving.api.messages import AnswerRequest
 from rag_pipeline.serving.api.problems import describe_error, document_problems
 from rag_pipeline.serving.api.responses import (
@@ -64,16 +64,25 @@ class Asked:
     answer_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
-async def prepare(body: AnswerRequest, service: Annotated[Service, Depends(get_service)]) -> Asked:
-    """Validate a question and find its passages, so that failures still have a status."""
+async def prepare(
+    request: Request, body: AnswerRequest, service: Annotated[Service, Depends(get_service)]
+) -> Asked | None:
+    """Validate a question and find its passages, so that failures still have a status.
+
+    Returns:
+        None if the client disconnected meanwhile.
+    """
     started, asked_at = time.perf_counter(), datetime.now(UTC)
-    conversation_id = body.conversation_id or uuid.uuid4().hex
+    conversation_id, remembered = service.conversations.resume(body.conversation_id)
     turns = body.to_turns()
-    if turns is None:
-        turns = service.conversations.read(conversation_id)
-    prepared = await service.assistant.aprepare(
-        body.to_query(), history=turns, even_if_unrelated=body.even_if_unrelated
+    preparing = service.assistant.aprepare(
+        body.to_query(),
+        history=remembered if turns is None else turns,
+        even_if_unrelated=body.even_if_unrelated,
     )
+    prepared = await run_while_connected(request.receive, preparing)
+    if prepared is None:
+        return None
     return Asked(service, body, prepared, conversation_id, started, asked_at)
 
 
@@ -82,13 +91,17 @@ async def prepare(body: AnswerRequest, service: Annotated[Service, Depends(get_s
     response_model=None,
     responses={200: {"model": AnswerBody, "content": {MEDIA_TYPE: describe_events()}}, **_PROBLEMS},
 )
-async def answer_question(request: Request, asked: Annotated[Asked, Depends(prepare)]) -> Response:
+async def answer_question(
+    request: Request, asked: Annotated[Asked | None, Depends(prepare)]
+) -> Response:
     """Answer a question from the book.
 
     The answer is one JSON document, or a stream of events for a client that accepts
     `text/event-stream`. A stream ends with exactly one event `done` or `error`; a stream without
     either was cut off. A `refusal` replaces the text so far.
     """
+    if asked is None:
+        return Response(status_code=204)  # nobody receives it
     stream = await asked.service.assistant.awrite(asked.prepared)
     if prefers(request.headers.get("accept", ""), MEDIA_TYPE, "application/json"):
         return EventResponse(_stream_events(asked, stream))
@@ -119,9 +132,7 @@ async def _stream_events(asked: Asked, stream: AsyncAnswerStream) -> AsyncGenera
         yield encode_event("done", done)
     except Exception as error:  # noqa: BLE001  # the status is sent already, so an event tells
         code, message, transient, wait = describe_error(error)
-        structlog.get_logger(__name__).warning(
-            "stream_failed", code=code, error=type(error).__name__
-        )
+        log_failure("stream_failed", error)
         failure = {"code": code, "message": message, "transient": transient}
         yield encode_event("error", {**failure, "retry_after_s": wait})
 

@@ -6,12 +6,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi import Query as QueryParameter
 
 from rag_pipeline.core.protocols.question_log import Rating
 from rag_pipeline.retrieval import count_filter_values, read_contents, read_section
 from rag_pipeline.retrieval.queries import Query
+from rag_pipeline.serving.api.connections import run_while_connected
 from rag_pipeline.serving.api.messages import ID_PATTERN, FeedbackRequest, SearchRequest
 from rag_pipeline.serving.api.problems import ProblemError, document_problems
 from rag_pipeline.serving.api.responses import (
@@ -25,7 +26,7 @@ from rag_pipeline.serving.api.schemas import AsciiJsonResponse
 from rag_pipeline.serving.state import Service, get_service
 
 _READING: Final = document_problems(422, 500, 503, 504)
-_DELETING: Final = document_problems(404, 422, 500, 503)
+_DELETING: Final = document_problems(404, 422, 429, 500, 503)
 _SEARCHING: Final = document_problems(400, 415, 422, 429, 500, 503, 504)
 _LOG_OFF: Final = "This service stores no answers, so it cannot store ratings."
 _UNKNOWN: Final = "This answer is unknown. It may have expired or been deleted."
@@ -37,12 +38,15 @@ _Address = Annotated[str, QueryParameter(max_length=2_000)]
 
 
 @router.post("/search", responses={200: {"model": SearchBody}, **_SEARCHING}, response_model=None)
-async def search(body: SearchRequest, service: _Shared) -> Response:
+async def search(request: Request, body: SearchRequest, service: _Shared) -> Response:
     """Find the passages that best match a question."""
     filters = body.filters.to_filters() if body.filters else None
     query = Query(body.question, filters=filters, top_k=body.top_k)
     assistant = service.assistant
-    result = await assistant.arun(lambda: assistant.retriever.retrieve(query))
+    searching = assistant.arun(lambda: assistant.retriever.retrieve(query))
+    result = await run_while_connected(request.receive, searching)
+    if result is None:
+        return Response(status_code=204)  # nobody receives it
     return AsciiJsonResponse(describe_search(result))
 
 
@@ -75,31 +79,38 @@ async def show_section(service: _Shared, url: _Address) -> Response:
 
 
 @router.post(
-    "/feedback", status_code=204, responses=document_problems(400, 404, 415, 422, 500, 503)
+    "/feedback", status_code=204, responses=document_problems(400, 404, 415, 422, 429, 500, 503)
 )
-def rate(body: FeedbackRequest, service: _Shared) -> None:
+async def rate(body: FeedbackRequest, service: _Shared) -> None:
     """Store a rating of an answer; a later rating replaces it."""
-    if service.log is None:
+    log = service.log
+    if log is None:
         raise ProblemError(404, "QUESTION_LOG_OFF", _LOG_OFF)
     rating = Rating(body.answer_id, datetime.now(UTC), body.stars, tuple(body.tags), body.note)
-    if not service.log.rate(rating):
+    if not await service.run_log(lambda: log.rate(rating)):
         raise ProblemError(404, "ANSWER_UNKNOWN", _UNKNOWN)
 
 
 @router.delete("/answers/{answer_id}", status_code=204, responses=_DELETING)
-def delete_answer(answer_id: _Id, service: _Shared) -> None:
+async def delete_answer(answer_id: _Id, service: _Shared) -> None:
     """Delete an answer from its conversation, and with its rating from the question log."""
     known = service.conversations.delete_answer(answer_id)
-    logged = service.log.delete(answer_id=answer_id) if service.log else 0
+    logged = await _delete(service, answer_id=answer_id)
     if not known and not logged:
         raise ProblemError(404, "ANSWER_UNKNOWN", _UNKNOWN)
 
 
 @router.delete("/conversations/{conversation_id}", status_code=204, responses=_DELETING)
-def delete_conversation(conversation_id: _Id, service: _Shared) -> None:
+async def delete_conversation(conversation_id: _Id, service: _Shared) -> None:
     """Delete a conversation from memory and from the question log."""
     known = service.conversations.delete(conversation_id)
-    logged = service.log.delete(conversation_id=conversation_id) if service.log else 0
+    logged = await _delete(service, conversation_id=conversation_id)
     if not known and not logged:
         detail = "This conversation is unknown. It may have expired or been deleted."
         raise ProblemError(404, "CONVERSATION_UNKNOWN", detail)
+
+
+async def _delete(service: Service, **wanted: str) -> int:
+    """Delete entries of the question log; return their number."""
+    log = service.log
+    return 0 if log is None else await service.run_log(lambda: log.delete(**wanted))

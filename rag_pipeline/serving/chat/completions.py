@@ -7,29 +7,29 @@ messages are ignored, because the instructions of the answering model are RoboTu
 from __future__ import annotations
 
 import json
-import logging
 import time
 import uuid
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from urllib.parse import urljoin
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field, ValidationError
 
 from rag_pipeline.answering import Turn
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
 from rag_pipeline.retrieval import Query
-from rag_pipeline.serving.chat.sources import SOURCES_TITLE, cite_sources
+from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
+from rag_pipeline.serving.api.failures import log_failure
+from rag_pipeline.serving.chat.sources import cite_sources, remove_additions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from rag_pipeline.answering import Answer, Assistant, AsyncAnswerStream
 
 MODEL: Final = "robotutor"
 MAX_QUESTION_CHARS: Final = 2_000
-_LOG: Final = logging.getLogger(__name__)
 
 
 class TextPart(BaseModel):
@@ -80,19 +80,22 @@ def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter
         try:
             body = ChatRequest.model_validate_json(await request.body())
             question, history = read_conversation(body.messages)
-            stream = await get_assistant(request).astream(Query(question), history=history)
+            preparing = get_assistant(request).astream(Query(question), history=history)
+            stream = await run_while_connected(request.receive, preparing)
         except (ValidationError, RagPipelineError) as error:
             return _respond_to(error)
+        if stream is None:
+            return Response(status_code=204)  # nobody receives it
         base_url = str(request.base_url)
         if body.stream:
-            return StreamingResponse(
-                _stream_chunks(stream, base_url), media_type="text/event-stream"
-            )
+            return EventResponse(_stream_chunks(stream, base_url))
         try:
             async with stream:
-                answer = await stream.answer()
+                answer = await run_while_connected(request.receive, stream.answer())
         except RagPipelineError as error:
             return _respond_to(error)
+        if answer is None:
+            return Response(status_code=204)
         return JSONResponse(_complete(answer, base_url))
 
     return router
@@ -101,7 +104,7 @@ def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter
 def read_conversation(messages: Sequence[ChatMessage]) -> tuple[str, list[Turn]]:
     """Return the question, which is the last user message, and the turns before it, oldest first.
 
-    The links that `cite_sources` adds to an answer are removed from the answers of the turns.
+    The notices and links that `cite_sources` adds to an answer are removed from the turns.
 
     Raises:
         QueryEmptyError: There is no user message.
@@ -118,7 +121,7 @@ def read_conversation(messages: Sequence[ChatMessage]) -> tuple[str, list[Turn]]
         if entry.role == "user":
             turns.append(Turn(entry.text))
         elif entry.role == "assistant" and turns:
-            turns[-1] = Turn(turns[-1].question, entry.text.partition(SOURCES_TITLE)[0].strip())
+            turns[-1] = Turn(turns[-1].question, remove_additions(entry.text))
     return question, turns
 
 
@@ -139,7 +142,7 @@ def _complete(answer: Answer, base_url: str) -> dict[str, object]:
     return {**_head("chat.completion"), "choices": [choice]}
 
 
-async def _stream_chunks(stream: AsyncAnswerStream, base_url: str) -> AsyncIterator[str]:
+async def _stream_chunks(stream: AsyncAnswerStream, base_url: str) -> AsyncGenerator[bytes, None]:
     """Yield an answer as server-sent events of chunks; the last chunk has the annotations.
 
     If the model declines after it has begun, its text stays and the refusal follows as a paragraph,
@@ -155,11 +158,11 @@ async def _stream_chunks(stream: AsyncAnswerStream, base_url: str) -> AsyncItera
                 yield _encode(head, {"content": piece})
             answer = await stream.answer()
     except RagPipelineError as error:
-        yield f"data: {json.dumps(_describe(error)[1])}\n\n"
+        yield _encode_data(_describe(error)[1])
         return
-    except Exception:  # noqa: BLE001  # the status is sent, so the client needs an event
-        _LOG.exception("an answer could not be completed")
-        yield f"data: {json.dumps(_INTERNAL)}\n\n"
+    except Exception as error:  # noqa: BLE001  # the status is sent, so the client needs an event
+        log_failure("stream_failed", error)
+        yield _encode_data(_INTERNAL)
         return
     is_continued = answer.text.startswith(sent)
     rest = answer.text[len(sent) :] if is_continued else f"\n\n{answer.text}"
@@ -167,7 +170,7 @@ async def _stream_chunks(stream: AsyncAnswerStream, base_url: str) -> AsyncItera
     links, annotations = cite_sources(answer, lambda url: urljoin(base_url, url), before)
     yield _encode(head, {"content": rest + links, "annotations": annotations})
     yield _encode(head, {}, "stop" if answer.complete else "length")
-    yield "data: [DONE]\n\n"
+    yield b"data: [DONE]\n\n"
 
 
 def _head(kind: str) -> dict[str, object]:
@@ -180,9 +183,13 @@ def _head(kind: str) -> dict[str, object]:
     }
 
 
-def _encode(head: Mapping[str, object], delta: object, finish: str | None = None) -> str:
+def _encode(head: Mapping[str, object], delta: object, finish: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-    return f"data: {json.dumps({**head, 'choices': [choice]})}\n\n"
+    return _encode_data({**head, "choices": [choice]})
+
+
+def _encode_data(content: Mapping[str, object]) -> bytes:
+    return f"data: {json.dumps(content)}\n\n".encode("ascii")
 
 
 _INTERNAL: Final = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from rag_pipeline.answering import AnswerKind
 
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval import Citation
 
 SOURCES_TITLE: Final = "\n\n**Where the book says this**\n"
-"""The line before the links. A model's answer does not contain it."""
-
 _RELATED_TITLE: Final = "\n\n**Related sections**\n"
+_NOTICES_TITLE: Final = "\n\n**Please note**\n"
+_TITLES: Final = (SOURCES_TITLE, _RELATED_TITLE, _NOTICES_TITLE)
+"""The lines before what is added to an answer. A model's answer contains none of them."""
+
 _MARK: Final = re.compile(r"\[(\d+)\]")
 
 
@@ -42,23 +45,29 @@ def cite_sources(
 
     def annotate(start: int, end: int, citation: Citation) -> None:
         place = {"start_index": offset + start, "end_index": offset + end}
-        named = {"url": resolve(citation.url), "title": citation.place}
+        named = {"url": _encode(resolve(citation.url)), "title": citation.place}
         annotations.append({"type": "url_citation", "url_citation": {**place, **named}})
 
     if answer.kind is AnswerKind.GENERATED:
         for mark in _MARK.finditer(answer.text):
             if int(mark[1]) in sources:
                 annotate(mark.start(), mark.end(), sources[int(mark[1])])
-    links = "".join(f"\n\n{notice}" for notice in answer.notices)
+    links = _NOTICES_TITLE if answer.notices else ""
+    links += "".join(f"\n- {notice}" for notice in answer.notices)
     if sources:
         links += _RELATED_TITLE if answer.kind is AnswerKind.REFUSED else SOURCES_TITLE
     for number, citation in sources.items():
         links += f"\n{number}. "
-        link = f"[{_escape(citation.place)}]({resolve(citation.url)})"
+        link = f"[{_escape(citation.place)}]({_encode(resolve(citation.url))})"
         start = len(answer.text) + len(links)
         annotate(start, start + len(link), citation)
         links += link
     return links, annotations
+
+
+def remove_additions(text: str) -> str:
+    """Return the text of an answer without the notices and links that `cite_sources` appends."""
+    return text[: min(at for at in (*map(text.find, _TITLES), len(text)) if at >= 0)].strip()
 
 
 def _number_sources(answer: Answer) -> dict[int, Citation]:
@@ -67,10 +76,15 @@ def _number_sources(answer: Answer) -> dict[int, Citation]:
         numbered = dict(enumerate(answer.citations, 1))
     else:
         citations = {source.number: source.citation for source in answer.grounding.sources}
-        cited = dict.fromkeys([*answer.cited_numbers, *(part.number for part in answer.passages)])
+        cited = dict.fromkeys(answer.cited_numbers)
         numbered = {number: citations[number] for number in cited if number in citations}
     return {number: citation for number, citation in numbered.items() if citation.url}
 
 
 def _escape(text: str) -> str:
     return re.sub(r"([\[\]\\])", r"\\\1", text)
+
+
+def _encode(url: str) -> str:
+    """Return a URL without the characters that would end a Markdown link."""
+    return re.sub(r"[()<>\s\\]", lambda found: quote(found[0], safe=""), url)

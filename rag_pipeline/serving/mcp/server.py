@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from rag_pipeline.serving.mcp.tools import TextbookTools
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from fastapi import FastAPI
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from rag_pipeline.answering import Assistant
 
@@ -26,6 +29,21 @@ _INSTRUCTIONS: Final = (
     "list_contents shows what the book covers. Cite the address of the section that you use."
 )
 _MAX_BODY_BYTES: Final = 256 * 1024
+
+
+class _PostOnly:
+    """An ASGI application that refuses all methods except POST.
+
+    Without sessions, the library would keep a GET request open for ever and send nothing.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            raise HTTPException(405, headers={"Allow": "POST"})
+        await self._app(scope, receive, send)
 
 
 def build_mcp_server(assistant: Assistant) -> MCPServer[Any]:
@@ -79,7 +97,8 @@ def mount_mcp(
 ) -> None:
     """Add the server to an application as streamable HTTP at `/mcp`; it runs with the application.
 
-    A request for another host gets 421, and one from a page of another origin gets 403.
+    A request for another host gets 421, and one from a page of another origin gets 403. There are
+    no sessions and no messages to wait for, so that all methods except POST get 405.
 
     Args:
         app: The application. Each application can be started once.
@@ -101,7 +120,9 @@ def mount_mcp(
         transport_security=security,
         max_request_body_size=_MAX_BODY_BYTES,
     )
-    app.router.routes.extend(served.routes)
+    for route in served.routes:
+        if isinstance(route, Route):
+            app.router.routes.append(Route(route.path, _PostOnly(route.app)))
     run_app = app.router.lifespan_context
 
     @asynccontextmanager

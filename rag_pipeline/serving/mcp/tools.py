@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Final
 
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from rag_pipeline.answering import AnswerKind
 from rag_pipeline.core.errors import RagPipelineError
@@ -80,22 +80,21 @@ class TextbookTools:
         left = MAX_RESULT_TOKENS
         for chunk in result.chunks:
             excerpt = cut_text(chunk.text, max_chars)
-            left -= count_json_tokens(excerpt)
+            citation = chunk.citation
+            passage = FoundPassage(
+                title=citation.title,
+                section=citation.section,
+                url=citation.url,
+                module=citation.module,
+                content_type=chunk.metadata.content_type,
+                score=round(chunk.score, 3),
+                excerpt=excerpt,
+                truncated=len(excerpt) < len(chunk.text),
+            )
+            left -= _count([passage])
             if left < 0:
                 break
-            citation = chunk.citation
-            passages.append(
-                FoundPassage(
-                    title=citation.title,
-                    section=citation.section,
-                    url=citation.url,
-                    module=citation.module,
-                    content_type=chunk.metadata.content_type,
-                    score=round(chunk.score, 3),
-                    excerpt=excerpt,
-                    truncated=len(excerpt) < len(chunk.text),
-                )
-            )
+            passages.append(passage)
         note = ""
         if not result.chunks:
             note = "Nothing was found. Check the filters: list_contents names the modules."
@@ -249,7 +248,8 @@ def _name_paths(page: ContentsPage) -> tuple[str, str]:
     return page.doc_path, page.doc_path.rpartition(".")[0]
 
 
-def _count(entries: Sequence[ContentsEntry]) -> int:
+def _count(entries: Sequence[BaseModel]) -> int:
+    """Return the number of tokens of entries in the JSON that is sent."""
     return sum(count_json_tokens(entry.model_dump_json(indent=2)) for entry in entries)
 
 

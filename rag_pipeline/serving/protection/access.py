@@ -84,18 +84,24 @@ def read_access_rules(
 def read_trusted_proxies(settings: Settings) -> list[str]:
     """Return the addresses and networks of the reverse proxies that the service trusts.
 
+    An IPv4 network is followed by its IPv6 form: a socket for IPv6 and IPv4 names the client
+    10.0.0.5 as ::ffff:10.0.0.5.
+
     Raises:
         ConfigurationError: SERVE_TRUSTED_PROXIES contains a value that is not an address.
     """
-    proxies = split_list(settings.serve_trusted_proxies)
-    for proxy in proxies:
+    trusted: list[str] = []
+    for proxy in split_list(settings.serve_trusted_proxies):
         try:
-            ipaddress.ip_network(proxy, strict=False)
+            network = ipaddress.ip_network(proxy, strict=False)
         except ValueError:
             problem = f"{proxy!r} is not an IP address or network"
             remedy = "Name addresses such as 10.0.0.5 or 10.0.0.0/8, separated by commas"
             raise ConfigurationError("SERVE_TRUSTED_PROXIES", problem, remedy) from None
-    return proxies
+        trusted.append(str(network))
+        if network.version == 4:  # the version of the protocol
+            trusted.append(f"::ffff:{network.network_address}/{96 + network.prefixlen}")
+    return trusted
 
 
 def split_list(text: str) -> list[str]:

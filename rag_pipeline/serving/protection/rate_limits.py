@@ -7,6 +7,8 @@ import hashlib
 import ipaddress
 import logging
 import math
+import os
+import re
 import secrets
 import time
 from contextlib import suppress
@@ -24,6 +26,7 @@ from rag_pipeline.serving.protection.requests import send_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -32,6 +35,13 @@ if TYPE_CHECKING:
 LIMITED_PATHS: Final = ("/v1/answers", "/v1/search", "/v1/chat/completions", "/mcp")
 """The paths whose POST requests count as questions."""
 
+_LOG_PATHS: Final = re.compile("/v1/feedback|/v1/(?:answers|conversations)/[^/]+")
+"""The paths whose POST and DELETE requests change the question log."""
+
+CLIENT_KEY_FILE: Final = "client-key"
+"""The file with the key of the hashes, in the state folder of the docs folder."""
+
+_SECRET_BYTES: Final = 32
 _SHARED_TIMEOUT_S: Final = 0.5
 _SHARED_PAUSE_S: Final = 10.0
 _IPV6_CLIENT_BITS: Final = 64  # one household or one machine usually has a whole /64 network
@@ -47,7 +57,7 @@ class LocalCounter:
     """
 
     def __init__(self) -> None:
-        self.secret = secrets.token_bytes(16)
+        self.secret = secrets.token_bytes(_SECRET_BYTES)
         self._limiter = LocalLimiter(MemoryStorage())
 
     def read_secret(self) -> bytes:
@@ -63,10 +73,10 @@ class LocalCounter:
 
 
 class RateLimits:
-    """Counts questions per client and in total, in this process or in Redis.
+    """Counts requests per client and in total, in this process or in Redis.
 
-    Addresses of clients are stored only as hashes. If Redis fails, this process counts by itself
-    for ten seconds, and then tries Redis again.
+    Addresses of clients are stored only as keyed hashes. If Redis fails, this process counts by
+    itself for ten seconds, and then tries Redis again.
 
     Args:
         client: The limits of each client; empty for none.
@@ -75,6 +85,8 @@ class RateLimits:
         on_failure: Called each time Redis fails.
         clock: Returns a time in seconds that never decreases.
         counter: Counts without Redis; None makes a new counter.
+        secret: The key of the hashes, at most 64 bytes, which all processes that count together
+            must share; empty takes that of the counter.
     """
 
     def __init__(
@@ -85,28 +97,30 @@ class RateLimits:
         on_failure: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         counter: LocalCounter | None = None,
+        secret: bytes = b"",
     ) -> None:
         self._client = client
         self._total = total
         self._on_failure = on_failure or (lambda: None)
         self._clock = clock
         self._counter = counter or LocalCounter()
-        self._secret = b"" if redis_url else self._counter.read_secret()
+        self._secret = secret or self._counter.read_secret()
         self._shared = _connect(redis_url) if redis_url else None
         self._shared_from = -math.inf
 
-    async def count(self, address: str) -> float | None:
-        """Count one question of a client.
+    async def count(self, address: str, kind: str = "question") -> float | None:
+        """Count one request of a client.
 
         Args:
             address: The IP address of the client; empty if it is unknown.
+            kind: Requests of different kinds are counted apart, with the same limits.
 
         Returns:
-            Seconds until the next question is allowed, more than 0, if the question exceeds a
+            Seconds until the next request is allowed, more than 0, if the request exceeds a
             limit. Otherwise None.
         """
-        keys = [(item, "client", self._hash_client(address)) for item in self._client]
-        keys += [(item, "total", "") for item in self._total]
+        keys = [(item, f"{kind}:client", self._hash_client(address)) for item in self._client]
+        keys += [(item, f"{kind}:total", "") for item in self._total]
         if self._shared is not None and self._clock() >= self._shared_from:
             try:
                 async with asyncio.timeout(_SHARED_TIMEOUT_S):
@@ -131,9 +145,10 @@ class RateLimits:
 
     def _hash_client(self, address: str) -> str:
         try:
-            found = ipaddress.ip_address(address)
-            if found.version == 6:  # the version of the protocol
-                address = str(ipaddress.ip_network((found, _IPV6_CLIENT_BITS), strict=False))
+            found = ipaddress.ip_address(address.partition("%")[0])
+            if isinstance(found, ipaddress.IPv6Address):
+                network = ipaddress.ip_network((found, _IPV6_CLIENT_BITS), strict=False)
+                address = str(found.ipv4_mapped or network)
         except ValueError:
             pass  # a Unix socket or a proxy's own name
         return hashlib.blake2b(address.encode(), digest_size=16, key=self._secret).hexdigest()
@@ -152,13 +167,16 @@ def read_rate_limits(
         counter: Counts without Redis; None makes a new counter.
 
     Raises:
-        ConfigurationError: A rate or the address of Redis is not valid.
+        ConfigurationError: A rate or the address of Redis is not valid, or DATA_DIR cannot be
+            written.
     """
     client = _parse_rate("SERVE_CLIENT_RATE", settings.serve_client_rate)
     total = _parse_rate("SERVE_TOTAL_RATE", settings.serve_total_rate)
     if not client and not total:
         return None
-    return RateLimits(client, total, settings.serve_rate_url, on_failure, counter=counter)
+    url = settings.serve_rate_url
+    secret = _read_secret(settings.state_dir / CLIENT_KEY_FILE) if url else b""
+    return RateLimits(client, total, url, on_failure, secret=secret, counter=counter)
 
 
 def limit_rate(
@@ -166,25 +184,27 @@ def limit_rate(
 ) -> ASGIApp:
     """Return the application behind the rate limits; the application itself if there are none.
 
-    A question that exceeds a limit gets the status 429 with `Retry-After`.
+    Ratings and deletions are counted apart from questions, so that a reader who has asked a lot can
+    still rate the answers. A request that exceeds a limit gets the status 429 with `Retry-After`.
 
     Args:
         app: The application.
-        limits: Counts the questions.
-        on_refusal: Called for each question that is refused.
+        limits: Counts the requests.
+        on_refusal: Called for each request that is refused.
     """
     if limits is None:
         return app
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and _is_question(scope):
+        kind = _find_kind(scope) if scope["type"] == "http" else None
+        if kind is not None:
             client = scope.get("client")
-            wait_s = await limits.count(client[0] if client else "")
+            wait_s = await limits.count(client[0] if client else "", kind)
             if wait_s is not None:
                 if on_refusal is not None:
                     on_refusal()
                 seconds = math.ceil(wait_s)
-                detail = f"That was a lot of questions. Try again in {seconds} seconds."
+                detail = f"That was a lot of {kind}s. Try again in {seconds} seconds."
                 headers = {"retry-after": str(seconds)}
                 await send_problem(send, 429, "RATE_LIMITED", detail, headers)
                 return
@@ -193,9 +213,13 @@ def limit_rate(
     return limited
 
 
-def _is_question(scope: Scope) -> bool:
-    path = str(scope["path"]).rstrip("/")
-    return scope["method"] == "POST" and path in LIMITED_PATHS
+def _find_kind(scope: Scope) -> str | None:
+    """Return `question`, or `change` of the log, or None for a request without a limit."""
+    path, method = str(scope["path"]).rstrip("/"), scope["method"]
+    if method == "POST" and path in LIMITED_PATHS:
+        return "question"
+    is_change = method in {"POST", "DELETE"} and _LOG_PATHS.fullmatch(path)
+    return "change" if is_change else None
 
 
 def _wait_s(reset_time: float) -> float:

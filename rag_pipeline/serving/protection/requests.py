@@ -92,7 +92,7 @@ class ProtectedApp:
         sending = self._add_headers(scope["path"], headers, send)
         if problem := self._find_problem(scope, headers):
             await send_problem(sending, *problem)
-        elif scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+        elif _is_preflight(scope, headers):
             await _send_preflight(sending)
         else:
             await self._pass_body(scope, headers, receive, sending)
@@ -114,7 +114,7 @@ class ProtectedApp:
                 "SERVE_ORIGINS."
             )
             return 403, "ORIGIN_NOT_ALLOWED", detail
-        is_preflight = scope["method"] == "OPTIONS" and "origin" in headers
+        is_preflight = _is_preflight(scope, headers) and "origin" in headers
         if rules.needs_key(path) and not is_preflight and not self._has_key(headers):
             detail = "Send the key of this service as `Authorization: Bearer KEY`."
             return 401, "KEY_INVALID", detail, {"www-authenticate": 'Bearer realm="RoboTutor"'}
@@ -243,6 +243,10 @@ def read_headers(scope: Scope) -> dict[str, str]:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
+
+
+def _is_preflight(scope: Scope, headers: Mapping[str, str]) -> bool:
+    return scope["method"] == "OPTIONS" and "access-control-request-method" in headers
 
 
 async def _send_preflight(send: Send) -> None:

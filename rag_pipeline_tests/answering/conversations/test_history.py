@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.answering import Turn
+from rag_pipeline.answering.conversations import history
 from rag_pipeline.answering.conversations.history import (
     MAX_HISTORY_TOKENS,
     MAX_TURNS,
@@ -69,8 +70,25 @@ def test_a_turn_without_a_visible_question_does_not_count(question: str) -> None
     assert choose_turns([Turn(question, "An answer.")], QUERY) == ()
 
 
-def test_invisible_characters_are_removed() -> None:
-    (turn,) = choose_turns([Turn("What\x00 is\u202e a gyro\udc80?", "It\u200b turns.")], QUERY)
+def test_joiners_of_persian_words_and_emoji_stay() -> None:
+    question = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f468\u200d\U0001f52c?"
+    (turn,) = choose_turns([Turn(question, question)], QUERY)
+    assert (turn.question, turn.answer) == (question, question)
+
+
+def test_turns_beyond_the_budget_are_not_cleaned(monkeypatch: pytest.MonkeyPatch) -> None:
+    cleaned: list[str] = []
+    clean = history._clean_text  # noqa: SLF001  # the number of its calls is tested
+    monkeypatch.setattr(
+        history, "_clean_text", lambda text, most: cleaned.append(text) or clean(text, most)
+    )
+    turns = [Turn(f"What is joint {number}?") for number in range(100)]
+    assert len(choose_turns(turns, QUERY)) == history.MAX_TURNS
+    assert not any(turn.question in cleaned for turn in turns[: -history.MAX_TURNS])
+
+
+def test_control_characters_are_removed() -> None:
+    (turn,) = choose_turns([Turn("What\x00 is\x1b a gyro\udc80?", "It\x7f turns.")], QUERY)
     assert turn == Turn("What is a gyro?", "It turns.")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
@@ -18,14 +20,17 @@ from rag_pipeline.evaluation.feedback.rendering import (
     render_unanswered,
 )
 from rag_pipeline.evaluation.feedback.unanswered import (
+    MAX_QUESTIONS,
     NearPage,
     QuestionCluster,
     UnansweredReport,
+    _find_stars,
     report_unanswered,
 )
 from rag_pipeline_tests.adapters.question_log.databases import NOW, make_logged
 
 if TYPE_CHECKING:
+    from rag_pipeline.core.vectors import FloatMatrix
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.queries import Query
 
@@ -117,6 +122,32 @@ def test_questions_about_a_selection_are_counted_but_not_grouped() -> None:
     assert "a selection was asked about: 1" in shown
 
 
+class CircleEmbedder:
+    """An embedder of numbers: the cosine of two questions is that of the angle between them."""
+
+    def embed_query(self, text: str) -> FloatMatrix:
+        """Return a point of the unit circle."""
+        return np.array([np.cos(float(text)), np.sin(float(text))], dtype=np.float32)
+
+
+def test_questions_beyond_the_limit_are_counted_and_named() -> None:
+    answers = [
+        make_logged(f"a{number}", question=f"{number / 1000}", level="not_covered")
+        for number in range(MAX_QUESTIONS + 3)
+    ]
+    report = report_unanswered(answers, [], CircleEmbedder(), find_nothing)
+    assert report.omitted_count == 3
+    assert sum(len(one.answer_ids) for one in report.clusters) == MAX_QUESTIONS
+    assert "newer ones are grouped: 3." in render_unanswered(report)
+
+
+def test_many_different_questions_take_little_more_time_than_their_cosines() -> None:
+    apart = np.eye(MAX_QUESTIONS, dtype=np.float32)
+    started = time.process_time()
+    assert len(list(_find_stars(apart))) == MAX_QUESTIONS
+    assert time.process_time() - started < 2.0
+
+
 def test_many_groups_and_wordings_are_cut_off_with_their_number() -> None:
     clusters = tuple(
         QuestionCluster(
@@ -171,6 +202,8 @@ def test_a_refusal_blames_no_section() -> None:
         (("/docs/m/one#a", "/docs/m/two"), "`one#a`"),
         (("/docs/m/one#a", "https://other.org/x"), "`/docs/m/one#a`"),
         (("one`|", "two"), "`one%60%7C`"),
+        (("/docs/m/one/",), "`one/`"),
+        (("/docs/m/one/#a", "/docs/m/one/#b"), "`one/#a`"),
     ],
 )
 def test_sections_share_the_beginning_of_their_addresses(urls: tuple[str, ...], shown: str) -> None:

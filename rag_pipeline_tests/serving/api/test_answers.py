@@ -141,3 +141,12 @@ def test_unknown_addresses_are_problems(client: httpx.Client) -> None:
     assert client.get("/nothing").json()["code"] == "NOT_FOUND"
     assert client.get("/v1/answers").json()["code"] == "METHOD_NOT_ALLOWED"
     assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_a_client_cannot_choose_the_id_of_a_conversation(client: httpx.Client) -> None:
+    body = {"question": QUESTION, "conversation_id": "c1"}
+    first = client.post("/v1/answers", json=body).raise_for_status().json()
+    assert first["conversation_id"] != "c1"
+    body["conversation_id"] = first["conversation_id"]
+    events = _stream(client, **body)
+    assert events[0][1]["conversation_id"] == first["conversation_id"]

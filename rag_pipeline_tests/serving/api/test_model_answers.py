@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -134,6 +135,31 @@ def test_an_unexpected_error_tells_nothing_about_the_machine(settings: Settings)
     assert response.headers["content-type"] == "application/problem+json"
     assert response.json()["code"] == "INTERNAL_ERROR"
     assert "secret" not in response.text + str(failure)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_an_unexpected_error_is_one_line_in_the_log_without_the_question(
+    settings: Settings,
+    accept: str,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    origin = "https://book.example.org"
+    allowing = settings.model_copy(update={"serve_origins": origin})
+    model = RaisingModel(ZeroDivisionError(QUESTION))
+    with ask_with(allowing, model) as client:
+        headers = {"Origin": origin, "Accept": accept}
+        response = client.post("/v1/answers", json={"question": QUESTION}, headers=headers)
+    assert response.headers["access-control-allow-origin"] == origin
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["content-security-policy"]
+    lines = [one.getMessage() for one in caplog.records if "failures" in one.name]
+    assert len(lines) == 1
+    assert json.loads(lines[0])["error"][0] == "ZeroDivisionError"
+    assert QUESTION not in lines[0]
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "Traceback" not in printed.err + caplog.text
 
 
 def test_a_silent_stream_is_kept_alive_by_comments(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from threading import Event
 from typing import TYPE_CHECKING
 
 import httpx
@@ -38,6 +40,20 @@ class BrokenLog:
         """Fail."""
         del answer_id, conversation_id
         raise QuestionLogError("the question log is busy. Try again in some seconds")
+
+
+class StuckLog(BrokenLog):
+    """A log whose database answers nobody until it is released."""
+
+    def __init__(self) -> None:
+        self.is_busy = Event()
+        self.released = Event()
+
+    def rate(self, rating: Rating) -> bool:
+        """Wait, and then store nothing."""
+        del rating
+        self.is_busy.set()
+        return not self.released.wait(30)
 
 
 @pytest.fixture(scope="module")
@@ -210,3 +226,27 @@ def test_a_missing_index_is_a_problem_without_a_path(tmp_path: Path) -> None:
             response = client.get(path) if body is None else client.post(path, json=body)
             assert read_code(response, 503) == "COLLECTION_MISSING"
             assert str(tmp_path) not in response.text
+
+
+def test_a_log_that_is_stuck_does_not_stop_the_website(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<title>Book</title>")
+    log, rating = StuckLog(), {"answer_id": "a", "rating": 5}
+
+    async def rate_often(url: str) -> tuple[int, set[int]]:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(base_url=url, limits=limits, timeout=30) as client:
+            asked = [asyncio.ensure_future(client.post("/v1/feedback", json=rating))]
+            await asyncio.to_thread(log.is_busy.wait, 30)
+            asked += [
+                asyncio.ensure_future(client.post("/v1/feedback", json=rating)) for _ in range(60)
+            ]
+            page = await client.get("/book/", timeout=10)
+            log.released.set()
+            rated = await asyncio.gather(*asked)
+        return page.status_code, {response.status_code for response in rated}
+
+    with run_service(settings, log=log, site_dir=tmp_path) as url:
+        try:
+            assert asyncio.run(rate_often(url)) == (200, {404})
+        finally:
+            log.released.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import httpx
 import openai
@@ -13,6 +14,7 @@ from rag_pipeline.answering import Assistant, Turn
 from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.retrieval import open_retriever
 from rag_pipeline.serving.chat.completions import ChatMessage, make_chat_router, read_conversation
+from rag_pipeline.serving.chat.sources import _encode
 from rag_pipeline_tests.answering.factories import ScriptedModel
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
@@ -191,6 +193,28 @@ def test_a_message_may_consist_of_parts() -> None:
     ]
     message = ChatMessage.model_validate({"role": "user", "content": parts})
     assert read_conversation([message]) == ("What is\na topic?", [])
+
+
+def test_links_and_notices_of_earlier_answers_are_not_history(client: openai.OpenAI) -> None:
+    for question in (QUESTION, FOREIGN, "Wie sendet ein Node Nachrichten?"):
+        content = ask(client, question).choices[0].message.content or ""
+        messages = [
+            ChatMessage(role="user", content=question),
+            ChatMessage(role="assistant", content=content),
+            ChatMessage(role="user", content="And why?"),
+        ]
+        (turn,) = read_conversation(messages)[1]
+        assert turn.answer
+        assert content.startswith(turn.answer)
+        assert "](http" not in turn.answer
+        assert "Please note" not in turn.answer
+
+
+@pytest.mark.parametrize("path", ["a(b)", "a b", "a<b>"])
+def test_an_address_with_parentheses_is_one_link(path: str) -> None:
+    encoded = _encode(f"https://book.example.org/{path}")
+    assert not set("()<> ") & set(encoded)
+    assert unquote(encoded).endswith(path)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -16,7 +17,8 @@ from mcp.shared.exceptions import MCPError
 
 from rag_pipeline.answering import Assistant
 from rag_pipeline.core.tokens import count_tokens
-from rag_pipeline.retrieval import open_retriever
+from rag_pipeline.retrieval import Query, open_retriever
+from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.serving.mcp.server import build_mcp_server, mount_mcp
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
@@ -142,6 +144,13 @@ with open_assistant(make_settings(Path({str(folder)!r}))) as assistant:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_there_is_no_stream_to_wait_for(address: str, method: str) -> None:
+    headers = {"Accept": "text/event-stream"}
+    response = httpx.request(method, address, headers=headers, timeout=5)
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+
+
 def test_tools_are_read_only_and_describe_their_results(assistant: Assistant) -> None:
     async def run() -> None:
         async with Client(build_mcp_server(assistant)) as client:
@@ -185,6 +194,20 @@ def test_excerpts_are_short_and_filters_apply(assistant: Assistant) -> None:
     for passage in found["passages"]:
         assert passage["module"] == "module-2"
         assert len(passage["excerpt"]) <= 80
+
+
+def test_a_search_with_long_titles_stays_within_the_limit(
+    assistant: Assistant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = assistant.retriever.retrieve(Query("robots", top_k=1))
+    named = replace(found.chunks[0].citation, title="Sensors " * 2_000)
+    many = replace(found, chunks=[replace(found.chunks[0], citation=named)] * 20)
+    monkeypatch.setattr(Retriever, "retrieve", lambda *_: many)
+    result = call(assistant, "search_docs", query="robots", limit=20)
+    assert count_tokens(result.model_dump_json()) < 25_000
+    assert result.structured_content is not None
+    assert result.structured_content["passages"]
+    assert "left out" in result.structured_content["note"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from uvicorn.middleware.proxy_headers import _TrustedHosts
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.serving.protection.access import (
@@ -50,7 +51,14 @@ def test_a_value_that_cannot_work_is_refused(tmp_path: Path, setting: str, value
 
 def test_proxies_are_addresses_or_networks(tmp_path: Path) -> None:
     settings = make_settings(tmp_path, serve_trusted_proxies="10.0.0.5, 192.168.0.0/16,")
-    assert read_trusted_proxies(settings) == ["10.0.0.5", "192.168.0.0/16"]
+    proxies = read_trusted_proxies(settings)
+    assert proxies == [
+        "10.0.0.5/32", "::ffff:10.0.0.5/128", "192.168.0.0/16", "::ffff:192.168.0.0/112",
+    ]  # fmt: skip
+    trusted = _TrustedHosts(proxies)
+    for address in ("10.0.0.5", "::ffff:10.0.0.5", "192.168.3.4", "::ffff:192.168.3.4"):
+        assert address in trusted
+    assert "::ffff:10.0.0.6" not in trusted
     for wrong in ("*", "proxy.example.org"):
         with pytest.raises(ConfigurationError, match="SERVE_TRUSTED_PROXIES"):
             read_trusted_proxies(make_settings(tmp_path, serve_trusted_proxies=wrong))

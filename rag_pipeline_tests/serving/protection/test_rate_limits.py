@@ -9,7 +9,12 @@ import httpx
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.serving.protection.rate_limits import RateLimits, limit_rate, read_rate_limits
+from rag_pipeline.serving.protection.rate_limits import (
+    CLIENT_KEY_FILE,
+    RateLimits,
+    limit_rate,
+    read_rate_limits,
+)
 from rag_pipeline_tests.loopback import find_closed_port
 from rag_pipeline_tests.retrieval.indexed_book import make_settings
 from rag_pipeline_tests.serving.protection.test_requests import count_body
@@ -51,6 +56,12 @@ def test_one_household_with_ipv6_is_one_client(tmp_path: Path) -> None:
     assert count(limits, "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1") == [True, False, True]
 
 
+def test_an_ipv4_client_of_an_ipv6_socket_is_one_client(tmp_path: Path) -> None:
+    limits = read(tmp_path, serve_client_rate="1/hour", serve_total_rate="")
+    allowed = count(limits, "10.0.0.1", "::ffff:10.0.0.1", "::ffff:10.0.0.2")
+    assert allowed == [True, False, True]
+
+
 def test_several_limits_hold_together(tmp_path: Path) -> None:
     limits = read(tmp_path, serve_client_rate="5/second;2/hour", serve_total_rate="")
     assert count(limits, "unix", "unix", "unix") == [True, True, False]
@@ -87,6 +98,19 @@ def test_a_value_that_cannot_work_is_refused(tmp_path: Path, setting: str, value
         read_rate_limits(make_settings(tmp_path, **{setting: value}))
 
 
+def test_addresses_in_redis_are_hashed_with_a_key_that_processes_share(tmp_path: Path) -> None:
+    def hash_client(folder: Path) -> str:
+        url = f"redis://127.0.0.1:{find_closed_port()}"
+        return read(folder, serve_rate_url=url)._hash_client("10.0.0.1")  # noqa: SLF001  # as stored
+
+    first = hash_client(tmp_path / "a")
+    assert hash_client(tmp_path / "a") == first
+    assert hash_client(tmp_path / "b") != first
+    (key,) = (tmp_path / "a").rglob(f"{CLIENT_KEY_FILE}*")
+    assert len(key.read_bytes()) == 32
+    assert key.stat().st_mode & 0o077 == 0
+
+
 def test_broken_redis_does_not_stop_answers(tmp_path: Path) -> None:
     failures: list[None] = []
     settings = make_settings(
@@ -112,5 +136,17 @@ def test_a_question_over_the_limit_gets_429(tmp_path: Path) -> None:
             assert response.json()["code"] == "RATE_LIMITED"
             assert 3000 <= int(response.headers["retry-after"]) <= 3601
         assert client.get("/v1/filters").status_code == 200
-        assert client.post("/v1/feedback").status_code == 200
     assert len(refused) == 4
+
+
+def test_ratings_and_deletions_are_limited_apart_from_questions(tmp_path: Path) -> None:
+    limits = read(tmp_path, serve_client_rate="3/hour", serve_total_rate="")
+    with run_app(limit_rate(count_body, limits)) as url, httpx.Client(base_url=url) as client:
+        asked = [client.post("/v1/answers").status_code for _ in range(4)]
+        changed = [
+            client.post("/v1/feedback").status_code,
+            client.delete("/v1/answers/a").status_code,
+            client.delete("/v1/conversations/c/").status_code,
+            client.post("/v1/feedback").status_code,
+        ]
+    assert asked == changed == [200, 200, 200, 429]

@@ -112,6 +112,12 @@ def test_pages_of_the_service_itself_may_call_it(client: httpx.Client) -> None:
     assert client.post("/v1/answers", headers={"Origin": own}).status_code == 200
 
 
+def test_options_that_are_no_preflight_need_the_key(client: httpx.Client) -> None:
+    response = client.options("/v1/answers", headers={"Origin": ORIGIN, "Authorization": ""})
+    assert_problem(response, 401, "KEY_INVALID")
+    assert client.options("/v1/answers", headers={"Origin": ORIGIN}).status_code == 200
+
+
 def test_a_preflight_needs_no_key(client: httpx.Client) -> None:
     headers = {"Origin": ORIGIN, "Access-Control-Request-Method": "POST", "Authorization": ""}
     response = client.options("/v1/answers", headers=headers)
