@@ -179,6 +179,29 @@ def read_rate_limits(
     return RateLimits(client, total, url, on_failure, secret=secret, counter=counter)
 
 
+def _read_secret(path: Path) -> bytes:
+    """Return the key of the hashes in Redis; make it if it is missing.
+
+    Without the key, all IPv4 addresses could be tried to find the clients of a copy of Redis.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        try:
+            with os.fdopen(
+                os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+            ) as file:
+                file.write(secrets.token_bytes(_SECRET_BYTES))
+            with suppress(FileExistsError):  # an earlier start or another process made one
+                os.link(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+        return path.read_bytes()[:64]
+    except OSError as error:
+        problem = f"the key {path.name} cannot be kept in it ({error.strerror or error})"
+        raise ConfigurationError("DATA_DIR", problem, "Use a folder that you can write") from error
+
+
 def limit_rate(
     app: ASGIApp, limits: RateLimits | None, on_refusal: Callable[[], None] | None = None
 ) -> ASGIApp:
