@@ -145,8 +145,10 @@ def arrange(
         Two lists. The first has the best hit of each section and then all other hits with text.
         The second has the bare headings.
     """
-    bare = [hit for hit in ranked if _is_bare(hit.candidate.place, terms)]
-    with_text = [hit for hit in ranked if not _is_bare(hit.candidate.place, terms)]
+    bare: list[Ranked] = []
+    with_text: list[Ranked] = []
+    for hit in ranked:
+        (bare if _is_bare(hit.candidate.place, terms) else with_text).append(hit)
     first, others = _split_by_section(with_text)
     before: Counter[str] = Counter()
     spread: list[tuple[float, Ranked]] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -14,8 +13,9 @@ from rag_pipeline.core.ids import is_chunk_id
 from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.rules import Rule, find_repeated, register_rule
-from rag_pipeline.core.terms import extract_terms, find_distinct_terms
+from rag_pipeline.core.terms import extract_terms
 from rag_pipeline.retrieval.candidates import section_of
+from rag_pipeline.retrieval.evidence import find_chunk_terms
 from rag_pipeline.retrieval.models import ChannelScores, Citation, ScoredChunk
 from rag_pipeline.retrieval.ranking import scale_scores
 
@@ -57,7 +57,7 @@ def build_hits(search: Search, points: Mapping[PointId, StoredPoint]) -> list[Sc
         if point is None:
             continue
         metadata, text = read_metadata(point.payload), read_text(point.payload)
-        found_terms = _find_terms_once(" ".join((*metadata.heading_breadcrumb, text)))
+        found_terms = find_chunk_terms(metadata.heading_breadcrumb, text)
         channels = ChannelScores(
             dense=candidate.dense,
             windows=candidate.windows,
@@ -74,9 +74,6 @@ def build_hits(search: Search, points: Mapping[PointId, StoredPoint]) -> list[Sc
         )
         hits.append(ScoredChunk(metadata.chunk_id, text, score, metadata, citation, channels))
     return hits
-
-
-_find_terms_once = lru_cache(maxsize=1024)(find_distinct_terms)  # 1,024 chunks take about 10 MB
 
 
 def rerank_hits(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.terms import STOP_WORDS, extract_words
@@ -92,6 +93,7 @@ _IN_NAMES: Final = frozenset(
 )
 _SIMILAR: Final = str.maketrans("\u0142\u0111\u0131", "ldi")
 _LATIN_WORD: Final = re.compile(r"[A-Za-z0-9_]+")
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 _BY_LANGUAGE: Final = {
     "English": STOP_WORDS,
@@ -204,6 +206,7 @@ def _name_family(script: str) -> str:
     return "CJK" if script in {"HIRAGANA", "KATAKANA"} else script
 
 
+@lru_cache(maxsize=64)  # a question and its passages are read twice: for the search, for the hint
 def find_language(text: str) -> str:
     """Return the English name of a text's language; empty if it is not clear.
 
@@ -238,8 +241,10 @@ def _find_script(text: str) -> str:
         for name, count in own.items():
             if count > _LETTERS_OF_SYMBOLS.get(name, 1):
                 scripts[name] += count
-    letters = sum(char.isalpha() for char in text)
     script = max(_SCRIPTS, key=lambda name: scripts[name])
+    if not scripts[script]:
+        return ""
+    letters = sum(char.isalpha() for char in text)
     return script if scripts[script] > _SHARE_OF_LETTERS * letters else ""
 
 
@@ -251,9 +256,10 @@ def _count_words(text: str) -> Counter[str]:
     """
     counts = Counter(dict.fromkeys(_BY_LANGUAGE, 0))
     longest = dict.fromkeys(_BY_LANGUAGE, 0)
-    for word in extract_words(_simplify(text)):
-        for name in _LANGUAGES_OF.get(word, ()):
-            counts[name] += 1
+    words = Counter(extract_words(_simplify(text)))
+    for word in words.keys() & _LANGUAGES_OF.keys():
+        for name in _LANGUAGES_OF[word]:
+            counts[name] += words[word]
             longest[name] = max(longest[name], len(word))
     for name, marks in _MARKS.items():
         if not text.isascii() and not set(marks).isdisjoint(text.lower()):
@@ -269,5 +275,9 @@ def _simplify(text: str) -> str:
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())
-    kept = "".join(char for char in plain if not unicodedata.combining(char))
+    kept = _NOT_ASCII.sub(_drop_accent, plain)
     return kept.translate(_SIMILAR)
+
+
+def _drop_accent(found: re.Match[str]) -> str:
+    return "" if unicodedata.combining(found.group()) else found.group()
