@@ -148,6 +148,7 @@ ANOTHER_LANGUAGE: Final = "another language"
 _SHARE_OF_LETTERS: Final = 0.3  # a question in another script may contain English terms
 _LETTERS_OF_SYMBOLS: Final = {"GREEK": 2}  # with as many letters it may be a symbol; otherwise 1
 _READ_CHARS: Final = 500  # of each passage
+_READ_PASSAGES: Final = 5  # a model gets more of them, but they are from the same book
 _MIN_LONGEST: Final = 3  # letters of the longest function word of a language
 _ENOUGH_WORDS: Final = 2  # one word may be a name, such as "La" or "de"
 
@@ -155,8 +156,8 @@ _ENOUGH_WORDS: Final = 2  # one word may be a name, such as "La" or "de"
 def find_language_notice(question: str, chunks: Sequence[ScoredChunk]) -> str:
     """Return a hint that the question is in another language than the book, or an empty text.
 
-    The language of the book is that of the passages. Without passages, or if one of the languages
-    is not clear, there is no hint.
+    The language of the book is that of the first passages. Without passages, or if one of the
+    languages is not clear, there is no hint.
     """
     asked, written = _compare(question, chunks)
     if asked == written:
@@ -192,7 +193,7 @@ def _compare(question: str, chunks: Sequence[ScoredChunk]) -> tuple[str, str]:
     asked = find_language(question)
     if not asked:
         return "", ""
-    text = "\n".join(chunk.text[:_READ_CHARS] for chunk in chunks)
+    text = "\n".join(chunk.text[:_READ_CHARS] for chunk in chunks[:_READ_PASSAGES])
     script = _find_script(question)
     if asked == _SCRIPTS.get(script) and _name_family(script) == _name_family(_find_script(text)):
         return "", ""  # too few letters to tell two languages with one script apart
