@@ -11,6 +11,9 @@ from rag_pipeline.retrieval import chunk_cache
 from rag_pipeline.retrieval.chunk_cache import ChunkCache
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.core.protocols.stores import StoredPoint
     from rag_pipeline.retrieval import Retriever
 
 
@@ -22,7 +25,12 @@ def test_only_a_lasting_collection_is_read_once(
         ids = [point.point_id for point in index.scroll()][:3]
         asked: list[object] = []
         fetch = index.fetch
-        monkeypatch.setattr(index, "fetch", lambda wanted: asked.append(wanted) or fetch(wanted))
+
+        def count(wanted: Sequence[PointId]) -> list[StoredPoint]:
+            asked.append(wanted)
+            return fetch(wanted)
+
+        monkeypatch.setattr(index, "fetch", count)
         cache = ChunkCache(lasting=lasting)
         first = cache.look_up(index, ids)
         assert cache.look_up(index, ids) == first
