@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Level
-from rag_pipeline.core.terms import extract_terms, find_distinct_terms
-from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
+from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH, find_chunk_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -164,8 +164,7 @@ def measure_signals(result: RetrievalResult, question: str) -> Signals:
     total = math.fsum(weights.values())
     best = result.chunks[:EVIDENCE_DEPTH]
     terms_of_best = [
-        find_distinct_terms(" ".join((*chunk.metadata.heading_breadcrumb, chunk.text)))
-        for chunk in best
+        find_chunk_terms(chunk.metadata.heading_breadcrumb, chunk.text) for chunk in best
     ]
     # Without evidence, only the terms of the retrieved passages are known.
     missing = (

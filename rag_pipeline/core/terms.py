@@ -209,6 +209,8 @@ def count_words(text: str) -> int:
 
     In scripts without spaces between words, two characters count as one word.
     """
+    if text.isascii():
+        return len(_WORD.findall(text))
     return len(_WORD.findall(UNSPACED.sub(" ", text))) + len(UNSPACED.findall(text)) // 2
 
 

@@ -86,7 +86,7 @@ def gather_candidates(
         (search, channel, missing)
         for search, point_ids in near
         for channel in search.channels
-        if (missing := tuple(pid for pid in point_ids if pid not in search.scores[channel]))
+        if (missing := _find_missing(point_ids, search.scores[channel]))
     ]
     found = index.search_many(
         [
@@ -99,11 +99,8 @@ def gather_candidates(
 
     placed = places.look_up(index, sorted({pid for _, point_ids in near for pid in point_ids}))
     for search, point_ids in near:
-        search.candidates = tuple(
-            _describe(placed[point_id], search.scores)
-            for point_id in point_ids
-            if point_id in placed
-        )
+        places_of_near = [placed[point_id] for point_id in point_ids if point_id in placed]
+        search.candidates = _describe(places_of_near, search.scores)
 
 
 def _find_near(search: Search, depth: int, weights: FusionWeights) -> list[PointId]:
@@ -114,14 +111,15 @@ def _find_near(search: Search, depth: int, weights: FusionWeights) -> list[Point
     """
     union = sorted(set().union(*search.scores.values()))
     count = max(1, round(NEAR_SHARE * depth)) if search.windowed else len(union)
-    total = dict.fromkeys(union, 0.0)
+    totals = [0.0] * len(union)
     for channel, weight in ((Channel.DENSE, weights.semantic), (Channel.BM25, weights.bm25)):
         scores = search.scores.get(channel, {})
         distribution = Distribution.of(scores.values())
         most = 0.0 if len(scores) < depth else min(scores.values())
-        for point_id in union:
-            total[point_id] += weight * distribution.place(scores.get(point_id, most))
-    near = sorted(union, key=lambda point_id: (-total[point_id], point_id))[:count]
+        placed = distribution.place([scores.get(point_id, most) for point_id in union])
+        totals = [total + weight * own for total, own in zip(totals, placed, strict=True)]
+    order = sorted(zip([-total for total in totals], union, strict=True))
+    near = [point_id for _, point_id in order[:count]]
     kept = set(near)
     search.far = {
         channel: [score for point_id, score in scores.items() if point_id not in kept]
@@ -173,11 +171,24 @@ def section_of(doc_path: str, anchor: str | None, heading: str) -> str:
     return f"{doc_path}#{anchor or heading}"
 
 
-def _describe(place: Place, scores: Mapping[Channel, Mapping[PointId, float]]) -> Candidate:
-    dense = scores[Channel.DENSE].get(place.point_id, 0.0)
-    windows = scores.get(Channel.WINDOWS, {}).get(place.point_id, dense)
-    bm25 = scores.get(Channel.BM25, {}).get(place.point_id, 0.0)
-    return Candidate(place, dense, windows, bm25)
+def _find_missing(
+    point_ids: Sequence[PointId], scores: Mapping[PointId, float]
+) -> tuple[PointId, ...]:
+    return tuple(point_id for point_id in point_ids if point_id not in scores)
+
+
+def _describe(
+    places: Sequence[Place], scores: Mapping[Channel, Mapping[PointId, float]]
+) -> tuple[Candidate, ...]:
+    by_dense = scores[Channel.DENSE]
+    by_windows, by_bm25 = (scores.get(channel, {}) for channel in (Channel.WINDOWS, Channel.BM25))
+    candidates = []
+    for place in places:
+        point_id = place.point_id
+        dense = by_dense.get(point_id, 0.0)
+        windows, bm25 = by_windows.get(point_id, dense), by_bm25.get(point_id, 0.0)
+        candidates.append(Candidate(place, dense, windows, bm25))
+    return tuple(candidates)
 
 
 def _read_place(point_id: PointId, payload: Payload) -> Place:

@@ -118,10 +118,10 @@ class NearDuplicates:
 
         If one of the two points has been deleted from the store, the result is False.
         """
-        missing = [each for each in (one, other) if each.place.point_id not in self._asked]
-        if missing:
-            self.load(missing)
-        left, right = self._vectors.get(one.place.point_id), self._vectors.get(other.place.point_id)
+        first, second = one.place.point_id, other.place.point_id
+        if first not in self._asked or second not in self._asked:
+            self.load([one, other])
+        left, right = self._vectors.get(first), self._vectors.get(second)
         if left is None or right is None:
             return False
         return float(left @ right) > self._threshold
@@ -145,8 +145,10 @@ def arrange(
         Two lists. The first has the best hit of each section and then all other hits with text.
         The second has the bare headings.
     """
-    bare = [hit for hit in ranked if _is_bare(hit.candidate.place, terms)]
-    with_text = [hit for hit in ranked if not _is_bare(hit.candidate.place, terms)]
+    bare: list[Ranked] = []
+    with_text: list[Ranked] = []
+    for hit in ranked:
+        (bare if _is_bare(hit.candidate.place, terms) else with_text).append(hit)
     first, others = _split_by_section(with_text)
     before: Counter[str] = Counter()
     spread: list[tuple[float, Ranked]] = []

@@ -13,12 +13,13 @@ from rag_pipeline.core.docusaurus import find_site_path
 from rag_pipeline.core.errors import SectionMissingError
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
-from rag_pipeline.retrieval.hits import Piece, join_pieces
+from rag_pipeline.retrieval.hits import join_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.protocols.stores import VectorIndex
+    from rag_pipeline.retrieval.chunk_cache import Piece
     from rag_pipeline.retrieval.outline import ContentsPage
     from rag_pipeline.retrieval.retriever import Retriever
 

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import math
 import statistics
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.ids import ChunkId, to_point_id
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
-from rag_pipeline.core.terms import extract_terms, extract_words, find_content_words
+from rag_pipeline.core.terms import (
+    extract_terms,
+    extract_words,
+    find_content_words,
+    find_distinct_terms,
+)
 from rag_pipeline.retrieval.models import Evidence, TermWeight, WordNearness
 
 if TYPE_CHECKING:
@@ -189,6 +195,12 @@ def compare_words(index: VectorIndex, searches: Sequence[Search]) -> None:
     # question is judged with the new points. The order of the hits does not depend on it.
     for (search, word, weight, _), nearest in zip(asked, found, strict=True):
         search.words.append(WordNearness(word, weight, nearest[0][1] if nearest else 0.0))
+
+
+@lru_cache(maxsize=1024)  # 1,024 chunks take about 10 MB
+def find_chunk_terms(headings: tuple[str, ...], text: str) -> frozenset[str]:
+    """Return the distinct search terms of a chunk's text and of the headings above it."""
+    return find_distinct_terms(" ".join((*headings, text)))
 
 
 def _first_hits(search: Search) -> PointFilter:

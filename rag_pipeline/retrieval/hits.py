@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from rag_pipeline.core.errors import ResultInvalidError
 from rag_pipeline.core.ids import is_chunk_id
-from rag_pipeline.core.payload import ChunkMetadata, read_metadata, read_text
+from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.rules import Rule, find_repeated, register_rule
-from rag_pipeline.core.terms import extract_terms, find_distinct_terms
+from rag_pipeline.core.terms import extract_terms
 from rag_pipeline.retrieval.candidates import section_of
+from rag_pipeline.retrieval.evidence import find_chunk_terms
 from rag_pipeline.retrieval.models import ChannelScores, Citation, ScoredChunk
 from rag_pipeline.retrieval.ranking import scale_scores
 
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import TextBlock
+    from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.protocols.embedding import Reranker
-    from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
+    from rag_pipeline.core.protocols.stores import VectorIndex
+    from rag_pipeline.retrieval.chunk_cache import Piece
     from rag_pipeline.retrieval.search import Search
-
-Piece = tuple[ChunkMetadata, str]
-"""The metadata and the text of a chunk."""
 
 RESULT_RULES: Final[list[Rule[Sequence[ScoredChunk]]]] = []
 """The rules that the results of every query must keep."""
@@ -37,27 +36,24 @@ RESULT_RULES: Final[list[Rule[Sequence[ScoredChunk]]]] = []
 _REQUIRED_FIELDS: Final = ("url", "title", "doc_path", "content_type", "content_hash")
 
 
-def build_hits(search: Search, points: Mapping[PointId, StoredPoint]) -> list[ScoredChunk]:
+def build_hits(search: Search, chunks: Mapping[PointId, Piece]) -> list[ScoredChunk]:
     """Return the chosen candidates of a search as scored chunks with citations, best first.
 
     Args:
         search: A search whose `chosen` and `nearest` are set.
-        points: The stored points by id. Candidates without a point, because the point was deleted
-            in the meantime, are left out.
-
-    Raises:
-        PayloadError: A stored point has a missing or invalid payload field.
+        chunks: The chunks by the id of their point. Candidates without a chunk, because the point
+            was deleted in the meantime, are left out.
     """
     terms = set(extract_terms(search.text))
     hits = []
     scores = scale_scores(search.chosen, search.nearest)
     for ranked, score in zip(search.chosen, scores, strict=True):
         candidate = ranked.candidate
-        point = points.get(candidate.place.point_id)
-        if point is None:
+        chunk = chunks.get(candidate.place.point_id)
+        if chunk is None:
             continue
-        metadata, text = read_metadata(point.payload), read_text(point.payload)
-        found_terms = _find_terms_once(" ".join((*metadata.heading_breadcrumb, text)))
+        metadata, text = chunk
+        found_terms = find_chunk_terms(metadata.heading_breadcrumb, text)
         channels = ChannelScores(
             dense=candidate.dense,
             windows=candidate.windows,
@@ -74,9 +70,6 @@ def build_hits(search: Search, points: Mapping[PointId, StoredPoint]) -> list[Sc
         )
         hits.append(ScoredChunk(metadata.chunk_id, text, score, metadata, citation, channels))
     return hits
-
-
-_find_terms_once = lru_cache(maxsize=1024)(find_distinct_terms)  # 1,024 chunks take about 10 MB
 
 
 def rerank_hits(

@@ -110,20 +110,21 @@ class Distribution:
         if not top:
             return cls(0.0, 0.0)
         mean = math.fsum(top) / len(top)
-        variance = math.fsum((score - mean) ** 2 for score in top) / len(top)
+        variance = math.fsum([(score - mean) ** 2 for score in top]) / len(top)
         return cls(mean, math.sqrt(variance))
 
-    def place(self, score: float) -> float:
-        """Return the normalized score: 0 at three deviations below the mean, 1 at three above it.
+    def place(self, scores: Iterable[float]) -> list[float]:
+        """Return normalized scores: 0 at three deviations below the mean, 1 at three above it.
 
-        The result is not limited to 0 to 1. If all scores are equal, it is 0.5 for every score.
+        The results are not limited to 0 to 1. If all scores are equal, every result is 0.5.
 
         Source:
             Distribution-based score fusion: (s - (mean - 3 deviation)) / (6 deviation).
         """
+        mean, below, width = self.mean, 3 * self.deviation, 6 * self.deviation
         if self.deviation < 1e-9:
-            return 0.5
-        return (score - self.mean + 3 * self.deviation) / (6 * self.deviation)
+            return [0.5 for _ in scores]
+        return [(score - mean + below) / width for score in scores]
 
 
 def fuse(
@@ -153,9 +154,10 @@ def fuse(
     by_text: dict[str, tuple[float, float, float]] = {}
     for candidate in candidates:
         own = (candidate.dense, candidate.windows, candidate.bm25)
-        held = by_text.get(candidate.place.content_hash, own)
-        highest = (max(own[0], held[0]), max(own[1], held[1]), max(own[2], held[2]))
-        by_text[candidate.place.content_hash] = highest
+        held = by_text.get(candidate.place.content_hash)
+        if held is not None:
+            own = (max(own[0], held[0]), max(own[1], held[1]), max(own[2], held[2]))
+        by_text[candidate.place.content_hash] = own
     far_dense, far_bm25 = (
         set(far.get(channel, ()) if far else ()) for channel in (Channel.DENSE, Channel.BM25)
     )
@@ -171,11 +173,15 @@ def fuse(
     bm25_weight = weights.bm25 * _trust_bm25(candidates, weights, term_weight)
     windows_weight = (weights.semantic + weights.bm25 - bm25_weight) * weights.windows
     dense_weight = weights.semantic + weights.bm25 - bm25_weight - windows_weight
+    placed = zip(
+        dense.place([candidate.dense for candidate in candidates]),
+        windows.place([candidate.windows for candidate in candidates]),
+        bm25.place([candidate.bm25 for candidate in candidates]),
+        strict=True,
+    )
     fused = [
-        dense_weight * dense.place(candidate.dense)
-        + windows_weight * windows.place(candidate.windows)
-        + bm25_weight * bm25.place(candidate.bm25)
-        for candidate in candidates
+        dense_weight * by_dense + windows_weight * by_windows + bm25_weight * by_bm25
+        for by_dense, by_windows, by_bm25 in placed
     ]
     by_document: dict[str, list[float]] = defaultdict(list)
     for candidate, score in zip(candidates, fused, strict=True):

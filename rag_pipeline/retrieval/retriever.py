@@ -23,6 +23,7 @@ from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
 from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, gather_candidates
 from rag_pipeline.retrieval.choosing import choose_hits
+from rag_pipeline.retrieval.chunk_cache import ChunkCache
 from rag_pipeline.retrieval.evidence import (
     BookTerms,
     UnrelatedNearness,
@@ -91,6 +92,7 @@ class Retriever(Closing):
         self.options = options or RetrieverOptions()
         self.outlines = OutlineCache(lasting=session.is_exclusive)
         self._places = PlaceCache(lasting=session.is_exclusive)
+        self._chunks = ChunkCache(lasting=session.is_exclusive)
         self._terms = BookTerms(encoder, lasting=session.is_exclusive)
         self._unrelated = UnrelatedNearness(lasting=session.is_exclusive)
         self._reranker = reranker
@@ -225,9 +227,9 @@ class Retriever(Closing):
             weigh_terms(index, self._terms, searches, fingerprint, unrelated)
             choose_hits(index, searches, self._places, options.weights, options.dedup_threshold)
             chosen = {hit.candidate.place.point_id for search in searches for hit in search.chosen}
-            points = {point.point_id: point for point in index.fetch(sorted(chosen))}
+            chunks = self._chunks.look_up(index, sorted(chosen))
             for search in searches:
-                query, search.hits = search.query, build_hits(search, points)
+                query, search.hits = search.query, build_hits(search, chunks)
                 if self._reranker is not None and search.hits:
                     hits = rerank_hits(self._reranker, query.question, search.hits)
                     search.hits = hits[: query.result_count]

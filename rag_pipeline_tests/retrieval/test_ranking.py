@@ -74,14 +74,12 @@ def test_the_mean_is_placed_at_one_half_and_three_deviations_above_it_at_1() -> 
     described = Distribution.of([2.0, 4.0, 6.0, 8.0])
     assert described.mean == 5.0
     assert described.deviation == pytest.approx(math.sqrt(5.0))
-    assert described.place(5.0) == 0.5
-    assert described.place(5.0 + 3 * math.sqrt(5.0)) == pytest.approx(1.0)
+    assert described.place([5.0, 5.0 + 3 * math.sqrt(5.0)]) == [0.5, pytest.approx(1.0)]
 
 
 def test_scores_beyond_three_deviations_are_not_clamped() -> None:
     described = Distribution(0.0, 1.0)
-    assert described.place(6.0) == 1.5
-    assert described.place(-6.0) == -0.5
+    assert described.place([6.0, -6.0]) == [1.5, -0.5]
 
 
 def test_bm25_counts_less_if_its_best_hit_covers_little_of_the_question() -> None:
@@ -101,8 +99,8 @@ def test_a_distribution_uses_only_the_hundred_best_scores() -> None:
 
 
 def test_equal_scores_are_all_placed_at_one_half() -> None:
-    assert Distribution.of([3.0, 3.0]).place(3.0) == 0.5
-    assert Distribution.of([]).place(7.0) == 0.5
+    assert Distribution.of([3.0, 3.0]).place([3.0, 4.0]) == [0.5, 0.5]
+    assert Distribution.of([]).place([7.0]) == [0.5]
 
 
 def test_a_hundred_copies_of_a_text_do_not_change_the_order_of_other_texts() -> None:

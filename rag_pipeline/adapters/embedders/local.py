@@ -260,4 +260,7 @@ def _load_session(weights: Path) -> InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # see the comment in `embed_passages`
     options.inter_op_num_threads = 1
+    # Texts differ in length, so a plan or a pool of memory for each length would only grow.
+    options.enable_mem_pattern = False
+    options.enable_cpu_mem_arena = False
     return onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])

@@ -81,6 +81,8 @@ class EngineStore(ABC):
             found = self._search([(queries[number], limit) for number, limit in limits.items()])
             tied: dict[int, int] = {}
             for (number, requested), hits in zip(limits.items(), found, strict=True):
+                if not hits:
+                    continue
                 limit = queries[number].limit
                 if len(hits) == requested and hits[-1][1] == hits[limit - 1][1]:
                     tied[number] = requested * _GROWTH

@@ -104,8 +104,8 @@ def find_parts(source: Source) -> list[Part]:
     groups: list[tuple[int, Sequence[TextBlock]]] = []
     for run, group in _group_blocks(text, blocks):
         last = group[-1]
-        is_long = count_words(text[last.start : last.end]) >= LONG_LIST_WORDS
-        if last.kind is not TextBlockKind.LIST or not is_long:
+        is_list = last.kind is TextBlockKind.LIST
+        if not is_list or count_words(text[last.start : last.end]) < LONG_LIST_WORDS:
             groups.append((run, group))
             continue
         if group[:-1]:
@@ -153,11 +153,11 @@ def _group_blocks(
 
 def _is_label(text: str, block: TextBlock) -> bool:
     """Return True for a paragraph of a few words that names the text after it, such as `Answer`."""
+    if block.kind not in _INTRODUCES:
+        return False
     words = text[block.start : block.end]
-    is_short = count_words(words) <= _LABEL_WORDS and not words.rstrip("*_ ").endswith(
-        _SENTENCE_ENDS
-    )
-    return block.kind in _INTRODUCES and is_short
+    ends_sentence = words.rstrip("*_ ").endswith(_SENTENCE_ENDS)
+    return not ends_sentence and count_words(words) <= _LABEL_WORDS
 
 
 def _make_part(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.terms import STOP_WORDS, extract_words
@@ -92,6 +93,7 @@ _IN_NAMES: Final = frozenset(
 )
 _SIMILAR: Final = str.maketrans("\u0142\u0111\u0131", "ldi")
 _LATIN_WORD: Final = re.compile(r"[A-Za-z0-9_]+")
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 _BY_LANGUAGE: Final = {
     "English": STOP_WORDS,
@@ -146,6 +148,7 @@ ANOTHER_LANGUAGE: Final = "another language"
 _SHARE_OF_LETTERS: Final = 0.3  # a question in another script may contain English terms
 _LETTERS_OF_SYMBOLS: Final = {"GREEK": 2}  # with as many letters it may be a symbol; otherwise 1
 _READ_CHARS: Final = 500  # of each passage
+_READ_PASSAGES: Final = 5  # a model gets more of them, but they are from the same book
 _MIN_LONGEST: Final = 3  # letters of the longest function word of a language
 _ENOUGH_WORDS: Final = 2  # one word may be a name, such as "La" or "de"
 
@@ -153,8 +156,8 @@ _ENOUGH_WORDS: Final = 2  # one word may be a name, such as "La" or "de"
 def find_language_notice(question: str, chunks: Sequence[ScoredChunk]) -> str:
     """Return a hint that the question is in another language than the book, or an empty text.
 
-    The language of the book is that of the passages. Without passages, or if one of the languages
-    is not clear, there is no hint.
+    The language of the book is that of the first passages. Without passages, or if one of the
+    languages is not clear, there is no hint.
     """
     asked, written = _compare(question, chunks)
     if asked == written:
@@ -190,7 +193,7 @@ def _compare(question: str, chunks: Sequence[ScoredChunk]) -> tuple[str, str]:
     asked = find_language(question)
     if not asked:
         return "", ""
-    text = "\n".join(chunk.text[:_READ_CHARS] for chunk in chunks)
+    text = "\n".join(chunk.text[:_READ_CHARS] for chunk in chunks[:_READ_PASSAGES])
     script = _find_script(question)
     if asked == _SCRIPTS.get(script) and _name_family(script) == _name_family(_find_script(text)):
         return "", ""  # too few letters to tell two languages with one script apart
@@ -204,6 +207,7 @@ def _name_family(script: str) -> str:
     return "CJK" if script in {"HIRAGANA", "KATAKANA"} else script
 
 
+@lru_cache(maxsize=64)  # a question and its passages are read twice: for the search, for the hint
 def find_language(text: str) -> str:
     """Return the English name of a text's language; empty if it is not clear.
 
@@ -238,8 +242,10 @@ def _find_script(text: str) -> str:
         for name, count in own.items():
             if count > _LETTERS_OF_SYMBOLS.get(name, 1):
                 scripts[name] += count
-    letters = sum(char.isalpha() for char in text)
     script = max(_SCRIPTS, key=lambda name: scripts[name])
+    if not scripts[script]:
+        return ""
+    letters = sum(char.isalpha() for char in text)
     return script if scripts[script] > _SHARE_OF_LETTERS * letters else ""
 
 
@@ -251,9 +257,10 @@ def _count_words(text: str) -> Counter[str]:
     """
     counts = Counter(dict.fromkeys(_BY_LANGUAGE, 0))
     longest = dict.fromkeys(_BY_LANGUAGE, 0)
-    for word in extract_words(_simplify(text)):
-        for name in _LANGUAGES_OF.get(word, ()):
-            counts[name] += 1
+    words = Counter(extract_words(_simplify(text)))
+    for word in words.keys() & _LANGUAGES_OF.keys():
+        for name in _LANGUAGES_OF[word]:
+            counts[name] += words[word]
             longest[name] = max(longest[name], len(word))
     for name, marks in _MARKS.items():
         if not text.isascii() and not set(marks).isdisjoint(text.lower()):
@@ -269,5 +276,9 @@ def _simplify(text: str) -> str:
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())
-    kept = "".join(char for char in plain if not unicodedata.combining(char))
+    kept = _NOT_ASCII.sub(_drop_accent, plain)
     return kept.translate(_SIMILAR)
+
+
+def _drop_accent(found: re.Match[str]) -> str:
+    return "" if unicodedata.combining(found.group()) else found.group()

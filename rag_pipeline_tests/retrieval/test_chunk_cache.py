@@ -1,0 +1,50 @@
+"""The cache of chunks, over a real store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.ids import PointId
+from rag_pipeline.retrieval import chunk_cache
+from rag_pipeline.retrieval.chunk_cache import ChunkCache
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.core.protocols.stores import StoredPoint
+    from rag_pipeline.retrieval import Retriever
+
+
+@pytest.mark.parametrize(("lasting", "reads"), [(True, 1), (False, 2)])
+def test_only_a_lasting_collection_is_read_once(
+    retriever: Retriever, monkeypatch: pytest.MonkeyPatch, *, lasting: bool, reads: int
+) -> None:
+    with retriever.session.use() as index:
+        ids = [point.point_id for point in index.scroll()][:3]
+        asked: list[object] = []
+        fetch = index.fetch
+
+        def count(wanted: Sequence[PointId]) -> list[StoredPoint]:
+            asked.append(wanted)
+            return fetch(wanted)
+
+        monkeypatch.setattr(index, "fetch", count)
+        cache = ChunkCache(lasting=lasting)
+        first = cache.look_up(index, ids)
+        assert cache.look_up(index, ids) == first
+        assert list(first) == ids
+        assert len(asked) == reads
+
+
+def test_the_cache_is_bounded_and_leaves_out_missing_points(
+    retriever: Retriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunk_cache, "MAX_CACHED_CHUNKS", 2)
+    with retriever.session.use() as index:
+        ids = [point.point_id for point in index.scroll()][:3]
+        cache = ChunkCache(lasting=True)
+        for _ in range(2):
+            assert list(cache.look_up(index, [*ids, PointId(1)])) == ids
+        assert len(cache._read[1]) == 2  # noqa: SLF001  # the bound is not visible outside
