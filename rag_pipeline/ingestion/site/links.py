@@ -55,16 +55,17 @@ class SiteLinks:
         path, rest = unquote(target[:at]), target[at:]
         if not path:
             return self.link(page.path) + rest if rest else None
+        found = self._find_path(page, path, is_image=is_image)
+        return self.link(found) + rest if found is not None else None
+
+    def _find_path(self, page: SitePage, path: str, *, is_image: bool) -> str | None:
         if path.startswith(_SITE_FOLDER) or path.endswith(MARKDOWN_SUFFIXES):
-            found = self._find_page(page, path)
-            return self.link(found) + rest if found is not None else None
+            return self._find_page(page, path)
         if path.startswith("/"):
             base = self.site.base_path
-            return self.link(path if f"{path}/".startswith(base) else base + path[1:]) + rest
+            return path if f"{path}/".startswith(base) else base + path[1:]
         is_file = page.source is not None and (page.source.parent / path).is_file()
-        if is_image or is_file:
-            return None
-        return self.link(urljoin(page.path, path)) + rest
+        return None if is_image or is_file else urljoin(page.path, path)
 
     def _find_page(self, page: SitePage, path: str) -> str | None:
         """Return the path of the page that is built from a Markdown file.

@@ -90,9 +90,10 @@ def publish_site(build_dir: Path, host: str = "") -> Publication:
             texts[path] = _write_page_text(site, links, page)
         except DocumentError as error:
             failures.append(DocFailure(error.doc_id, _STAGE, error.code, str(error)))
-    files = {
-        name: text for path, text in texts.items() for name in _name_files(path, site.base_path)
-    }
+    files = {_name_file(path, site.base_path): text for path, text in texts.items()}
+    for path, text in texts.items():
+        if path.endswith("/"):
+            files.setdefault(_name_index_file(path, site.base_path), text)
     sections = _choose_sections(site, texts)
     files[INDEX_FILE] = _write_index(site, links, sections)
     files[FULL_FILE] = _write_full(site, links, sections, texts)
@@ -115,12 +116,15 @@ def _write_page_text(site: BuiltSite, links: SiteLinks, page: SitePage) -> str:
     return render_page(doc_path, page.source, settings, page.title, resolve)
 
 
-def _name_files(path: str, base_path: str) -> tuple[str, ...]:
-    """Return the names of a page's Markdown files below the folder of the build."""
+def _name_file(path: str, base_path: str) -> str:
+    """Return the name of a page's Markdown file below the folder of the build."""
     name = path.removeprefix(base_path).strip("/")
-    if not name:
-        return ("index.md",)
-    return (f"{name}.md", f"{name}/index.md") if path.endswith("/") else (f"{name}.md",)
+    return f"{name}.md" if name else "index.md"
+
+
+def _name_index_file(path: str, base_path: str) -> str:
+    """Return the name of the second Markdown file of a page whose address ends with a slash."""
+    return f"{path.removeprefix(base_path)}index.md".lstrip("/")
 
 
 def _choose_sections(site: BuiltSite, texts: dict[str, str]) -> list[tuple[str, list[SitePage]]]:
@@ -153,7 +157,7 @@ def _write_index(
     for label, pages in sections:
         lines = []
         for page in pages:
-            name = site.base_path + _name_files(page.path, site.base_path)[0]
+            name = site.base_path + _name_file(page.path, site.base_path)
             description = " ".join(page.description.split())
             title = page.title.replace("[", "\\[").replace("]", "\\]")
             lines.append(f"- [{title}]({links.link(name)})" + (description and f": {description}"))

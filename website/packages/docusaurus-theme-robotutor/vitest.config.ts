@@ -6,8 +6,10 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 // Unit tests run without Docusaurus. These modules stand for what a site's build provides.
 export default defineConfig({
   test: {include: ['tests/**/*.test.{ts,tsx}']},
+  esbuild: {jsx: 'automatic'},
   resolve: {
     alias: {
+      '@docusaurus/Head': here('tests/docusaurus/Head.tsx'),
       '@docusaurus/Translate': here('tests/docusaurus/Translate.tsx'),
       '@docusaurus/router': here('tests/docusaurus/router.ts'),
       '@docusaurus/useBaseUrl': here('tests/docusaurus/useBaseUrl.ts'),

@@ -1,0 +1,1 @@
+/// <reference types="@docusaurus/module-type-aliases" />
