@@ -59,6 +59,8 @@ const config: Config = {
         // The name of the index contains its hash, so that browsers may keep it.
         hashed: 'filename',
         highlightSearchTermsOnTargetPage: true,
+        // A formula is in the page twice, as drawn symbols and as MathML.
+        ignoreCssSelectors: ['.katex-mathml'],
         explicitSearchResultPath: true,
       },
     ],

@@ -67,17 +67,21 @@ def render_page(
     objectives = front_matter.texts("learning-objectives", "learning_objectives")
     listed = "".join(f"\n- {objective}" for objective in objectives)
     goals = [f"After this page you can:\n{listed}"] if objectives else []
-    first = next((block for block in blocks if block.text.strip()), None)
-    if first is None or first.heading is None or headings[first.heading].level > 1:
-        return "\n\n".join([f"# {title}", *goals, _join_blocks(source, blocks, headings)]) + "\n"
-    at = blocks.index(first) + 1
-    own_title = _join_blocks(source, blocks[:at], headings)
-    return "\n\n".join([own_title, *goals, _join_blocks(source, blocks[at:], headings)]) + "\n"
+    first = next((at for at, block in enumerate(blocks) if block.text.strip()), None)
+    heading = None if first is None else blocks[first].heading
+    if first is None or heading is None or headings[heading].level > 1:
+        parts = [f"# {title}", *goals, _join_blocks(source, blocks, headings, mdx=mdx)]
+    else:
+        own_title = _join_blocks(source, blocks[: first + 1], headings, mdx=mdx)
+        parts = [own_title, *goals, _join_blocks(source, blocks[first + 1 :], headings, mdx=mdx)]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _join_blocks(source: str, blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
+def _join_blocks(
+    source: str, blocks: Sequence[Block], headings: Sequence[Heading], *, mdx: bool
+) -> str:
     """Return the text of blocks, with the blank lines between them as in the source."""
-    margins = _find_margins(source, blocks)
+    margins = _find_margins(source, blocks) if mdx else [0] * len(blocks)
     text, last_line, was_alone = "", 0, False
     for block, margin in zip(blocks, margins, strict=True):
         part, is_alone = _render_block(source, block, headings)
