@@ -42,7 +42,9 @@ def export_pages(
     build_dir = settings.docs_dir.parent / "build" if site is None else Path(site)
     result = publish_site(build_dir, host)
     lines = [f"FAILED {failure.message}" for failure in result.failures]
-    lines.append(f"{result.pages} pages as Markdown, llms.txt and llms-full.txt in {build_dir}")
+    lines.append(
+        f"{result.pages} pages written as Markdown, llms.txt and llms-full.txt in {build_dir}"
+    )
     print_result(result.to_json(), "\n".join(lines), as_json=as_json)
     if result.failures:
         raise typer.Exit(1)

@@ -48,6 +48,16 @@ def prose_lines(text: str) -> Iterator[str]:
             yield line
 
 
+CODE_BLOCK: Final = """\
+```tsx title="a.tsx" {2}
+import A from "a";
+
+
+:::tip
+<Tabs>{/* x */}</Tabs>
+[a](b.md)
+```"""
+
 CASES: Final = {
     "the title is the first line": ("Text.", "# Title\n\nText."),
     "an own title stays the only one": ("# Own *title*\n\nText.", "# Own *title*\n\nText."),
@@ -85,8 +95,10 @@ CASES: Final = {
         "# Title\n\n- Item\n\n  **Note**\n\n  A.\n\n  **B**\n\n  C.\n\n- Next",
     ),
     "the labels of tabs are bold": (
-        '<Tabs>\n<TabItem value="a" label="First">\n\nA.\n\n</TabItem>\n'
-        '<TabItem value="second">\nB.\n</TabItem>\n</Tabs>',
+        (
+            '<Tabs>\n<TabItem value="a" label="First">\n\nA.\n\n</TabItem>\n'
+            '<TabItem value="second">\nB.\n</TabItem>\n</Tabs>'
+        ),
         "# Title\n\n**First**\n\nA.\n\n**second**\n\nB.",
     ),
     "the summary of details is bold": (
@@ -94,15 +106,13 @@ CASES: Final = {
         "# Title\n\n**Why `x`?**\n\nBecause.",
     ),
     "indentation inside tags does not become code": (
-        '<Tabs>\n  <TabItem value="a" label="A">\n\n    Text\n    more.\n\n    - x\n      - y\n\n'
-        "    ```py\n    if a:\n        b()\n    ```\n\n  </TabItem>\n</Tabs>",
+        (
+            '<Tabs>\n  <TabItem value="a" label="A">\n\n    Text\n    more.\n\n    - x\n      - y\n\n'
+            "    ```py\n    if a:\n        b()\n    ```\n\n  </TabItem>\n</Tabs>"
+        ),
         "# Title\n\n**A**\n\nText\nmore.\n\n- x\n  - y\n\n```py\nif a:\n    b()\n```",
     ),
-    "code keeps its lines": (
-        '```tsx title="a.tsx" {2}\nimport A from "a";\n\n\n:::tip\n<Tabs>{/* x */}</Tabs>\n[a](b.md)\n```',
-        '# Title\n\n```tsx title="a.tsx" {2}\nimport A from "a";\n\n\n:::tip\n<Tabs>{/* x */}</Tabs>\n'
-        "[a](b.md)\n```",
-    ),
+    "code keeps its lines": (CODE_BLOCK, f"# Title\n\n{CODE_BLOCK}"),
     "magic comments are not shown on the page": (
         "```py\n# highlight-next-line\nx = 1\n```",
         "# Title\n\n```py\nx = 1\n```",
@@ -167,9 +177,9 @@ def test_windows_line_ends_and_a_byte_order_mark_are_accepted(tmp_path: Path) ->
 
 
 def test_a_page_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(FrontMatterError, match="page.md"):
+    with pytest.raises(FrontMatterError, match=r"page\.md"):
         render(tmp_path, "---\ntitle: [\n---\n")
-    with pytest.raises(DocumentReadError, match="gone.md"):
+    with pytest.raises(DocumentReadError, match=r"gone\.md"):
         render_page("gone.md", tmp_path / "gone.md", SiteSettings(), "Title", lambda *_: None)
 
 
