@@ -58,7 +58,6 @@ const config: Config = {
         indexPages: false,
         // The name of the index contains its hash, so that browsers may keep it.
         hashed: 'filename',
-        highlightSearchTermsOnTargetPage: true,
         // A formula is in the page twice, as drawn symbols and as MathML.
         ignoreCssSelectors: ['.katex-mathml'],
         explicitSearchResultPath: true,

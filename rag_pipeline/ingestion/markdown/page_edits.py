@@ -58,28 +58,29 @@ class PageEdits(BlockEdits):
         return after
 
     def _tag(self, start: int, after: int, end: int) -> int:
-        if _SUMMARY.match(self.source, start, end):
-            close = self.scanner.find_tag_end(start, end)
-            if close is not None:
-                self.replace(start, close, "**")
-                return close
-        if self._open_tags and self.source.startswith(f"</{self._open_tags[-1][0]}>", start):
-            name, address = self._open_tags.pop()
-            close = start + len(f"</{name}>")
-            self.replace(start, close, f"]({address})")
+        close = self.scanner.find_tag_end(start, end)
+        mark = None if close is None else self._find_mark(start, close, end)
+        if close is not None and mark is not None:
+            self.replace(start, close, mark)
             return close
-        link = _LINK_TAG.match(self.source, start, end)
-        close = self.scanner.find_tag_end(start, end) if link is not None else None
-        if link is not None and close is not None:
-            closing = self.source.find(f"</{link['name']}>", close, end)
-            address = self._resolve(link["double"] or link["single"] or "", False)  # noqa: FBT003  # no image
-            if closing >= 0 and address is not None:
-                self._open_tags.append((link["name"], address))
-                self.replace(start, close, "[")
-                return close
-        if self.source[start + 1 : start + 2].isalpha() and self._is_autolink(start, end):
+        if self._is_autolink(start, end):
             return self.source.index(">", start) + 1
         return super()._tag(start, after, end)
+
+    def _find_mark(self, start: int, close: int, end: int) -> str | None:
+        """Return the Markdown for a tag of a link or of a summary; None for any other tag."""
+        if _SUMMARY.match(self.source, start, close):
+            return "**"
+        if self._open_tags and self.source.startswith(f"</{self._open_tags[-1][0]}>", start):
+            return f"]({self._open_tags.pop()[1]})"
+        link = _LINK_TAG.match(self.source, start, close)
+        if link is None or self.source.find(f"</{link['name']}>", close, end) < 0:
+            return None
+        address = self._resolve(link["double"] or link["single"] or "", False)  # noqa: FBT003  # not an image
+        if address is None:
+            return None
+        self._open_tags.append((link["name"], address))
+        return "["
 
     def _is_autolink(self, start: int, end: int) -> bool:
         """Return True if an address between `<` and `>` starts at an offset, as in CommonMark."""

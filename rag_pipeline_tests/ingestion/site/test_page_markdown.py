@@ -107,7 +107,8 @@ CASES: Final = {
     ),
     "indentation inside tags does not become code": (
         (
-            '<Tabs>\n  <TabItem value="a" label="A">\n\n    Text\n    more.\n\n    - x\n      - y\n\n'
+            '<Tabs>\n  <TabItem value="a" label="A">\n\n    Text\n    more.\n\n'
+            "    - x\n      - y\n\n"
             "    ```py\n    if a:\n        b()\n    ```\n\n  </TabItem>\n</Tabs>"
         ),
         "# Title\n\n**A**\n\nText\nmore.\n\n- x\n  - y\n\n```py\nif a:\n    b()\n```",
