@@ -92,8 +92,9 @@ $(NODE_STAMP): website/package.json website/package-lock.json
 	@cd website && npm ci --no-audit --no-fund
 	@touch $@
 
-site: $(NODE_STAMP) ## Build the website into website/build (Node 20+)
+site: $(STAMP) $(NODE_STAMP) ## Build the website, and its pages as Markdown, into website/build (Node 20+)
 	@cd website && npm run build
+	@$(BIN)/rag-pipeline export-pages --site website/build
 
 site-dev: $(NODE_STAMP) ## Serve the website with live reload
 	@cd website && npm run start

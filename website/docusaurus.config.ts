@@ -47,7 +47,23 @@ const config: Config = {
       onBrokenMarkdownImages: 'throw',
     },
   },
-  themes: ['@docusaurus/theme-mermaid'],
+  themes: [
+    '@docusaurus/theme-mermaid',
+    [
+      // Search in the browser: the build writes an index, so no search service is needed.
+      '@easyops-cn/docusaurus-search-local',
+      {
+        docsRouteBasePath: 'docs',
+        indexBlog: false,
+        indexPages: false,
+        // The name of the index contains its hash, so that browsers may keep it.
+        hashed: 'filename',
+        // A formula is in the page twice, as drawn symbols and as MathML.
+        ignoreCssSelectors: ['.katex-mathml'],
+        explicitSearchResultPath: true,
+      },
+    ],
+  ],
 
   presets: [
     [

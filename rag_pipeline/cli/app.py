@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from rag_pipeline.cli import asking, evaluating, golden, ingesting, serving
+from rag_pipeline.cli import asking, evaluating, golden, ingesting, publishing, serving
 from rag_pipeline.cli.output import INTERRUPTED, end_output, tell_failure, write_text
 from rag_pipeline.core.errors import RagPipelineError
 
@@ -29,6 +29,7 @@ for group in (
     ingesting.commands,
     asking.commands,
     serving.commands,
+    publishing.commands,
     evaluating.commands,
     golden.commands,
 ):

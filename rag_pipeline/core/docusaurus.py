@@ -103,9 +103,23 @@ def build_permalink(
         path = _resolve(name, folder_slug)
     scheme, host, base_path = _split_base_url(site.base_url)
     permalink = re.sub(r"/{2,}", "/", f"{base_path}/{site.route_base_path}/{path}")
-    if permalink != base_path and site.trailing_slash is not None:
-        permalink = permalink.rstrip("/") + ("/" if site.trailing_slash else "")
-    return scheme + host + quote(permalink or "/", safe=_SAFE_PATH)
+    permalink = apply_trailing_slash(permalink, base_path, trailing_slash=site.trailing_slash)
+    return scheme + host + encode_path(permalink or "/")
+
+
+def apply_trailing_slash(path: str, base_path: str, *, trailing_slash: bool | None) -> str:
+    """Return the path of a page as the site's setting `trailingSlash` writes it.
+
+    True adds a slash, False removes it, and None changes nothing. `base_path` itself is unchanged.
+    """
+    if path == base_path or trailing_slash is None:
+        return path
+    return path.rstrip("/") + ("/" if trailing_slash else "")
+
+
+def encode_path(path: str) -> str:
+    """Return a path percent-encoded for a link."""
+    return quote(path, safe=_SAFE_PATH)
 
 
 def find_site_path(url: str, site: SiteSettings) -> str | None:

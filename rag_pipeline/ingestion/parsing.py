@@ -60,12 +60,12 @@ def parse_doc(doc: DiscoveredDoc, site: SiteSettings, source: bytes | None = Non
             raise DocumentReadError(doc.doc_id, problem) from error
     text = normalize_source(source)
     front_matter = read_front_matter(doc.doc_id, text)
-    mdx = _is_mdx(doc.doc_id, front_matter, site)
+    mdx = is_mdx(doc.doc_id, front_matter, site)
     blocks, headings = read_page(text, front_matter.end, mdx=mdx)
     return ParsedDoc(_build_document(doc, site, front_matter, headings), text, blocks)
 
 
-def _is_mdx(doc_id: str, front_matter: FrontMatter, site: SiteSettings) -> bool:
+def is_mdx(doc_id: str, front_matter: FrontMatter, site: SiteSettings) -> bool:
     """Return True if a file is parsed as MDX, False if it is parsed as CommonMark with HTML.
 
     The field `mdx: {format: ...}` in the front matter takes precedence over the site's setting.

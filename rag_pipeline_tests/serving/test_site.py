@@ -21,6 +21,7 @@ FILES = {
     "index.html": "home",
     "404.html": "missing",
     "docs/page.html": "page",
+    "docs/page.md": "# Köln",
     "docs/part/index.html": "part",
     "assets/js/main.1234.js": "code",
     "img/logo.svg": "<svg/>",
@@ -33,7 +34,7 @@ def build_site(folder: Path) -> Path:
     site = folder / "build"
     for name, text in FILES.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
-        (site / name).write_text(text)
+        (site / name).write_text(text, encoding="utf-8")
     (folder / "secret.txt").write_text("secret")
     (site / "link.txt").symlink_to(folder / "secret.txt")
     return site
@@ -77,12 +78,18 @@ def test_the_start_leads_to_the_book(client: httpx.Client, path: str) -> None:
         ("/book/assets/js/main.1234.js", "text/javascript", "immutable"),
         ("/book/img/logo.svg", "image/svg+xml", "no-cache"),
         ("/book/docs/page", "text/html", "no-cache"),
+        ("/book/docs/page.md", "text/markdown; charset=utf-8", "no-cache"),
+        ("/book/llms.txt", "text/plain; charset=utf-8", "no-cache"),
     ],
 )
 def test_types_and_caching(client: httpx.Client, path: str, kind: str, caching: str) -> None:
     response = client.get(path)
     assert response.headers["content-type"].startswith(kind)
     assert caching in response.headers["cache-control"]
+
+
+def test_a_markdown_file_is_sent_as_it_is(client: httpx.Client) -> None:
+    assert client.get("/book/docs/page.md").text == "# Köln"
 
 
 def test_an_unchanged_page_is_not_sent_again(client: httpx.Client) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import html
 import re
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from markdown_it.common.utils import normalizeReference
 
@@ -45,6 +45,15 @@ _BLOCK_TAG: Final = re.compile(
     re.IGNORECASE,
 )
 _BLANK_LINES: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+(?=\n)")
+
+
+class StartEdits(Protocol):
+    """A function that creates the edits of one block."""
+
+    def __call__(
+        self, scanner: Scanner, references: Mapping[str, object], *, mdx: bool
+    ) -> BlockEdits:
+        """Return edits without an entry; the parameters are those of `BlockEdits`."""
 
 
 class BlockEdits:
@@ -147,6 +156,8 @@ class BlockEdits:
         """
         at = start
         handlers = {
+            "escaped": self._escape,
+            "entity": self._entity,
             "ticks": self._code,
             "comment": self._comment,
             "tag": self._tag,
@@ -156,16 +167,16 @@ class BlockEdits:
             "close": self._close_bracket,
         }
         while (match := _CONSTRUCT.search(self.source, at, end)) is not None:
-            name = str(match.lastgroup)
-            if name == "escaped":
-                at = match.end()
-                if not (self.keeps_escaped_bars and match["escaped"] == "|"):
-                    self.replace(match.start(), match.start() + 1, "")
-            elif name == "entity":
-                at = match.end()
-                self.replace(match.start(), at, html.unescape(match.group()))
-            else:
-                at = handlers[name](match.start(), match.end(), end)
+            at = handlers[str(match.lastgroup)](match.start(), match.end(), end)
+
+    def _escape(self, start: int, after: int, _end: int) -> int:
+        if not (self.keeps_escaped_bars and self.source[start + 1] == "|"):
+            self.replace(start, start + 1, "")
+        return after
+
+    def _entity(self, start: int, after: int, _end: int) -> int:
+        self.replace(start, after, html.unescape(self.source[start:after]))
+        return after
 
     def _code(self, start: int, after: int, end: int) -> int:
         length = after - start
@@ -253,10 +264,21 @@ class BlockEdits:
         close = target.end() if target else self._match_reference(text_start, start, end)
         if close is None:
             return after
-        self.replace(opening, text_start, "")
-        self.replace(start, close, "")
+        self._link(opening, text_start, start, close)
         self._holds.append((opening, close))
         return close
+
+    def _link(self, opening: int, text_start: int, text_end: int, close: int) -> None:
+        """Record the edits of a link or image: only its text is kept.
+
+        Args:
+            opening: Offset of `[` or `![`.
+            text_start: Offset of the first character of the text.
+            text_end: Offset of `]`.
+            close: Offset after the target.
+        """
+        self.replace(opening, text_start, "")
+        self.replace(text_end, close, "")
 
     def _match_reference(self, text_start: int, text_end: int, end: int) -> int | None:
         after = text_end + 1

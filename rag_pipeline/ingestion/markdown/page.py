@@ -12,7 +12,7 @@ from rag_pipeline.ingestion.markdown.construct import Leaf
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, read_heading
 from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER
 from rag_pipeline.ingestion.markdown.containers import find_chains
-from rag_pipeline.ingestion.markdown.edits import BlockEdits
+from rag_pipeline.ingestion.markdown.edits import BlockEdits, StartEdits
 from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
 from rag_pipeline.ingestion.markdown.source import count_bytes
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def read_page(
-    source: str, body_start: int, *, mdx: bool
+    source: str, body_start: int, *, mdx: bool, start_edits: StartEdits = BlockEdits
 ) -> tuple[tuple[Block, ...], tuple[Heading, ...]]:
     """Parse the source of a page into cleaned blocks and headings.
 
@@ -29,6 +29,7 @@ def read_page(
         source: The whole page, as `normalize_source` returns it.
         body_start: Offset of the first character after the front matter; 0 without front matter.
         mdx: True if the page is MDX; False if it is CommonMark with HTML.
+        start_edits: Creates the edits of one block, which decide what cleaning removes.
 
     Returns:
         The blocks in source order, with the front matter as the first block if there is one, and
@@ -51,7 +52,7 @@ def read_page(
     headings = 0
     for leaf, chain, (start, end) in zip(leaves, chains, spans, strict=True):
         construct = leaf.construct
-        edits = BlockEdits(scanner, references, mdx=mdx)
+        edits = start_edits(scanner, references, mdx=mdx)
         construct.clean(edits, start, end)
         text, runs, holds = edits.apply(start, end)
         blocks.append(

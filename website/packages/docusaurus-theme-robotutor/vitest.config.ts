@@ -7,8 +7,10 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 export default defineConfig({
   esbuild: {jsx: 'automatic'},
   test: {include: ['tests/**/*.test.{ts,tsx}']},
+  esbuild: {jsx: 'automatic'},
   resolve: {
     alias: {
+      '@docusaurus/Head': here('tests/docusaurus/Head.tsx'),
       '@docusaurus/Translate': here('tests/docusaurus/Translate.tsx'),
       '@docusaurus/router': here('tests/docusaurus/router.ts'),
       '@docusaurus/useBaseUrl': here('tests/docusaurus/useBaseUrl.ts'),

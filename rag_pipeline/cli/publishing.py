@@ -1,0 +1,50 @@
+"""The command `export-pages`: the pages of the built website as Markdown files."""
+
+# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from rag_pipeline.cli.options import AsJson, DocsDir
+from rag_pipeline.cli.output import print_result
+from rag_pipeline.core.settings import load_settings
+
+commands = typer.Typer()
+
+
+@commands.command("export-pages")
+def export_pages(
+    site: Annotated[
+        str | None,
+        typer.Option(
+            "--site",
+            metavar="PATH",
+            help="Folder of the built website. Default: `build` next to the docs folder.",
+        ),
+    ] = None,
+    docs_dir: DocsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write each page of the built website as Markdown, and llms.txt and llms-full.txt.
+
+    The files are written into the folder of the website. Exits with code 1 if a page failed.
+    """
+    from rag_pipeline.ingestion.site.publishing import publish_site
+
+    settings = load_settings(docs_dir=docs_dir)
+    address = urlsplit(settings.site_base_url)
+    host = f"{address.scheme}://{address.netloc}" if address.netloc else ""
+    build_dir = settings.docs_dir.parent / "build" if site is None else Path(site)
+    result = publish_site(build_dir, host)
+    lines = [f"FAILED {failure.message}" for failure in result.failures]
+    lines.append(
+        f"{result.pages} pages written as Markdown, llms.txt and llms-full.txt in {build_dir}"
+    )
+    print_result(result.to_json(), "\n".join(lines), as_json=as_json)
+    if result.failures:
+        raise typer.Exit(1)

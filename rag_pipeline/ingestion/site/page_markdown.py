@@ -1,0 +1,151 @@
+"""Render the source of a page as Markdown without imports, tags, comments and `:::` marks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.errors import DocumentReadError
+from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
+from rag_pipeline.ingestion.markdown.constructs.jsx import JSX
+from rag_pipeline.ingestion.markdown.constructs.marks import MARKER, THEMATIC_BREAK
+from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
+from rag_pipeline.ingestion.markdown.page import read_page
+from rag_pipeline.ingestion.markdown.page_edits import PageEdits
+from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.parsing import is_mdx
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rag_pipeline.core.models import Block, Heading, SiteSettings
+    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+    from rag_pipeline.ingestion.markdown.page_edits import ResolveLink
+
+_NAME: Final = re.compile(r"[\s>]*:{2,}([A-Za-z][\w-]*)")
+_TABS: Final = re.compile(r"<(?:Tabs|TabItem)\b")
+_MARGIN: Final = re.compile(r"[ \t>]*")
+
+
+def render_page(
+    doc_path: str, file: Path, site: SiteSettings, title: str, resolve: ResolveLink
+) -> str:
+    """Render a page as Markdown.
+
+    Code, tables, formulas, lists and emphasis stay as written. The titles of admonitions, the
+    labels of tabs and the summaries of details become bold lines.
+
+    Args:
+        doc_path: Path of the document, for error messages.
+        file: The Markdown file.
+        site: Settings of the site; only the Markdown format is used.
+        title: Title of the page. It becomes the first line, unless the page begins with a heading
+            of level 1.
+        resolve: Function that returns the address of a link's target.
+
+    Returns:
+        The text, which ends with a line end.
+
+    Raises:
+        DocumentReadError: The file cannot be read.
+        FrontMatterError: The front matter is not valid.
+    """
+    try:
+        source = normalize_source(file.read_bytes())
+    except OSError as error:
+        problem = f"it cannot be read ({error.strerror}). Check the file and its permissions"
+        raise DocumentReadError(doc_path, problem) from error
+    front_matter = read_front_matter(doc_path, source)
+
+    def start_edits(scanner: Scanner, references: Mapping[str, object], *, mdx: bool) -> PageEdits:
+        return PageEdits(scanner, references, mdx=mdx, resolve=resolve)
+
+    mdx = is_mdx(doc_path, front_matter, site)
+    blocks, headings = read_page(source, front_matter.end, mdx=mdx, start_edits=start_edits)
+    objectives = front_matter.texts("learning-objectives", "learning_objectives")
+    listed = "".join(f"\n- {objective}" for objective in objectives)
+    goals = [f"After this page you can:\n{listed}"] if objectives else []
+    first = next((at for at, block in enumerate(blocks) if block.text.strip()), None)
+    heading = None if first is None else blocks[first].heading
+    if first is None or heading is None or headings[heading].level > 1:
+        parts = [f"# {title}", *goals, _join_blocks(source, blocks, headings, mdx=mdx)]
+    else:
+        own_title = _join_blocks(source, blocks[: first + 1], headings, mdx=mdx)
+        parts = [own_title, *goals, _join_blocks(source, blocks[first + 1 :], headings, mdx=mdx)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _join_blocks(
+    source: str, blocks: Sequence[Block], headings: Sequence[Heading], *, mdx: bool
+) -> str:
+    """Return the text of blocks, with the blank lines between them as in the source."""
+    margins = _find_margins(source, blocks) if mdx else [0] * len(blocks)
+    text, last_line, was_alone = "", 0, False
+    for block, margin in zip(blocks, margins, strict=True):
+        part, is_alone = _render_block(source, block, headings)
+        part = _cut_margin(part, margin).strip("\n")
+        if not part.strip():
+            continue
+        is_next = block.start_line == last_line + 1 and not is_alone and not was_alone
+        text += ("\n" if is_next else "\n\n") * bool(text) + part
+        last_line, was_alone = block.end_line, is_alone
+    return text.rstrip()
+
+
+def _render_block(source: str, block: Block, headings: Sequence[Heading]) -> tuple[str, bool]:
+    """Return the Markdown of one block, and if blank lines must surround it."""
+    written = source[block.start : block.end]
+    margin = _MARGIN.match(written)
+    indent = margin.group() if margin is not None else ""
+    text = block.text.strip()
+    if block.kind == THEMATIC_BREAK.name:
+        return written, True
+    if block.kind == MARKER.name:
+        in_quote = any(kind is TextBlockKind.QUOTE for _, kind in block.containers)
+        return (written.rstrip() if in_quote else ""), False
+    if block.kind == DIRECTIVE.name:
+        name = _NAME.match(written)
+        if name is not None and not text:
+            text = name.group(1).replace("-", " ").capitalize()
+        return _embolden(text, indent), True
+    if block.kind == JSX.name:
+        is_tab = _TABS.search(written) is not None
+        return _embolden(text, indent) if is_tab else indent + text if text else "", True
+    if block.heading is not None and written.lstrip(" \t>").startswith("<"):
+        return f"{indent}{'#' * headings[block.heading].level} {' '.join(text.split())}", True
+    return block.text, False
+
+
+def _embolden(text: str, indent: str) -> str:
+    """Return each line of a text in bold, after the given indentation."""
+    lines = (line.strip() for line in text.split("\n") if line.strip())
+    return "\n\n".join(indent + (line if "**" in line else f"**{line}**") for line in lines)
+
+
+def _find_margins(source: str, blocks: Sequence[Block]) -> list[int]:
+    """Return the number of columns by which each block can move to the left.
+
+    MDX allows any indentation inside tags, which would be code in plain Markdown. The blocks of a
+    list move together, by the indentation of its first block.
+    """
+    margins: list[int] = []
+    margin_of: dict[int, int] = {}
+    for block in blocks:
+        written = source[block.start : block.end]
+        margin = len(written) - len(written.lstrip(" "))
+        around = [
+            number for number, kind in block.containers if kind is not TextBlockKind.ADMONITION
+        ]
+        margins.append(margin_of.setdefault(around[0], margin) if around else margin)
+    return margins
+
+
+def _cut_margin(text: str, margin: int) -> str:
+    """Remove up to `margin` leading spaces from each line."""
+    if not margin:
+        return text
+    return "\n".join(
+        line[min(margin, len(line) - len(line.lstrip(" "))) :] for line in text.split("\n")
+    )

@@ -1,0 +1,124 @@
+// @vitest-environment jsdom
+import {afterEach, describe, expect, it, vi} from 'vitest';
+import {copyMarkdown, markdownAddress, withOrigin} from '../../src/copyPage/pageMarkdown';
+
+const answer = (text: string, status = 200, type = 'text/markdown'): void => {
+  const response = new Response(text, {status, headers: {'content-type': type}});
+  vi.stubGlobal('fetch', vi.fn(async () => response));
+};
+
+const allowClipboard = (): string[] => {
+  const written: string[] = [];
+  vi.stubGlobal('navigator', {
+    clipboard: {writeText: async (text: string) => void written.push(text)},
+  });
+  return written;
+};
+
+afterEach(() => vi.unstubAllGlobals());
+
+describe('markdownAddress', () => {
+  it.each([
+    ['/book/docs/arms', '/book/docs/arms.md'],
+    ['/book/docs/arms/', '/book/docs/arms.md'],
+    ['/book/docs/arms.html', '/book/docs/arms.md'],
+    ['/book/docs/1.1-foo', '/book/docs/1.1-foo.md'],
+    ['/book/', '/book/index.md'],
+    ['/book', '/book/index.md'],
+  ])('gives the page %s the file %s', (pathname, address) => {
+    expect(markdownAddress(pathname, '/book/')).toBe(address);
+  });
+
+  it('names the file of the root of a site without a base URL', () => {
+    expect(markdownAddress('/', '/')).toBe('/index.md');
+  });
+});
+
+describe('withOrigin', () => {
+  it('makes the links of the text absolute', () => {
+    const text = 'See [a](/docs/a#x), [b](https://b.example) and ![c](/img/c.png).';
+    expect(withOrigin(text, 'https://me.example')).toBe(
+      'See [a](https://me.example/docs/a#x), [b](https://b.example) and ' +
+        '![c](https://me.example/img/c.png).',
+    );
+  });
+
+  it('leaves code and links to other hosts as they are', () => {
+    const text = [
+      'Write `[a](/docs/a)`.',
+      '',
+      '````md',
+      '```',
+      '[a](/docs/a)',
+      '````',
+      '',
+      '- ~~~',
+      '  [a](/docs/a)',
+      '  ~~~',
+      '[b](//b.example/x)',
+    ].join('\n');
+    expect(withOrigin(text, 'https://me.example')).toBe(text);
+  });
+
+  it('changes links again after a code block', () => {
+    expect(withOrigin('```\nx\n```\n[a](/a)', 'https://me.example')).toBe(
+      '```\nx\n```\n[a](https://me.example/a)',
+    );
+  });
+});
+
+describe('copyMarkdown', () => {
+  it('copies the file with absolute links', async () => {
+    const written = allowClipboard();
+    answer('# Arms\n\n[legs](/docs/legs)\n');
+    expect(await copyMarkdown('/docs/arms.md')).toBe('copied');
+    expect(written).toEqual([`# Arms\n\n[legs](${window.location.origin}/docs/legs)\n`]);
+  });
+
+  it.each([
+    ['status 404', 'Not here', 404, 'text/plain'],
+    ['a page instead of the file', '<!doctype html>', 200, 'text/html; charset=utf-8'],
+  ])('reports a missing file: %s', async (_, text, status, type) => {
+    const written = allowClipboard();
+    answer(text, status, type);
+    expect(await copyMarkdown('/docs/arms.md')).toBe('missing');
+    expect(written).toEqual([]);
+  });
+
+  it('reports a missing file if the site cannot be reached', async () => {
+    allowClipboard();
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('offline')));
+    expect(await copyMarkdown('/docs/arms.md')).toBe('missing');
+  });
+
+  it('reports that the browser refuses access to the clipboard', async () => {
+    answer('# Arms\n');
+    vi.stubGlobal('navigator', {clipboard: {writeText: () => Promise.reject(new Error('no'))}});
+    expect(await copyMarkdown('/docs/arms.md')).toBe('refused');
+  });
+
+  it('reports the same if there is no clipboard, as on a page without https', async () => {
+    answer('# Arms\n');
+    vi.stubGlobal('navigator', {});
+    expect(await copyMarkdown('/docs/arms.md')).toBe('refused');
+  });
+
+  it('hands the text over as a promise if the browser has clipboard items', async () => {
+    answer('# Arms\n');
+    const written: Blob[] = [];
+    class Item {
+      constructor(readonly data: Record<string, Promise<Blob>>) {}
+    }
+    vi.stubGlobal('ClipboardItem', Item);
+    vi.stubGlobal('navigator', {
+      clipboard: {
+        write: async (items: Item[]) => {
+          for (const item of items) written.push(await item.data['text/plain']!);
+        },
+      },
+    });
+    expect(await copyMarkdown('/docs/arms.md')).toBe('copied');
+    expect(written[0]?.type).toBe('text/plain');
+    expect(written[0]?.size).toBe('# Arms\n'.length);
+  });
+});
