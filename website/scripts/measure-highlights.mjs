@@ -97,16 +97,23 @@ function findAll(targets) {
     const ms = performance.now() - started;
     if (!letters) return {result: 'nothing to find', ms};
     if (!ranges) return {result: 'not found', ms};
-    const names = Array.from(article.querySelectorAll('[role="tab"]'));
+    const tabs = Array.from(article.querySelectorAll('[role="tab"]'));
+    const names = tabs.map((tab) => readPage(tab).letters);
     const withNames = ranges.reduce((found, range) => {
       const box = document.createElement('div');
       box.append(range.cloneContents());
       return found + readPage(box).letters;
     }, '');
     // The names of tabs are shown above all tabs and are not highlighted.
-    const lost = letters.length - withNames.length;
-    const inNames = names.reduce((sum, name) => sum + readPage(name).letters.length, 0);
-    const complete = withNames === letters || (ranges.length === 1 && lost > 0 && lost <= inNames);
+    let rest = withNames;
+    let at = 0;
+    while (at < letters.length) {
+      const name = names.find((tab) => letters.startsWith(tab, at) && !rest.startsWith(tab));
+      if (!name && letters[at] !== rest[0]) break;
+      at += name ? name.length : 1;
+      rest = name ? rest : rest.slice(1);
+    }
+    const complete = at === letters.length && rest === '';
     const heading = anchor && document.getElementById(anchor);
     const above = !heading || heading.compareDocumentPosition(ranges[0].startContainer) & 20 ||
       heading.contains(ranges[0].startContainer);

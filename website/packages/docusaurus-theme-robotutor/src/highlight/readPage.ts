@@ -1,31 +1,10 @@
 /** The letters of a page, with the places where they are. */
 
+import {NOT_TEXT, isDefaultTitle} from '../article';
 import {placeOfLetter, toLetters} from './letters';
 
-// What readers do not see, or what is not part of the book's text.
-const SKIPPED = [
-  'button',
-  'iframe',
-  'noscript',
-  'script',
-  'select',
-  'style',
-  'svg',
-  'template',
-  'textarea',
-  '.docusaurus-mermaid-container',
-  '.hash-link',
-  '.katex-html',
-  '.sr-only',
-  '.theme-doc-breadcrumbs',
-  '.theme-doc-toc-mobile',
-  '[class*="codeBlockTitle"]',
-  '[class*="codeLineNumber"]',
-  '[data-footnote-backref]',
-  '[data-footnote-ref]',
-  '[data-robotutor]',
-  '[role="tablist"]',
-].join(',');
+// Markdown has the title of code in the fence, and the names of tabs at each tab.
+const SKIPPED = `${NOT_TEXT},[class*="codeBlockTitle"],[role="tablist"]`;
 
 /** A piece of the page whose letters begin at `start`. An element is highlighted as a whole. */
 interface Piece {
@@ -56,13 +35,6 @@ export function findTab(panel: Element): HTMLElement | null {
     return list.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]');
   }
   return null;
-}
-
-/** Says if an element is the title of an admonition that the author gave no title, such as "tip". */
-function isDefaultTitle(element: Element): boolean {
-  if (!element.matches('.theme-admonition > [class*="admonitionHeading"]')) return false;
-  const name = element.textContent?.trim().toLowerCase();
-  return element.parentElement?.classList.contains(`theme-admonition-${name}`) ?? false;
 }
 
 /**
