@@ -2,6 +2,7 @@
 
 import {NOT_TEXT, isDefaultTitle} from '../article';
 import {placeOfLetter, toLetters} from './letters';
+import {findTab} from './reveal';
 
 // Markdown has the title of code in the fence, and the names of tabs at each tab.
 const SKIPPED = `${NOT_TEXT},[class*="codeBlockTitle"],[role="tablist"]`;
@@ -18,23 +19,6 @@ interface Piece {
 export interface PageText {
   letters: string;
   pieces: Piece[];
-}
-
-/** Returns the tab that shows a tab panel, or `null`. */
-export function findTab(panel: Element): HTMLElement | null {
-  const named = document.getElementById(panel.getAttribute('aria-labelledby') ?? '');
-  if (named) return named;
-  for (let box = panel.parentElement; box; box = box.parentElement) {
-    const list = box.querySelector('[role="tablist"]');
-    if (!list) continue;
-    const siblings = Array.from(panel.parentElement?.children ?? []);
-    const panels = siblings.filter((sibling) => sibling.getAttribute('role') === 'tabpanel');
-    const tabs = list.querySelectorAll<HTMLElement>('[role="tab"]');
-    // Only the selected tab has a panel if panels are made when they are opened.
-    if (tabs.length === panels.length) return tabs[panels.indexOf(panel)] ?? null;
-    return list.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]');
-  }
-  return null;
 }
 
 /**
