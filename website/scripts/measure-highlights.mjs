@@ -102,6 +102,7 @@ function findAll(targets) {
     const withNames = ranges.reduce((found, range) => {
       const box = document.createElement('div');
       box.append(range.cloneContents());
+      box.querySelectorAll('[role="tabpanel"]').forEach((panel) => panel.removeAttribute('role'));
       return found + readPage(box).letters;
     }, '');
     // The names of tabs are shown above all tabs and are not highlighted.

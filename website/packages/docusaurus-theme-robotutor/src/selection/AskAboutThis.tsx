@@ -19,7 +19,8 @@ function findTop(): number {
 
 /** A small button next to text that the reader selects in the article. */
 export function AskAboutThis({onAsk}: {onAsk: (selection: Selection) => void}): ReactNode {
-  const lines = useSelectedLines();
+  const [lines, forget] = useSelectedLines();
+  const pressed = useRef<Selection | null>(null);
   const button = useRef<HTMLButtonElement>(null);
   const [place, setPlace] = useState<Place | null>(null);
   useLayoutEffect(() => {
@@ -37,7 +38,8 @@ export function AskAboutThis({onAsk}: {onAsk: (selection: Selection) => void}): 
   }, [lines]);
   if (!lines) return null;
   const ask = (): void => {
-    const selection = currentSelection(window.location.pathname);
+    const selection = currentSelection(window.location.pathname) ?? pressed.current;
+    forget();
     if (selection) onAsk(selection);
   };
   return createPortal(
@@ -49,7 +51,10 @@ export function AskAboutThis({onAsk}: {onAsk: (selection: Selection) => void}): 
       data-placed={place !== null}
       style={{insetBlockStart: place?.y ?? 0, left: place?.x ?? 0}}
       // A press would otherwise end the selection that it is about.
-      onPointerDown={(event) => event.preventDefault()}
+      onPointerDown={(event) => {
+        event.preventDefault();
+        pressed.current = currentSelection(window.location.pathname);
+      }}
       onMouseDown={(event) => event.preventDefault()}
       onClick={ask}>
       {askAboutThis()}

@@ -1,4 +1,4 @@
-import {useEffect, useState} from 'react';
+import {useCallback, useEffect, useRef, useState} from 'react';
 
 import {hasSelectedText} from './readSelection';
 
@@ -24,19 +24,23 @@ function readLines(isTouch: boolean): SelectedLines | null {
 }
 
 /**
- * Returns the lines that are selected in the article, or `null`.
+ * Returns the lines that are selected in the article, or `null`, and a function that forgets them.
  *
- * While the reader drags, nothing is selected. Escape and a new selection end the last one.
+ * While the reader drags, nothing is selected. Escape forgets the lines until the selection changes.
  */
-export function useSelectedLines(): SelectedLines | null {
+export function useSelectedLines(): [lines: SelectedLines | null, forget: () => void] {
   const [lines, setLines] = useState<SelectedLines | null>(null);
+  const isForgotten = useRef(false);
+  const forget = useCallback(() => {
+    isForgotten.current = true;
+    setLines(null);
+  }, []);
   useEffect(() => {
     let isTouch = false;
     let isPressed = false;
-    let isDismissed = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let frame = 0;
-    const read = (): void => setLines(isPressed || isDismissed ? null : readLines(isTouch));
+    const read = (): void => setLines(isPressed || isForgotten.current ? null : readLines(isTouch));
     const readLater = (): void => {
       clearTimeout(timer);
       timer = setTimeout(read, isTouch ? TOUCH_DELAY_MS : KEY_DELAY_MS);
@@ -51,14 +55,12 @@ export function useSelectedLines(): SelectedLines | null {
       readLater();
     };
     const change = (): void => {
-      isDismissed = false;
-      if (window.getSelection()?.isCollapsed) setLines(null);
+      isForgotten.current = false;
+      // Some phones end the selection before they report the tap on the control.
       readLater();
     };
     const type = (event: KeyboardEvent): void => {
-      if (event.key !== 'Escape') return;
-      isDismissed = true;
-      setLines(null);
+      if (event.key === 'Escape') forget();
     };
     const move = (): void => {
       cancelAnimationFrame(frame);
@@ -82,6 +84,6 @@ export function useSelectedLines(): SelectedLines | null {
       document.removeEventListener('scroll', move, {capture: true});
       window.removeEventListener('resize', move);
     };
-  }, []);
-  return lines;
+  }, [forget]);
+  return [lines, forget];
 }
