@@ -1,6 +1,6 @@
 /** The highlight of the passage that a reader went to. */
 
-import './highlight.module.css';
+import './highlight.css';
 
 const NAME = 'robotutor';
 

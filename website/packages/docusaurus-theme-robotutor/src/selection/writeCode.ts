@@ -1,6 +1,6 @@
 /** Selected code as Markdown. */
 
-import {isLeftOut, readText} from './selectedPart';
+import {isLeftOut, readText, touches} from './selectedPart';
 
 interface Code {
   text: string;
@@ -68,19 +68,19 @@ export function writeCodeSpan(code: string): string {
  */
 export function writeCodeBlock(range: Range, block: Element): string {
   const title = block.querySelector('[class*="codeBlockTitle"]');
-  const name = title ? Array.from(title.childNodes).map((node) => node.textContent).join('') : '';
-  const isNamed = title !== null && range.intersectsNode(title) && name.trim() !== '';
+  const name = title && touches(range, title) ? (title.textContent ?? '').trim() : '';
   const pre = block.matches('pre') ? block : block.querySelector('pre');
   if (!pre) return '';
   const code = readCode(range, pre);
-  if (!code.text.slice(Math.max(code.start, 0), code.end).trim()) return '';
+  if (code.start < 0 || !code.text.slice(code.start, code.end).trim()) return '';
   const [start, end] = trimLines(code);
   const lines = code.text.slice(start, end);
   const whole = code.text.slice(code.text.lastIndexOf('\n', start - 1) + 1).split('\n')[0] ?? '';
   if (!lines.includes('\n') && lines.trim() !== whole.trim()) return writeCodeSpan(lines.trim());
-  const classes = `${pre.closest('[class*="language-"]')?.className ?? ''} ${pre.querySelector('code')?.className ?? ''}`;
+  const named = [pre.querySelector('code'), pre.closest('[class*="language-"]')];
+  const classes = named.map((element) => element?.className ?? '').join(' ');
   const language = /(?:^|\s)language-(\S+)/.exec(classes)?.[1] ?? '';
   const fence = '`'.repeat(Math.max(3, longestRun(lines, '`') + 1));
-  const info = isNamed ? `${language} title="${name.trim()}"`.trim() : language;
+  const info = name ? `${language} title="${name}"`.trim() : language;
   return `${fence}${info}\n${lines}\n${fence}`;
 }

@@ -228,6 +228,15 @@ describe('the borders of a selection', () => {
     expect(readMarkdownOf(selection)).toBe('## Joint types and what each allows');
   });
 
+  it('do not take the code after a triple click', () => {
+    const page = openPage('code-with-title');
+    const selection = select('the line that', 'package.module:function');
+    selection.extend(page.querySelector('.token-line span')?.firstChild as Text, 0);
+    expect(readMarkdownOf(selection)).toMatch(/^the line .* `executable = package\.module:function`:$/);
+    selection.extend(page.querySelector('[class*="codeBlockTitle"]') as Element, 0);
+    expect(readMarkdownOf(selection)).toMatch(/package\.module:function`:$/);
+  });
+
   it('outside of the article select nothing', () => {
     openPage('repeated-headings');
     expect(read(select('Next page', 'Colophon'))).toBeNull();
