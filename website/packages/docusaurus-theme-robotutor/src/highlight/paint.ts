@@ -12,6 +12,24 @@ const getRegistry = (): Registry | null =>
     ? (CSS.highlights as unknown as Registry)
     : null;
 
+// Parts of a formula overlap, so a color behind each of them would hide others.
+const FORMULA_MARK = 'data-robotutor-mark';
+
+function markFormulas(ranges: readonly Range[]): void {
+  for (const range of ranges) {
+    const {commonAncestorContainer: common} = range;
+    const around = common instanceof Element ? common : common.parentElement;
+    around?.querySelectorAll('.katex').forEach((formula) => {
+      if (range.intersectsNode(formula)) formula.setAttribute(FORMULA_MARK, '');
+    });
+  }
+}
+
+function unmarkFormulas(): void {
+  const marked = document.querySelectorAll(`[${FORMULA_MARK}]`);
+  marked.forEach((formula) => formula.removeAttribute(FORMULA_MARK));
+}
+
 const removeOnEscape = (event: KeyboardEvent): void => {
   if (event.key === 'Escape') removeHighlight();
 };
@@ -24,6 +42,7 @@ export function removeHighlight(): void {
   stopKeeping();
   document.removeEventListener('keydown', removeOnEscape, true);
   getRegistry()?.delete(NAME);
+  unmarkFormulas();
 }
 
 /**
@@ -36,6 +55,7 @@ export function highlightRanges(ranges: readonly Range[]): boolean {
   const registry = getRegistry();
   if (!registry) return false;
   registry.set(NAME, new Highlight(...ranges));
+  markFormulas(ranges);
   document.addEventListener('keydown', removeOnEscape, true);
   return true;
 }
@@ -51,6 +71,8 @@ export function keepHighlight(root: Element, ranges: readonly Range[], find: () 
     if (!shown.some((range) => range.collapsed)) return;
     shown = find() ?? [];
     getRegistry()?.set(NAME, new Highlight(...shown));
+    unmarkFormulas();
+    markFormulas(shown);
   });
   observer.observe(root, {childList: true, subtree: true});
   const timer = setTimeout(() => observer.disconnect(), 3000);

@@ -78,6 +78,16 @@ describe('a jump', () => {
     expect(other.querySelector('details')?.open).toBe(true);
   });
 
+  it('marks formulas as a whole until the highlight is removed', async () => {
+    const page = openPage('formulas');
+    const marked = (): number => page.querySelectorAll('.katex[data-robotutor-mark]').length;
+    const text = 'where $(x,y)$ is the CoM and $g$ gravity.';
+    expect(await jump({url: '/book/walking', text}, makeRouter())).toBe('highlighted');
+    expect(marked()).toBe(2);
+    removeHighlight();
+    expect(marked()).toBe(0);
+  });
+
   it('shows the section if the text is not found, and the page if the section is not', async () => {
     openPage('repeated-headings');
     const text = 'This sentence was removed from the book some time ago.';
