@@ -1,0 +1,131 @@
+// @vitest-environment jsdom
+import {afterEach, beforeEach, describe, expect, it, vi} from 'vitest';
+
+import {jump} from '../../src/highlight/jump';
+import {removeHighlight} from '../../src/highlight/paint';
+import {takePending} from '../../src/highlight/pending';
+import {openPage} from '../selection/page';
+
+const registry = new Map<string, Set<Range>>();
+
+class FakeHighlight extends Set<Range> {
+  constructor(...ranges: Range[]) {
+    super(ranges);
+  }
+}
+
+const shown = (): string[] => Array.from(registry.get('robotutor') ?? [], String);
+
+/** Returns a router that shows a page shortly after it has changed the address. */
+function makeRouter(show: () => void = () => {}): {baseUrl: string; push: (path: string) => void} {
+  return {
+    baseUrl: '/book/',
+    push: (path) => {
+      history.pushState(null, '', path);
+      setTimeout(show, 20);
+    },
+  };
+}
+
+beforeEach(() => {
+  vi.stubGlobal('CSS', {highlights: registry});
+  vi.stubGlobal('Highlight', FakeHighlight);
+  // The test's browser has no layout.
+  vi.stubGlobal('scrollTo', vi.fn());
+  Range.prototype.getClientRects = () => [] as unknown as DOMRectList;
+  Range.prototype.getBoundingClientRect = () => new DOMRect(0, 500, 100, 20);
+  history.replaceState(null, '', '/book/walking');
+  document.title = 'Walking';
+});
+
+afterEach(() => {
+  removeHighlight();
+  vi.unstubAllGlobals();
+});
+
+describe('a jump', () => {
+  it('highlights the passage on the same page until Escape', async () => {
+    openPage('repeated-headings');
+    const target = {url: '/book/walking#running', text: 'Push off with the toes.'};
+    expect(await jump(target, makeRouter())).toBe('highlighted');
+    expect(shown()).toEqual(['Push off with the toes.']);
+    expect(window.location.hash).toBe('#running');
+    document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}));
+    expect(shown()).toEqual([]);
+  });
+
+  it('waits until the router has rendered another page', async () => {
+    openPage('repeated-headings');
+    const router = makeRouter(() => openPage('table'));
+    const text = 'A shoulder with three degrees of freedom becomes three revolute joints';
+    const target = {url: '/book/joints#joint-types-and-what-each-allows', text};
+    expect(await jump(target, router)).toBe('highlighted');
+    expect(shown()).toEqual([text]);
+  });
+
+  it('opens the tab and the details with the passage', async () => {
+    const page = openPage('tabs');
+    const tabs = Array.from(page.querySelectorAll<HTMLElement>('[role="tab"]'));
+    const clicked: (string | null)[] = [];
+    tabs.forEach((tab) => tab.addEventListener('click', () => clicked.push(tab.textContent)));
+    const text = 'Rotate the trunk forward quickly when pushed forward';
+    expect(await jump({url: '/book/walking', text}, makeRouter())).toBe('highlighted');
+    expect(clicked).toEqual(['Hip']);
+
+    const other = openPage('details');
+    const answer = 'A stride, two steps, takes 1.0 s.';
+    expect(await jump({url: '/book/walking', text: answer}, makeRouter())).toBe('highlighted');
+    expect(other.querySelector('details')?.open).toBe(true);
+  });
+
+  it('marks formulas as a whole until the highlight is removed', async () => {
+    const page = openPage('formulas');
+    const marked = (): number => page.querySelectorAll('.katex[data-robotutor-mark]').length;
+    const text = 'where $(x,y)$ is the CoM and $g$ gravity.';
+    expect(await jump({url: '/book/walking', text}, makeRouter())).toBe('highlighted');
+    expect(marked()).toBe(2);
+    removeHighlight();
+    expect(marked()).toBe(0);
+  });
+
+  it('shows the section if the text is not found, and the page if the section is not', async () => {
+    openPage('repeated-headings');
+    const text = 'This sentence was removed from the book some time ago.';
+    expect(await jump({url: '/book/walking#hints', text}, makeRouter())).toBe('section');
+    expect(await jump({url: '/book/walking#gone', text}, makeRouter())).toBe('page');
+    expect(shown()).toEqual([]);
+  });
+
+  it('shows the section if the browser cannot highlight', async () => {
+    vi.stubGlobal('CSS', {});
+    openPage('repeated-headings');
+    const target = {url: '/book/walking#running', text: 'Push off with the toes.'};
+    expect(await jump(target, makeRouter())).toBe('section');
+  });
+
+  it('replaces the highlight of an earlier jump', async () => {
+    openPage('repeated-headings');
+    await jump({url: '/book/walking#running', text: 'Push off with the toes.'}, makeRouter());
+    await jump({url: '/book/walking', text: 'Repeat each experiment twice.'}, makeRouter());
+    expect(shown()).toEqual(['Repeat each experiment twice.']);
+  });
+
+  it.each(['javascript:alert(1)', 'data:text/html,x', 'http://['])('ignores %s', async (url) => {
+    openPage('repeated-headings');
+    const router = makeRouter();
+    expect(await jump({url, text: 'Push off with the toes.'}, router)).toBe('page');
+    expect(window.location.pathname).toBe('/book/walking');
+  });
+});
+
+describe('a kept jump', () => {
+  it('is returned once and only if it is valid', () => {
+    sessionStorage.setItem('robotutor.jump', JSON.stringify({url: '/book/x#y', text: 'z'}));
+    expect(takePending()).toEqual({url: '/book/x#y', text: 'z'});
+    expect(takePending()).toBeNull();
+    sessionStorage.setItem('robotutor.jump', '{"url": 1}');
+    expect(takePending()).toBeNull();
+    sessionStorage.setItem('robotutor.jump', '{');
+    expect(takePending()).toBeNull();
+  });
+});
