@@ -51,6 +51,16 @@ export class Panel {
     await this.field.waitFor();
   }
 
+  /** Chooses where to look: the whole book, the module or the page. */
+  async chooseScope(name: string): Promise<void> {
+    const choice = this.root.getByRole('combobox');
+    if (await choice.count()) {
+      await choice.selectOption({label: name});
+    } else {
+      await this.root.getByRole('radio', {name}).check({force: true});
+    }
+  }
+
   /** Sends a question and returns at once. */
   async send(question: string): Promise<void> {
     await this.field.fill(question);
