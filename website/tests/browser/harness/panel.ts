@@ -99,3 +99,8 @@ export class Panel {
     await this.root.getByText(text).first().waitFor();
   }
 }
+
+/** Returns the addresses of links; runs in the browser. */
+export function readTargets(links: Element[]): string[] {
+  return links.map((link) => (link as HTMLAnchorElement).href);
+}

@@ -1,6 +1,7 @@
 /** Starts what all browser tests share: the index, two services, a scripted model and Chromium. */
 
 import {existsSync} from 'node:fs';
+import {delimiter, join} from 'node:path';
 import {chromium} from 'playwright-core';
 import type {TestProject} from 'vitest/node';
 
@@ -27,11 +28,13 @@ declare module 'vitest' {
   }
 }
 
-/** Returns the program of Chromium: that of `CHROMIUM`, or the one of the system. */
+const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
+
+/** Returns the program of Chromium: that of `CHROMIUM`, or one on the `PATH`. */
 function findChromium(): string {
-  const found = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome'].find(
-    (path) => path && existsSync(path),
-  );
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const usual = PROGRAMS.flatMap((name) => folders.map((folder) => join(folder, name)));
+  const found = [process.env.CHROMIUM ?? '', ...usual].find((path) => path && existsSync(path));
   if (!found) {
     throw new Error('Chromium is not installed. Install it, or set CHROMIUM to its program.');
   }
