@@ -26,6 +26,9 @@ const TYPES = {
   '.woff2': 'font/woff2',
 };
 
+/** The compressed content of files by their paths. */
+const compressed = new Map();
+
 const {values: options} = parseArgs({
   options: {
     before: {type: 'string'},
@@ -91,8 +94,6 @@ async function serve(folder) {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {server, folder, base, url: `http://127.0.0.1:${server.address().port}${base}`};
 }
-
-const compressed = new Map();
 
 /** Returns the compressed content of a file. */
 function gzip(file) {
