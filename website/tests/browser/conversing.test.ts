@@ -32,9 +32,7 @@ test('a reload keeps the conversation and asks nothing again', async () => {
   await panel.ask(QUESTION);
   const text = await panel.turn.innerText();
   await page.reload();
-  if (!(await panel.root.isVisible())) {
-    await panel.open();
-  }
+  await panel.reopen();
   await expect.poll(() => panel.turns.count()).toBe(1);
   await expect.poll(() => panel.turn.innerText()).toBe(text);
   expect(sent).toHaveLength(1);
@@ -48,9 +46,7 @@ test('a reload while an answer arrives offers to try again', async () => {
   await panel.send(QUESTION);
   await panel.waitForStatus('streaming');
   await page.reload();
-  if (!(await panel.root.isVisible())) {
-    await panel.open();
-  }
+  await panel.reopen();
   await expect.poll(() => panel.status()).toMatch(/^(cut_off|stopped)$/);
   expect(await panel.button('Try again').isVisible()).toBe(true);
   expect(sent).toHaveLength(1);
@@ -96,9 +92,7 @@ test('two tabs have conversations of their own', async () => {
   expect(await otherPanel.turns.count()).toBe(0);
   await otherPanel.ask('What is the capture point?');
   await page.reload();
-  if (!(await panel.root.isVisible())) {
-    await panel.open();
-  }
+  await panel.reopen();
   await panel.waitForText(QUESTION);
   expect(await panel.turns.count()).toBe(1);
 });

@@ -113,7 +113,7 @@ test('a service with another protocol is not misread', async () => {
 });
 
 test('a reader who is offline can ask again later', async () => {
-  const {context, panel} = await openBook({expected: [FAILED_LOAD, /ERR_INTERNET/]});
+  const {context, panel} = await openBook({context: {}, expected: [FAILED_LOAD, /ERR_INTERNET/]});
   await panel.open();
   await context.setOffline(true);
   expect(await panel.ask(QUESTION)).toBe('failed');

@@ -95,9 +95,7 @@ test('a spoiled conversation in the storage is ignored', async () => {
     }
   });
   await page.reload();
-  if (!(await panel.root.isVisible())) {
-    await panel.open();
-  }
+  await panel.reopen();
   expect(await panel.ask(QUESTION)).toBe('done');
 });
 

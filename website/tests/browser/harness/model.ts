@@ -15,6 +15,8 @@ export interface Script {
   status?: number;
   /** The pieces of the answer. Without them, the model quotes the first source and cites it. */
   pieces?: string[];
+  /** A text of the book. The model writes it and cites the source that contains it. */
+  quote?: string;
   /** The pause before each piece. */
   pauseMs?: number;
   /** How the answer ends: in order, by a broken connection, or with silence. */
@@ -75,7 +77,7 @@ async function write(response: ServerResponse, script: Script, prompt: string): 
   }
   response.writeHead(200, {'content-type': 'text/event-stream'});
   response.flushHeaders();
-  for (const piece of script.pieces ?? quoteFirstSource(prompt)) {
+  for (const piece of script.pieces ?? quote(prompt, script.quote)) {
     await sleep(script.pauseMs ?? 5);
     if (response.destroyed) {
       return;
@@ -101,12 +103,19 @@ function encode(content: string, finish: string | null): string {
   return `data: ${JSON.stringify(event)}\n\n`;
 }
 
-/** Returns a sentence of the first source with its citation, word by word. */
-function quoteFirstSource(prompt: string): string[] {
-  const source = /<<<SOURCE 1 \w+>>>\n?([\s\S]*?)<<<END SOURCE 1/.exec(prompt)?.[1] ?? '';
-  const prose = source.split('\n').filter((line) => /^[A-Z].*\.( |$)/.test(line));
-  const sentence = /^.*?[.](?= |$)/.exec(prose[0] ?? '')?.[0] ?? 'The book says this.';
-  return `${sentence.slice(0, -1)} [1].`.split(/(?<= )/);
+/** Returns a text with the number of its source, or else the first sentence of the first source. */
+function quote(prompt: string, text?: string): string[] {
+  const pattern = /<<<SOURCE (\d+) \w+>>>([\s\S]*?)<<<END SOURCE/g;
+  const sources = [...prompt.matchAll(pattern)].map(([, number, body]) => ({
+    number: number as string,
+    body: (body as string).replace(/\s+/g, ' '),
+  }));
+  const found = text ? sources.find(({body}) => body.includes(text)) : sources[0];
+  if (!found) {
+    throw new Error(`No source contains ${text}`);
+  }
+  const sentence = text ?? /[A-Z][^.#|]+?(?=\. )/.exec(found.body)?.[0] ?? found.body;
+  return `${sentence} [${found.number}].`.split(/(?<= )/);
 }
 
 function readPrompt(body: string): string {

@@ -51,6 +51,21 @@ export class Panel {
     await this.field.waitFor();
   }
 
+  /** Waits for the panel after a reload, which may show it again on its own. */
+  async reopen(): Promise<void> {
+    await expect
+      .poll(
+        async () => {
+          if (!(await this.field.isVisible())) {
+            await this.launcher.click({timeout: 500}).catch(() => undefined);
+          }
+          return this.field.isVisible();
+        },
+        {timeout: 15_000, interval: 500},
+      )
+      .toBe(true);
+  }
+
   /** Chooses where to look: the whole book, the module or the page. */
   async chooseScope(name: string): Promise<void> {
     const choice = this.root.getByRole('combobox');

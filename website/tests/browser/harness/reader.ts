@@ -2,7 +2,13 @@
 
 import {mkdirSync} from 'node:fs';
 import {join} from 'node:path';
-import {type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page} from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 import {expect, inject, onTestFailed, onTestFinished} from 'vitest';
 
 import {Panel} from './panel';
@@ -16,7 +22,10 @@ export interface ReaderOptions {
   book?: string;
   /** The page below the book's address, such as `docs/glossary`. Default: an ordinary page. */
   path?: string;
-  /** Options of the browser context, such as its viewport or color scheme. */
+  /**
+   * Options of the browser context, such as its viewport or color scheme. With options, even empty
+   * ones, the test has a context of its own; the others share one, whose cache saves time.
+   */
   context?: BrowserContextOptions;
   /** Runs in each page before its own scripts. */
   before?: () => void;
@@ -41,6 +50,7 @@ export interface Reader {
 export const PAGE = 'docs/module-4/4.2-locomotion-manipulation/balance-zmp-and-capture-point';
 
 let connection: Promise<Browser> | undefined;
+let shared: Promise<BrowserContext> | undefined;
 
 /**
  * Opens the book for the current test.
@@ -49,22 +59,13 @@ let connection: Promise<Browser> | undefined;
  * is kept if the test fails.
  */
 export async function openBook(options: ReaderOptions = {}): Promise<Reader> {
-  connection ??= chromium.connect(inject('browser'));
-  const browser = await connection;
-  const context = await browser.newContext({
-    viewport: {width: 1280, height: 800},
-    // Animations would make tests wait for them; a test of motion asks for it.
-    reducedMotion: 'reduce',
-    ...options.context,
-  });
-  context.setDefaultTimeout(15_000);
-  if (options.before) {
-    await context.addInitScript(options.before);
-  }
+  const isOwn = Boolean(options.context ?? options.before);
+  const context = await (isOwn ? openContext(options) : (shared ??= openContext({})));
   const expected = [...(options.expected ?? [])];
   const errors: string[] = [];
   const sent: Record<string, unknown>[] = [];
-  context.on('page', (page) => watch(page, errors, sent));
+  const watchPage = (page: Page): void => watch(page, errors, sent);
+  context.on('page', watchPage);
   const page = await context.newPage();
   onTestFailed(async () => {
     mkdirSync(PICTURES, {recursive: true});
@@ -72,7 +73,8 @@ export async function openBook(options: ReaderOptions = {}): Promise<Reader> {
     await page.screenshot({path: join(PICTURES, `${name}.png`)}).catch(() => undefined);
   });
   onTestFinished(async () => {
-    await context.close();
+    context.off('page', watchPage);
+    await (isOwn ? context.close() : clear(context));
     const surprises = errors.filter((error) => !expected.some((known) => known.test(error)));
     expect(surprises, 'errors in the console of the browser').toEqual([]);
   });
@@ -80,6 +82,28 @@ export async function openBook(options: ReaderOptions = {}): Promise<Reader> {
   await page.goto(book + (options.path ?? PAGE));
   const panel = new Panel(page);
   return {context, page, panel, book, sent, expect: (message) => void expected.push(message)};
+}
+
+async function openContext({context: given, before}: ReaderOptions): Promise<BrowserContext> {
+  connection ??= chromium.connect(inject('browser'));
+  const context = await (await connection).newContext({
+    viewport: {width: 1280, height: 800},
+    // Animations would make tests wait for them; a test of motion asks for it.
+    reducedMotion: 'reduce',
+    ...given,
+  });
+  context.setDefaultTimeout(15_000);
+  if (before) {
+    await context.addInitScript(before);
+  }
+  return context;
+}
+
+/** Closes all pages of a context that other tests use, too, and forgets what they stored. */
+async function clear(context: BrowserContext): Promise<void> {
+  const pages = context.pages();
+  await pages[0]?.evaluate(() => localStorage.clear()).catch(() => undefined);
+  await Promise.all(pages.map((page) => page.close()));
 }
 
 function watch(page: Page, errors: string[], sent: Record<string, unknown>[]): void {
