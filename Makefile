@@ -59,8 +59,10 @@ test-qdrant: $(STAMP) ## Run the tests that need a Qdrant server at QDRANT_URL
 	@test -n "$$QDRANT_URL" || { echo 'test-qdrant: set QDRANT_URL, for example http://127.0.0.1:6333' >&2; exit 2; }
 	@$(PYTEST) -m qdrant $(ARGS)
 
-test-site: $(STAMP) site ## Build the website and test its pages (Node 20+)
+test-site: $(STAMP) site ## Build the website, test its pages and RoboTutor (Node 20+, Chromium)
 	@$(PYTEST) -m site rag_pipeline_tests/site $(ARGS)
+	@cd website && npm test --workspaces --if-present
+	@cd website && npm exec -- vitest run
 
 check: $(STAMP) ## Run the linter, and check formatting, types and imports
 	@$(BIN)/ruff check .

@@ -1,0 +1,63 @@
+import {expect, inject, test} from 'vitest';
+
+import {openBook, PAGE} from './harness/reader';
+
+async function read(path: string): Promise<{status: number; type: string; text: string}> {
+  const reply = await fetch(inject('quoting').book + path);
+  const type = reply.headers.get('content-type') ?? '';
+  return {status: reply.status, type, text: await reply.text()};
+}
+
+test('llms.txt lists the pages in the order of the book', async () => {
+  const {status, type, text} = await read('llms.txt');
+  expect(status).toBe(200);
+  expect(type).toMatch(/^text\/(plain|markdown)/);
+  expect(text).toMatch(/^# /);
+  const places = ['docs/intro', 'docs/module-1', 'docs/module-4', 'docs/glossary'].map((path) =>
+    text.indexOf(path),
+  );
+  expect(places).not.toContain(-1);
+  expect(places).toEqual([...places].sort((one, other) => one - other));
+});
+
+test('every page that llms.txt lists is served as Markdown without MDX', async () => {
+  const {text} = await read('llms.txt');
+  const addresses = [...text.matchAll(/\]\((\S+?\.md)\)/g)].map(([, address]) => address as string);
+  expect(addresses.length).toBeGreaterThan(100);
+  const faults: string[] = [];
+  const {book} = inject('quoting');
+  for (const address of addresses) {
+    const path = new URL(address, book).pathname;
+    const reply = await fetch(new URL(path, book));
+    const page = (await reply.text()).replace(/```[\s\S]*?```/g, '');
+    if (!reply.ok || /^import \w+ from|^:::|<TabItem|<Tabs/m.test(page)) {
+      faults.push(path);
+    }
+  }
+  expect(faults).toEqual([]);
+});
+
+test('llms-full.txt has the text of the book', async () => {
+  const {status, text} = await read('llms-full.txt');
+  expect(status).toBe(200);
+  expect(text).toContain('The ZMP is the point on the ground');
+});
+
+test('a page is served as Markdown', async () => {
+  const {status, text} = await read(`${PAGE}.md`);
+  expect(status).toBe(200);
+  expect(text).toContain('# Balance, ZMP and Capture Point');
+  expect(text).toContain(String.raw`p_x=x-\frac{z_c}{g}\,\ddot x`);
+});
+
+test('the search box finds a section', async () => {
+  const {page} = await openBook({path: 'docs/intro'});
+  const box = page.getByRole('combobox', {name: 'Search'}).or(page.getByPlaceholder('Search'));
+  await box.first().click();
+  await box.first().pressSequentially('capture point', {delay: 20});
+  await page.locator('[class*="dropdownMenu"] [class*="hitTitle"]').first().waitFor();
+  await box.first().press('ArrowDown');
+  await box.first().press('Enter');
+  await page.waitForURL((url) => !url.pathname.endsWith('docs/intro'));
+  expect((await page.locator('article').first().innerText()).toLowerCase()).toContain('capture');
+});

@@ -1,0 +1,64 @@
+import type {Page} from 'playwright-core';
+import {expect, inject, test} from 'vitest';
+
+import {setScript} from './harness/model';
+import {openBook} from './harness/reader';
+
+/** Notes every change of a live region, like a screen reader would announce it. */
+function noteAnnouncements(): void {
+  const announced: string[] = [];
+  Object.assign(window, {announced});
+  const selector = '[aria-live]:not([aria-live="off"]), [role="status"], [role="alert"], [role="log"]';
+  const observer = new MutationObserver((changes) => {
+    const regions = new Set<Element>();
+    for (const change of changes) {
+      const node = change.target instanceof Element ? change.target : change.target.parentElement;
+      const region = node?.closest(selector);
+      if (region) {
+        regions.add(region);
+      }
+    }
+    for (const region of regions) {
+      const text = (region.textContent ?? '').trim();
+      if (text && text !== announced.at(-1)) {
+        announced.push(text);
+      }
+    }
+  });
+  observer.observe(document, {childList: true, characterData: true, subtree: true});
+}
+
+async function readAnnouncements(page: Page): Promise<string[]> {
+  return page.evaluate(() => (window as unknown as {announced: string[]}).announced);
+}
+
+test('an answer is announced once, and not word by word', async () => {
+  const pieces = Array.from({length: 30}, (_, number) => `Word ${number} [1]. `);
+  await setScript(inject('model'), {pieces, pauseMs: 40});
+  const {page, panel} = await openBook({book: inject('writing').book, before: noteAnnouncements});
+  await panel.open();
+  expect(await panel.ask('What is the zero moment point?')).toBe('done');
+  await expect.poll(async () => (await readAnnouncements(page)).length).toBeGreaterThan(0);
+  const announced = await readAnnouncements(page);
+  expect(announced.filter((text) => text.includes('Word 29'))).toHaveLength(1);
+  expect(announced.filter((text) => /Word \d/.test(text))).toHaveLength(1);
+  // Besides the answer: that it is being looked for.
+  expect(announced.length).toBeLessThanOrEqual(3);
+});
+
+test('a refusal and a problem are announced', async () => {
+  const {context, page, panel} = await openBook({
+    before: noteAnnouncements,
+    expected: [/Failed to load resource/, /ERR_INTERNET/],
+  });
+  await panel.open();
+  await panel.ask('What is a good recipe for tomato soup?');
+  await expect
+    .poll(async () => (await readAnnouncements(page)).join('\n'))
+    .toContain('The book does not cover this.');
+  await context.setOffline(true);
+  await panel.ask('What is the zero moment point?');
+  await expect
+    .poll(async () => (await readAnnouncements(page)).join('\n'))
+    .toContain('RoboTutor is not available right now.');
+});

@@ -1,0 +1,139 @@
+import {expect, inject, test} from 'vitest';
+
+import {setScript} from './harness/model';
+import {readTargets} from './harness/panel';
+import {openBook} from './harness/reader';
+
+const QUESTION = 'What is the zero moment point?';
+
+test('an answer from the book has citations and lists its sources as links', async () => {
+  const {panel, sent, book} = await openBook();
+  await panel.open();
+  expect(await panel.ask(QUESTION)).toBe('done');
+  expect(sent).toEqual([expect.objectContaining({question: QUESTION, mode: 'normal'})]);
+  expect(await panel.turn.innerText()).toContain('no horizontal component');
+
+  expect(await panel.citations.count()).toBeGreaterThan(0);
+  expect((await panel.citations.first().innerText()).trim()).toMatch(/^\[?1\]?$/);
+  await panel.turn.getByText('Where the book says this').waitFor();
+  const links = await panel.turn.locator('a').evaluateAll(readTargets);
+  const place = 'balance-zmp-and-capture-point#the-zero-moment-point';
+  expect(links.some((link) => link.endsWith(place))).toBe(true);
+  expect(links.filter((link) => !link.startsWith(book))).toEqual([]);
+});
+
+test('formulas of an answer are typeset and its code is highlighted', async () => {
+  const {panel} = await openBook();
+  await panel.open();
+  await panel.ask(QUESTION);
+  await panel.turn.locator('.katex').first().waitFor();
+  expect(await panel.turn.locator('.katex-error').count()).toBe(0);
+  await panel.ask('How do I launch a ROS 2 node in Python?');
+  await panel.turn.locator('pre .token').first().waitFor();
+});
+
+test('an answer of a model appears while it is being written', async () => {
+  const words = 'The zero moment point is a point on the ground [1]. '.repeat(3).split(/(?<= )/);
+  await setScript(inject('model'), {pieces: words, pauseMs: 60});
+  const {panel} = await openBook({book: inject('writing').book});
+  await panel.open();
+  await panel.send(QUESTION);
+  await panel.waitForStatus('streaming');
+  const lengths = new Set<number>();
+  while ((await panel.status()) === 'streaming') {
+    lengths.add((await panel.turn.innerText()).length);
+    await panel.page.waitForTimeout(80);
+  }
+  expect(await panel.status()).toBe('done');
+  expect(lengths.size).toBeGreaterThan(3);
+  expect(await panel.citations.count()).toBeGreaterThan(0);
+});
+
+test('money in an answer is not read as a formula', async () => {
+  const pieces = ['A sensor costs $5 and a motor costs $7 ', '[1]. The mass is $m$ [1].'];
+  await setScript(inject('model'), {pieces});
+  const {panel} = await openBook({book: inject('writing').book});
+  await panel.open();
+  await panel.ask(QUESTION);
+  await panel.waitForText(/costs \$5 and a motor costs \$7/);
+  expect(await panel.turn.locator('.katex').count()).toBe(1);
+});
+
+test('a greeting gets a reply without sources', async () => {
+  const {panel} = await openBook();
+  await panel.open();
+  expect(await panel.ask('hello')).toBe('done');
+  expect(await panel.citations.count()).toBe(0);
+  expect(await panel.turn.getByText('Where the book says this').count()).toBe(0);
+});
+
+test('a blank question is not sent', async () => {
+  const {panel, sent} = await openBook();
+  await panel.open();
+  await panel.send('   ');
+  expect(await panel.button('Ask').isDisabled()).toBe(true);
+  expect(sent).toEqual([]);
+  expect(await panel.turns.count()).toBe(0);
+});
+
+test('a double click on the button asks once', async () => {
+  const {panel, sent} = await openBook();
+  await panel.open();
+  await panel.field.fill(QUESTION);
+  await panel.button('Ask').dblclick();
+  await panel.waitForEnd();
+  expect(sent).toHaveLength(1);
+  expect(await panel.turns.count()).toBe(1);
+});
+
+test('Enter twice asks once', async () => {
+  const {page, panel, sent} = await openBook();
+  await panel.open();
+  await panel.field.fill(QUESTION);
+  await Promise.all([page.keyboard.press('Enter'), page.keyboard.press('Enter')]);
+  await panel.waitForEnd();
+  expect(sent).toHaveLength(1);
+});
+
+test('Shift and Enter start a new line', async () => {
+  const {page, panel, sent} = await openBook();
+  await panel.open();
+  await panel.field.fill('one');
+  await panel.field.press('Shift+Enter');
+  await page.keyboard.type('two');
+  expect(await panel.field.inputValue()).toBe('one\ntwo');
+  expect(sent).toEqual([]);
+});
+
+test('Enter that confirms a word of an input method does not ask', async () => {
+  const {context, page, panel, sent} = await openBook();
+  await panel.open();
+  await panel.field.focus();
+  const client = await context.newCDPSession(page);
+  const text = 'ロボット';
+  await client.send('Input.imeSetComposition', {text, selectionStart: 4, selectionEnd: 4});
+  // Chromium reports the key that an input method handles with the code 229.
+  await client.send('Input.dispatchKeyEvent', {
+    type: 'keyDown',
+    key: 'Enter',
+    code: 'Enter',
+    windowsVirtualKeyCode: 229,
+  });
+  await client.send('Input.insertText', {text});
+  expect(sent).toEqual([]);
+  expect(await panel.field.inputValue()).toBe(text);
+  await panel.field.press('Enter');
+  await expect.poll(() => sent.length).toBe(1);
+  await panel.waitForEnd();
+});
+
+test('a corrected question offers the exact words', async () => {
+  const {panel, sent} = await openBook();
+  await panel.open();
+  await panel.ask('What is the zreo momnet piont?');
+  await panel.waitForText(/Showing results for .What is the zero moment point\?/);
+  await panel.turn.getByRole('button', {name: /zreo momnet piont/}).click();
+  await expect.poll(() => sent.length).toBe(2);
+  expect(String(sent[1]?.question)).toContain('zreo momnet piont');
+  expect(sent[1]?.question).not.toBe(sent[0]?.question);
+});

@@ -1,0 +1,132 @@
+/**
+ * A chat model with OpenAI's API over real HTTP that writes what a test asks for.
+ *
+ * It runs in the process of the global setup. Tests control it over HTTP, because they run in
+ * another process.
+ */
+
+import {createServer, type IncomingMessage, type ServerResponse} from 'node:http';
+import type {AddressInfo} from 'node:net';
+import {setTimeout as sleep} from 'node:timers/promises';
+
+/** What the model replies to a question. */
+export interface Script {
+  /** The HTTP status; other than 200, nothing is written. */
+  status?: number;
+  /** The pieces of the answer. Without them, the model quotes the first source and cites it. */
+  pieces?: string[];
+  /** A text of the book. The model writes it and cites the source that contains it. */
+  quote?: string;
+  /** The pause before each piece. */
+  pauseMs?: number;
+  /** How the answer ends: in order, by a broken connection, or with silence. */
+  end?: 'done' | 'cut' | 'silence';
+}
+
+/** What the model was asked so far, and how many answers it is writing now. */
+export interface ModelState {
+  prompts: string[];
+  writing: number;
+}
+
+/** Starts the model and returns its address with a function that ends it. */
+export async function startModel(): Promise<{url: string; stop: () => void}> {
+  const state: ModelState = {prompts: [], writing: 0};
+  let script: Script = {};
+  const server = createServer(async (request, response) => {
+    const body = await readBody(request);
+    if (request.url === '/script') {
+      script = JSON.parse(body) as Script;
+      state.prompts = [];
+      response.end();
+    } else if (request.url === '/state') {
+      response.end(JSON.stringify(state));
+    } else {
+      const prompt = readPrompt(body);
+      state.prompts.push(prompt);
+      state.writing += 1;
+      // The connection closes when the service gives up the answer.
+      response.once('close', () => (state.writing -= 1));
+      await write(response, script, prompt);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const {port} = server.address() as AddressInfo;
+  const stop = (): void => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return {url: `http://127.0.0.1:${port}`, stop};
+}
+
+/** Tells the model what to reply from now on, and forgets the prompts so far. */
+export async function setScript(url: string, script: Script): Promise<void> {
+  await fetch(`${url}/script`, {method: 'POST', body: JSON.stringify(script)});
+}
+
+/** Returns what the model was asked since its script was set. */
+export async function readState(url: string): Promise<ModelState> {
+  return (await (await fetch(`${url}/state`)).json()) as ModelState;
+}
+
+async function write(response: ServerResponse, script: Script, prompt: string): Promise<void> {
+  if (script.status && script.status !== 200) {
+    response.writeHead(script.status, {'content-type': 'application/json'});
+    response.end(JSON.stringify({error: {message: 'This model does not answer.'}}));
+    return;
+  }
+  response.writeHead(200, {'content-type': 'text/event-stream'});
+  response.flushHeaders();
+  for (const piece of script.pieces ?? quote(prompt, script.quote)) {
+    await sleep(script.pauseMs ?? 5);
+    if (response.destroyed) {
+      return;
+    }
+    response.write(encode(piece, null));
+  }
+  if (script.end === 'cut') {
+    response.destroy();
+  } else if (script.end !== 'silence') {
+    response.end(`${encode('', 'stop')}data: [DONE]\n\n`);
+  }
+}
+
+function encode(content: string, finish: string | null): string {
+  const choice = {index: 0, delta: {content}, finish_reason: finish};
+  const event = {
+    id: 'scripted',
+    object: 'chat.completion.chunk',
+    created: 0,
+    model: 'scripted',
+    choices: [choice],
+  };
+  return `data: ${JSON.stringify(event)}\n\n`;
+}
+
+/** Returns a text with the number of its source, or else the first sentence of the first source. */
+function quote(prompt: string, text?: string): string[] {
+  const pattern = /<<<SOURCE (\d+) \w+>>>([\s\S]*?)<<<END SOURCE/g;
+  const sources = [...prompt.matchAll(pattern)].map(([, number, body]) => ({
+    number: number as string,
+    body: (body as string).replace(/\s+/g, ' '),
+  }));
+  const found = text ? sources.find(({body}) => body.includes(text)) : sources[0];
+  if (!found) {
+    throw new Error(`No source contains ${text}`);
+  }
+  const sentence = text ?? /[A-Z][^.#|]+?(?=\. )/.exec(found.body)?.[0] ?? found.body;
+  return `${sentence} [${found.number}].`.split(/(?<= )/);
+}
+
+function readPrompt(body: string): string {
+  const {messages} = JSON.parse(body) as {messages: {content: string}[]};
+  return messages.map((message) => message.content).join('\n\n');
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const piece of request) {
+    body += String(piece);
+  }
+  return body;
+}

@@ -1,0 +1,59 @@
+import {expect, inject, test} from 'vitest';
+
+import {setScript} from './harness/model';
+import {readTargets} from './harness/panel';
+import {openBook} from './harness/reader';
+import {drag, findControl} from './harness/selecting';
+
+test('a question that the book does not cover gets no made-up answer', async () => {
+  const {panel} = await openBook();
+  await panel.open();
+  expect(await panel.ask('What is a good recipe for tomato soup?')).toBe('refused');
+  await panel.waitForText('The book does not cover this.');
+  expect(await panel.citations.count()).toBe(0);
+  expect(await panel.turn.getByText('Where the book says this').count()).toBe(0);
+});
+
+test('a refusal links to related sections', async () => {
+  const {panel, book} = await openBook();
+  await panel.open();
+  expect(await panel.ask('Which colour is best for a robot?')).toBe('refused');
+  const links = await panel.turn.locator('a').evaluateAll(readTargets);
+  expect(links.length).toBeGreaterThan(0);
+  expect(links.filter((link) => !link.startsWith(book))).toEqual([]);
+});
+
+test('a model that declines is shown as a refusal, with the passages', async () => {
+  await setScript(inject('model'), {pieces: ['The sources do not answer this question.']});
+  const {panel} = await openBook({book: inject('writing').book});
+  await panel.open();
+  expect(await panel.ask('What is the zero moment point?')).toBe('refused');
+  await panel.waitForText('I could not find an answer in these passages.');
+  expect(await panel.turn.innerText()).not.toContain('The sources do not answer');
+});
+
+test('a selection that does not answer offers the whole book', async () => {
+  const {page, panel, sent} = await openBook();
+  await drag(page, page.locator('article p').first());
+  await findControl(page).click();
+  expect(await panel.ask('How much does a GPU for Isaac Sim cost?')).toBe('refused');
+  await panel.waitForText('Your selection does not answer this.');
+  await panel.turn.getByRole('button', {name: /whole book/i}).click();
+  await expect.poll(() => sent.length).toBe(2);
+  await panel.waitForEnd();
+  expect(sent[0]).toMatchObject({mode: 'selected_text_only'});
+  expect(sent[1]).toMatchObject({mode: 'normal', question: sent[0]?.question});
+  expect(sent[1]?.selected_text).toBeUndefined();
+});
+
+test('a selection that does not answer can be answered from anyway', async () => {
+  const {page, panel, sent} = await openBook();
+  await drag(page, page.locator('article p').first());
+  await findControl(page).click();
+  await panel.ask('How much does a GPU for Isaac Sim cost?');
+  await panel.turn.getByRole('button', {name: /anyway/i}).click();
+  await expect.poll(() => sent.length).toBe(2);
+  await panel.waitForEnd();
+  expect(sent[1]).toMatchObject({mode: 'selected_text_only', even_if_unrelated: true});
+  expect(sent[1]?.selected_text).toBe(sent[0]?.selected_text);
+});

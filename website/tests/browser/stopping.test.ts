@@ -1,0 +1,64 @@
+import {expect, inject, test} from 'vitest';
+
+import {readState, setScript} from './harness/model';
+import {openBook} from './harness/reader';
+
+const QUESTION = 'What is the zero moment point?';
+const LONG = Array.from({length: 200}, (_, number) => `Sentence ${number} says it [1]. `);
+
+test('Stop keeps the text so far and ends the work of the model', async () => {
+  await setScript(inject('model'), {pieces: LONG, pauseMs: 100});
+  const {panel} = await openBook({book: inject('writing').book});
+  await panel.open();
+  await panel.send(QUESTION);
+  await panel.waitForText('Sentence 2 says it');
+  await panel.button('Stop').click();
+  await panel.waitForStatus('stopped');
+  const text = await panel.turn.innerText();
+  expect(text).toContain('Sentence 1 says it');
+  await expect.poll(async () => (await readState(inject('model'))).writing).toBe(0);
+  expect(await panel.button('Stop').count()).toBe(0);
+  // Nothing may arrive after the answer was stopped.
+  await panel.page.waitForTimeout(300);
+  expect(await panel.turn.innerText()).toBe(text);
+});
+
+test('Try again replaces a stopped answer', async () => {
+  await setScript(inject('model'), {pieces: LONG, pauseMs: 100});
+  const {panel, sent} = await openBook({book: inject('writing').book});
+  await panel.open();
+  await panel.send(QUESTION);
+  await panel.waitForStatus('streaming');
+  await panel.button('Stop').click();
+  await panel.waitForStatus('stopped');
+  await setScript(inject('model'), {pieces: ['A complete answer [1].']});
+  await panel.button('Try again').click();
+  await panel.waitForStatus('done');
+  await panel.waitForText('A complete answer');
+  expect(await panel.turn.innerText()).not.toContain('Sentence 1');
+  expect(await panel.turns.count()).toBe(1);
+  expect(sent.map((body) => body.question)).toEqual([QUESTION, QUESTION]);
+});
+
+test('Stop works before the first word', async () => {
+  await setScript(inject('model'), {pieces: ['late'], pauseMs: 20_000});
+  const {panel} = await openBook({book: inject('writing').book});
+  await panel.open();
+  await panel.send(QUESTION);
+  await panel.waitForStatus('searching');
+  await panel.waitForText('Looking in the book');
+  await panel.button('Stop').click();
+  await panel.waitForStatus('stopped');
+});
+
+test('a question that is being answered does not take another one', async () => {
+  await setScript(inject('model'), {pieces: LONG, pauseMs: 100});
+  const {panel, sent} = await openBook({book: inject('writing').book});
+  await panel.open();
+  await panel.send(QUESTION);
+  await panel.waitForStatus('streaming');
+  await panel.send('And why does it matter?');
+  expect(sent).toHaveLength(1);
+  expect(await panel.field.inputValue()).toBe('And why does it matter?');
+  await panel.button('Stop').click();
+});
