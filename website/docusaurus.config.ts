@@ -47,7 +47,15 @@ const config: Config = {
       onBrokenMarkdownImages: 'throw',
     },
   },
-  themes: ['@docusaurus/theme-mermaid'],
+  themes: [
+    '@docusaurus/theme-mermaid',
+    // The panel that answers questions. `rag-pipeline serve` has the site and the service at one
+    // address; a site on another host names the service's address here.
+    [
+      'docusaurus-theme-robotutor',
+      {serviceUrl: process.env.ROBOTUTOR_URL ?? '', enabled: process.env.ROBOTUTOR !== 'off'},
+    ],
+  ],
 
   presets: [
     [
