@@ -1,6 +1,53 @@
-import type {ReactNode} from 'react';
+import {useMemo, type ReactNode} from 'react';
 import type {AnswerActions, Turn} from '../conversation/model';
+import {AnswerProvider} from './AnswerContext';
+import {AnswerText} from './AnswerText';
+import {CopyButton} from './CopyButton';
+import {Notices, SearchNote} from './Notices';
+import {Passages} from './Passages';
+import {ProblemNote} from './ProblemNote';
+import {Refusal} from './Refusal';
+import {Sources} from './Sources';
+import {isAboutSelection, isQuoted} from './sources';
+import {closestWords, words} from './words';
+import styles from './answer.module.css';
 
-export default function AnswerView({turn}: {turn: Turn; actions: AnswerActions}): ReactNode {
-  return <p>{turn.text || turn.problem?.message || turn.status}</p>;
+export {copyAnswer} from './copyAnswer';
+
+interface AnswerViewProps {
+  turn: Turn;
+  actions: AnswerActions;
 }
+
+/** Everything below one question: the answer, its sources, or why there is none. */
+export function AnswerView({turn, actions}: AnswerViewProps): ReactNode {
+  const value = useMemo(() => ({turn, actions}), [turn, actions]);
+  const running = turn.status === 'searching' || turn.status === 'streaming';
+  const finished = turn.status === 'done';
+  return (
+    <AnswerProvider value={value}>
+      <div className={styles.answer} data-kind={turn.kind}>
+        <SearchNote />
+        {running && turn.text === '' && <p className={styles.searching}>{words.searching()}</p>}
+        {turn.refusal ? <Refusal refusal={turn.refusal} /> : <Body running={running} turn={turn} />}
+        <ProblemNote />
+        {!running && !turn.refusal && turn.kind !== 'reply' && <Sources />}
+        {!running && <Notices />}
+        {finished && turn.kind !== 'reply' && <CopyButton />}
+      </div>
+    </AnswerProvider>
+  );
+}
+
+function Body({running, turn}: {running: boolean; turn: Turn}): ReactNode {
+  return (
+    <>
+      {turn.level === 'closest_passages' && (
+        <p className={styles.closest}>{closestWords(isAboutSelection(turn))}</p>
+      )}
+      {isQuoted(turn) ? <Passages /> : <AnswerText streaming={running} text={turn.text} />}
+    </>
+  );
+}
+
+export default AnswerView;

@@ -1,43 +1,45 @@
-import {useState} from 'react';
+import {useSyncExternalStore} from 'react';
+import type {ServiceSettings} from '../service/requests';
 import type {Asked, Turn} from './model';
+import {openStorage} from './storage';
+import {ConversationStore, type ConversationState} from './store';
 
-export interface Conversation {
-  turns: Turn[];
-  busy: boolean;
-  waitS: number;
-  serviceDown: boolean;
-  ask: (asked: Asked) => void;
-  stop: () => void;
-  retry: (turn: Turn) => void;
-  clear: () => void;
-  rate: (turn: Turn, rating: 'up' | 'down', note?: string) => Promise<boolean>;
+/** The conversation of this tab, and what the reader can do with it. */
+export interface Conversation extends ConversationState {
+  /** Asks a question. It is ignored while an answer arrives or the reader has to wait. */
+  ask(asked: Asked): void;
+  /** Stops the running answer. Its text so far stays. */
+  stop(): void;
+  /** Asks a turn's question again. The new answer takes the place of the old one. */
+  retry(turn: Turn): void;
+  /** Forgets all turns and begins a new conversation. */
+  clear(): void;
+  /** Sends a rating. Returns false if it could not be stored. */
+  rate(turn: Turn, rating: 'up' | 'down', note?: string): Promise<boolean>;
 }
 
-export function useConversation(settings: {serviceUrl: string; apiKey?: string}): Conversation {
-  const [turns, setTurns] = useState<Turn[]>([]);
-  return {
-    turns,
-    busy: false,
-    waitS: 0,
-    serviceDown: false,
-    ask: (asked) => {
-      void fetch(`${settings.serviceUrl}/v1/answers`, {
-        method: 'POST',
-        headers: {'Content-Type': 'application/json'},
-        body: JSON.stringify({question: asked.question, mode: 'normal', filters: asked.filters}),
-      })
-        .then((reply) => reply.json())
-        .then((reply) => {
-          const turn: Turn = {
-            id: String(Math.random()), asked, status: 'done', text: reply.done?.text ?? reply.text ?? '',
-            sources: [], sentences: [], passages: [], notices: [],
-          };
-          setTurns((before) => [...before, turn]);
-        });
-    },
-    stop: () => {},
-    retry: () => {},
-    clear: () => setTurns([]),
-    rate: () => Promise.resolve(true),
-  };
+const stores = new Map<string, ConversationStore>();
+
+const EMPTY: ConversationState = {turns: [], busy: false, waitS: 0, serviceDown: false};
+
+/**
+ * Returns the conversation of this tab with a service.
+ *
+ * All components that use it share one conversation. It goes on while none of them is shown.
+ */
+export function useConversation(settings: ServiceSettings): Conversation {
+  const store = findStore(settings);
+  const state = useSyncExternalStore(store.subscribe, store.read, () => EMPTY);
+  const {ask, stop, retry, clear, rate} = store;
+  return {...state, ask, stop, retry, clear, rate};
+}
+
+function findStore(settings: ServiceSettings): ConversationStore {
+  const key = JSON.stringify([settings.serviceUrl, settings.apiKey ?? '']);
+  let store = stores.get(key);
+  if (!store) {
+    store = new ConversationStore(settings, typeof window === 'undefined' ? null : openStorage());
+    stores.set(key, store);
+  }
+  return store;
 }

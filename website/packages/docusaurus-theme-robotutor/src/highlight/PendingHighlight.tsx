@@ -1,5 +1,5 @@
 import type {ReactNode} from 'react';
 
-export default function PendingHighlight(): ReactNode {
+export function PendingHighlight(): ReactNode {
   return null;
 }

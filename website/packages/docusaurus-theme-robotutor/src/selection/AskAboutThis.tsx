@@ -1,6 +1,6 @@
 import type {ReactNode} from 'react';
 import type {Selection} from '../conversation/model';
 
-export default function AskAboutThis(_: {onAsk: (selection: Selection) => void}): ReactNode {
+export function AskAboutThis(_: {onAsk: (selection: Selection) => void}): ReactNode {
   return null;
 }

@@ -1,0 +1,66 @@
+import {useEffect, useMemo, useRef, useState, type ReactNode} from 'react';
+import {splitBlocks} from './fences';
+import {Markdown} from './Markdown';
+import {calmEnd} from './unfinished';
+import styles from './answer.module.css';
+
+interface AnswerTextProps {
+  text: string;
+  /** True while more text may arrive. */
+  streaming?: boolean;
+  /** Parts of the text to mark, as offsets. */
+  marks?: [number, number][];
+}
+
+/** The Markdown of an answer. While it arrives, only its last block is parsed again. */
+export function AnswerText({text, streaming = false, marks}: AnswerTextProps): ReactNode {
+  const shown = useFrameText(text, streaming);
+  const blocks = useMemo(() => {
+    const split = splitBlocks(shown);
+    const last = split[split.length - 1];
+    return streaming && last
+      ? [...split.slice(0, -1), {...last, text: calmEnd(last.text)}]
+      : split;
+  }, [shown, streaming]);
+  const ranges = useMemo(
+    () =>
+      blocks.map(({start}) =>
+        marks?.map(([from, to]): [number, number] => [from - start, to - start]),
+      ),
+    [blocks, marks],
+  );
+  return (
+    <div className={styles.text}>
+      {blocks.map((block, at) => (
+        <Markdown key={at} marks={ranges[at]} text={block.text} />
+      ))}
+    </div>
+  );
+}
+
+/** Returns a text at most once per frame while it is arriving. */
+function useFrameText(text: string, streaming: boolean): string {
+  const [shown, setShown] = useState(text);
+  const latest = useRef(text);
+  const frame = useRef<number | null>(null);
+  useEffect(() => {
+    latest.current = text;
+    // A frame that is already asked for is kept. Otherwise fast deltas would put it off forever.
+    if (streaming && frame.current === null) {
+      frame.current = window.requestAnimationFrame(() => {
+        frame.current = null;
+        setShown(latest.current);
+      });
+    }
+  }, [text, streaming]);
+  useEffect(
+    () => () => {
+      if (frame.current !== null) {
+        window.cancelAnimationFrame(frame.current);
+        frame.current = null;
+      }
+    },
+    [],
+  );
+  return streaming && text.startsWith(shown) ? shown : text;
+}

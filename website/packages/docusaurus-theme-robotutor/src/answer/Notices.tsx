@@ -1,0 +1,40 @@
+import type {ReactNode} from 'react';
+import {useAnswer} from './AnswerContext';
+import {searchedWords, showingWords} from './words';
+import styles from './answer.module.css';
+
+// The look of the answer or its status says these already.
+const SHOWN_ELSEWHERE = new Set(['no_model', 'cut_off', 'search_changed']);
+
+/** What was searched for, if that is not the question. It stands above the answer. */
+export function SearchNote(): ReactNode {
+  const {turn} = useAnswer();
+  const {asked, notices, searchQuestion} = turn;
+  if (!searchQuestion || searchQuestion.trim() === asked.question.trim()) {
+    return null;
+  }
+  const isChanged = notices.some(({code}) => code === 'search_changed');
+  return (
+    <p className={styles.note} dir="auto">
+      {isChanged ? showingWords(searchQuestion) : searchedWords(searchQuestion)}
+    </p>
+  );
+}
+
+/** The hints for the reader, below the answer. */
+export function Notices(): ReactNode {
+  const {turn} = useAnswer();
+  const offers = turn.refusal?.offers ?? [];
+  const notices = turn.notices.filter(
+    ({code, text}) =>
+      text !== '' &&
+      !SHOWN_ELSEWHERE.has(code) &&
+      // A button says it better.
+      !(code === 'filtered' && offers.includes('drop_filters')),
+  );
+  return notices.map(({code, text}, at) => (
+    <p key={at} className={styles.note} data-notice={code} dir="auto">
+      {text}
+    </p>
+  ));
+}

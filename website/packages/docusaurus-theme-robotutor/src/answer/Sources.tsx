@@ -1,0 +1,75 @@
+import {useState, type ReactNode} from 'react';
+import type {Source} from '../service/protocol';
+import {useAnswer} from './AnswerContext';
+import {AnswerText} from './AnswerText';
+import {chooseQuote} from './chooseQuote';
+import {CitationLink} from './CitationLink';
+import {PlaceLink} from './PlaceLink';
+import {dropHeading, readPlainText, shorten} from './plainText';
+import {isAboutSelection, sortSources} from './sources';
+import {sourcesWords, words} from './words';
+import styles from './answer.module.css';
+
+/** About three lines of the panel. */
+const EXCERPT_LENGTH = 160;
+
+/** The sources of an answer: those that it cites, and those that are only near. */
+export function Sources(): ReactNode {
+  const {turn} = useAnswer();
+  const {cited, near} = sortSources(turn);
+  return (
+    <>
+      {cited.length > 0 && (
+        <section>
+          <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
+          <SourceList sources={cited} />
+        </section>
+      )}
+      {near.length > 0 && (
+        <details className={styles.near}>
+          <summary>{words.near()}</summary>
+          <SourceList sources={near} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function SourceList({sources}: {sources: Source[]}): ReactNode {
+  return (
+    <ol className={styles.sources}>
+      {sources.map((source) => (
+        <SourceItem key={source.number} source={source} />
+      ))}
+    </ol>
+  );
+}
+
+function SourceItem({source}: {source: Source}): ReactNode {
+  const {turn} = useAnswer();
+  const [open, setOpen] = useState(false);
+  const text = dropHeading(source.text);
+  const plain = readPlainText(text);
+  const isLong = plain.length > EXCERPT_LENGTH || /\n/.test(text);
+  const sentence = turn.sentences.find(({cited}) => cited.includes(source.number))?.text;
+  return (
+    <li className={styles.source}>
+      <div className={styles.caption}>
+        <CitationLink sentence={sentence} source={source} />
+        <PlaceLink place={source} quote={chooseQuote(turn, source.number, sentence)} />
+      </div>
+      <div className={styles.excerpt}>
+        {open ? <AnswerText text={text} /> : <p dir="auto">{shorten(plain, EXCERPT_LENGTH)}</p>}
+      </div>
+      {isLong && (
+        <button
+          aria-expanded={open}
+          className={styles.textButton}
+          type="button"
+          onClick={() => setOpen(!open)}>
+          {open ? words.less() : words.more()}
+        </button>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,174 @@
+/**
+ * Formulas among dollar signs.
+ *
+ * A dollar sign may begin a formula, an amount of money or the name of a variable. Every dollar
+ * sign that begins no formula is escaped here, so that the parser of formulas leaves it alone.
+ */
+
+import {readFence, type Fence} from './fences';
+
+/** A text whose dollar signs belong to formulas, except those after a backslash. */
+export interface Prepared {
+  text: string;
+  hasFormula: boolean;
+}
+
+/** Escapes dollar signs outside formulas, and writes `\(…\)` and `\[…\]` with dollar signs. */
+export function prepareFormulas(source: string): Prepared {
+  if (!source.includes('$') && !/\\[([]/.test(source)) {
+    return {text: source, hasFormula: false};
+  }
+  let hasFormula = false;
+  const text = splitCode(source)
+    .map(({code, part}) => {
+      const prepared = code ? {text: part, hasFormula: false} : prepareProse(part);
+      hasFormula ||= prepared.hasFormula;
+      return prepared.text;
+    })
+    .join('');
+  return {text, hasFormula};
+}
+
+/** Splits a text into code (fenced or between backticks) and everything else. */
+export function splitCode(source: string): {code: boolean; part: string}[] {
+  const parts: {code: boolean; part: string}[] = [];
+  let prose = '';
+  let fence: Fence | null = null;
+  const flush = (): void => {
+    parts.push(...splitInlineCode(prose));
+    prose = '';
+  };
+  for (const line of (source.match(/[^\n]*\n|[^\n]+$/g) ?? [])) {
+    const after = readFence(line.replace(/\n$/, ''), fence);
+    if (fence || after) {
+      flush();
+      parts.push({code: true, part: line});
+    } else {
+      prose += line;
+    }
+    fence = after;
+  }
+  flush();
+  return parts;
+}
+
+function splitInlineCode(prose: string): {code: boolean; part: string}[] {
+  const parts: {code: boolean; part: string}[] = [];
+  const runs = [...prose.matchAll(/`+/g)];
+  // The next run of each length, found from the end, keeps the search linear.
+  const closing = new Map<number, number>();
+  const partner: (number | undefined)[] = [];
+  for (let index = runs.length - 1; index >= 0; index -= 1) {
+    const size = runs[index]![0].length;
+    partner[index] = closing.get(size);
+    closing.set(size, index);
+  }
+  let from = 0;
+  for (let index = 0; index < runs.length; index += 1) {
+    const run = runs[index]!;
+    const other = partner[index];
+    const close = other === undefined ? undefined : runs[other]!;
+    if (!close || prose[run.index - 1] === '\\') {
+      continue;
+    }
+    const end = close.index + close[0].length;
+    if (!/\n[ \t]*\n/.test(prose.slice(run.index, end))) {
+      parts.push({code: false, part: prose.slice(from, run.index)});
+      parts.push({code: true, part: prose.slice(run.index, end)});
+      from = end;
+      index = other!;
+    }
+  }
+  parts.push({code: false, part: prose.slice(from)});
+  return parts;
+}
+
+const MARK = /\\[\s\S]|\$+/g;
+
+function prepareProse(prose: string): Prepared {
+  let text = '';
+  let from = 0;
+  let hasFormula = false;
+  MARK.lastIndex = 0;
+  for (let mark = MARK.exec(prose); mark; mark = MARK.exec(prose)) {
+    const [sign] = mark;
+    const found = findFormula(prose, mark.index, sign);
+    text += prose.slice(from, mark.index);
+    if (found) {
+      hasFormula = true;
+      text += found.written;
+      from = found.end;
+    } else {
+      text += sign.startsWith('$') ? sign.replaceAll('$', '\\$') : sign;
+      from = mark.index + sign.length;
+    }
+    MARK.lastIndex = from;
+  }
+  return {text: text + prose.slice(from), hasFormula};
+}
+
+interface Formula {
+  written: string;
+  end: number;
+}
+
+function findFormula(prose: string, at: number, sign: string): Formula | null {
+  if (sign === '\\(' || sign === '\\[') {
+    return findBracketed(prose, at, sign);
+  }
+  if (!sign.startsWith('$')) {
+    return null;
+  }
+  const from = at + sign.length;
+  const end = findRun(prose, from, sign.length);
+  if (end < 0) {
+    return null;
+  }
+  const content = prose.slice(from, end);
+  const isFormula =
+    sign.length > 1
+      ? content.trim() !== ''
+      : isInlineFormula(prose[at - 1] ?? '', content, prose.slice(end + 1, end + 6));
+  return isFormula ? {written: prose.slice(at, end + sign.length), end: end + sign.length} : null;
+}
+
+/** Returns the offset of the next run of dollar signs if it has this length, otherwise -1. */
+function findRun(prose: string, from: number, size: number): number {
+  if (size > 1) {
+    const end = prose.indexOf('$'.repeat(size), from);
+    return end;
+  }
+  const end = prose.indexOf('$', from);
+  const single = end >= 0 && prose[end + 1] !== '$' && prose[end - 1] !== '\\';
+  return single && !/\n[ \t]*\n/.test(prose.slice(from, end)) ? end : -1;
+}
+
+const AMOUNT = /^\d[\d.,]*\s*(?:[kKmM]|bn)?\s*(?:[-–—/|]|[a-z]{2,}\b(?![^\s]*[\\^_=]))/;
+const SUFFIX = /^(?:st|nd|rd|th|s|d|es)(?![\p{L}\p{N}])/u;
+
+/** Returns true if the text between two dollar signs reads as a formula, not as money. */
+export function isInlineFormula(before: string, content: string, after: string): boolean {
+  if (content === '' || /^\s|\s$/.test(content) || /[\p{L}\p{N}]/u.test(before)) {
+    return false;
+  }
+  if (/^\d/.test(after) || (/^[\p{L}_]/u.test(after) && !SUFFIX.test(after))) {
+    return false;
+  }
+  return !(AMOUNT.test(content) && /\s/.test(content) && !/[\\^_=]/.test(content));
+}
+
+function findBracketed(prose: string, at: number, sign: string): Formula | null {
+  const close = sign === '\\(' ? '\\)' : '\\]';
+  const end = prose.indexOf(close, at + 2);
+  const content = end < 0 ? '' : prose.slice(at + 2, end).trim();
+  if (content === '' || content.includes('$') || /\n[ \t]*\n/.test(content)) {
+    return null;
+  }
+  if (sign === '\\(') {
+    return {written: `$${content}$`, end: end + 2};
+  }
+  const indent = /(?:^|\n)([ \t]*)$/.exec(prose.slice(Math.max(0, at - 40), at));
+  const alone = indent !== null && /^[ \t]*(?:\n|$)/.test(prose.slice(end + 2, end + 40));
+  const gap = alone ? `\n${indent[1]}` : '';
+  return {written: `$$${gap}${content}${gap}$$`, end: end + 2};
+}

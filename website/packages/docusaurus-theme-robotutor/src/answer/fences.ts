@@ -1,0 +1,78 @@
+/** Code fences and blocks of Markdown, read line by line. */
+
+/** An open code fence: its character and the least length of the closing fence. */
+export interface Fence {
+  char: string;
+  size: number;
+}
+
+const FENCE = /^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})(.*)$/;
+const LIST_ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)/;
+
+/** Returns the fence that is open after a line, given the fence that was open before it. */
+export function readFence(line: string, open: Fence | null): Fence | null {
+  const match = FENCE.exec(line);
+  if (!match) {
+    return open;
+  }
+  const [, run = '', rest = ''] = match;
+  if (!open) {
+    // A backtick after the opening run makes it inline code.
+    return run[0] === '`' && rest.includes('`') ? null : {char: run[0]!, size: run.length};
+  }
+  const closes = run[0] === open.char && run.length >= open.size && rest.trim() === '';
+  return closes ? null : open;
+}
+
+/** A part of a text that Markdown renders alike alone. `start` is its offset in the text. */
+export interface Block {
+  text: string;
+  start: number;
+}
+
+/**
+ * Splits Markdown at blank lines, so that finished blocks are parsed once while text arrives.
+ *
+ * Code fences, `$$` formulas and lists stay whole.
+ */
+export function splitBlocks(text: string): Block[] {
+  const blocks: Block[] = [];
+  let start = 0;
+  let at = 0;
+  let fence: Fence | null = null;
+  let formula = false;
+  let blank = false;
+  let list = false;
+  for (const line of text.split('\n')) {
+    const outside = fence === null && !formula;
+    if (outside && line.trim() === '') {
+      blank = true;
+    } else {
+      if (outside && blank && at > start && !(list && continuesList(line))) {
+        blocks.push({text: text.slice(start, at), start});
+        start = at;
+        list = false;
+      }
+      list ||= outside && LIST_ITEM.test(line);
+      blank = false;
+      if (!formula) {
+        fence = readFence(line, fence);
+      }
+      if (fence === null && /^[ \t>]*\$\$/.test(line)) {
+        // A line with both ends of a formula leaves nothing open.
+        formula = formula ? false : !/\$\$.*\$\$/.test(line);
+      } else if (formula && /\$\$[ \t]*$/.test(line)) {
+        formula = false;
+      }
+    }
+    at += line.length + 1;
+  }
+  if (start < text.length) {
+    blocks.push({text: text.slice(start), start});
+  }
+  return blocks;
+}
+
+function continuesList(line: string): boolean {
+  return /^[ \t]/.test(line) || LIST_ITEM.test(line);
+}

@@ -1,0 +1,43 @@
+/** The addresses that an answer may link to. */
+
+import type {MouseEvent} from 'react';
+
+/** An address of a link: within the site, or somewhere else. */
+export interface Address {
+  href: string;
+  internal: boolean;
+}
+
+const BASE = 'https://site.invalid';
+
+/**
+ * Returns the address that a link may lead to, or null if the link is dropped.
+ *
+ * Only `http:`, `https:` and `mailto:` are kept, and paths from the root of the site. A relative
+ * path is dropped, because it is relative to a page that the reader may not be on.
+ */
+export function readAddress(url: string, origin: string): Address | null {
+  let parsed: URL;
+  try {
+    parsed = new URL(url, BASE);
+  } catch {
+    return null;
+  }
+  if (parsed.origin === BASE || (parsed.origin === origin && origin !== 'null')) {
+    const fromRoot = url.startsWith('/') || parsed.origin !== BASE;
+    // A second slash after the first one would name another host once the address is used.
+    const path = `${parsed.pathname}${parsed.search}${parsed.hash}`;
+    return fromRoot && !path.startsWith('//') ? {href: path, internal: true} : null;
+  }
+  if (parsed.protocol === 'mailto:') {
+    return {href: parsed.href, internal: false};
+  }
+  const isWeb = /^https?:\/\//i.test(url) && /^https?:$/.test(parsed.protocol);
+  return isWeb ? {href: parsed.href, internal: false} : null;
+}
+
+/** Returns true for a click that opens a link here, and not in a new tab or window. */
+export function isPlainClick(event: MouseEvent): boolean {
+  const {altKey, button, ctrlKey, defaultPrevented, metaKey, shiftKey} = event;
+  return button === 0 && !altKey && !ctrlKey && !metaKey && !shiftKey && !defaultPrevented;
+}

@@ -1,0 +1,192 @@
+/**
+ * The conversation in the browser's session storage, so that it survives a reload.
+ *
+ * Session storage belongs to one tab, so that two tabs do not disturb each other. If it is blocked
+ * or full, the conversation stays in memory only.
+ */
+
+import {
+  KINDS,
+  LEVELS,
+  readNotice,
+  readPassage,
+  readRefusal,
+  readSentence,
+  readSource,
+} from '../service/events';
+import {
+  isRecord,
+  readChoice,
+  readList,
+  readName,
+  readNumber,
+  readObject,
+  readText,
+} from '../service/fields';
+import type {Fields} from '../service/fields';
+import type {Filters} from '../service/protocol';
+import type {Asked, Problem, Selection, Turn, TurnStatus} from './model';
+import {endTurn} from './turns';
+
+/** What is kept of a conversation. */
+export interface Saved {
+  turns: Turn[];
+  /** The id that the service gave to the conversation. */
+  conversationId?: string;
+}
+
+/** The only key that is used. */
+export const STORAGE_KEY = 'robotutor.conversation';
+
+/** The version of the format. Content of another version is ignored. */
+export const STORAGE_VERSION = 1;
+
+/** The most characters that are stored. Browsers allow about 5 million for all keys of a site. */
+export const MAX_STORED_CHARS = 250_000;
+
+const STATUSES: readonly TurnStatus[] = [
+  'searching',
+  'streaming',
+  'done',
+  'refused',
+  'stopped',
+  'cut_off',
+  'failed',
+];
+const FILTERS = ['modules', 'chapters', 'content_types', 'tags', 'doc_paths'] as const;
+
+/**
+ * Returns the stored conversation; an empty one if nothing usable is stored.
+ *
+ * A turn whose answer was still arriving becomes `cut_off`.
+ */
+export function loadConversation(storage: Storage | null): Saved {
+  try {
+    const value: unknown = JSON.parse(storage?.getItem(STORAGE_KEY) ?? 'null');
+    if (!isRecord(value) || value.version !== STORAGE_VERSION) {
+      return {turns: []};
+    }
+    const ids = new Set<string>();
+    const turns = readList(value.turns, readTurn).filter(
+      ({id}) => !ids.has(id) && Boolean(ids.add(id)),
+    );
+    return {turns, ...optional('conversationId', readName(value.conversationId))};
+  } catch {
+    return {turns: []}; // the content is not JSON, or storage is blocked
+  }
+}
+
+/**
+ * Stores a conversation; an empty one removes what is stored. It never throws.
+ *
+ * The oldest turns are dropped if the conversation is too large.
+ */
+export function saveConversation(storage: Storage | null, saved: Saved): void {
+  try {
+    if (saved.turns.length === 0) {
+      storage?.removeItem(STORAGE_KEY);
+      return;
+    }
+    storage?.setItem(STORAGE_KEY, encode(saved));
+  } catch {
+    forget(storage); // an older state than the one on the screen would confuse
+  }
+}
+
+/** Returns the session storage of the tab, or null if the browser blocks it. */
+export function openStorage(): Storage | null {
+  try {
+    return window.sessionStorage;
+  } catch {
+    return null;
+  }
+}
+
+function forget(storage: Storage | null): void {
+  try {
+    storage?.removeItem(STORAGE_KEY);
+  } catch {
+    // Storage is blocked, so nothing is stored.
+  }
+}
+
+function encode({turns, conversationId}: Saved): string {
+  const kept: string[] = [];
+  let left = MAX_STORED_CHARS;
+  for (const turn of [...turns].reverse()) {
+    const text = JSON.stringify(turn);
+    left -= text.length;
+    if (left < 0) {
+      break;
+    }
+    kept.unshift(text);
+  }
+  const id = conversationId ? `"conversationId":${JSON.stringify(conversationId)},` : '';
+  return `{"version":${STORAGE_VERSION},${id}"turns":[${kept.join(',')}]}`;
+}
+
+const readTurn = (value: unknown): Turn | null =>
+  readObject(value, (fields) => {
+    const asked = readAsked(fields.asked);
+    const id = readName(fields.id);
+    const status = readChoice(fields.status, STATUSES, null);
+    if (!asked || !id || !status) {
+      return null;
+    }
+    const refusal = isRecord(fields.refusal) ? readRefusal(fields.refusal) : null;
+    return endTurn({
+      id,
+      asked,
+      status: status === 'refused' && !refusal ? 'cut_off' : status,
+      text: readText(fields.text),
+      sources: readList(fields.sources, readSource),
+      sentences: readList(fields.sentences, readSentence),
+      passages: readList(fields.passages, readPassage),
+      notices: readList(fields.notices, readNotice),
+      ...optional('answerId', readName(fields.answerId)),
+      ...optional('searchQuestion', readName(fields.searchQuestion)),
+      ...optional('kind', readChoice(fields.kind, KINDS, null)),
+      ...optional('level', readChoice(fields.level, LEVELS, null)),
+      ...optional('refusal', refusal),
+      ...optional('problem', readObject(fields.problem, readProblem)),
+      ...optional('model', readName(fields.model)),
+      ...optional('rating', readChoice(fields.rating, ['up', 'down'] as const, null)),
+    });
+  });
+
+const readAsked = (value: unknown): Asked | null =>
+  readObject(value, (fields) => {
+    const question = readName(fields.question);
+    const filters = readObject(fields.filters, readFilters);
+    return question
+      ? {
+          question,
+          ...optional('selection', readObject(fields.selection, readSelection)),
+          ...optional('filters', filters && Object.keys(filters).length > 0 ? filters : null),
+          ...(fields.evenIfUnrelated === true ? {evenIfUnrelated: true} : {}),
+        }
+      : null;
+  });
+
+function readSelection(fields: Fields): Selection | null {
+  const text = readName(fields.text);
+  const words = readNumber(fields.words) ?? 0;
+  return text
+    ? {text, words, url: readText(fields.url), section: readText(fields.section)}
+    : null;
+}
+
+function readFilters(fields: Fields): Filters {
+  const lists = FILTERS.map((name) => [name, readList(fields[name], readName)] as const);
+  return Object.fromEntries(lists.filter(([, values]) => values.length > 0));
+}
+
+const readProblem = (fields: Fields): Problem => ({
+  code: readText(fields.code),
+  message: readText(fields.message),
+});
+
+/** Returns an object with one field, or without it if the value is null. */
+function optional<Name extends string, T>(name: Name, value: T | null): {[key in Name]?: T} {
+  return (value === null ? {} : {[name]: value}) as {[key in Name]?: T};
+}

@@ -1,0 +1,69 @@
+/** The letters of Markdown that readers see on the page. */
+
+import {toLetters} from './letters';
+
+const FENCE = /^[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*$/;
+
+// The order matters: code and formulas are kept as they are, before anything is taken for a mark.
+const MARKS = new RegExp(
+  [
+    String.raw`\\[^\w\s]`, // an escaped mark
+    '(?<ticks>`+)(?!`)(?<code>[\\s\\S]*?[^`])\\k<ticks>(?!`)',
+    String.raw`\$\$(?<display>[\s\S]+?)\$\$`,
+    String.raw`\$(?<inline>[^$]+?)\$`,
+    String.raw`<!--[\s\S]*?-->|\{\/\*[\s\S]*?\*\/\}`,
+    String.raw`<(?<address>(?:https?:|mailto:)[^<>\s]+|[^<>\s@]+@[^<>\s]+)>`,
+    String.raw`<\/?[a-zA-Z][\w.-]*(?:\s[^<>]*)?\/?>`,
+    String.raw`\[\^[^\]\s]+\]`, // a reference to a footnote
+    String.raw`^[ \t]*\[[^\]\n]+\]:[ \t]+\S.*$`, // the definition of a link
+    String.raw`\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+(?:"[^"]*"|'[^']*'))?\)`,
+    String.raw`\]\[[^\]]*\]`,
+    String.raw`\{#[\w-]+\}`, // the id of a heading
+    String.raw`^[ \t>]*:{3,}[ \t]*[\w-]*`, // the name of an admonition
+    String.raw`^[ \t>]*(?:[-*+][ \t]+)*(?:\d+[.)][ \t]+|[-*+][ \t]+\[[ xX]\][ \t])`, // an item
+    String.raw`(?<entity>&(?:#\d+|#[xX][\da-fA-F]+|[a-zA-Z]\w*);)`,
+  ].join('|'),
+  'gm',
+);
+
+/** Returns the character that an entity, such as `&lt;`, stands for. */
+const decodeEntity = (entity: string): string =>
+  new DOMParser().parseFromString(entity, 'text/html').documentElement.textContent ?? '';
+
+function readProse(markdown: string): string {
+  const seen = markdown.replace(MARKS, (...match: unknown[]) => {
+    const found = match.at(-1) as Record<string, string | undefined>;
+    if (found.entity) return decodeEntity(found.entity);
+    return found.code ?? found.display ?? found.inline ?? found.address ?? ' ';
+  });
+  return toLetters(seen);
+}
+
+/**
+ * Returns the letters of Markdown as the page shows them: formulas as TeX, no addresses of links.
+ *
+ * Sources of diagrams are left out, because the page shows a drawing.
+ */
+export function readMarkdown(markdown: string): string {
+  const seen: string[] = [];
+  let lines: string[] = [];
+  let fence = '';
+  let isDiagram = false;
+  const flush = (): void => {
+    const text = lines.join('\n');
+    if (!isDiagram) seen.push(fence ? toLetters(text) : readProse(text));
+    lines = [];
+  };
+  for (const line of markdown.split(/\r?\n/)) {
+    const [, marks = '', language = ''] = FENCE.exec(line) ?? [];
+    if (fence ? marks.startsWith(fence) && !language : marks) {
+      flush();
+      isDiagram = !fence && language === 'mermaid';
+      fence = fence ? '' : marks;
+    } else {
+      lines.push(line);
+    }
+  }
+  flush();
+  return seen.join('');
+}

@@ -1,0 +1,169 @@
+/** The letters of a page, with the places where they are. */
+
+import {placeOfLetter, toLetters} from './letters';
+
+// What readers do not see, or what is not part of the book's text.
+const SKIPPED = [
+  'button',
+  'iframe',
+  'noscript',
+  'script',
+  'select',
+  'style',
+  'svg',
+  'template',
+  'textarea',
+  '.docusaurus-mermaid-container',
+  '.hash-link',
+  '.katex-html',
+  '.sr-only',
+  '.theme-doc-breadcrumbs',
+  '.theme-doc-toc-mobile',
+  '[class*="codeBlockTitle"]',
+  '[class*="codeLineNumber"]',
+  '[data-footnote-backref]',
+  '[data-footnote-ref]',
+  '[data-robotutor]',
+  '[role="tablist"]',
+].join(',');
+
+/** A piece of the page whose letters begin at `start`. An element is highlighted as a whole. */
+interface Piece {
+  node: Text | Element;
+  start: number;
+  /** False for the name of a tab, which the page shows at another place than Markdown. */
+  shown: boolean;
+}
+
+/** The letters of a page. */
+export interface PageText {
+  letters: string;
+  pieces: Piece[];
+}
+
+/** Returns the tab that shows a tab panel, or `null`. */
+export function findTab(panel: Element): HTMLElement | null {
+  const named = document.getElementById(panel.getAttribute('aria-labelledby') ?? '');
+  if (named) return named;
+  for (let box = panel.parentElement; box; box = box.parentElement) {
+    const list = box.querySelector('[role="tablist"]');
+    if (!list) continue;
+    const siblings = Array.from(panel.parentElement?.children ?? []);
+    const panels = siblings.filter((sibling) => sibling.getAttribute('role') === 'tabpanel');
+    const tabs = list.querySelectorAll<HTMLElement>('[role="tab"]');
+    // Only the selected tab has a panel if panels are made when they are opened.
+    if (tabs.length === panels.length) return tabs[panels.indexOf(panel)] ?? null;
+    return list.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]');
+  }
+  return null;
+}
+
+/**
+ * Reads the letters of a page in the order of the page.
+ *
+ * A formula counts as its TeX, an image as its description. Hidden tabs and closed details count,
+ * because a jump opens them. The name of a tab comes before the tab's text.
+ */
+export function readPage(root: Element): PageText {
+  const pieces: Piece[] = [];
+  const read: string[] = [];
+  let start = 0;
+  const add = (node: Text | Element, text: string, shown = true): void => {
+    const letters = toLetters(text);
+    if (!letters) return;
+    pieces.push({node, start, shown});
+    read.push(letters);
+    start += letters.length;
+  };
+  const walk = (node: Node): void => {
+    if (node instanceof Text) {
+      add(node, node.data);
+    } else if (node instanceof Element && !node.matches(SKIPPED)) {
+      if (node.matches('.katex')) {
+        add(node, node.querySelector('annotation')?.textContent ?? '');
+        return;
+      }
+      if (node instanceof HTMLImageElement) add(node, node.alt);
+      if (node.getAttribute('role') === 'tabpanel') {
+        const tab = findTab(node);
+        if (tab) add(tab, tab.textContent ?? '', false);
+      }
+      node.childNodes.forEach(walk);
+    }
+  };
+  root.childNodes.forEach(walk);
+  return {letters: read.join(''), pieces};
+}
+
+/** Returns the index of the piece that contains a letter. */
+export function pieceAt({pieces}: PageText, letter: number): number {
+  let low = 0;
+  let high = pieces.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((pieces[middle]?.start ?? 0) <= letter) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Returns the number of letters before an element. */
+export function lettersBefore({letters, pieces}: PageText, element: Element): number {
+  const after = pieces.find(
+    ({node, shown}) =>
+      shown &&
+      (element.contains(node) ||
+        element.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING),
+  );
+  return after?.start ?? letters.length;
+}
+
+const LETTER = /[\p{L}\p{N}]/u;
+const CLOSING = /^[^\s\p{L}\p{N}]{1,4}/u;
+
+/** Says if the letters from `start` to `end` are whole words of the page. */
+export function areWholeWords(page: PageText, start: number, end: number): boolean {
+  const first = page.pieces[pieceAt(page, start)];
+  const last = page.pieces[pieceAt(page, end - 1)];
+  if (!first || !last) return false;
+  const before =
+    first.node instanceof Text
+      ? first.node.data.slice(0, placeOfLetter(first.node.data, start - first.start)[0])
+      : '';
+  const after =
+    last.node instanceof Text
+      ? last.node.data.slice(placeOfLetter(last.node.data, end - 1 - last.start)[1])
+      : '';
+  return !LETTER.test(before.slice(-1)) && !LETTER.test(after.slice(0, 1));
+}
+
+/**
+ * Returns the range of the page with the letters from `start` to `end`, and the marks after them.
+ *
+ * @returns `null` if only names of tabs are between `start` and `end`.
+ */
+export function toRange(page: PageText, start: number, end: number): Range | null {
+  const pieces = page.pieces.slice(pieceAt(page, start), pieceAt(page, end - 1) + 1);
+  const shown = pieces.filter((piece) => piece.shown);
+  const first = shown[0];
+  const last = shown.at(-1);
+  if (!first || !last) return null;
+  const range = document.createRange();
+  if (first.node instanceof Text) {
+    const letter = Math.max(0, start - first.start);
+    range.setStart(first.node, placeOfLetter(first.node.data, letter)[0]);
+  } else {
+    range.setStartBefore(first.node);
+  }
+  if (last.node instanceof Text) {
+    const {data} = last.node;
+    const [, after] = placeOfLetter(data, Math.min(end - 1 - last.start, toLetters(data).length - 1));
+    const marks = CLOSING.exec(data.slice(after))?.[0] ?? '';
+    // A mark that a word follows, such as an opening bracket, belongs to that word.
+    const stays = after + marks.length < data.length && LETTER.test(data.charAt(after + marks.length));
+    range.setEnd(last.node, after + (stays ? 0 : marks.length));
+  } else {
+    range.setEndAfter(last.node);
+  }
+  return range;
+}

@@ -1,0 +1,123 @@
+/** Requests to the service, except for streamed answers. */
+
+import {isRecord, readList, readNumber, readObject, readText} from './fields';
+import {SERVICE_DOWN, makeError, readProblem} from './problems';
+
+/** Where the service is. */
+export interface ServiceSettings {
+  /** The address without a slash at the end; empty for the origin of the page. */
+  serviceUrl: string;
+  /** The key that the service expects, if it expects one. */
+  apiKey?: string;
+}
+
+/** A section of a page. `level` is 2 to 6. */
+export interface Heading {
+  heading: string;
+  url: string;
+  level: number;
+}
+
+/** A page of the book with its sections in reading order. */
+export interface Page {
+  title: string;
+  url: string;
+  doc_path: string;
+  module: string;
+  chapter: string;
+  sections: Heading[];
+}
+
+/** Milliseconds that a short request may take. */
+const TIMEOUT_MS = 20_000;
+
+/**
+ * Sends a request and returns its response if the status is not an error.
+ *
+ * Throws a `ServiceError` if the status is an error or if the service cannot be reached. Throws
+ * the signal's own reason if the signal aborts.
+ */
+export async function send(
+  {serviceUrl, apiKey}: ServiceSettings,
+  path: string,
+  {body, accept, signal}: {body?: unknown; accept: string; signal: AbortSignal},
+): Promise<Response> {
+  const headers: Record<string, string> = {Accept: accept};
+  if (body !== undefined) {
+    headers['Content-Type'] = 'application/json';
+  }
+  if (apiKey) {
+    headers.Authorization = `Bearer ${apiKey}`;
+  }
+  let response: Response;
+  try {
+    response = await fetch(serviceUrl + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers,
+      signal,
+      ...(body === undefined ? {} : {body: JSON.stringify(body)}),
+    });
+  } catch {
+    signal.throwIfAborted();
+    throw makeError(SERVICE_DOWN, 'down'); // fetch gives no reason
+  }
+  if (!response.ok) {
+    throw await readProblem(response);
+  }
+  return response;
+}
+
+/** Stores a rating of an answer and an optional note; a later rating replaces it. */
+export async function rateAnswer(
+  settings: ServiceSettings,
+  rating: {answerId: string; thumb: 'up' | 'down'; note?: string},
+): Promise<void> {
+  const note = rating.note?.trim();
+  const body = {answer_id: rating.answerId, thumb: rating.thumb, ...(note ? {note} : {})};
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await send(settings, '/v1/feedback', {body, accept: 'application/json', signal});
+  if (response.status !== 204) {
+    throw makeError(SERVICE_DOWN, 'down'); // some other server answered
+  }
+}
+
+/** Returns the pages of the book in reading order; only those of a module if one is given. */
+export async function fetchContents(settings: ServiceSettings, module?: string): Promise<Page[]> {
+  const path = module ? `/v1/contents?module=${encodeURIComponent(module)}` : '/v1/contents';
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await send(settings, path, {accept: 'application/json', signal});
+  const body: unknown = await response.json().catch(() => null);
+  if (!isRecord(body)) {
+    throw makeError(SERVICE_DOWN, 'down'); // some other server answered
+  }
+  return readList(body.pages, readPage);
+}
+
+/** Returns true if the service can answer questions now. It never throws. */
+export async function checkReady(settings: ServiceSettings): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await send(settings, '/readyz', {accept: 'application/json', signal});
+    // A static site may answer every address with a page.
+    return response.headers.get('content-type')?.includes('json') ?? false;
+  } catch {
+    return false;
+  }
+}
+
+const readPage = (value: unknown): Page | null =>
+  readObject(value, (fields) => ({
+    title: readText(fields.title),
+    url: readText(fields.url),
+    doc_path: readText(fields.doc_path),
+    module: readText(fields.module),
+    chapter: readText(fields.chapter),
+    sections: readList(fields.sections, readHeading),
+  }));
+
+const readHeading = (value: unknown): Heading | null =>
+  readObject(value, (fields) => ({
+    heading: readText(fields.heading),
+    url: readText(fields.url),
+    level: readNumber(fields.level) ?? 2,
+  }));
