@@ -10,7 +10,7 @@ import type {WidgetProps} from './Widget';
 import {words} from './words';
 
 /** Session storage has this key while a jump waits for the page that it goes to. */
-const PENDING_JUMP = 'robotutor.pendingJump';
+const PENDING_JUMP = 'robotutor.jump';
 
 /** Shows the button that opens the panel, and the panel after it was opened once. */
 export default function Launcher(): ReactNode {

@@ -11,11 +11,11 @@ import Header from './Header';
 import {takeOffer} from './offers';
 import styles from './Panel.module.css';
 import {describeShortcut, type Shortcut} from './shortcut';
-import TurnList from './TurnList';
 import Unavailable from './Unavailable';
 import {listScopes, makeFilters, useBook, type Scope} from './useBook';
 import {useFollow} from './useFollow';
 import type {Layout} from './useLayout';
+import {useLoaded} from './useLoaded';
 import {useModal} from './useModal';
 import {words} from './words';
 
@@ -33,6 +33,10 @@ interface Props {
   onClose: () => void;
 }
 
+/** What draws answers is larger than the rest, so it is loaded when the reader begins to type. */
+const loadTurnList = async () =>
+  (await import(/* webpackChunkName: "robotutor-answers" */ './TurnList')).default;
+
 /** Shows the conversation beside the page or over it. It keeps its state while it is closed. */
 export default function Panel(props: Props): ReactNode {
   const {settings, shortcut, host, open, layout, focusKey, selection} = props;
@@ -45,6 +49,8 @@ export default function Panel(props: Props): ReactNode {
   const [chosen, setChosen] = useState<Scope>('book');
   const scopes = listScopes(book.page);
   const scope = scopes.some(({id}) => id === chosen) ? chosen : 'book';
+  const [typing, setTyping] = useState(false);
+  const {loaded: TurnList, failed, retry} = useLoaded(loadTurnList, typing || turns.length > 0);
   const follow = useFollow(list, turns, open);
   const [announcement, announce] = useAnnouncement(turns);
   const sheet = layout === 'sheet';
@@ -114,7 +120,8 @@ export default function Panel(props: Props): ReactNode {
           tabIndex={0}>
           <div className={styles.turns}>
             {turns.length === 0 && <Empty settings={settings} book={book} onAsk={ask} />}
-            <TurnList turns={turns} actions={actions} onRate={rate} />
+            {TurnList && <TurnList turns={turns} actions={actions} onRate={rate} />}
+            {failed && turns.length > 0 && <LoadFailed name={settings.name} onRetry={retry} />}
             {unavailable && (
               <Unavailable
                 name={settings.name}
@@ -124,7 +131,7 @@ export default function Panel(props: Props): ReactNode {
             )}
           </div>
         </div>
-        <div className={styles.footer}>
+        <div className={styles.footer} onInput={() => setTyping(true)}>
           {follow.behind && (
             <button type="button" className={styles.latest} onClick={follow.jump}>
               {words.latest()}
@@ -149,6 +156,17 @@ export default function Panel(props: Props): ReactNode {
         </p>
       </div>
     </>
+  );
+}
+
+function LoadFailed({name, onRetry}: {name: string; onRetry: () => void}): ReactNode {
+  return (
+    <div className={styles.unavailable} role="alert">
+      <p>{words.loadFailed(name)}</p>
+      <button type="button" className={styles.quietButton} onClick={onRetry}>
+        {words.retry()}
+      </button>
+    </div>
   );
 }
 

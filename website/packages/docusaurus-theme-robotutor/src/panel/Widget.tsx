@@ -1,11 +1,13 @@
 /** Everything that is loaded when a reader first needs RoboTutor. */
 
+import {useLocation} from '@docusaurus/router';
 import {useEffect, useLayoutEffect, useRef, useState, type ReactNode, type RefObject} from 'react';
 import {createPortal} from 'react-dom';
 import type {JumpTarget, Selection} from '../conversation/model';
 import {PendingHighlight} from '../highlight/PendingHighlight';
 import {useJump} from '../highlight/useJump';
 import {AskAboutThis} from '../selection/AskAboutThis';
+import {readSelection} from '../selection/readSelection';
 import type {Settings} from '../settings';
 import ColorMode from './ColorMode';
 import Panel from './Panel';
@@ -32,6 +34,7 @@ export default function Widget(props: WidgetProps): ReactNode {
   const [focusKey, setFocusKey] = useState(0);
   const layout = useLayout(open);
   const jump = useJump();
+  const {pathname} = useLocation();
   const focusLauncher = useRef(false);
 
   useLayoutEffect(() => {
@@ -44,8 +47,12 @@ export default function Widget(props: WidgetProps): ReactNode {
 
   useEffect(() => {
     if (opened > 0) {
+      const selected = readSelected(pathname);
+      setSelection((before) => selected ?? before);
       setFocusKey((key) => key + 1);
     }
+    // Going to another page does not open the panel.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [opened]);
 
   // The button is hidden while the panel is open, so it gets the focus after the next commit.
@@ -77,7 +84,10 @@ export default function Widget(props: WidgetProps): ReactNode {
     const onKeyDown = (event: KeyboardEvent): void => {
       if (shortcut && isShortcut(event, shortcut)) {
         event.preventDefault();
-        if (open) {
+        const selected = open ? readSelected(pathname) : null;
+        if (selected && selected.text !== selection?.text) {
+          ask(selected);
+        } else if (open) {
           close();
         } else {
           onShow(true);
@@ -114,5 +124,12 @@ export default function Widget(props: WidgetProps): ReactNode {
   );
 }
 
+/** Returns what the reader has selected in the article, or null. */
+function readSelected(path: string): Selection | null {
+  const selection = document.getSelection();
+  return selection && readSelection(selection, path);
+}
+
+/** Two frames: by then the page is drawn without the sheet. */
 const nextFrame = (): Promise<void> =>
   new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));

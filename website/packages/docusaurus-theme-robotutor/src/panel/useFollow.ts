@@ -4,6 +4,9 @@ import type {Turn} from '../conversation/model';
 /** Pixels above the end at which a reader still counts as being at the end. */
 const NEAR_PX = 40;
 
+/** Pixels that stay free above a question at the top of the list. */
+const ABOVE_PX = 16;
+
 /** How a list of turns follows its newest text. */
 export interface Follow {
   /** True if newer text is out of sight, and the list does not follow it. */
@@ -104,7 +107,7 @@ function chooseTop(element: HTMLElement, streaming: boolean, quoted: boolean): n
   if (!turn) {
     return 0;
   }
-  const above = turn.getBoundingClientRect().top - element.getBoundingClientRect().top;
+  const above = turn.getBoundingClientRect().top - element.getBoundingClientRect().top - ABOVE_PX;
   const start = Math.min(end, Math.max(0, element.scrollTop + above));
   return quoted ? start : Math.max(element.scrollTop, start);
 }

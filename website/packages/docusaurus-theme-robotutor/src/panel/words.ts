@@ -22,10 +22,10 @@ export const words = {
       },
       {name},
     ),
+  retry: (): string => translate({id: 'theme.robotutor.panel.retry', message: 'Try again'}),
   clear: (): string =>
     translate({id: 'theme.robotutor.panel.clear', message: 'New conversation'}),
   close: (): string => translate({id: 'theme.robotutor.panel.close', message: 'Close'}),
-  copy: (): string => translate({id: 'theme.robotutor.panel.copy', message: 'Copy'}),
   intro: (name: string): string =>
     translate(
       {
