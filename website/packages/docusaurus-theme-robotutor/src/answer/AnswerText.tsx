@@ -1,8 +1,11 @@
 import {useEffect, useMemo, useRef, useState, type ReactNode} from 'react';
-import {splitBlocks} from './fences';
+import {joinBlocks, splitBlocks} from './fences';
 import {Markdown} from './Markdown';
 import {calmEnd} from './unfinished';
 import styles from './answer.module.css';
+
+/** Small enough to be parsed in each frame, and large enough to need few parsers. */
+const JOINED_SIZE = 2000;
 
 interface AnswerTextProps {
   text: string;
@@ -16,7 +19,7 @@ interface AnswerTextProps {
 export function AnswerText({text, streaming = false, marks}: AnswerTextProps): ReactNode {
   const shown = useFrameText(text, streaming);
   const blocks = useMemo(() => {
-    const split = splitBlocks(shown);
+    const split = joinBlocks(splitBlocks(shown), JOINED_SIZE);
     const last = split[split.length - 1];
     return streaming && last
       ? [...split.slice(0, -1), {...last, text: calmEnd(last.text)}]

@@ -8,7 +8,7 @@ import {Passages} from './Passages';
 import {ProblemNote} from './ProblemNote';
 import {Refusal} from './Refusal';
 import {Sources} from './Sources';
-import {isAboutSelection, isQuoted} from './sources';
+import {isAboutSelection, isQuoted} from './sortSources';
 import {closestWords, words} from './words';
 import styles from './answer.module.css';
 

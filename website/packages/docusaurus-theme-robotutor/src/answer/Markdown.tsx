@@ -16,7 +16,7 @@ import {words} from './words';
 import styles from './answer.module.css';
 
 /** Longer blocks are shown as plain text, so that no answer can keep the browser busy. */
-export const MAX_BLOCK = 12_000;
+export const MAX_BLOCK = 8000;
 
 interface MarkdownProps {
   text: string;
@@ -26,16 +26,13 @@ interface MarkdownProps {
 
 /** One block of Markdown. It is rendered again only if its text changes. */
 export const Markdown = memo(function Markdown({text, marks}: MarkdownProps): ReactNode {
-  const prepared = useMemo(() => prepareFormulas(text), [text]);
+  const isLong = text.length > MAX_BLOCK;
+  const prepared = useMemo(
+    () => (isLong ? {text, hasFormula: false} : prepareFormulas(text)),
+    [isLong, text],
+  );
   const formulas = useFormulas(prepared.hasFormula);
-  if (text.length > MAX_BLOCK) {
-    return (
-      <p className={styles.plain} dir="auto">
-        {text}
-      </p>
-    );
-  }
-  if (prepared.hasFormula && !formulas) {
+  if (isLong || (prepared.hasFormula && !formulas)) {
     return (
       <p className={styles.plain} dir="auto">
         {text.trim()}

@@ -5,7 +5,7 @@ import {AnswerText} from './AnswerText';
 import {chooseQuote, toTextOffsets} from './chooseQuote';
 import {CitationLink} from './CitationLink';
 import {PlaceLink} from './PlaceLink';
-import {isAboutSelection} from './sources';
+import {isAboutSelection} from './sortSources';
 import {sourcesWords} from './words';
 import styles from './answer.module.css';
 

@@ -6,7 +6,7 @@ import {chooseQuote} from './chooseQuote';
 import {CitationLink} from './CitationLink';
 import {PlaceLink} from './PlaceLink';
 import {dropHeading, readPlainText, shorten} from './plainText';
-import {isAboutSelection, sortSources} from './sources';
+import {isAboutSelection, sortSources} from './sortSources';
 import {sourcesWords, words} from './words';
 import styles from './answer.module.css';
 

@@ -6,7 +6,7 @@ import {splitCode} from './dollars';
 import {readCitations} from './citationMarks';
 import {readAddress} from './links';
 import {namePlace} from './PlaceLink';
-import {isQuoted} from './sources';
+import {isQuoted} from './sortSources';
 
 /**
  * Puts an answer on the clipboard.

@@ -38,7 +38,7 @@ export function splitCode(source: string): {code: boolean; part: string}[] {
     parts.push(...splitInlineCode(prose));
     prose = '';
   };
-  for (const line of (source.match(/[^\n]*\n|[^\n]+$/g) ?? [])) {
+  for (const line of source.match(/[^\n]*\n|[^\n]+$/g) ?? []) {
     const after = readFence(line.replace(/\n$/, ''), fence);
     if (fence || after) {
       flush();
@@ -82,6 +82,9 @@ function splitInlineCode(prose: string): {code: boolean; part: string}[] {
   parts.push({code: false, part: prose.slice(from)});
   return parts;
 }
+
+/** The most characters of a formula. A bound keeps the search for its end short. */
+const MAX_FORMULA = 4000;
 
 const MARK = /\\[\s\S]|\$+/g;
 
@@ -132,14 +135,14 @@ function findFormula(prose: string, at: number, sign: string): Formula | null {
   return isFormula ? {written: prose.slice(at, end + sign.length), end: end + sign.length} : null;
 }
 
-/** Returns the offset of the next run of dollar signs if it has this length, otherwise -1. */
+/** Returns the offset of the run of dollar signs that ends a formula, otherwise -1. */
 function findRun(prose: string, from: number, size: number): number {
-  if (size > 1) {
-    const end = prose.indexOf('$'.repeat(size), from);
-    return end;
+  const length = prose.slice(from, from + MAX_FORMULA).indexOf('$'.repeat(size));
+  const end = from + length;
+  if (length < 0 || size > 1) {
+    return length < 0 ? -1 : end;
   }
-  const end = prose.indexOf('$', from);
-  const single = end >= 0 && prose[end + 1] !== '$' && prose[end - 1] !== '\\';
+  const single = prose[end + 1] !== '$' && prose[end - 1] !== '\\';
   return single && !/\n[ \t]*\n/.test(prose.slice(from, end)) ? end : -1;
 }
 
@@ -159,8 +162,9 @@ export function isInlineFormula(before: string, content: string, after: string):
 
 function findBracketed(prose: string, at: number, sign: string): Formula | null {
   const close = sign === '\\(' ? '\\)' : '\\]';
-  const end = prose.indexOf(close, at + 2);
-  const content = end < 0 ? '' : prose.slice(at + 2, end).trim();
+  const length = prose.slice(at + 2, at + 2 + MAX_FORMULA).indexOf(close);
+  const end = at + 2 + length;
+  const content = length < 0 ? '' : prose.slice(at + 2, end).trim();
   if (content === '' || content.includes('$') || /\n[ \t]*\n/.test(content)) {
     return null;
   }

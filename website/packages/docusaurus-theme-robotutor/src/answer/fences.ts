@@ -73,6 +73,25 @@ export function splitBlocks(text: string): Block[] {
   return blocks;
 }
 
+/**
+ * Joins neighboring blocks until each has about `size` characters.
+ *
+ * Each block has a parser of its own, so many small blocks cost more than a few larger ones. A
+ * block that is followed by another one stays the same when text is added at the end.
+ */
+export function joinBlocks(blocks: Block[], size: number): Block[] {
+  const joined: Block[] = [];
+  for (const block of blocks) {
+    const last = joined[joined.length - 1];
+    if (last && last.text.length + block.text.length <= size) {
+      joined[joined.length - 1] = {...last, text: last.text + block.text};
+    } else {
+      joined.push(block);
+    }
+  }
+  return joined;
+}
+
 function continuesList(line: string): boolean {
   return /^[ \t]/.test(line) || LIST_ITEM.test(line);
 }

@@ -23,7 +23,8 @@ export function readAddress(url: string, origin: string): Address | null {
   } catch {
     return null;
   }
-  if (parsed.origin === BASE || (parsed.origin === origin && origin !== 'null')) {
+  const isWeb = /^https?:$/.test(parsed.protocol);
+  if (isWeb && (parsed.origin === BASE || parsed.origin === origin)) {
     const fromRoot = url.startsWith('/') || parsed.origin !== BASE;
     // A second slash after the first one would name another host once the address is used.
     const path = `${parsed.pathname}${parsed.search}${parsed.hash}`;
@@ -32,8 +33,7 @@ export function readAddress(url: string, origin: string): Address | null {
   if (parsed.protocol === 'mailto:') {
     return {href: parsed.href, internal: false};
   }
-  const isWeb = /^https?:\/\//i.test(url) && /^https?:$/.test(parsed.protocol);
-  return isWeb ? {href: parsed.href, internal: false} : null;
+  return isWeb && /^https?:\/\//i.test(url) ? {href: parsed.href, internal: false} : null;
 }
 
 /** Returns true for a click that opens a link here, and not in a new tab or window. */

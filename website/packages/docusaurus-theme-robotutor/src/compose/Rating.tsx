@@ -18,6 +18,7 @@ export function Rating({turn, onRate}: RatingProps): ReactNode {
   const questionId = useId();
   const {sending, outcome, send} = useSending(turn, onRate);
   const [asksNote, setAsksNote] = useState(false);
+  const noButton = useRef<HTMLButtonElement>(null);
   if (!turn.answerId || !['done', 'refused'].includes(turn.status) || turn.kind === 'reply') {
     return null;
   }
@@ -28,6 +29,7 @@ export function Rating({turn, onRate}: RatingProps): ReactNode {
   };
   const sendNote = async (note: string): Promise<void> => {
     if (await send('down', note)) {
+      noButton.current?.focus(); // the field with the focus goes away
       setAsksNote(false);
     }
   };
@@ -38,6 +40,7 @@ export function Rating({turn, onRate}: RatingProps): ReactNode {
         {(['up', 'down'] as const).map((thumb) => (
           <button
             key={thumb}
+            ref={thumb === 'down' ? noButton : undefined}
             type="button"
             aria-pressed={turn.rating === thumb}
             onClick={() => void rate(thumb)}

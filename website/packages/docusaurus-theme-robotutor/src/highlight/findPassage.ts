@@ -13,6 +13,8 @@ const STEP = 4;
 const ENOUGH = 0.8;
 // Letters. A page may show more between two pieces, such as the objectives below its title.
 const MAX_GAP = 2000;
+// Places at which a text that occurs repeatedly is tried.
+const MAX_TRIES = 8;
 // Letters between two pieces that are highlighted with them.
 const BRIDGE = 24;
 
@@ -25,21 +27,43 @@ interface Run {
   length: number;
 }
 
-/** Returns the spans of a page in which a heading's section begins and in which it is searched. */
+/** Returns the number of letters before the section of a heading; 0 if there is no such heading. */
 function findSection(page: PageText, root: Element, anchor: string): number {
   const heading = anchor ? root.ownerDocument.getElementById(anchor) : null;
   return heading && root.contains(heading) ? lettersBefore(page, heading) : 0;
 }
 
-/** Returns the first occurrence from the section's start on, or the last one before it. */
-function findExact(page: PageText, text: string, section: number): Span | null {
-  let before: Span | null = null;
-  for (let at = page.letters.indexOf(text); at >= 0; at = page.letters.indexOf(text, at + 1)) {
-    if (text.length < SHORT && !areWholeWords(page, at, at + text.length)) continue;
-    if (at >= section) return [at, at + text.length];
-    before = [at, at + text.length];
+/** Returns the places of a text in the page. A short text must be whole words. */
+function findPlaces(page: PageText, text: string, from = 0, until = Infinity): number[] {
+  const places: number[] = [];
+  for (let at = page.letters.indexOf(text, from); at >= 0; at = page.letters.indexOf(text, at + 1)) {
+    if (at > until) break;
+    if (text.length >= SHORT || areWholeWords(page, at, at + text.length)) places.push(at);
   }
-  return before;
+  return places;
+}
+
+/** Sorts places so that the section comes first, then what follows it, then what is before it. */
+const preferSection = (places: number[], section: number): number[] =>
+  [...places.filter((at) => at >= section), ...places.filter((at) => at < section).reverse()];
+
+/** Returns the runs of a text's lines from its line number `first` on, which is at `place`. */
+function followLines(page: PageText, lines: string[], first: number, place: number): Run[] {
+  const runs: Run[] = [];
+  let inText = 0;
+  let inPage = place;
+  lines.forEach((line, number) => {
+    if (number >= first) {
+      const until = number === first ? place : inPage + MAX_GAP;
+      const at = findPlaces(page, line, inPage, until)[0];
+      if (at !== undefined) {
+        runs.push({inText, inPage: at, length: line.length});
+        inPage = at + line.length;
+      }
+    }
+    inText += line.length;
+  });
+  return runs;
 }
 
 /** Returns the longest run that contains the letters at two places. */
@@ -85,26 +109,49 @@ function followRuns(page: string, text: string, from: number, first: number): Ru
 
 const sumLengths = (runs: Run[]): number => runs.reduce((sum, run) => sum + run.length, 0);
 
-/** Returns the spans of a text of which the page shows a small part differently. */
-function findSimilar(page: PageText, text: string, section: number): Span[] | null {
-  if (text.length < SHORT) return null;
+/** Returns the runs of a text that the page shows with something between its lines. */
+function findLines(page: PageText, lines: string[], section: number): Run[] {
+  const allowed = lines.join('').length * (1 - ENOUGH);
   let best: Run[] = [];
-  // The first piece may differ, so the text is also looked up by later ones.
-  for (let first = 0; first < text.length * (1 - ENOUGH) + SEED; first += SEED) {
-    const seed = text.slice(first, first + SEED);
-    if (seed.length < SEED) break;
-    const starts: number[] = [];
-    for (let at = page.letters.indexOf(seed); at >= 0; at = page.letters.indexOf(seed, at + 1)) {
-      starts.push(at);
+  for (let first = 0, skipped = 0; first < lines.length && skipped <= allowed; first += 1) {
+    const line = lines[first] ?? '';
+    for (const place of preferSection(findPlaces(page, line), section).slice(0, MAX_TRIES)) {
+      const runs = followLines(page, lines, first, place);
+      if (sumLengths(runs) > sumLengths(best)) best = runs;
     }
-    starts.sort((a, b) => Number(a < section) - Number(b < section) || a - b);
-    for (const start of starts.slice(0, 8)) {
-      const runs = followRuns(page.letters, text, start, first);
+    skipped += line.length;
+  }
+  return best;
+}
+
+/** Returns the runs of a text of which the page shows a small part differently. */
+function findRuns(page: PageText, text: string, section: number): Run[] {
+  let best: Run[] = [];
+  for (let first = 0; first <= text.length * (1 - ENOUGH); first += SEED) {
+    const seed = text.slice(first, first + SEED);
+    const places: number[] = [];
+    for (let at = page.letters.indexOf(seed); at >= 0; at = page.letters.indexOf(seed, at + 1)) {
+      places.push(at);
+    }
+    for (const place of preferSection(places, section).slice(0, MAX_TRIES)) {
+      const runs = followRuns(page.letters, text, place, first);
       if (sumLengths(runs) > sumLengths(best)) best = runs;
     }
     if (sumLengths(best) >= ENOUGH * text.length) break;
   }
-  if (sumLengths(best) < ENOUGH * text.length) return null;
+  return best;
+}
+
+/** Returns the spans of a text that differs from the page in a small part; empty if too much does. */
+function findSimilar(page: PageText, lines: string[], section: number): Span[] {
+  const text = lines.join('');
+  if (text.length < SHORT) return [];
+  let best = findLines(page, lines, section);
+  if (sumLengths(best) < text.length) {
+    const runs = findRuns(page, text, section);
+    if (sumLengths(runs) > sumLengths(best)) best = runs;
+  }
+  if (sumLengths(best) < ENOUGH * text.length) return [];
   const spans: Span[] = [];
   for (const {inPage, length} of best) {
     const last = spans.at(-1);
@@ -125,13 +172,13 @@ function findSimilar(page: PageText, text: string, section: number): Span[] | nu
  * @returns Ranges in the order of the page; `null` if the page does not contain the text.
  */
 export function findPassage(root: Element, markdown: string, anchor = ''): Range[] | null {
-  const text = readMarkdown(markdown);
-  if (!text) return null;
+  const lines = readMarkdown(markdown);
+  if (lines.length === 0) return null;
+  const text = lines.join('');
   const page = readPage(root);
   const section = findSection(page, root, anchor);
-  const exact = findExact(page, text, section);
-  const spans = exact ? [exact] : findSimilar(page, text, section);
-  const ranges = (spans ?? []).map(([start, end]) => toRange(page, start, end));
-  const shown = ranges.filter((range) => range !== null);
-  return shown.length > 0 ? shown : null;
+  const place = preferSection(findPlaces(page, text), section)[0];
+  const spans: Span[] =
+    place === undefined ? findSimilar(page, lines, section) : [[place, place + text.length]];
+  return spans.length > 0 ? spans.map(([start, end]) => toRange(page, start, end)) : null;
 }

@@ -31,27 +31,27 @@ const decodeEntity = (entity: string): string =>
   new DOMParser().parseFromString(entity, 'text/html').documentElement.textContent ?? '';
 
 function readProse(markdown: string): string {
-  const seen = markdown.replace(MARKS, (...match: unknown[]) => {
+  return markdown.replace(MARKS, (...match: unknown[]) => {
     const found = match.at(-1) as Record<string, string | undefined>;
     if (found.entity) return decodeEntity(found.entity);
     return found.code ?? found.display ?? found.inline ?? found.address ?? ' ';
   });
-  return toLetters(seen);
 }
 
 /**
- * Returns the letters of Markdown as the page shows them: formulas as TeX, no addresses of links.
+ * Returns the letters of each line of Markdown as the page shows them, without empty lines.
  *
- * Sources of diagrams are left out, because the page shows a drawing.
+ * Formulas are TeX. Addresses of links are left out, and so are sources of diagrams, because the
+ * page shows a drawing.
  */
-export function readMarkdown(markdown: string): string {
+export function readMarkdown(markdown: string): string[] {
   const seen: string[] = [];
   let lines: string[] = [];
   let fence = '';
   let isDiagram = false;
   const flush = (): void => {
     const text = lines.join('\n');
-    if (!isDiagram) seen.push(fence ? toLetters(text) : readProse(text));
+    if (!isDiagram) seen.push(...(fence ? text : readProse(text)).split('\n'));
     lines = [];
   };
   for (const line of markdown.split(/\r?\n/)) {
@@ -65,5 +65,5 @@ export function readMarkdown(markdown: string): string {
     }
   }
   flush();
-  return seen.join('');
+  return seen.map(toLetters).filter(Boolean);
 }

@@ -1,31 +1,11 @@
 /** The letters of a page, with the places where they are. */
 
+import {NOT_TEXT, isDefaultTitle} from '../article';
 import {placeOfLetter, toLetters} from './letters';
+import {findTab} from './reveal';
 
-// What readers do not see, or what is not part of the book's text.
-const SKIPPED = [
-  'button',
-  'iframe',
-  'noscript',
-  'script',
-  'select',
-  'style',
-  'svg',
-  'template',
-  'textarea',
-  '.docusaurus-mermaid-container',
-  '.hash-link',
-  '.katex-html',
-  '.sr-only',
-  '.theme-doc-breadcrumbs',
-  '.theme-doc-toc-mobile',
-  '[class*="codeBlockTitle"]',
-  '[class*="codeLineNumber"]',
-  '[data-footnote-backref]',
-  '[data-footnote-ref]',
-  '[data-robotutor]',
-  '[role="tablist"]',
-].join(',');
+// Markdown has the title of code in the fence, and the names of tabs at each tab.
+const SKIPPED = `${NOT_TEXT},[class*="codeBlockTitle"],[role="tablist"]`;
 
 /** A piece of the page whose letters begin at `start`. An element is highlighted as a whole. */
 interface Piece {
@@ -39,23 +19,6 @@ interface Piece {
 export interface PageText {
   letters: string;
   pieces: Piece[];
-}
-
-/** Returns the tab that shows a tab panel, or `null`. */
-export function findTab(panel: Element): HTMLElement | null {
-  const named = document.getElementById(panel.getAttribute('aria-labelledby') ?? '');
-  if (named) return named;
-  for (let box = panel.parentElement; box; box = box.parentElement) {
-    const list = box.querySelector('[role="tablist"]');
-    if (!list) continue;
-    const siblings = Array.from(panel.parentElement?.children ?? []);
-    const panels = siblings.filter((sibling) => sibling.getAttribute('role') === 'tabpanel');
-    const tabs = list.querySelectorAll<HTMLElement>('[role="tab"]');
-    // Only the selected tab has a panel if panels are made when they are opened.
-    if (tabs.length === panels.length) return tabs[panels.indexOf(panel)] ?? null;
-    return list.querySelector<HTMLElement>('[role="tab"][aria-selected="true"]');
-  }
-  return null;
 }
 
 /**
@@ -78,7 +41,7 @@ export function readPage(root: Element): PageText {
   const walk = (node: Node): void => {
     if (node instanceof Text) {
       add(node, node.data);
-    } else if (node instanceof Element && !node.matches(SKIPPED)) {
+    } else if (node instanceof Element && !node.matches(SKIPPED) && !isDefaultTitle(node)) {
       if (node.matches('.katex')) {
         add(node, node.querySelector('annotation')?.textContent ?? '');
         return;
@@ -140,15 +103,16 @@ export function areWholeWords(page: PageText, start: number, end: number): boole
 /**
  * Returns the range of the page with the letters from `start` to `end`, and the marks after them.
  *
- * @returns `null` if only names of tabs are between `start` and `end`.
+ * The name of a tab is part of the range only if nothing else is.
  */
-export function toRange(page: PageText, start: number, end: number): Range | null {
+export function toRange(page: PageText, start: number, end: number): Range {
   const pieces = page.pieces.slice(pieceAt(page, start), pieceAt(page, end - 1) + 1);
-  const shown = pieces.filter((piece) => piece.shown);
+  const inText = pieces.filter((piece) => piece.shown);
+  const shown = inText.length > 0 ? inText : pieces;
   const first = shown[0];
   const last = shown.at(-1);
-  if (!first || !last) return null;
   const range = document.createRange();
+  if (!first || !last) return range;
   if (first.node instanceof Text) {
     const letter = Math.max(0, start - first.start);
     range.setStart(first.node, placeOfLetter(first.node.data, letter)[0]);

@@ -1,10 +1,18 @@
+import {useCallback} from 'react';
 import {useHistory} from '@docusaurus/router';
-import type {JumpTarget} from '../conversation/model';
+import {useBaseUrlUtils} from '@docusaurus/useBaseUrl';
 
-export function useJump(): (target: JumpTarget) => Promise<'highlighted' | 'section' | 'page'> {
+import type {JumpTarget} from '../conversation/model';
+import type {JumpResult} from './jump';
+import {jump} from './jump';
+
+/** Returns a function that goes to a place of the site and highlights the passage there. */
+export function useJump(): (target: JumpTarget) => Promise<JumpResult> {
   const history = useHistory();
-  return (target) => {
-    history.push(target.url);
-    return Promise.resolve('page');
-  };
+  const {withBaseUrl} = useBaseUrlUtils();
+  return useCallback(
+    (target) =>
+      jump(target, {baseUrl: withBaseUrl('/'), push: (path) => history.push(path)}),
+    [history, withBaseUrl],
+  );
 }
