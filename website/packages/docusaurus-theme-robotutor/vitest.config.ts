@@ -5,12 +5,19 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 
 // Unit tests run without Docusaurus. These modules stand for what a site's build provides.
 export default defineConfig({
+  esbuild: {jsx: 'automatic'},
   test: {include: ['tests/**/*.test.{ts,tsx}']},
   resolve: {
     alias: {
+      '@docusaurus/ErrorBoundary': here('tests/docusaurus/ErrorBoundary.tsx'),
+      '@docusaurus/Link': here('tests/docusaurus/Link.tsx'),
       '@docusaurus/Translate': here('tests/docusaurus/Translate.tsx'),
       '@docusaurus/router': here('tests/docusaurus/router.ts'),
+      '@docusaurus/theme-common/internal': here('tests/docusaurus/colorMode.tsx'),
+      '@docusaurus/theme-common': here('tests/docusaurus/colorMode.tsx'),
       '@docusaurus/useBaseUrl': here('tests/docusaurus/useBaseUrl.ts'),
+      '@docusaurus/useGlobalData': here('tests/docusaurus/globalData.ts'),
+      '@theme-init/Root': here('tests/docusaurus/Root.tsx'),
       '@theme/CodeBlock': here('tests/docusaurus/CodeBlock.tsx'),
     },
   },
