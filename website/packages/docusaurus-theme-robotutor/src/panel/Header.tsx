@@ -14,7 +14,7 @@ interface Props {
 /** The panel's title and its buttons. */
 export default function Header({name, shortcut, canClear, onClear, onClose}: Props): ReactNode {
   return (
-    <header className={styles.header}>
+    <div className={styles.header}>
       <h2 className={styles.title}>{name}</h2>
       <button
         type="button"
@@ -37,6 +37,6 @@ export default function Header({name, shortcut, canClear, onClear, onClose}: Pro
           <path d="M6 6l12 12M18 6L6 18" stroke="currentColor" strokeWidth="2" strokeLinecap="round" />
         </svg>
       </button>
-    </header>
+    </div>
   );
 }
