@@ -47,9 +47,12 @@ export function findArticle(wanted: (article: Element) => boolean = () => true):
   return null;
 }
 
+/** The titles of admonitions. */
+export const ADMONITION_TITLE = '.theme-admonition > [class*="admonitionHeading"]';
+
 /** Says if an element is the title of an admonition that its author gave no title, such as "tip". */
 export function isDefaultTitle(element: Element): boolean {
-  if (!element.matches('.theme-admonition > [class*="admonitionHeading"]')) return false;
+  if (!element.matches(ADMONITION_TITLE)) return false;
   const name = element.textContent?.trim().toLowerCase();
   return element.parentElement?.classList.contains(`theme-admonition-${name}`) ?? false;
 }

@@ -1,5 +1,6 @@
-import {createContext, useContext} from 'react';
+import {createContext, useContext, type RefObject} from 'react';
 import type {AnswerActions, Turn} from '../conversation/model';
+import type {Source} from '../service/protocol';
 
 /** The answer that a part belongs to, with what it tells the panel. */
 export interface AnswerContextValue {
@@ -7,15 +8,32 @@ export interface AnswerContextValue {
   actions: AnswerActions;
 }
 
-const AnswerContext = createContext<AnswerContextValue | null>(null);
+/**
+ * What links in the text of an answer need.
+ *
+ * `latest` is read when a link is pressed. Text that arrives therefore renders no link again.
+ */
+export interface AnswerLinks {
+  sources: Source[];
+  latest: RefObject<AnswerContextValue>;
+}
 
-export const AnswerProvider = AnswerContext.Provider;
+export const AnswerContext = createContext<AnswerContextValue | null>(null);
+export const LinksContext = createContext<AnswerLinks | null>(null);
 
 /** Returns the answer that a component is in. */
 export function useAnswer(): AnswerContextValue {
-  const value = useContext(AnswerContext);
+  return need(useContext(AnswerContext));
+}
+
+/** Returns the sources of the answer that a link is in. */
+export function useLinks(): AnswerLinks {
+  return need(useContext(LinksContext));
+}
+
+function need<T>(value: T | null): T {
   if (!value) {
-    throw new Error('useAnswer must be called inside an AnswerView.');
+    throw new Error('This component must be inside an AnswerView.');
   }
   return value;
 }

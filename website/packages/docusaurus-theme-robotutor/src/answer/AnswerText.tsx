@@ -1,11 +1,39 @@
-import {useEffect, useMemo, useRef, useState, type ReactNode} from 'react';
+import {
+  lazy,
+  Suspense,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  type ComponentType,
+  type ReactNode,
+} from 'react';
+import type {MarkdownProps} from './Markdown';
 import {joinBlocks, splitBlocks} from './fences';
-import {Markdown} from './Markdown';
 import {calmEnd} from './unfinished';
 import styles from './answer.module.css';
 
+/** Loads what draws Markdown. A panel that only opens does without it. */
+export const loadMarkdown = () => import(/* webpackChunkName: "robotutor-markdown" */ './Markdown');
+
+// Without the network, an answer that is kept in the browser stays readable as plain text.
+const Markdown = lazy<ComponentType<MarkdownProps>>(() =>
+  loadMarkdown().catch(() => ({default: PlainText})),
+);
+
+function PlainText({text}: {text: string}): ReactNode {
+  return (
+    <p className={styles.plain} dir="auto">
+      {text.trim()}
+    </p>
+  );
+}
+
 /** Small enough to be parsed in each frame, and large enough to need few parsers. */
 const JOINED_SIZE = 2000;
+
+/** The rest of a longer text is shown as it is written. No answer of use is that long. */
+const MAX_RICH_TEXT = 40_000;
 
 interface AnswerTextProps {
   text: string;
@@ -35,7 +63,13 @@ export function AnswerText({text, streaming = false, marks}: AnswerTextProps): R
   return (
     <div className={styles.text}>
       {blocks.map((block, at) => (
-        <Markdown key={at} marks={ranges[at]} text={block.text} />
+        <Suspense key={at} fallback={<PlainText text={block.text} />}>
+          <Markdown
+            marks={ranges[at]}
+            plain={block.start > MAX_RICH_TEXT}
+            text={block.text}
+          />
+        </Suspense>
       ))}
     </div>
   );

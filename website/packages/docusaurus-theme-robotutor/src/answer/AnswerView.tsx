@@ -1,7 +1,7 @@
-import {useMemo, type ReactNode} from 'react';
+import {useEffect, useMemo, useRef, type ReactNode} from 'react';
 import type {AnswerActions, Turn} from '../conversation/model';
-import {AnswerProvider} from './AnswerContext';
-import {AnswerText} from './AnswerText';
+import {AnswerContext, LinksContext} from './AnswerContext';
+import {AnswerText, loadMarkdown} from './AnswerText';
 import {CopyButton} from './CopyButton';
 import {Notices, SearchNote} from './Notices';
 import {Passages} from './Passages';
@@ -22,20 +22,33 @@ interface AnswerViewProps {
 /** Everything below one question: the answer, its sources, or why there is none. */
 export function AnswerView({turn, actions}: AnswerViewProps): ReactNode {
   const value = useMemo(() => ({turn, actions}), [turn, actions]);
+  const latest = useRef(value);
+  latest.current = value;
+  const links = useMemo(() => ({sources: turn.sources, latest}), [turn.sources]);
   const running = turn.status === 'searching' || turn.status === 'streaming';
+  useEffect(() => {
+    // While the book is searched. A failure shows when there is something to draw.
+    loadMarkdown().catch(() => undefined);
+  }, []);
   const finished = turn.status === 'done';
   return (
-    <AnswerProvider value={value}>
-      <div className={styles.answer} data-kind={turn.kind}>
-        <SearchNote />
-        {running && turn.text === '' && <p className={styles.searching}>{words.searching()}</p>}
-        {turn.refusal ? <Refusal refusal={turn.refusal} /> : <Body running={running} turn={turn} />}
-        <ProblemNote />
-        {!running && !turn.refusal && turn.kind !== 'reply' && <Sources />}
-        {!running && <Notices />}
-        {finished && turn.kind !== 'reply' && <CopyButton />}
-      </div>
-    </AnswerProvider>
+    <AnswerContext.Provider value={value}>
+      <LinksContext.Provider value={links}>
+        <div className={styles.answer} data-kind={turn.kind}>
+          <SearchNote />
+          {running && turn.text === '' && <p className={styles.searching}>{words.searching()}</p>}
+          {turn.refusal ? (
+            <Refusal refusal={turn.refusal} />
+          ) : (
+            <Body running={running} turn={turn} />
+          )}
+          <ProblemNote />
+          {!running && !turn.refusal && turn.kind !== 'reply' && <Sources />}
+          {!running && <Notices />}
+          {finished && turn.kind !== 'reply' && <CopyButton />}
+        </div>
+      </LinksContext.Provider>
+    </AnswerContext.Provider>
   );
 }
 

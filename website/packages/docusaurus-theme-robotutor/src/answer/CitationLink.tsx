@@ -8,7 +8,7 @@ import {
   type ReactNode,
 } from 'react';
 import type {Source} from '../service/protocol';
-import {useAnswer} from './AnswerContext';
+import {useLinks} from './AnswerContext';
 import {chooseQuote} from './chooseQuote';
 import {isPlainClick, readAddress} from './links';
 import {namePlace} from './PlaceLink';
@@ -27,7 +27,7 @@ interface CitationLinkProps {
 
 /** The number of a source. It leads to the cited text and shows a preview of it. */
 export function CitationLink({source, sentence}: CitationLinkProps): ReactNode {
-  const {actions, turn} = useAnswer();
+  const {latest} = useLinks();
   const id = useId();
   const preview = usePreview();
   const address = source.url ? readAddress(source.url, window.location.origin) : null;
@@ -53,6 +53,7 @@ export function CitationLink({source, sentence}: CitationLinkProps): ReactNode {
             preview.close();
             if (isPlainClick(event)) {
               event.preventDefault();
+              const {actions, turn} = latest.current;
               actions.onJump({url: source.url, text: chooseQuote(turn, source.number, sentence)});
             }
           }}>

@@ -3,14 +3,14 @@ import CodeBlock from '@theme/CodeBlock';
 import {useBaseUrlUtils} from '@docusaurus/useBaseUrl';
 import type {Element} from 'hast';
 import ReactMarkdown, {type Components} from 'react-markdown';
-import remarkGfm from 'remark-gfm';
-import {useAnswer} from './AnswerContext';
+import {useLinks} from './AnswerContext';
 import {CitationLink} from './CitationLink';
 import {markCitations, readNumbers} from './citationMarks';
 import {prepareFormulas} from './dollars';
 import {isPlainClick, readAddress} from './links';
 import {markPassage} from './markPassage';
 import {keepWordsOfHtml} from './safeHtml';
+import {readTables} from './tables';
 import {useFormulas} from './useFormulas';
 import {words} from './words';
 import styles from './answer.module.css';
@@ -18,21 +18,27 @@ import styles from './answer.module.css';
 /** Longer blocks are shown as plain text, so that no answer can keep the browser busy. */
 export const MAX_BLOCK = 8000;
 
-interface MarkdownProps {
+/** A block with more formulas is shown as TeX, for the same reason. */
+const MAX_FORMULAS = 150;
+
+/** What one block shows. */
+export interface MarkdownProps {
   text: string;
   /** Parts of the text to mark, as offsets. */
   marks?: [number, number][];
+  /** True to show the text as it is written. */
+  plain?: boolean;
 }
 
 /** One block of Markdown. It is rendered again only if its text changes. */
-export const Markdown = memo(function Markdown({text, marks}: MarkdownProps): ReactNode {
-  const isLong = text.length > MAX_BLOCK;
+const Markdown = memo(function Markdown({text, marks, plain = false}: MarkdownProps): ReactNode {
+  const isLong = plain || text.length > MAX_BLOCK;
   const prepared = useMemo(
-    () => (isLong ? {text, hasFormula: false} : prepareFormulas(text)),
+    () => (isLong ? {text, formulas: 0} : prepareFormulas(text)),
     [isLong, text],
   );
-  const formulas = useFormulas(prepared.hasFormula);
-  if (isLong || (prepared.hasFormula && !formulas)) {
+  const formulas = useFormulas(prepared.formulas > 0);
+  if (isLong || prepared.formulas > MAX_FORMULAS || (prepared.formulas > 0 && !formulas)) {
     return (
       <p className={styles.plain} dir="auto">
         {text.trim()}
@@ -45,20 +51,12 @@ export const Markdown = memo(function Markdown({text, marks}: MarkdownProps): Re
     <ReactMarkdown
       components={COMPONENTS}
       rehypePlugins={[markPassage(ranges), markCitations, ...(formulas?.rehype ?? [])]}
-      remarkPlugins={[withoutReferences, remarkGfm, ...(formulas?.remark ?? []), keepWordsOfHtml]}
+      remarkPlugins={[readTables, ...(formulas?.remark ?? []), keepWordsOfHtml]}
       urlTransform={(url) => url}>
       {prepared.text}
     </ReactMarkdown>
   );
 });
-
-/** Turns off link references and footnotes, because `[1]` is always a citation. */
-function withoutReferences(this: {data: () => unknown}): void {
-  const data = this.data() as {micromarkExtensions?: unknown[]};
-  (data.micromarkExtensions ??= []).push({
-    disable: {null: ['definition', 'gfmFootnoteCall', 'gfmFootnoteDefinition']},
-  });
-}
 
 type WithNode = {node?: Element; children?: ReactNode};
 
@@ -72,7 +70,7 @@ function Heading({children}: WithNode): ReactNode {
 }
 
 function Link({children, href = ''}: WithNode & {href?: string}): ReactNode {
-  const {actions} = useAnswer();
+  const {latest} = useLinks();
   const {withBaseUrl} = useBaseUrlUtils();
   const address = readAddress(href, window.location.origin);
   if (!address) {
@@ -92,7 +90,7 @@ function Link({children, href = ''}: WithNode & {href?: string}): ReactNode {
       onClick={(event) => {
         if (isPlainClick(event)) {
           event.preventDefault();
-          actions.onJump({url, text: ''});
+          latest.current.actions.onJump({url, text: ''});
         }
       }}>
       {children}
@@ -102,11 +100,11 @@ function Link({children, href = ''}: WithNode & {href?: string}): ReactNode {
 
 /** The numbers of a citation as links. It stays text if none of its sources is known. */
 function Cite({node}: WithNode): ReactNode {
-  const {turn} = useAnswer();
+  const {sources} = useLinks();
   const first = node?.children[0];
   const written = first?.type === 'text' ? first.value : '';
   const numbers = readNumbers(written.slice(1, -1));
-  const found = numbers.map((number) => turn.sources.find((each) => each.number === number));
+  const found = numbers.map((number) => sources.find((each) => each.number === number));
   if (!found.some(Boolean)) {
     return written;
   }
@@ -141,7 +139,6 @@ function Code({node}: WithNode): ReactNode {
 
 const COMPONENTS: Components = {
   a: Link,
-  blockquote: ({children}) => <blockquote dir="auto">{children}</blockquote>,
   cite: Cite,
   h1: Heading,
   h2: Heading,
@@ -160,3 +157,5 @@ const COMPONENTS: Components = {
     </div>
   ),
 };
+
+export default Markdown;

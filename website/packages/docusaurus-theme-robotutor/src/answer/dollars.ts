@@ -10,23 +10,24 @@ import {readFence, type Fence} from './fences';
 /** A text whose dollar signs belong to formulas, except those after a backslash. */
 export interface Prepared {
   text: string;
-  hasFormula: boolean;
+  /** The number of formulas. */
+  formulas: number;
 }
 
 /** Escapes dollar signs outside formulas, and writes `\(…\)` and `\[…\]` with dollar signs. */
 export function prepareFormulas(source: string): Prepared {
   if (!source.includes('$') && !/\\[([]/.test(source)) {
-    return {text: source, hasFormula: false};
+    return {text: source, formulas: 0};
   }
-  let hasFormula = false;
+  let formulas = 0;
   const text = splitCode(source)
     .map(({code, part}) => {
-      const prepared = code ? {text: part, hasFormula: false} : prepareProse(part);
-      hasFormula ||= prepared.hasFormula;
+      const prepared = code ? {text: part, formulas: 0} : prepareProse(part);
+      formulas += prepared.formulas;
       return prepared.text;
     })
     .join('');
-  return {text, hasFormula};
+  return {text, formulas};
 }
 
 /** Splits a text into code (fenced or between backticks) and everything else. */
@@ -84,21 +85,21 @@ function splitInlineCode(prose: string): {code: boolean; part: string}[] {
 }
 
 /** The most characters of a formula. A bound keeps the search for its end short. */
-const MAX_FORMULA = 4000;
+const MAX_FORMULA = 2000;
 
 const MARK = /\\[\s\S]|\$+/g;
 
 function prepareProse(prose: string): Prepared {
   let text = '';
   let from = 0;
-  let hasFormula = false;
+  let formulas = 0;
   MARK.lastIndex = 0;
   for (let mark = MARK.exec(prose); mark; mark = MARK.exec(prose)) {
     const [sign] = mark;
     const found = findFormula(prose, mark.index, sign);
     text += prose.slice(from, mark.index);
     if (found) {
-      hasFormula = true;
+      formulas += 1;
       text += found.written;
       from = found.end;
     } else {
@@ -107,7 +108,7 @@ function prepareProse(prose: string): Prepared {
     }
     MARK.lastIndex = from;
   }
-  return {text: text + prose.slice(from), hasFormula};
+  return {text: text + prose.slice(from), formulas};
 }
 
 interface Formula {

@@ -83,5 +83,6 @@ function closeBold(before: string, prose: string): string {
     return before + prose.replace(/(^|\s)\*$/, '$1');
   }
   const trimmed = prose.trimEnd();
-  return before + (trimmed.endsWith('**') ? trimmed.slice(0, -2) : `${trimmed.replace(/\*$/, '')}**`);
+  const closed = trimmed.endsWith('**') ? trimmed.slice(0, -2) : `${trimmed.replace(/\*$/, '')}**`;
+  return before + closed;
 }

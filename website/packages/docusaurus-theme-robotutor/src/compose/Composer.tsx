@@ -19,6 +19,7 @@ import {
 /** Characters before the limit at which the counter appears. */
 const COUNTER_FROM = 200;
 
+/** What the field shows, and what it tells the panel. */
 export interface ComposerProps {
   /** True while an answer is arriving; the button then stops it. */
   busy: boolean;

@@ -7,6 +7,7 @@ import {sayHelped, sayMissing, sayNo, sayNotSent, saySend, sayThanks, sayYes} fr
 
 type Thumb = 'up' | 'down';
 
+/** The turn to rate, and how its rating is sent. */
 export interface RatingProps {
   turn: Turn;
   /** Sends the rating; returns false if that failed. `Conversation.rate` fits. */

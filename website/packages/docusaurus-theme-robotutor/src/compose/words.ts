@@ -2,18 +2,23 @@
 
 import {translate} from '@docusaurus/Translate';
 
+/** Returns the name of the field for screen readers. */
 export const sayFieldName = (): string =>
   translate({id: 'theme.robotutor.compose.field', message: 'Ask about this book'});
 
+/** Returns the words in the empty field. */
 export const sayFieldHint = (): string =>
   translate({id: 'theme.robotutor.compose.hint', message: 'Ask about this book …'});
 
+/** Returns the words in the empty field if text is selected. */
 export const saySelectionHint = (): string =>
   translate({id: 'theme.robotutor.compose.selectionHint', message: 'Ask about your selection …'});
 
+/** Returns the name of the button that sends the question. */
 export const sayAsk = (): string =>
   translate({id: 'theme.robotutor.compose.ask', message: 'Ask'});
 
+/** Returns the name of the button that stops the answer. */
 export const sayStop = (): string =>
   translate({id: 'theme.robotutor.compose.stop', message: 'Stop'});
 
@@ -46,6 +51,7 @@ export function sayCharactersLeft(left: number): string {
   );
 }
 
+/** Says after how many seconds the next question may be asked. */
 export function sayWait(seconds: number): string {
   if (seconds === 1) {
     return translate({
@@ -59,6 +65,7 @@ export function sayWait(seconds: number): string {
   );
 }
 
+/** Says that the question is about selected text, with its number of words. */
 export function sayFromSelection(words: number): string {
   if (words === 1) {
     return translate({
@@ -72,41 +79,53 @@ export function sayFromSelection(words: number): string {
   );
 }
 
+/** Returns the words on the button that removes the selection. */
 export const sayRemove = (): string =>
   translate({id: 'theme.robotutor.compose.remove', message: 'remove'});
 
+/** Returns the name of that button for screen readers; it begins with the visible words. */
 export const sayRemoveSelection = (): string =>
   translate({id: 'theme.robotutor.compose.removeSelection', message: 'remove your selection'});
 
+/** Returns the name of the selected text for screen readers. */
 export const saySelectedText = (): string =>
   translate({id: 'theme.robotutor.compose.selectedText', message: 'Your selection'});
 
+/** Says that too much text is selected, and what helps. */
 export const saySelectionTooLong = (): string =>
   translate({
     id: 'theme.robotutor.compose.selectionTooLong',
     message: 'Your selection is too long. Select a shorter passage.',
   });
 
+/** Returns the label of the choice of the part of the book. */
 export const sayScope = (): string =>
   translate({id: 'theme.robotutor.compose.scope', message: 'Look in'});
 
+/** Returns the question for a rating. */
 export const sayHelped = (): string =>
   translate({id: 'theme.robotutor.rating.question', message: 'Did this help?'});
 
+/** Returns the good rating. */
 export const sayYes = (): string =>
   translate({id: 'theme.robotutor.rating.yes', message: 'Yes'});
 
+/** Returns the bad rating. */
 export const sayNo = (): string => translate({id: 'theme.robotutor.rating.no', message: 'No'});
 
+/** Returns the label of the note after a bad rating. */
 export const sayMissing = (): string =>
   translate({id: 'theme.robotutor.rating.missing', message: 'What was missing? (optional)'});
 
+/** Returns the name of the button that sends the note. */
 export const saySend = (): string =>
   translate({id: 'theme.robotutor.rating.send', message: 'Send'});
 
+/** Thanks for a rating. */
 export const sayThanks = (): string =>
   translate({id: 'theme.robotutor.rating.thanks', message: 'Thank you.'});
 
+/** Says that a rating could not be stored. */
 export const sayNotSent = (): string =>
   translate({
     id: 'theme.robotutor.rating.notSent',

@@ -3,8 +3,10 @@
 import type {AnswerRequest, Filters, HistoryTurn} from '../service/protocol';
 import type {Asked, Selection, Turn} from './model';
 
-/** The service's limits of characters. */
+/** Characters of a question that the service accepts. */
 export const MAX_QUESTION_CHARS = 2_000;
+
+/** Characters of a selection that the service accepts. */
 export const MAX_SELECTION_CHARS = 20_000;
 const MAX_PLACE_CHARS = 2_000;
 

@@ -35,7 +35,7 @@ export interface Saved {
   conversationId?: string;
 }
 
-/** The only key that is used. */
+/** The only key that is used in the session storage. */
 export const STORAGE_KEY = 'robotutor.conversation';
 
 /** The version of the format. Content of another version is ignored. */

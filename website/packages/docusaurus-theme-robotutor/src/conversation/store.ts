@@ -128,7 +128,7 @@ export class ConversationStore {
   };
 
   private isFree(): boolean {
-    return !this.running;
+    return !this.running && this.state.waitS === 0;
   }
 
   private async run(turn: Turn, earlier: readonly Turn[], turns: Turn[]): Promise<void> {

@@ -2,7 +2,7 @@ import {useEffect, useRef} from 'react';
 import {useLocation} from '@docusaurus/router';
 
 import {showPassage} from './jump';
-import {normalizePath} from './pageChange';
+import {normalizePath, parseUrl} from './pageChange';
 import {removeHighlight} from './paint';
 import {takePending} from './pending';
 import {nextFrame} from './reveal';
@@ -22,9 +22,8 @@ export function PendingHighlight(): null {
   }, [pathname]);
   useEffect(() => {
     const target = takePending();
-    const path = target?.url.split('#')[0] ?? '';
-    const wanted = new URL(path, window.location.href).pathname;
-    if (!target || normalizePath(wanted) !== normalizePath(window.location.pathname)) return;
+    const url = target && parseUrl(target.url);
+    if (!url || normalizePath(url.pathname) !== normalizePath(window.location.pathname)) return;
     // Docusaurus renders a loaded page a second time at once.
     void nextFrame()
       .then(nextFrame)

@@ -16,7 +16,7 @@ const MAX_GAP = 2000;
 // Places at which a text that occurs repeatedly is tried.
 const MAX_TRIES = 8;
 // Letters between two pieces that are highlighted with them.
-const BRIDGE = 24;
+const BRIDGE = 12;
 
 type Span = [start: number, end: number];
 

@@ -3,10 +3,10 @@
 import {findArticle} from '../article';
 import type {JumpTarget} from '../conversation/model';
 import {findPassage} from './findPassage';
-import {normalizePath, watchPage} from './pageChange';
+import {normalizePath, parseUrl, watchPage} from './pageChange';
 import {highlightRanges, keepHighlight, removeHighlight} from './paint';
-import {nextFrame, reveal} from './reveal';
 import {savePending} from './pending';
+import {nextFrame, reveal} from './reveal';
 
 /**
  * - `highlighted`: the passage is highlighted.
@@ -116,12 +116,4 @@ export async function jump(target: JumpTarget, router: Router): Promise<JumpResu
   await nextFrame();
   await nextFrame();
   return own === jumps ? showPassage(target, isHere) : 'page';
-}
-
-function parseUrl(text: string): URL | null {
-  try {
-    return new URL(text, window.location.href);
-  } catch {
-    return null;
-  }
 }

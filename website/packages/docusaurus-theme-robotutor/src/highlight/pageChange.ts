@@ -6,6 +6,15 @@ import {findArticle} from '../article';
 export const normalizePath = (path: string): string =>
   path.replace(/\/index\.html$/, '/').replace(/\.html$/, '').replace(/(?!^)\/+$/, '');
 
+/** Returns an address of this page's links, or `null` if it is not valid. */
+export function parseUrl(text: string): URL | null {
+  try {
+    return new URL(text, window.location.href);
+  } catch {
+    return null;
+  }
+}
+
 /** Waits until a condition holds, or until the time is over. */
 function waitUntil(holds: () => boolean, limitMs: number): Promise<boolean> {
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /** The letters of a page, with the places where they are. */
 
-import {NOT_TEXT, isDefaultTitle} from '../article';
+import {ADMONITION_TITLE, NOT_TEXT, isDefaultTitle} from '../article';
 import {placeOfLetter, toLetters} from './letters';
 import {findTab} from './reveal';
 
@@ -28,6 +28,12 @@ export interface PageText {
  * because a jump opens them. The name of a tab comes before the tab's text.
  */
 export function readPage(root: Element): PageText {
+  // A page has thousands of elements, so they are not compared one by one.
+  const skipped = new Set(Array.from(root.querySelectorAll(SKIPPED)));
+  root.querySelectorAll(ADMONITION_TITLE).forEach((title) => {
+    if (isDefaultTitle(title)) skipped.add(title);
+  });
+  const formulas = new Set(Array.from(root.querySelectorAll('.katex')));
   const pieces: Piece[] = [];
   const read: string[] = [];
   let start = 0;
@@ -41,8 +47,8 @@ export function readPage(root: Element): PageText {
   const walk = (node: Node): void => {
     if (node instanceof Text) {
       add(node, node.data);
-    } else if (node instanceof Element && !node.matches(SKIPPED) && !isDefaultTitle(node)) {
-      if (node.matches('.katex')) {
+    } else if (node instanceof Element && !skipped.has(node)) {
+      if (formulas.has(node)) {
         add(node, node.querySelector('annotation')?.textContent ?? '');
         return;
       }
@@ -100,6 +106,16 @@ export function areWholeWords(page: PageText, start: number, end: number): boole
   return !LETTER.test(before.slice(-1)) && !LETTER.test(after.slice(0, 1));
 }
 
+/** Extends a range in code to the end of its last line if only marks follow, such as brackets. */
+function extendToLineEnd(range: Range, node: Text): void {
+  const line = node.parentElement?.closest('.token-line');
+  if (!line) return;
+  const rest = document.createRange();
+  rest.setStart(range.endContainer, range.endOffset);
+  rest.setEnd(line, line.childNodes.length);
+  if (!LETTER.test(rest.toString())) range.setEnd(line, line.childNodes.length);
+}
+
 /**
  * Returns the range of the page with the letters from `start` to `end`, and the marks after them.
  *
@@ -126,6 +142,7 @@ export function toRange(page: PageText, start: number, end: number): Range {
     // A mark that a word follows, such as an opening bracket, belongs to that word.
     const stays = after + marks.length < data.length && LETTER.test(data.charAt(after + marks.length));
     range.setEnd(last.node, after + (stays ? 0 : marks.length));
+    extendToLineEnd(range, last.node);
   } else {
     range.setEndAfter(last.node);
   }

@@ -9,7 +9,7 @@ import {send, type ServiceSettings} from './requests';
 /**
  * Milliseconds without a byte after which a stream counts as cut off.
  *
- * The service sends a comment every 15 seconds while it waits, so three were lost by then.
+ * The service sends a comment every 15 seconds while it waits, so three are missing by then.
  */
 export const STALL_MS = 45_000;
 

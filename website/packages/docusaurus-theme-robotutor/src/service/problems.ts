@@ -5,10 +5,18 @@ import {isRecord} from './fields';
 import type {Failure} from './protocol';
 import {sayProblem, type ProblemWords} from './words';
 
-/** Codes of problems that this package finds itself. Other codes come from the service. */
+// Codes of problems that this package finds itself. Other codes come from the service.
+
+/** Nobody answered, or another server did. */
 export const SERVICE_DOWN = 'SERVICE_DOWN';
+
+/** The stream of an answer ended without its last event. */
 export const CUT_OFF = 'CUT_OFF';
+
+/** The service did not begin to answer in time. */
 export const TOO_SLOW = 'TOO_SLOW';
+
+/** The service speaks a version of the protocol that this package does not know. */
 export const VERSIONS_DIFFER = 'VERSIONS_DIFFER';
 
 /** The code of the service for too many questions. */
@@ -34,7 +42,7 @@ export function makeError(code: string, words: ProblemWords, retryAfterS?: numbe
   return new ServiceError({code, message, ...(retryAfterS === undefined ? {} : {retryAfterS})});
 }
 
-/** Returns true if nobody answered in the service's place. */
+/** Returns true if the service could not be reached. */
 export const isServiceDown = (error: unknown): boolean =>
   error instanceof ServiceError && error.problem.code === SERVICE_DOWN;
 
