@@ -76,7 +76,7 @@ const schema = Joi.object<CheckedOptions>({
     .messages({shortcut: '{{#label}}: {{#reason}}'}),
 });
 
-/** Checks the options of a site. Throws an error that names a wrong option and what it should be. */
+/** Checks the options of a site. Throws an error that names a wrong option and what is right. */
 export function validateOptions({
   validate,
   options,

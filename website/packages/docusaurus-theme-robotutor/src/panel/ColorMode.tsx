@@ -32,7 +32,8 @@ function FollowPage(): null {
       const mode = dataset.theme === 'dark' ? 'dark' : 'light';
       setColorMode(dataset.themeChoice === 'system' ? null : mode);
     });
-    observer.observe(document.documentElement, {attributeFilter: ['data-theme', 'data-theme-choice']});
+    const attributeFilter = ['data-theme', 'data-theme-choice'];
+    observer.observe(document.documentElement, {attributeFilter});
     return () => observer.disconnect();
   }, [setColorMode]);
   return null;

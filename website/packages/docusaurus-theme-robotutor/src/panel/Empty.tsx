@@ -19,7 +19,10 @@ export default function Empty({settings, book, onAsk}: Props): ReactNode {
     <div className={styles.empty}>
       <p className={styles.greeting}>{greeting ?? words.greeting()}</p>
       <p className={styles.intro}>{words.intro(name)}</p>
-      <Suggestions asked={suggestions?.map((question) => ({question})) ?? askAbout(book)} onAsk={onAsk} />
+      <Suggestions
+        asked={suggestions?.map((question) => ({question})) ?? askAbout(book)}
+        onAsk={onAsk}
+      />
     </div>
   );
 }

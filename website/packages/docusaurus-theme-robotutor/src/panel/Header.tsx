@@ -34,7 +34,12 @@ export default function Header({name, shortcut, canClear, onClear, onClose}: Pro
         title={shortcut ? `${words.close()} (${shortcut})` : words.close()}
         onClick={onClose}>
         <svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true">
-          <path d="M6 6l12 12M18 6L6 18" stroke="currentColor" strokeWidth="2" strokeLinecap="round" />
+          <path
+            d="M6 6l12 12M18 6L6 18"
+            stroke="currentColor"
+            strokeWidth="2"
+            strokeLinecap="round"
+          />
         </svg>
       </button>
     </div>

@@ -9,7 +9,8 @@ const WIDE = '(min-width: 1200px)';
 /**
  * Returns where the panel is, by the width of the window.
  *
- * While it is open, `<html>` has the attribute `data-robotutor`, on which style sheets make room.
+ * While it is open, `<html>` has the attribute `data-robotutor-layout`, on which style sheets make room.
+ * `data-robotutor` would say that the whole page is part of the panel.
  */
 export function useLayout(open: boolean): Layout {
   const wide = useSyncExternalStore(
@@ -27,9 +28,9 @@ export function useLayout(open: boolean): Layout {
     if (!open) {
       return undefined;
     }
-    root.dataset.robotutor = layout;
+    root.dataset.robotutorLayout = layout;
     return () => {
-      delete root.dataset.robotutor;
+      delete root.dataset.robotutorLayout;
     };
   }, [open, layout]);
   return layout;

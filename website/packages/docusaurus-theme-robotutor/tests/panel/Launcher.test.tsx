@@ -136,10 +136,11 @@ describe('on a wide screen', () => {
     const site = renderSite();
     await open(site);
     expect(findPanel()?.getAttribute('role')).toBe('complementary');
-    expect(document.documentElement.dataset.robotutor).toBe('side');
+    expect(document.documentElement.dataset.robotutorLayout).toBe('side');
     expect(site.inert).toBeFalsy();
+    expect(site.closest('[data-robotutor]')).toBeNull(); // the page is not part of the panel
     press(findField()!, {key: 'Escape'});
-    expect(document.documentElement.dataset.robotutor).toBeUndefined();
+    expect(document.documentElement.dataset.robotutorLayout).toBeUndefined();
   });
 });
 
@@ -185,11 +186,10 @@ describe('an empty panel', () => {
     await waitFor(() => findButton(findPanel()!, question));
     await click(findButton(findPanel()!, question));
     await waitFor(() => {
-      const [, init] = fetched.mock.calls.find(([url]) => url.endsWith('/v1/answers')) as unknown as [
-        string,
-        RequestInit,
-      ];
-      expect(JSON.parse(String(init.body))).toMatchObject({question, filters: {doc_paths: ['a.md']}});
+      const calls = fetched.mock.calls as unknown as [string, RequestInit][];
+      const body = calls.find(([url]) => url.endsWith('/v1/answers'))?.[1].body;
+      const filters = {doc_paths: ['a.md']};
+      expect(JSON.parse(String(body))).toMatchObject({question, filters});
     });
   });
 });

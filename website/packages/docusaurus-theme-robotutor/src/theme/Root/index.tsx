@@ -3,7 +3,7 @@ import type {ReactNode} from 'react';
 import InitRoot from '@theme-init/Root';
 import Launcher from '../../panel/Launcher';
 
-/** The whole site with the panel's button. Above the pages, so that going to one keeps the panel. */
+/** The whole site with the panel's button, which stays when the reader goes to another page. */
 export default function Root({children}: {children: ReactNode}): ReactNode {
   return (
     <InitRoot>
