@@ -45,6 +45,11 @@ export default function Widget(props: WidgetProps): ReactNode {
     return () => element.remove();
   }, []);
 
+  // The first selection is older than the listeners below, which this code brought along.
+  useEffect(() => {
+    document.dispatchEvent(new Event('selectionchange'));
+  }, []);
+
   useEffect(() => {
     if (opened > 0) {
       const selected = readSelected(pathname);
