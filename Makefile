@@ -103,5 +103,5 @@ site-dev: $(NODE_STAMP) ## Serve the website with live reload
 
 clean: ## Delete .venv, caches and the built website (never DATA_DIR)
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .cache .coverage .coverage.* build dist
-	@rm -rf website/node_modules website/build website/.docusaurus
+	@rm -rf website/node_modules website/build website/.docusaurus website/packages/*/lib
 	@find rag_pipeline rag_pipeline_tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -63,6 +63,12 @@ const config: Config = {
         explicitSearchResultPath: true,
       },
     ],
+    // The panel that answers questions. `rag-pipeline serve` has the site and the service at one
+    // address; a site on another host names the service's address here.
+    [
+      'docusaurus-theme-robotutor',
+      {serviceUrl: process.env.ROBOTUTOR_URL ?? '', enabled: process.env.ROBOTUTOR !== 'off'},
+    ],
   ],
 
   presets: [

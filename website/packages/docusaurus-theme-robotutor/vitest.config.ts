@@ -7,13 +7,18 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 export default defineConfig({
   esbuild: {jsx: 'automatic'},
   test: {include: ['tests/**/*.test.{ts,tsx}']},
-  esbuild: {jsx: 'automatic'},
   resolve: {
     alias: {
+      '@docusaurus/ErrorBoundary': here('tests/docusaurus/ErrorBoundary.tsx'),
+      '@docusaurus/Link': here('tests/docusaurus/Link.tsx'),
       '@docusaurus/Head': here('tests/docusaurus/Head.tsx'),
       '@docusaurus/Translate': here('tests/docusaurus/Translate.tsx'),
       '@docusaurus/router': here('tests/docusaurus/router.ts'),
+      '@docusaurus/theme-common/internal': here('tests/docusaurus/colorMode.tsx'),
+      '@docusaurus/theme-common': here('tests/docusaurus/colorMode.tsx'),
       '@docusaurus/useBaseUrl': here('tests/docusaurus/useBaseUrl.ts'),
+      '@docusaurus/useGlobalData': here('tests/docusaurus/globalData.ts'),
+      '@theme-init/Root': here('tests/docusaurus/Root.tsx'),
       '@theme/CodeBlock': here('tests/docusaurus/CodeBlock.tsx'),
     },
   },

@@ -1,0 +1,182 @@
+/** The panel with the conversation. */
+
+import {useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode} from 'react';
+import {Composer} from '../compose/Composer';
+import type {AnswerActions, Asked, JumpTarget, Selection} from '../conversation/model';
+import {useConversation} from '../conversation/useConversation';
+import type {Settings} from '../settings';
+import {useAnnouncement} from './announcement';
+import Empty from './Empty';
+import Header from './Header';
+import {takeOffer} from './offers';
+import styles from './Panel.module.css';
+import {describeShortcut, type Shortcut} from './shortcut';
+import Unavailable from './Unavailable';
+import {listScopes, makeFilters, useBook, type Scope} from './useBook';
+import {useFollow} from './useFollow';
+import type {Layout} from './useLayout';
+import {useLoaded} from './useLoaded';
+import {useModal} from './useModal';
+import {words} from './words';
+
+interface Props {
+  settings: Settings;
+  shortcut: Shortcut | null;
+  /** The element outside of the page in which the panel is. */
+  host: HTMLElement;
+  open: boolean;
+  layout: Layout;
+  focusKey: number;
+  selection: Selection | null;
+  onRemoveSelection: () => void;
+  onJump: (target: JumpTarget) => Promise<'highlighted' | 'section' | 'page'>;
+  onClose: () => void;
+}
+
+/** What draws answers is larger than the rest, so it is loaded when the reader begins to type. */
+const loadTurnList = async () =>
+  (await import(/* webpackChunkName: "robotutor-answers" */ './TurnList')).default;
+
+/** Shows the conversation beside the page or over it. It keeps its state while it is closed. */
+export default function Panel(props: Props): ReactNode {
+  const {settings, shortcut, host, open, layout, focusKey, selection} = props;
+  const {onRemoveSelection, onJump, onClose} = props;
+  const panel = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLDivElement>(null);
+  const conversation = useConversation(settings);
+  const {turns, busy, waitS, serviceDown, ask, rate} = conversation;
+  const book = useBook(settings, open);
+  const [chosen, setChosen] = useState<Scope>('book');
+  const scopes = listScopes(book.page);
+  const scope = scopes.some(({id}) => id === chosen) ? chosen : 'book';
+  const [typing, setTyping] = useState(false);
+  const {loaded: TurnList, failed, retry} = useLoaded(loadTurnList, typing || turns.length > 0);
+  const follow = useFollow(list, turns, open);
+  const [announcement, announce] = useAnnouncement(turns);
+  const sheet = layout === 'sheet';
+  useModal(panel, host, open && sheet);
+
+  const latest = {conversation, onJump, announce};
+  const now = useRef(latest);
+  useEffect(() => {
+    now.current = latest;
+  });
+  // The actions stay the same, so that a turn is drawn again only when it changes.
+  const actions = useMemo<AnswerActions>(
+    () => ({
+      onJump: (target) => {
+        void now.current.onJump(target).then((shown) => {
+          now.current.announce(describeJump(shown));
+        });
+      },
+      onOffer: (turn, offer) => now.current.conversation.ask(takeOffer(turn.asked, offer)),
+      onRetry: (turn) => now.current.conversation.retry(turn),
+      onAsk: (asked) => now.current.conversation.ask(asked),
+    }),
+    [],
+  );
+  const submit = (question: string): void => {
+    const asked: Asked = selection
+      ? {question, selection}
+      : {question, filters: makeFilters(scope, book.page)};
+    ask(asked);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const composing = event.nativeEvent.isComposing || event.keyCode === 229;
+    if (event.key === 'Escape' && !event.defaultPrevented && !composing) {
+      event.stopPropagation();
+      onClose();
+    }
+  };
+  const lastFailed = turns.at(-1)?.status === 'failed';
+  const unavailable = serviceDown || (turns.length === 0 && book.failed);
+
+  return (
+    <>
+      {open && sheet && <div className={styles.backdrop} onClick={onClose} />}
+      <div
+        ref={panel}
+        className={styles.panel}
+        role={sheet ? 'dialog' : 'complementary'}
+        aria-modal={sheet || undefined}
+        aria-label={settings.name}
+        data-robotutor="panel"
+        data-open={open}
+        data-layout={layout}
+        tabIndex={-1}
+        onKeyDown={onKeyDown}>
+        <Header
+          name={settings.name}
+          shortcut={shortcut && describeShortcut(shortcut)}
+          canClear={turns.length > 0}
+          onClear={conversation.clear}
+          onClose={onClose}
+        />
+        <div
+          ref={list}
+          className={styles.list}
+          role="region"
+          aria-label={words.conversation()}
+          tabIndex={0}>
+          <div className={styles.turns}>
+            {turns.length === 0 && <Empty settings={settings} book={book} onAsk={ask} />}
+            {TurnList && <TurnList turns={turns} actions={actions} onRate={rate} />}
+            {failed && turns.length > 0 && <LoadFailed name={settings.name} onRetry={retry} />}
+            {unavailable && (
+              <Unavailable
+                name={settings.name}
+                said={lastFailed}
+                onLeave={sheet ? onClose : () => {}}
+              />
+            )}
+          </div>
+        </div>
+        <div className={styles.footer} onInput={() => setTyping(true)}>
+          {follow.behind && (
+            <button type="button" className={styles.latest} onClick={follow.jump}>
+              {words.latest()}
+            </button>
+          )}
+          <Composer
+            busy={busy}
+            waitS={waitS}
+            selection={selection}
+            scope={scope}
+            scopes={scopes}
+            onScope={setChosen}
+            onRemoveSelection={onRemoveSelection}
+            onAsk={submit}
+            onStop={conversation.stop}
+            autoFocusKey={focusKey || undefined}
+          />
+          <p className={styles.smallPrint}>{words.smallPrint()}</p>
+        </div>
+        <p className={styles.spoken} role="status" aria-live="polite">
+          {announcement}
+        </p>
+      </div>
+    </>
+  );
+}
+
+function LoadFailed({name, onRetry}: {name: string; onRetry: () => void}): ReactNode {
+  return (
+    <div className={styles.unavailable} role="alert">
+      <p>{words.loadFailed(name)}</p>
+      <button type="button" className={styles.quietButton} onClick={onRetry}>
+        {words.retry()}
+      </button>
+    </div>
+  );
+}
+
+function describeJump(shown: 'highlighted' | 'section' | 'page'): string {
+  switch (shown) {
+    case 'highlighted':
+      return words.highlighted();
+    case 'section':
+      return words.shownSection();
+    default:
+      return words.shownPage();
+  }
+}

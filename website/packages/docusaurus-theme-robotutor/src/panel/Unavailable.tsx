@@ -1,0 +1,42 @@
+import Link from '@docusaurus/Link';
+import {useAllPluginInstancesData} from '@docusaurus/useGlobalData';
+import {useEffect, useState, type ReactNode} from 'react';
+import styles from './Panel.module.css';
+import {findContents, findSearch, openSearch} from './siteSearch';
+import {words} from './words';
+
+interface Props {
+  name: string;
+  /** True if something else on the screen already says that the service is not available. */
+  said: boolean;
+  /** Is called before the reader goes to the page's search. */
+  onLeave: () => void;
+}
+
+/** Says that the service is not available, and offers the site's search or its contents. */
+export default function Unavailable({name, said, onLeave}: Props): ReactNode {
+  const docs = useAllPluginInstancesData('docusaurus-plugin-content-docs');
+  const contents = findContents(docs?.default ?? Object.values(docs ?? {})[0]);
+  const [hasSearch, setHasSearch] = useState(false);
+  useEffect(() => setHasSearch(findSearch() !== null), []);
+  const search = (): void => {
+    onLeave();
+    requestAnimationFrame(() => requestAnimationFrame(openSearch));
+  };
+  return (
+    <div className={styles.unavailable} data-robotutor="unavailable">
+      {!said && <p>{words.down(name)}</p>}
+      {hasSearch ? (
+        <button type="button" className={styles.quietButton} onClick={search}>
+          {words.search()}
+        </button>
+      ) : (
+        contents && (
+          <Link to={contents} className={styles.quietButton} onClick={onLeave}>
+            {words.contents()}
+          </Link>
+        )
+      )}
+    </div>
+  );
+}

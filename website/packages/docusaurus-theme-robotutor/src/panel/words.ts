@@ -1,0 +1,108 @@
+/** The words of the button and of the panel. */
+
+import {translate} from '@docusaurus/Translate';
+
+/** `name` is the name that the site gives the panel. */
+export const words = {
+  launcher: (name: string): string =>
+    translate({id: 'theme.robotutor.panel.open', message: 'Ask {name}'}, {name}),
+  loadFailed: (name: string): string =>
+    translate(
+      {
+        id: 'theme.robotutor.panel.loadFailed',
+        message: '{name} could not be loaded. Check your connection and try again.',
+      },
+      {name},
+    ),
+  crashed: (name: string): string =>
+    translate(
+      {
+        id: 'theme.robotutor.panel.crashed',
+        message: '{name} has a problem. Reload the page to go on.',
+      },
+      {name},
+    ),
+  retry: (): string => translate({id: 'theme.robotutor.panel.retry', message: 'Try again'}),
+  clear: (): string =>
+    translate({id: 'theme.robotutor.panel.clear', message: 'New conversation'}),
+  close: (): string => translate({id: 'theme.robotutor.panel.close', message: 'Close'}),
+  intro: (name: string): string =>
+    translate(
+      {
+        id: 'theme.robotutor.panel.intro',
+        message: '{name} answers from this book and shows you where it says so.',
+      },
+      {name},
+    ),
+  greeting: (): string =>
+    translate({
+      id: 'theme.robotutor.panel.greeting',
+      message: 'Hello. Ask me anything about this book, or select a passage and ask about it.',
+    }),
+  suggestions: (): string =>
+    translate({id: 'theme.robotutor.panel.suggestions', message: 'You could ask'}),
+  suggestion: (heading: string): string =>
+    translate(
+      {
+        id: 'theme.robotutor.panel.suggestion',
+        message: 'What does this page say about “{heading}”?',
+      },
+      {heading},
+    ),
+  smallPrint: (): string =>
+    translate({
+      id: 'theme.robotutor.panel.smallPrint',
+      message: 'Answers can be wrong. Follow the links to check.',
+    }),
+  latest: (): string =>
+    translate({id: 'theme.robotutor.panel.latest', message: 'Jump to the latest'}),
+  conversation: (): string =>
+    translate({id: 'theme.robotutor.panel.conversation', message: 'Conversation'}),
+  wholeBook: (): string =>
+    translate({id: 'theme.robotutor.panel.scope.book', message: 'Whole book'}),
+  thisModule: (): string =>
+    translate({id: 'theme.robotutor.panel.scope.module', message: 'This module'}),
+  thisPage: (): string =>
+    translate({id: 'theme.robotutor.panel.scope.page', message: 'This page'}),
+  down: (name: string): string =>
+    translate(
+      {
+        id: 'theme.robotutor.panel.down',
+        message: '{name} is not available right now. The book works as usual.',
+      },
+      {name},
+    ),
+  search: (): string =>
+    translate({id: 'theme.robotutor.panel.search', message: 'Search the book'}),
+  contents: (): string =>
+    translate({id: 'theme.robotutor.panel.contents', message: 'Go to the table of contents'}),
+  answered: (): string =>
+    translate({id: 'theme.robotutor.panel.said.answered', message: 'The answer is here.'}),
+  closest: (): string =>
+    translate({
+      id: 'theme.robotutor.panel.said.closest',
+      message:
+        'The book does not seem to answer this directly. The passages that come closest are here.',
+    }),
+  notCovered: (): string =>
+    translate({
+      id: 'theme.robotutor.panel.said.notCovered',
+      message: 'The book does not cover this.',
+    }),
+  cutOff: (): string =>
+    translate({id: 'theme.robotutor.panel.said.cutOff', message: 'The answer was cut off.'}),
+  failed: (): string =>
+    translate({id: 'theme.robotutor.panel.said.failed', message: 'The question failed.'}),
+  highlighted: (): string =>
+    translate({
+      id: 'theme.robotutor.panel.said.highlighted',
+      message: 'The passage is highlighted in the page.',
+    }),
+  shownSection: (): string =>
+    translate({
+      id: 'theme.robotutor.panel.said.section',
+      message: 'The page shows this section.',
+    }),
+  shownPage: (): string =>
+    translate({id: 'theme.robotutor.panel.said.page', message: 'The page is open.'}),
+};

@@ -1,0 +1,11 @@
+/** The theme's settings in the browser. */
+
+import {usePluginData} from '@docusaurus/useGlobalData';
+import type {CheckedOptions} from './options';
+
+/** The checked options that components use. */
+export type Settings = Omit<CheckedOptions, 'id' | 'enabled'>;
+
+/** Returns the settings of the site. */
+export const useSettings = (): Settings =>
+  usePluginData('docusaurus-theme-robotutor') as Settings;

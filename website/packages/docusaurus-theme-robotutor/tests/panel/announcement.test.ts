@@ -1,0 +1,56 @@
+import {describe, expect, it} from 'vitest';
+import type {Turn} from '../../src/conversation/model';
+import {describeOutcome} from '../../src/panel/announcement';
+import {takeOffer} from '../../src/panel/offers';
+
+const makeTurn = (fields: Partial<Turn>): Turn => ({
+  id: '1', asked: {question: 'Q'}, status: 'done', text: 'Text.',
+  sources: [], sentences: [], passages: [], notices: [], ...fields,
+});
+
+describe('describeOutcome', () => {
+  it('says nothing while an answer arrives, and after the reader stopped it', () => {
+    for (const status of ['searching', 'streaming', 'stopped'] as const) {
+      expect(describeOutcome(makeTurn({status}))).toBe('');
+    }
+  });
+
+  it('tells answers, passages that only come close, and refusals apart', () => {
+    const refusal = {reason: 'x', message: 'Not in your selection.', related: [], offers: []};
+    const said = [
+      makeTurn({level: 'answered'}),
+      makeTurn({level: 'closest_passages'}),
+      makeTurn({status: 'refused'}),
+      makeTurn({status: 'refused', refusal}),
+      makeTurn({status: 'cut_off'}),
+      makeTurn({status: 'failed', problem: {code: 'X', message: 'Try later.'}}),
+      makeTurn({kind: 'reply', text: 'Hello.'}),
+    ].map(describeOutcome);
+    expect(new Set(said).size).toBe(said.length);
+    expect(said).toContain('Not in your selection.');
+    expect(said).toContain('Try later.');
+    expect(said).toContain('Hello.');
+  });
+});
+
+describe('takeOffer', () => {
+  const selection = {text: 'T', words: 1, url: '/a', section: ''};
+  const filters = {doc_paths: ['a.md']};
+
+  it('asks the same again, even if it seems unrelated', () => {
+    expect(takeOffer({question: 'Q', selection}, 'answer_anyway')).toEqual({
+      question: 'Q', selection, evenIfUnrelated: true,
+    });
+  });
+
+  it('asks the whole book, without selection and filters', () => {
+    expect(takeOffer({question: 'Q', selection, filters}, 'whole_book')).toEqual({question: 'Q'});
+  });
+
+  it('drops only the filters', () => {
+    expect(takeOffer({question: 'Q', filters}, 'drop_filters')).toEqual({question: 'Q'});
+    expect(takeOffer({question: 'Q', selection, filters}, 'drop_filters')).toEqual({
+      question: 'Q', selection,
+    });
+  });
+});

@@ -1,0 +1,80 @@
+import {describe, expect, it} from 'vitest';
+import {suggestQuestions} from '../../src/panel/suggestions';
+import {findPage, listScopes, makeFilters} from '../../src/panel/useBook';
+import type {Page} from '../../src/service/requests';
+
+const makePage = (url: string, headings: [string, number][] = [], module = ''): Page => ({
+  title: url, url, doc_path: `${url.slice(1)}.md`, module, chapter: '',
+  sections: headings.map(([heading, level]) => ({heading, level, url})),
+});
+
+describe('findPage', () => {
+  const pages = [makePage('/base/docs/a'), makePage('/base/docs/ä b/'), makePage('')];
+
+  it.each([
+    ['/base/docs/a', 0],
+    ['/base/docs/a/', 0],
+    ['/base/docs/a.html', 0],
+    ['/base/docs/%C3%A4%20b', 1],
+    ['/base/docs/ä b', 1],
+  ])('finds %s', (path, index) => {
+    expect(findPage(pages, path)).toBe(pages[index]);
+  });
+
+  it.each(['/base/', '/', '/docs/a', '/base/docs/%'])('finds no page for %s', (path) => {
+    expect(findPage(pages, path)).toBeNull();
+  });
+
+  it('finds a page of a service that names the host', () => {
+    const page = makePage('https://example.org/docs/a');
+    expect(findPage([page], '/docs/a/')).toBe(page);
+  });
+});
+
+describe('the scopes', () => {
+  const ids = (page: Page | null): string[] => listScopes(page).map(({id}) => id);
+
+  it('are those that the page has', () => {
+    expect(ids(null)).toEqual(['book']);
+    expect(ids(makePage('/a'))).toEqual(['book', 'page']);
+    expect(ids(makePage('/a', [], 'm'))).toEqual(['book', 'module', 'page']);
+  });
+
+  it('become filters', () => {
+    const page = makePage('/a', [], 'm');
+    expect(makeFilters('book', page)).toBeUndefined();
+    expect(makeFilters('module', page)).toEqual({modules: ['m']});
+    expect(makeFilters('page', page)).toEqual({doc_paths: ['a.md']});
+    expect(makeFilters('page', null)).toBeUndefined();
+  });
+});
+
+describe('suggestQuestions', () => {
+  const about = (heading: string): string => `What does this page say about “${heading}”?`;
+
+  it('takes main sections before their subsections, at most four', () => {
+    const page = makePage('/a', [['One', 2], ['One a', 3], ['Two', 2], ['Deep', 4], ['Three', 2]]);
+    expect(suggestQuestions(page, [page])).toEqual(['One', 'Two', 'Three', 'One a'].map(about));
+    const many = makePage('/b', ['Aa', 'Bb', 'Cc', 'Dd', 'Ee'].map((name) => [name, 2]));
+    expect(suggestQuestions(many, [many])).toHaveLength(4);
+  });
+
+  it('leaves out headings that other pages have too', () => {
+    const page = makePage('/a', [['Torque', 2], ['Key takeaways', 2]]);
+    const other = makePage('/b', [['3. Key Takeaways', 2]]);
+    expect(suggestQuestions(page, [page, other])).toEqual([about('Torque')]);
+  });
+
+  it('asks a heading that is a question as it is, and drops section numbers', () => {
+    const page = makePage('/a', [['1.2 Why two legs?', 2], ['2. Gaits', 2], ['3D models', 2]]);
+    expect(suggestQuestions(page, [page])).toEqual([
+      'Why two legs?', about('Gaits'), about('3D models'),
+    ]);
+  });
+
+  it('leaves out headings that make no readable question', () => {
+    const long = 'A heading '.repeat(10);
+    const page = makePage('/a', [['$x^2$', 2], ['42', 2], [long, 2], ['', 2]]);
+    expect(suggestQuestions(page, [page])).toEqual([]);
+  });
+});
