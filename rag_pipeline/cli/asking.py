@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 
+ExactWords = Annotated[
+    bool,
+    typer.Option("--exact-words", help="Search the words as written; correct no misspelled word."),
+]
+
 
 @commands.command()
 @with_filters
@@ -28,6 +33,7 @@ def search(
     filters: FilterValues,
     top_k: TopK = 5,
     mode: AskedMode = None,
+    exact_words: ExactWords = False,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -41,6 +47,7 @@ def search(
         question,
         mode=_choose_mode(mode, None, "Use `rag-pipeline query --selected-text`"),
         filters=QueryFilters(**filters, top_k=top_k),
+        exact_words=exact_words,
     )
     asked.check()
     settings = load_settings(docs_dir=docs_dir)
@@ -58,6 +65,7 @@ def query(
     filters: FilterValues,
     top_k: TopK = 5,
     mode: AskedMode = None,
+    exact_words: ExactWords = False,
     selected_text: Annotated[
         str | None, typer.Option("--selected-text", help="Answer only from this text.")
     ] = None,
@@ -99,6 +107,7 @@ def query(
         source_section=source_section,
         source_url=source_url,
         filters=QueryFilters(**filters, top_k=top_k),
+        exact_words=exact_words,
     )
     settings = load_settings(docs_dir=docs_dir)
     _answer(asked, settings, as_json, even_if_unrelated=even_if_unrelated, explain=explain)

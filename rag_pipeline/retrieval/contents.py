@@ -18,6 +18,7 @@ from rag_pipeline.retrieval.hits import join_pieces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.protocols.stores import VectorIndex
     from rag_pipeline.retrieval.chunk_cache import Piece
     from rag_pipeline.retrieval.outline import ContentsPage
@@ -47,20 +48,29 @@ class SectionText:
     chapter: str
 
 
-def read_contents(retriever: Retriever, module: str | None = None) -> tuple[ContentsPage, ...]:
+def read_contents(
+    retriever: Retriever, module: str | None = None, url: str | None = None
+) -> tuple[ContentsPage, ...]:
     """Return the pages of the book in their order, with the headings of each page.
 
     Args:
         retriever: A retriever over the collection.
         module: Return only the pages of this module, such as `module-1`. None returns all pages.
             A module that does not exist has no pages.
+        url: Return only the page at this address, which is read as by `read_section`. An anchor is
+            ignored.
 
     Raises:
         StoreError: The collection is missing or built with another model, or the store failed or
             exceeded the time limit.
     """
-    pages = retriever.read(retriever.outlines.look_up).pages
-    return pages if module is None else tuple(page for page in pages if page.module == module)
+    site = retriever.options.site
+    wanted = None if url is None else _find_path(url, site)
+    return tuple(
+        page
+        for page in retriever.read(retriever.outlines.look_up).pages
+        if module in (None, page.module) and (url is None or _is_at(page, wanted, site))
+    )
 
 
 def count_filter_values(retriever: Retriever) -> dict[str, dict[str, int]]:
@@ -93,15 +103,12 @@ def read_section(retriever: Retriever, url: str) -> SectionText:
             exceeded the time limit.
     """
     site = retriever.options.site
-    path, _, fragment = url.encode("utf-8", "replace").decode().strip().partition("#")
-    wanted = find_site_path(path, site)
-    anchor = unquote(fragment)
+    wanted = _find_path(url, site)
+    anchor = unquote(url.encode("utf-8", "replace").decode().strip().partition("#")[2])
 
     def read(index: VectorIndex) -> SectionText:
         for page in retriever.outlines.look_up(index).pages:
-            if wanted is not None and (
-                find_site_path(page.url, site) == wanted or page.doc_path == wanted
-            ):
+            if _is_at(page, wanted, site):
                 points = index.scroll(PointFilter.any_of(doc_path=[page.doc_path]))
                 pieces = [(read_metadata(p.payload), read_text(p.payload)) for p in points]
                 pieces.sort(key=lambda piece: piece[0].chunk_index)
@@ -109,6 +116,16 @@ def read_section(retriever: Retriever, url: str) -> SectionText:
         raise SectionMissingError(url)
 
     return retriever.read(read)
+
+
+def _find_path(url: str, site: SiteSettings) -> str | None:
+    """Return the path of an address below the site, without its anchor; None if it is outside."""
+    return find_site_path(url.encode("utf-8", "replace").decode().strip().partition("#")[0], site)
+
+
+def _is_at(page: ContentsPage, path: str | None, site: SiteSettings) -> bool:
+    """Return True if a page has a path below the site, or is the document with this path."""
+    return path is not None and path in (find_site_path(page.url, site), page.doc_path)
 
 
 def _cut_section(pieces: Sequence[Piece], anchor: str) -> list[Piece]:

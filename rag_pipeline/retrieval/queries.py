@@ -56,6 +56,7 @@ class Query:
         source_url: URL of the page with the selection, for the citation. It must be an address of
             the site. None derives the URL from `source_doc_path`, which is wrong for a page whose
             front matter sets a `slug`.
+        exact_words: Search the question as it is written, also if a word seems misspelled.
     """
 
     question: str
@@ -67,6 +68,7 @@ class Query:
     top_k: int | None = None
     expand_to_section_tokens: int | None = None
     source_url: str | None = None
+    exact_words: bool = False
 
     def __post_init__(self) -> None:
         """Replace unpaired surrogates, which JSON can contain but UTF-8 cannot, by `?`."""

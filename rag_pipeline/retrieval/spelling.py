@@ -56,7 +56,10 @@ def correct_queries(
     """
     if load_everyday_words is None:
         return {}
-    words = [find_misspelled(result.evidence, load_everyday_words) for result in results]
+    words = [
+        () if one.query.exact_words else find_misspelled(one.evidence, load_everyday_words)
+        for one in results
+    ]
     if not any(words):
         return {}
     asked = [(result.query.question, own) for result, own in zip(results, words, strict=True)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
+from starlette.middleware.gzip import GZipMiddleware
 
 from rag_pipeline.serving import operating
 from rag_pipeline.serving.api import answers, search
@@ -15,7 +16,7 @@ from rag_pipeline.serving.api.failures import catch_errors
 from rag_pipeline.serving.api.problems import add_problem_handlers
 from rag_pipeline.serving.chat.completions import make_chat_router
 from rag_pipeline.serving.conversations import Conversations
-from rag_pipeline.serving.mcp.server import mount_mcp
+from rag_pipeline.serving.mcp.mounting import mount_mcp
 from rag_pipeline.serving.metrics import build_metrics
 from rag_pipeline.serving.protection.access import read_access_rules
 from rag_pipeline.serving.protection.rate_limits import LocalCounter, limit_rate, read_rate_limits
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.serving.metrics import Metrics
     from rag_pipeline.serving.state import AnswerLog
+
+_COMPRESSED_FROM_BYTES: Final = 2_000
 
 
 def create_app(
@@ -83,6 +86,7 @@ def create_app(
     else:
         app.add_api_route("/", greet, include_in_schema=False, response_class=PlainTextResponse)
     # Each of these runs before the ones above it.
+    app.add_middleware(GZipMiddleware, minimum_size=_COMPRESSED_FROM_BYTES, compresslevel=5)
     app.add_middleware(limit_rate, limits=limits, on_refusal=measured.count_rate_limited)
     app.add_middleware(catch_errors)
     app.add_middleware(ProtectedApp, rules=rules)

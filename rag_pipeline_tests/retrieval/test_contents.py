@@ -58,6 +58,25 @@ def test_the_contents_of_one_module_leave_out_the_others(retriever: Retriever) -
     assert read_contents(retriever, "module-9") == ()
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/book/docs/module-1/1.2-ros2/topics",
+        "https://example.org/book/docs/module-1/1.2-ros2/topics/#publishers",
+        "module-1/1.2-ros2/topics.md",
+    ],
+)
+def test_the_contents_of_one_address_are_its_page(retriever: Retriever, url: str) -> None:
+    (page,) = read_contents(retriever, url=url)
+    assert page.doc_path == "module-1/1.2-ros2/topics.md"
+    assert read_contents(retriever, "module-2", url) == ()
+
+
+@pytest.mark.parametrize("url", ["", "/book/docs/nowhere", "javascript:alert(1)", "\ud800"])
+def test_an_unknown_address_has_no_contents(retriever: Retriever, url: str) -> None:
+    assert read_contents(retriever, url=url) == ()
+
+
 def test_pages_are_in_the_order_of_the_sidebar_and_numbers_count_by_value(tmp_path: Path) -> None:
     order = {
         "intro.md": PAGE.format(1),

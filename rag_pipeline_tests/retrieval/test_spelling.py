@@ -165,6 +165,15 @@ def test_a_retriever_without_everyday_words_corrects_nothing(retriever: Retrieve
     assert plain.retrieve(Query("soft gripepr")).search_question is None
 
 
+def test_exact_words_are_searched_as_written(retriever: Retriever) -> None:
+    misspelled = "How does a sotf gripepr close around an egg?"
+    corrected, exact = retriever.retrieve_many(
+        [Query(misspelled), Query(misspelled, exact_words=True)]
+    )
+    assert corrected.search_question == "How does a soft gripper close around an egg?"
+    assert exact.search_question is None
+
+
 def test_the_result_as_asked_is_kept_if_the_correction_fails(
     retriever: Retriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,7 @@ class AnswerRequest(Request):
     conversation_id: _Id | None = None
     history: Annotated[list[HistoryTurn], Field(max_length=20)] | None = None
     even_if_unrelated: bool = False
+    exact_words: bool = False
 
     def to_query(self) -> Query:
         """Return the query of the library."""
@@ -91,6 +92,7 @@ class AnswerRequest(Request):
             source_url=self.source_url,
             filters=self.filters.to_filters() if self.filters else None,
             top_k=self.top_k,
+            exact_words=self.exact_words,
         )
 
     def to_turns(self) -> tuple[Turn, ...] | None:
@@ -106,6 +108,7 @@ class SearchRequest(Request):
     question: _Question
     filters: Filters | None = None
     top_k: _TopK | None = None
+    exact_words: bool = False
 
 
 class FeedbackRequest(Request):

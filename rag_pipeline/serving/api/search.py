@@ -41,7 +41,7 @@ _Address = Annotated[str, QueryParameter(max_length=2_000)]
 async def search(request: Request, body: SearchRequest, service: _Shared) -> Response:
     """Find the passages that best match a question."""
     filters = body.filters.to_filters() if body.filters else None
-    query = Query(body.question, filters=filters, top_k=body.top_k)
+    query = Query(body.question, filters=filters, top_k=body.top_k, exact_words=body.exact_words)
     assistant = service.assistant
     searching = assistant.arun(lambda: assistant.retriever.retrieve(query))
     result = await run_while_connected(request.receive, searching)
@@ -59,10 +59,12 @@ async def list_filters(service: _Shared) -> Response:
 
 
 @router.get("/contents", responses={200: {"model": ContentsBody}, **_READING}, response_model=None)
-async def list_contents(service: _Shared, module: _Address | None = None) -> Response:
-    """Return the pages and sections of the book in reading order."""
+async def list_contents(
+    service: _Shared, module: _Address | None = None, url: _Address | None = None
+) -> Response:
+    """Return pages with their sections in reading order: all, those of a module, or one by URL."""
     assistant = service.assistant
-    pages = await assistant.arun(lambda: read_contents(assistant.retriever, module))
+    pages = await assistant.arun(lambda: read_contents(assistant.retriever, module, url))
     return AsciiJsonResponse({"pages": [asdict(page) for page in pages]})
 
 

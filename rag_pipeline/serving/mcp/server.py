@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
-from starlette.exceptions import HTTPException
-from starlette.routing import Route
 
 from rag_pipeline.serving.mcp.tools import TextbookTools
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
-    from fastapi import FastAPI
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from starlette.types import ASGIApp
 
     from rag_pipeline.answering import Assistant
 
@@ -29,21 +26,6 @@ _INSTRUCTIONS: Final = (
     "list_contents shows what the book covers. Cite the address of the section that you use."
 )
 _MAX_BODY_BYTES: Final = 256 * 1024
-
-
-class _PostOnly:
-    """An ASGI application that refuses all methods except POST.
-
-    Without sessions, the library would keep a GET request open for ever and send nothing.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":
-            raise HTTPException(405, headers={"Allow": "POST"})
-        await self._app(scope, receive, send)
 
 
 def build_mcp_server(assistant: Assistant) -> MCPServer[Any]:
@@ -89,19 +71,14 @@ def run_stdio(assistant: Assistant) -> None:
     build_mcp_server(assistant).run("stdio")
 
 
-def mount_mcp(
-    app: FastAPI,
-    assistant: Assistant,
-    allowed_hosts: Sequence[str] = (),
-    allowed_origins: Sequence[str] = (),
-) -> None:
-    """Add the server to an application as streamable HTTP at `/mcp`; it runs with the application.
+def build_http_app(
+    assistant: Assistant, allowed_hosts: Sequence[str], allowed_origins: Sequence[str]
+) -> tuple[ASGIApp, StreamableHTTPSessionManager]:
+    """Return the server as an ASGI application for `/mcp`, and its sessions, which must run.
 
-    A request for another host gets 421, and one from a page of another origin gets 403. There are
-    no sessions and no messages to wait for, so that all methods except POST get 405.
+    A request for another host gets 421, and one from a page of another origin gets 403.
 
     Args:
-        app: The application. Each application can be started once.
         assistant: Finds passages and writes answers.
         allowed_hosts: Host names without a port. This machine's own names are always allowed.
         allowed_origins: Origins of pages, such as `https://book.example.org`. Pages of the allowed
@@ -120,14 +97,4 @@ def mount_mcp(
         transport_security=security,
         max_request_body_size=_MAX_BODY_BYTES,
     )
-    for route in served.routes:
-        if isinstance(route, Route):
-            app.router.routes.append(Route(route.path, _PostOnly(route.app)))
-    run_app = app.router.lifespan_context
-
-    @asynccontextmanager
-    async def run_both(started: FastAPI) -> AsyncIterator[Any]:
-        async with server.session_manager.run(), run_app(started) as state:
-            yield state
-
-    app.router.lifespan_context = run_both
+    return served, server.session_manager

@@ -130,6 +130,8 @@ def test_the_contents_lead_to_the_text_of_sections(client: httpx.Client) -> None
     assert len(pages) == 6
     only = client.get("/v1/contents", params={"module": "module-1"}).json()["pages"]
     assert [page["title"] for page in only] == ["Embodiment", "Topics and Services"]
+    (page,) = client.get("/v1/contents", params={"url": TOPICS}).json()["pages"]
+    assert page["title"] == "Topics and Services"
     section = client.get("/v1/sections", params={"url": f"{TOPICS}#publishers"}).json()
     assert "create_publisher" in section["text"]
     assert "Simulated time" not in section["text"]
@@ -250,3 +252,23 @@ def test_a_log_that_is_stuck_does_not_stop_the_website(settings: Settings, tmp_p
             assert asyncio.run(rate_often(url)) == (200, {404})
         finally:
             log.released.set()
+
+
+def test_long_responses_are_compressed_and_streams_are_not(client: httpx.Client) -> None:
+    contents = client.get("/v1/contents")
+    assert contents.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in client.get("/healthz").headers
+    headers = {"Accept": "text/event-stream"}
+    body = {"question": "What holds a servo at an angle?"}
+    with client.stream("POST", "/v1/answers", json=body, headers=headers) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert "content-encoding" not in answer.headers
+
+
+def test_exact_words_are_searched_as_written(client: httpx.Client) -> None:
+    body = {"question": "Does a gripepr need power?"}
+    for path in ("/v1/search", "/v1/answers"):
+        corrected = client.post(path, json=body).raise_for_status().json()
+        assert corrected["search_question"] == "Does a gripper need power?"
+        exact = client.post(path, json=body | {"exact_words": True}).raise_for_status().json()
+        assert exact["search_question"] is None

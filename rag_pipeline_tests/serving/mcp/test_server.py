@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,8 @@ from rag_pipeline.answering import Assistant
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline.retrieval.retriever import Retriever
-from rag_pipeline.serving.mcp.server import build_mcp_server, mount_mcp
+from rag_pipeline.serving.mcp.mounting import mount_mcp
+from rag_pipeline.serving.mcp.server import build_mcp_server
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -287,3 +289,36 @@ def test_a_question_that_the_book_does_not_cover_is_refused(assistant: Assistant
     answer = use(assistant, "ask_textbook", question="Who won the football world cup in 1954?")
     assert answer["kind"] == "refused"
     assert answer["text"]
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+def test_requests_that_arrive_together_at_the_start_are_all_served(assistant: Assistant) -> None:
+    headers = {"Accept": "application/json, text/event-stream"}
+
+    async def ask_together(url: str) -> list[int]:
+        async with httpx.AsyncClient(headers=headers, timeout=60) as client:
+            replies = await asyncio.gather(
+                *(client.post(f"{url}/mcp", json=INITIALIZE) for _ in range(5))
+            )
+        return [reply.status_code for reply in replies]
+
+    app = FastAPI()
+    mount_mcp(app, assistant)
+    with run_app(app) as url:
+        assert asyncio.run(ask_together(url)) == [200] * 5
+
+
+def test_the_service_does_not_load_the_library_before_it_is_needed() -> None:
+    code = "import rag_pipeline.serving.app, sys; sys.exit('mcp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
