@@ -32,8 +32,11 @@ ask: $(STAMP) ## Answer a question: make ask Q="..."
 	@$(BIN)/rag-pipeline query $(ARGS) -- "$$QUESTION"
 ask: export QUESTION = $(value Q)
 
-serve: $(STAMP) ## Serve RoboTutor on http://127.0.0.1:8000; indexes the book first if needed
+serve: $(STAMP) ## Serve the book with RoboTutor on http://127.0.0.1:8000; indexes and builds it first if needed
 	@$(BIN)/rag-pipeline stats >/dev/null 2>&1 || $(BIN)/rag-pipeline ingest
+	@test -f website/build/index.html || \
+		if command -v npm >/dev/null; then $(MAKE) --no-print-directory site; else false; fi || \
+		echo 'The website is not built, so only the API is served. To build it: make site (Node 20+)'
 	@exec $(BIN)/rag-pipeline serve $(ARGS)
 
 dev: $(STAMP) ## Start the Dagster UI on http://127.0.0.1:3000
