@@ -111,6 +111,8 @@ function allowOwnScripts(html: string): Record<string, string> {
     `script-src 'self' ${hashes.join(' ')}`,
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data:",
+    // The style sheet of the site contains the small fonts of its formulas.
+    "font-src 'self' data:",
     "object-src 'none'",
     "base-uri 'self'",
   ];

@@ -80,6 +80,8 @@ export async function openBook(options: ReaderOptions = {}): Promise<Reader> {
   });
   const book = options.book ?? inject('quoting').book;
   await page.goto(book + (options.path ?? PAGE));
+  // Before that, the page hears no key, and its text may be replaced while it is selected.
+  await page.locator('html[data-has-hydrated="true"]').waitFor({state: 'attached'});
   const panel = new Panel(page);
   return {context, page, panel, book, sent, expect: (message) => void expected.push(message)};
 }
