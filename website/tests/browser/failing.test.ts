@@ -89,16 +89,19 @@ test('a slow answer shows that it is being looked for', async () => {
   await panel.waitForText('At last');
 });
 
-test('a model that fails is told in plain words', {timeout: 120_000}, async () => {
+test.each([
+  ['fails', 500],
+  ['gets too many questions', 429],
+])('a model that %s is told in plain words', {timeout: 120_000}, async (_, status) => {
   // A service of its own, because failures make it stop asking the model for a while.
   const settings = {OPENAI_BASE_URL: `${inject('model')}/v1`, ANSWER_MODEL: 'scripted'};
   const service = await startOwnService(settings);
-  await setScript(inject('model'), {status: 500});
+  await setScript(inject('model'), {status});
   const {panel} = await openBook({book: service.book, expected: [FAILED_LOAD]});
   await panel.open();
   expect(await panel.ask(QUESTION)).toBe('failed');
   const text = await panel.turn.innerText();
-  expect(text).not.toMatch(/500|HTTP|Error|undefined|null/);
+  expect(text).not.toMatch(/500|429|HTTP|Error|undefined|null/);
   await setScript(inject('model'), {pieces: ['It works again [1].']});
   await panel.button('Try again').click();
   await panel.waitForStatus('done');

@@ -27,7 +27,7 @@ test('the panel follows an answer while the reader is at its end', async () => {
   await panel.waitForEnd();
 });
 
-test('the panel stays where the reader scrolled to', async () => {
+test('the panel stays where the reader scrolled to, until a jump to the latest', async () => {
   await setScript(inject('model'), {pieces: LONG, pauseMs: 30});
   const {page, panel} = await openBook({book: inject('writing').book});
   await panel.open();
@@ -40,4 +40,9 @@ test('the panel stays where the reader scrolled to', async () => {
   await panel.waitForText('Line 80 of the answer');
   const after = await panel.turn.evaluate((turn) => turn.getBoundingClientRect().top);
   expect(Math.abs(after - before)).toBeLessThan(2);
+
+  await panel.button('Jump to the latest').click();
+  await panel.waitForText('Line 110 of the answer');
+  expect(await readDistance(panel)).toBeLessThan(120);
+  expect(await panel.button('Jump to the latest').count()).toBe(0);
 });

@@ -98,6 +98,27 @@ test('text outside an article has no control', async () => {
   expect(await findControl(page).count()).toBe(0);
 });
 
+test('the first selection of a page has the control', async () => {
+  const {page} = await openBook();
+  // The code that reads selections is loaded by the selection itself.
+  expect(await page.locator('[data-robotutor="host"]').count()).toBe(0);
+  await find(page, 'Static balance is the special case').dblclick({position: {x: 20, y: 10}});
+  await findControl(page).waitFor();
+});
+
+test('a selection with a finger has a control that can be tapped', async () => {
+  const {page, panel} = await openBook({
+    context: {viewport: {width: 390, height: 844}, hasTouch: true, isMobile: true},
+  });
+  const text = find(page, 'Static balance is the special case');
+  await text.tap();
+  // The handles of a phone change the selection without any other event.
+  await text.evaluate((node) => getSelection()?.selectAllChildren(node));
+  await findControl(page).tap();
+  await panel.waitForText(/From your selection \(\d+ words\)/);
+  expect(await panel.root.getAttribute('role')).toBe('dialog');
+});
+
 test('a selection with the keyboard has the control, too', async () => {
   const {page} = await openBook();
   await find(page, 'Static balance is the special case').evaluate((node) => {
