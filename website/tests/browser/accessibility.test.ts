@@ -3,6 +3,7 @@ import {expect, inject, test} from 'vitest';
 
 import {setScript} from './harness/model';
 import {openBook, type Reader} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 import {drag, findControl} from './harness/selecting';
 
 const QUESTION = 'What is the zero moment point?';
@@ -86,7 +87,7 @@ const JOURNEYS: Journey[] = [
         name: 'answered by a model',
         reach: async ({panel}) => {
           const text = 'It is a point on the ground [1]. Its formula is $p_x$ [1].';
-          await setScript(inject('model'), {pieces: [`${text}\n\n- One\n- Two [2].`]});
+          await setScript(findModel(), {pieces: [`${text}\n\n- One\n- Two [2].`]});
           await panel.open();
           expect(await panel.ask(QUESTION)).toBe('done');
         },
@@ -94,7 +95,7 @@ const JOURNEYS: Journey[] = [
       {
         name: 'searching',
         reach: async ({panel}) => {
-          await setScript(inject('model'), {pieces: ['late'], pauseMs: 20_000});
+          await setScript(findModel(), {pieces: ['late'], pauseMs: 20_000});
           await panel.send(QUESTION);
           await panel.waitForText('Looking in the book');
         },
@@ -104,7 +105,7 @@ const JOURNEYS: Journey[] = [
         reach: async ({panel}) => {
           await panel.button('Stop').click();
           const pieces = Array.from({length: 100}, () => 'More and more words [1]. ');
-          await setScript(inject('model'), {pieces, pauseMs: 300});
+          await setScript(findModel(), {pieces, pauseMs: 300});
           await panel.send(QUESTION);
           await panel.waitForStatus('streaming');
         },
@@ -142,7 +143,7 @@ async function findViolations({page}: Reader, state: string): Promise<unknown[]>
 
 test.each(JOURNEYS)('axe finds nothing: $name', async ({states, isWriting, viewport}) => {
   const reader = await openBook({
-    book: inject(isWriting ? 'writing' : 'quoting').book,
+    book: (isWriting ? findWriting() : inject('quoting')).book,
     context: viewport ? {viewport} : {},
   });
   const violations: unknown[] = [];

@@ -1,8 +1,9 @@
 import type {Panel} from './harness/panel';
-import {expect, inject, test} from 'vitest';
+import {expect, test} from 'vitest';
 
 import {setScript} from './harness/model';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 /** Returns the brightness of the panel's background, from 0 (black) to 255. */
 async function readBrightness(panel: Panel): Promise<number> {
@@ -59,8 +60,8 @@ test('a citation does not scroll smoothly for readers who want reduced motion', 
 
 test('a question and an answer from right to left are aligned so', async () => {
   const pieces = ['נקודת המומנט האפס נמצאת על הקרקע [1].'];
-  await setScript(inject('model'), {pieces});
-  const {panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces});
+  const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.ask('מה זה zero moment point?');
   for (const words of ['מה זה', 'נקודת המומנט']) {

@@ -1,8 +1,9 @@
 import type {Panel} from './harness/panel';
-import {expect, inject, test} from 'vitest';
+import {expect, test} from 'vitest';
 
 import {setScript} from './harness/model';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 const LONG = Array.from({length: 120}, (_, number) => `Line ${number} of the answer [1].\n\n`);
 
@@ -18,8 +19,8 @@ async function readDistance(panel: Panel): Promise<number> {
 }
 
 test('the panel follows an answer while the reader is at its end', async () => {
-  await setScript(inject('model'), {pieces: LONG, pauseMs: 30});
-  const {panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces: LONG, pauseMs: 30});
+  const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send('What is the zero moment point?');
   await panel.waitForText('Line 60 of the answer');
@@ -28,8 +29,8 @@ test('the panel follows an answer while the reader is at its end', async () => {
 });
 
 test('the panel stays where the reader scrolled to, until a jump to the latest', async () => {
-  await setScript(inject('model'), {pieces: LONG, pauseMs: 30});
-  const {page, panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces: LONG, pauseMs: 30});
+  const {page, panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send('What is the zero moment point?');
   await panel.waitForText('Line 40 of the answer');
