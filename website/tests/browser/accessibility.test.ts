@@ -47,7 +47,7 @@ const JOURNEYS: Journey[] = [
         name: 'refused',
         reach: async ({panel}) => {
           await panel.button('New conversation').click();
-          expect(await panel.ask('A recipe for tomato soup?')).toBe('refused');
+          expect(await panel.ask('What is a good recipe for tomato soup?')).toBe('refused');
         },
       },
       {

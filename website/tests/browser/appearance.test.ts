@@ -63,8 +63,11 @@ test('a question and an answer from right to left are aligned so', async () => {
   await setScript(findModel(), {pieces});
   const {panel} = await openBook({book: findWriting().book});
   await panel.open();
-  await panel.ask('מה זה zero moment point?');
-  for (const words of ['מה זה', 'נקודת המומנט']) {
+  for (const [question, words] of [
+    ['What is the zero moment point?', 'נקודת המומנט'],
+    ['מה זה?', 'מה זה'],
+  ] as const) {
+    await panel.ask(question);
     const text = panel.turn.getByText(words).first();
     expect(await text.evaluate((node) => getComputedStyle(node).direction)).toBe('rtl');
   }
