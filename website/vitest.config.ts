@@ -1,13 +1,18 @@
 import {defineConfig} from 'vitest/config';
 
+/** Test files that run at the same time. Each worker has a scripted model of its own. */
+export const WORKERS = 2;
+
 // The browser tests: the built site, the real service and Chromium. `make test-site` runs them.
 // The theme package has unit tests and a configuration of its own.
 export default defineConfig({
   test: {
     include: ['tests/browser/**/*.test.ts'],
     globalSetup: 'tests/browser/harness/setup.ts',
-    // Two cores run Chromium and two services. More files at once would only slow each other down.
-    fileParallelism: false,
+    maxWorkers: WORKERS,
+    minWorkers: 1,
+    // The browser, the services and the other worker share the processor.
+    expect: {poll: {timeout: 5000}},
     testTimeout: 60_000,
     hookTimeout: 180_000,
   },

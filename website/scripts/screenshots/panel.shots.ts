@@ -3,6 +3,7 @@ import {inject, test} from 'vitest';
 import {waitForHighlight} from '../../tests/browser/harness/highlights';
 import {setScript} from '../../tests/browser/harness/model';
 import {openBook} from '../../tests/browser/harness/reader';
+import {findModel, findWriting} from '../../tests/browser/harness/scripted';
 import {drag, findControl} from '../../tests/browser/harness/selecting';
 import {startService} from '../../tests/browser/harness/service';
 import {take, WINDOW} from './camera';
@@ -23,8 +24,8 @@ test('empty', async () => {
 });
 
 test('searching', async () => {
-  await setScript(inject('model'), {pieces: ['late'], pauseMs: 20_000});
-  const {page, panel} = await openBook({book: inject('writing').book, context: WINDOW});
+  await setScript(findModel(), {pieces: ['late'], pauseMs: 20_000});
+  const {page, panel} = await openBook({book: findWriting().book, context: WINDOW});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForText('Looking in the book');
@@ -32,8 +33,8 @@ test('searching', async () => {
 });
 
 test('streamed answer', async () => {
-  await setScript(inject('model'), {pieces: [...ANSWER, ' And'], end: 'silence'});
-  const {page, panel} = await openBook({book: inject('writing').book, context: WINDOW});
+  await setScript(findModel(), {pieces: [...ANSWER, ' And'], end: 'silence'});
+  const {page, panel} = await openBook({book: findWriting().book, context: WINDOW});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForText('the foot stays flat');
@@ -41,8 +42,8 @@ test('streamed answer', async () => {
 });
 
 test('generated answer', async () => {
-  await setScript(inject('model'), {pieces: ANSWER});
-  const {page, panel} = await openBook({book: inject('writing').book, context: WINDOW});
+  await setScript(findModel(), {pieces: ANSWER});
+  const {page, panel} = await openBook({book: findWriting().book, context: WINDOW});
   await panel.open();
   await panel.ask(QUESTION);
   await take(page, 'generated-answer');

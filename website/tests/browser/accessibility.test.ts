@@ -1,111 +1,155 @@
 import {AxeBuilder} from '@axe-core/playwright';
-import {describe, expect, inject, test} from 'vitest';
+import {expect, inject, test} from 'vitest';
 
 import {setScript} from './harness/model';
 import {openBook, type Reader} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 import {drag, findControl} from './harness/selecting';
 
 const QUESTION = 'What is the zero moment point?';
 
 interface State {
   name: string;
-  /** Brings the panel into the state. */
+  /** Brings the panel into the state, from the one before it. */
   reach: (reader: Reader) => Promise<unknown>;
-  /** The answers of the scripted model. */
-  pieces?: string[];
-  pauseMs?: number;
+}
+
+/** States that one page goes through, which saves loading it for each of them. */
+interface Journey {
+  name: string;
+  states: State[];
+  isWriting?: boolean;
   viewport?: {width: number; height: number};
 }
 
-const STATES: State[] = [
-  {name: 'closed', reach: async ({panel}) => panel.launcher.waitFor()},
-  {name: 'empty', reach: ({panel}) => panel.open()},
+const JOURNEYS: Journey[] = [
   {
-    name: 'searching',
-    pieces: ['late'],
-    pauseMs: 20_000,
-    reach: async ({panel}) => {
-      await panel.open();
-      await panel.send(QUESTION);
-      await panel.waitForText('Looking in the book');
-    },
+    name: 'answers from the book',
+    states: [
+      {name: 'closed', reach: async ({panel}) => panel.launcher.waitFor()},
+      {name: 'empty', reach: ({panel}) => panel.open()},
+      {name: 'answered from the book', reach: ({panel}) => panel.ask(QUESTION)},
+      {
+        name: 'asked what was missing',
+        reach: async ({panel}) => {
+          await panel.button('No').click();
+          await panel.waitForText('What was missing?');
+        },
+      },
+      {
+        name: 'answered with code',
+        reach: async ({panel}) => {
+          await panel.button('New conversation').click();
+          await panel.ask('How do I launch a ROS 2 node in Python?');
+        },
+      },
+      {
+        name: 'refused',
+        reach: async ({panel}) => {
+          await panel.button('New conversation').click();
+          expect(await panel.ask('What is a good recipe for tomato soup?')).toBe('refused');
+        },
+      },
+      {
+        name: 'failed',
+        reach: async (reader) => {
+          reader.expect(/Failed to load resource/);
+          await reader.context.setOffline(true);
+          expect(await reader.panel.ask(QUESTION)).toBe('failed');
+        },
+      },
+    ],
   },
   {
-    name: 'streaming',
-    pieces: Array.from({length: 100}, () => 'More and more words [1]. '),
-    pauseMs: 300,
-    reach: async ({panel}) => {
-      await panel.open();
-      await panel.send(QUESTION);
-      await panel.waitForStatus('streaming');
-    },
-  },
-  {name: 'answered from the book', reach: (reader) => askAfterOpening(reader, QUESTION)},
-  {
-    name: 'answered with code',
-    reach: (reader) => askAfterOpening(reader, 'How do I launch a ROS 2 node in Python?'),
-  },
-  {
-    name: 'answered by a model',
-    pieces: ['It is a point on the ground [1]. Its formula is $p_x$ [1].\n\n- One\n- Two [2].'],
-    reach: (reader) => askAfterOpening(reader, QUESTION),
-  },
-  {name: 'refused', reach: (reader) => askAfterOpening(reader, 'A recipe for tomato soup?')},
-  {
-    name: 'asked about a selection',
-    reach: async ({page, panel}) => {
-      await drag(page, page.locator('article p').first());
-      await findControl(page).click();
-      await panel.ask('How much does a GPU for Isaac Sim cost?');
-    },
+    name: 'a selection',
+    states: [
+      {
+        name: 'selected',
+        reach: async ({page}) => {
+          await drag(page, page.locator('article p').first());
+          await findControl(page).waitFor();
+        },
+      },
+      {
+        name: 'asked about a selection',
+        reach: async ({page, panel}) => {
+          await findControl(page).click();
+          await panel.ask('How much does a GPU for Isaac Sim cost?');
+        },
+      },
+    ],
   },
   {
-    name: 'failed',
-    reach: async (reader) => {
-      reader.expect(/Failed to load resource/);
-      await reader.panel.open();
-      await reader.context.setOffline(true);
-      await reader.panel.ask(QUESTION);
-    },
+    name: 'answers of a model',
+    isWriting: true,
+    states: [
+      {
+        name: 'answered by a model',
+        reach: async ({panel}) => {
+          const text = 'It is a point on the ground [1]. Its formula is $p_x$ [1].';
+          await setScript(findModel(), {pieces: [`${text}\n\n- One\n- Two [2].`]});
+          await panel.open();
+          expect(await panel.ask(QUESTION)).toBe('done');
+        },
+      },
+      {
+        name: 'searching',
+        reach: async ({panel}) => {
+          await setScript(findModel(), {pieces: ['late'], pauseMs: 20_000});
+          await panel.send(QUESTION);
+          await panel.waitForText('Looking in the book');
+        },
+      },
+      {
+        name: 'stopped, and streaming',
+        reach: async ({panel}) => {
+          await panel.button('Stop').click();
+          const pieces = Array.from({length: 100}, () => 'More and more words [1]. ');
+          await setScript(findModel(), {pieces, pauseMs: 300});
+          await panel.send(QUESTION);
+          await panel.waitForStatus('streaming');
+        },
+      },
+    ],
   },
   {
-    name: 'asked what was missing',
-    reach: async (reader) => {
-      await askAfterOpening(reader, QUESTION);
-      await reader.panel.button('No').click();
-      await reader.panel.waitForText('What was missing?');
-    },
-  },
-  {
-    name: 'on a phone',
+    name: 'a phone',
     viewport: {width: 360, height: 640},
-    reach: (reader) => askAfterOpening(reader, QUESTION),
+    states: [
+      {
+        name: 'on a phone',
+        reach: async ({panel}) => {
+          await panel.open();
+          await panel.ask(QUESTION);
+        },
+      },
+    ],
   },
 ];
 
-async function askAfterOpening({panel}: Reader, question: string): Promise<void> {
-  await panel.open();
-  await panel.ask(question);
+/** Checks what belongs to RoboTutor in both color modes, and not the pages of the book. */
+async function findViolations({page}: Reader, state: string): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({colorScheme});
+    await page.locator(`html[data-theme="${colorScheme}"]`).waitFor({state: 'attached'});
+    const {violations} = await new AxeBuilder({page}).include('[data-robotutor]').analyze();
+    for (const {id, nodes} of violations) {
+      found.push({state, colorScheme, id, nodes: nodes.map(({html}) => html.slice(0, 200))});
+    }
+  }
+  return found;
 }
 
-describe.each(['light', 'dark'] as const)('axe finds nothing in %s mode', (colorScheme) => {
-  test.each(STATES)('$name', async ({reach, pieces, pauseMs, viewport}) => {
-    if (pieces) {
-      await setScript(inject('model'), {pieces, pauseMs});
-    }
-    const reader = await openBook({
-      book: inject(pieces ? 'writing' : 'quoting').book,
-      context: {colorScheme, ...(viewport && {viewport})},
-    });
-    await reach(reader);
-    // Only what belongs to RoboTutor, not the pages of the book.
-    const found = await new AxeBuilder({page: reader.page})
-      .include('[data-robotutor]')
-      .analyze();
-    const violations = found.violations.map(({id, nodes}) => ({
-      id,
-      nodes: nodes.map((node) => node.html.slice(0, 200)),
-    }));
-    expect(violations).toEqual([]);
+test.each(JOURNEYS)('axe finds nothing: $name', async ({states, isWriting, viewport}) => {
+  const reader = await openBook({
+    book: (isWriting ? findWriting() : inject('quoting')).book,
+    context: viewport ? {viewport} : {},
   });
+  const violations: unknown[] = [];
+  for (const {name, reach} of states) {
+    await reach(reader);
+    violations.push(...(await findViolations(reader, name)));
+  }
+  expect(violations).toEqual([]);
 });

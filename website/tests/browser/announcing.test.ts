@@ -1,8 +1,9 @@
 import type {Page} from 'playwright-core';
-import {expect, inject, test} from 'vitest';
+import {expect, test} from 'vitest';
 
 import {setScript} from './harness/model';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 /** Notes every change of a live region, like a screen reader would announce it. */
 function noteAnnouncements(): void {
@@ -34,8 +35,8 @@ async function readAnnouncements(page: Page): Promise<string[]> {
 
 test('an answer is announced once, and not word by word', async () => {
   const pieces = Array.from({length: 30}, (_, number) => `Word ${number} [1]. `);
-  await setScript(inject('model'), {pieces, pauseMs: 40});
-  const {page, panel} = await openBook({book: inject('writing').book, before: noteAnnouncements});
+  await setScript(findModel(), {pieces, pauseMs: 40});
+  const {page, panel} = await openBook({book: findWriting().book, before: noteAnnouncements});
   await panel.open();
   expect(await panel.ask('What is the zero moment point?')).toBe('done');
   await expect.poll(async () => (await readAnnouncements(page)).length).toBeGreaterThan(0);

@@ -1,7 +1,9 @@
 import type {Panel} from './harness/panel';
 import {expect, test} from 'vitest';
 
+import {setScript} from './harness/model';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 /** Returns the brightness of the panel's background, from 0 (black) to 255. */
 async function readBrightness(panel: Panel): Promise<number> {
@@ -54,6 +56,23 @@ test('a citation does not scroll smoothly for readers who want reduced motion', 
   await expect.poll(() => page.url()).toContain('#');
   const used = await page.evaluate(() => (window as unknown as {smooth: unknown[]}).smooth);
   expect(used).not.toContain('smooth');
+});
+
+test('a question and an answer from right to left are aligned so', async () => {
+  const pieces = ['נקודת המומנט האפס נמצאת על הקרקע [1].'];
+  await setScript(findModel(), {pieces});
+  const {panel} = await openBook({book: findWriting().book});
+  await panel.open();
+  for (const [question, words] of [
+    ['What is the zero moment point?', 'נקודת המומנט'],
+    ['מה זה?', 'מה זה'],
+  ] as const) {
+    await panel.ask(question);
+    const text = panel.turn.getByText(words).first();
+    expect(await text.evaluate((node) => getComputedStyle(node).direction)).toBe('rtl');
+  }
+  // The panel itself keeps the direction of the page.
+  expect(await panel.root.evaluate((node) => getComputedStyle(node).direction)).toBe('ltr');
 });
 
 test('printing shows the book only', async () => {

@@ -1,8 +1,9 @@
-import {expect, inject, test} from 'vitest';
+import {expect, test} from 'vitest';
 
 import {setScript} from './harness/model';
 import {readTargets} from './harness/panel';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 const QUESTION = 'What is the zero moment point?';
 
@@ -34,8 +35,8 @@ test('formulas of an answer are typeset and its code is highlighted', async () =
 
 test('an answer of a model appears while it is being written', async () => {
   const words = 'The zero moment point is a point on the ground [1]. '.repeat(3).split(/(?<= )/);
-  await setScript(inject('model'), {pieces: words, pauseMs: 60});
-  const {panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces: words, pauseMs: 60});
+  const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForStatus('streaming');
@@ -51,8 +52,8 @@ test('an answer of a model appears while it is being written', async () => {
 
 test('money in an answer is not read as a formula', async () => {
   const pieces = ['A sensor costs $5 and a motor costs $7 ', '[1]. The mass is $m$ [1].'];
-  await setScript(inject('model'), {pieces});
-  const {panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces});
+  const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.ask(QUESTION);
   await panel.waitForText(/costs \$5 and a motor costs \$7/);
@@ -134,6 +135,10 @@ test('a corrected question offers the exact words', async () => {
   await panel.waitForText(/Showing results for .What is the zero moment point\?/);
   await panel.turn.getByRole('button', {name: /zreo momnet piont/}).click();
   await expect.poll(() => sent.length).toBe(2);
-  expect(String(sent[1]?.question)).toContain('zreo momnet piont');
-  expect(sent[1]?.question).not.toBe(sent[0]?.question);
+  expect(sent[0]?.exact_words).toBeUndefined();
+  expect(sent[1]).toMatchObject({question: 'What is the zreo momnet piont?', exact_words: true});
+  await panel.waitForEnd();
+  // The service accepts the request and corrects nothing this time.
+  expect(await panel.status()).toMatch(/^(done|refused)$/);
+  expect(await panel.turn.getByText(/Showing results for/).count()).toBe(0);
 });

@@ -1,8 +1,9 @@
-import {expect, inject, test} from 'vitest';
+import {expect, test} from 'vitest';
 
 import {setScript} from './harness/model';
 import {Panel} from './harness/panel';
 import {openBook, PAGE} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 const QUESTION = 'What is the zero moment point?';
 
@@ -40,8 +41,8 @@ test('a reload keeps the conversation and asks nothing again', async () => {
 
 test('a reload while an answer arrives offers to try again', async () => {
   const pieces = Array.from({length: 100}, () => 'More text [1]. ');
-  await setScript(inject('model'), {pieces, pauseMs: 100});
-  const {page, panel, sent} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces, pauseMs: 100});
+  const {page, panel, sent} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForStatus('streaming');
@@ -54,8 +55,8 @@ test('a reload while an answer arrives offers to try again', async () => {
 
 test('another page keeps the panel, and an answer goes on arriving', async () => {
   const pieces = Array.from({length: 40}, (_, number) => `Part ${number} [1]. `);
-  await setScript(inject('model'), {pieces, pauseMs: 100});
-  const {page, panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces, pauseMs: 100});
+  const {page, panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForStatus('streaming');

@@ -1,8 +1,9 @@
 import type {Panel} from './harness/panel';
-import {expect, inject, test} from 'vitest';
+import {expect, test} from 'vitest';
 
 import {setScript} from './harness/model';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 const LONG = Array.from({length: 120}, (_, number) => `Line ${number} of the answer [1].\n\n`);
 
@@ -18,8 +19,8 @@ async function readDistance(panel: Panel): Promise<number> {
 }
 
 test('the panel follows an answer while the reader is at its end', async () => {
-  await setScript(inject('model'), {pieces: LONG, pauseMs: 30});
-  const {panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces: LONG, pauseMs: 30});
+  const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send('What is the zero moment point?');
   await panel.waitForText('Line 60 of the answer');
@@ -27,9 +28,9 @@ test('the panel follows an answer while the reader is at its end', async () => {
   await panel.waitForEnd();
 });
 
-test('the panel stays where the reader scrolled to', async () => {
-  await setScript(inject('model'), {pieces: LONG, pauseMs: 30});
-  const {page, panel} = await openBook({book: inject('writing').book});
+test('the panel stays where the reader scrolled to, until a jump to the latest', async () => {
+  await setScript(findModel(), {pieces: LONG, pauseMs: 30});
+  const {page, panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send('What is the zero moment point?');
   await panel.waitForText('Line 40 of the answer');
@@ -40,4 +41,8 @@ test('the panel stays where the reader scrolled to', async () => {
   await panel.waitForText('Line 80 of the answer');
   const after = await panel.turn.evaluate((turn) => turn.getBoundingClientRect().top);
   expect(Math.abs(after - before)).toBeLessThan(2);
+
+  await panel.button('Jump to the latest').click();
+  await expect.poll(() => readDistance(panel)).toBeLessThan(120);
+  expect(await panel.button('Jump to the latest').count()).toBe(0);
 });

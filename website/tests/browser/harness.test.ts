@@ -2,6 +2,7 @@ import {expect, inject, test} from 'vitest';
 
 import {readState, setScript} from './harness/model';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 import {readLog} from './harness/service';
 
 async function askDirectly(origin: string, question: string): Promise<Record<string, unknown>> {
@@ -24,11 +25,11 @@ test('the service quotes the book and logs the question', async () => {
 });
 
 test('the scripted model writes an answer from the first source', async () => {
-  await setScript(inject('model'), {});
-  const answer = await askDirectly(inject('writing').origin, 'What is the zero moment point?');
+  await setScript(findModel(), {});
+  const answer = await askDirectly(findWriting().origin, 'What is the zero moment point?');
   expect(answer).toMatchObject({kind: 'generated', level: 'answered', model: 'scripted'});
   expect(answer.text).toMatch(/\[1\]/);
-  expect((await readState(inject('model'))).prompts).toHaveLength(1);
+  expect((await readState(findModel())).prompts).toHaveLength(1);
 });
 
 test('the service serves the pages of the book', async () => {

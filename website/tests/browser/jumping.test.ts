@@ -1,8 +1,9 @@
-import {expect, inject, test} from 'vitest';
+import {expect, test} from 'vitest';
 
 import {readHighlight, waitForHighlight} from './harness/highlights';
 import {setScript} from './harness/model';
 import {openBook, PAGE} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 const QUESTION = 'What is the zero moment point?';
 const SENTENCE = 'The ZMP is the point on the ground where the moment of gravity';
@@ -70,8 +71,8 @@ test('the anchor of a citation works without the panel', async () => {
 
 test('a sentence in another tab of the page is shown', async () => {
   const quote = 'Rotate the trunk forward quickly when pushed forward';
-  await setScript(inject('model'), {quote});
-  const {page, panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {quote});
+  const {page, panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.ask('How does the hip strategy rotate the trunk when a robot is pushed forward?');
   await panel.citations.first().click();
@@ -81,8 +82,8 @@ test('a sentence in another tab of the page is shown', async () => {
 
 test('a sentence in closed details is shown', async () => {
   const quote = 'so no step is needed. The speed limit is 0.525 m/s';
-  await setScript(inject('model'), {quote});
-  const {page, panel} = await openBook({book: inject('writing').book, path: 'docs/glossary'});
+  await setScript(findModel(), {quote});
+  const {page, panel} = await openBook({book: findWriting().book, path: 'docs/glossary'});
   await panel.open();
   await panel.ask('Must a robot step that moves forward with 0.40 m/s, its CoM over the ankle?');
   await panel.citations.first().click();

@@ -1,8 +1,9 @@
-import {expect, inject, test} from 'vitest';
+import {expect, test} from 'vitest';
 
 import {setScript} from './harness/model';
 import {readTargets} from './harness/panel';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 import {drag, findControl} from './harness/selecting';
 
 test('a question that the book does not cover gets no made-up answer', async () => {
@@ -24,8 +25,8 @@ test('a refusal links to related sections', async () => {
 });
 
 test('a model that declines is shown as a refusal, with the passages', async () => {
-  await setScript(inject('model'), {pieces: ['The sources do not answer this question.']});
-  const {panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces: ['The sources do not answer this question.']});
+  const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   expect(await panel.ask('What is the zero moment point?')).toBe('refused');
   await panel.waitForText('I could not find an answer in these passages.');

@@ -5,6 +5,7 @@ import {expect, inject, test} from 'vitest';
 import {setScript} from './harness/model';
 import {startProxy} from './harness/proxy';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 const QUESTION = 'What is the zero moment point?';
 
@@ -18,8 +19,8 @@ const HOSTILE = [
 ];
 
 test('markup, scripts and pictures in an answer do nothing', async () => {
-  await setScript(inject('model'), {pieces: HOSTILE});
-  const {page, panel, book} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces: HOSTILE});
+  const {page, panel, book} = await openBook({book: findWriting().book});
   const foreign: string[] = [];
   page.on('request', (request) => {
     if (!request.url().startsWith(new URL(book).origin)) {
@@ -111,6 +112,8 @@ function allowOwnScripts(html: string): Record<string, string> {
     `script-src 'self' ${hashes.join(' ')}`,
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data:",
+    // The style sheet of the site contains the small fonts of its formulas.
+    "font-src 'self' data:",
     "object-src 'none'",
     "base-uri 'self'",
   ];

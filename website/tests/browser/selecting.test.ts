@@ -41,9 +41,9 @@ test('formulas in a selection are sent as TeX, once each', async () => {
 test('a formula of its own line that is half selected is sent whole', async () => {
   const reader = await openBook();
   const formula = reader.page.locator('article .katex-display').first();
-  const body = await askAbout(reader, find(reader.page, 'where (x,y)'), formula).catch(async () =>
-    askAbout(reader, formula.locator('.mord').first(), formula.locator('.mord').nth(4)),
-  );
+  // From one sign of the formula to another, both of its left half.
+  const signs = formula.locator('.katex-html .mord.mathnormal');
+  const body = await askAbout(reader, signs.first(), signs.nth(4));
   expect(body.selected_text).toContain(String.raw`p_x=x-\frac{z_c}{g}\,\ddot x`);
   expect(body.selected_text).toContain(String.raw`p_y=y-\frac{z_c}{g}\,\ddot y`);
 });
@@ -98,11 +98,33 @@ test('text outside an article has no control', async () => {
   expect(await findControl(page).count()).toBe(0);
 });
 
+test('the first selection of a page has the control', async () => {
+  const {page} = await openBook();
+  // The code that reads selections is loaded by the selection itself.
+  expect(await page.locator('[data-robotutor="host"]').count()).toBe(0);
+  await find(page, 'Static balance is the special case').dblclick({position: {x: 20, y: 10}});
+  await findControl(page).waitFor();
+});
+
+test('a selection with a finger has a control that can be tapped', async () => {
+  const {page, panel} = await openBook({
+    context: {viewport: {width: 390, height: 844}, hasTouch: true, isMobile: true},
+  });
+  const text = find(page, 'Static balance is the special case');
+  await text.tap();
+  // The handles of a phone change the selection without any other event.
+  await text.evaluate((node) => getSelection()?.selectAllChildren(node));
+  await findControl(page).tap();
+  await panel.waitForText(/From your selection \(\d+ words\)/);
+  expect(await panel.root.getAttribute('role')).toBe('dialog');
+});
+
 test('a selection with the keyboard has the control, too', async () => {
   const {page} = await openBook();
-  await find(page, 'Static balance is the special case').evaluate((node) => {
-    getSelection()?.setBaseAndExtent(node, 0, node, 0);
-  });
+  const text = find(page, 'Static balance is the special case');
+  // The keys scroll to what they select, which the script below does not.
+  await text.scrollIntoViewIfNeeded();
+  await text.evaluate((node) => getSelection()?.setBaseAndExtent(node, 0, node, 0));
   await page.evaluate(() => getSelection()?.modify('extend', 'forward', 'paragraph'));
   await findControl(page).waitFor();
 });

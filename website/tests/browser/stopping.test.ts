@@ -1,14 +1,15 @@
-import {expect, inject, test} from 'vitest';
+import {expect, test} from 'vitest';
 
 import {readState, setScript} from './harness/model';
 import {openBook} from './harness/reader';
+import {findModel, findWriting} from './harness/scripted';
 
 const QUESTION = 'What is the zero moment point?';
 const LONG = Array.from({length: 200}, (_, number) => `Sentence ${number} says it [1]. `);
 
 test('Stop keeps the text so far and ends the work of the model', async () => {
-  await setScript(inject('model'), {pieces: LONG, pauseMs: 100});
-  const {panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces: LONG, pauseMs: 100});
+  const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForText('Sentence 2 says it');
@@ -16,7 +17,7 @@ test('Stop keeps the text so far and ends the work of the model', async () => {
   await panel.waitForStatus('stopped');
   const text = await panel.turn.innerText();
   expect(text).toContain('Sentence 1 says it');
-  await expect.poll(async () => (await readState(inject('model'))).writing).toBe(0);
+  await expect.poll(async () => (await readState(findModel())).writing).toBe(0);
   expect(await panel.button('Stop').count()).toBe(0);
   // Nothing may arrive after the answer was stopped.
   await panel.page.waitForTimeout(300);
@@ -24,14 +25,14 @@ test('Stop keeps the text so far and ends the work of the model', async () => {
 });
 
 test('Try again replaces a stopped answer', async () => {
-  await setScript(inject('model'), {pieces: LONG, pauseMs: 100});
-  const {panel, sent} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces: LONG, pauseMs: 100});
+  const {panel, sent} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForStatus('streaming');
   await panel.button('Stop').click();
   await panel.waitForStatus('stopped');
-  await setScript(inject('model'), {pieces: ['A complete answer [1].']});
+  await setScript(findModel(), {pieces: ['A complete answer [1].']});
   await panel.button('Try again').click();
   await panel.waitForStatus('done');
   await panel.waitForText('A complete answer');
@@ -41,8 +42,8 @@ test('Try again replaces a stopped answer', async () => {
 });
 
 test('Stop works before the first word', async () => {
-  await setScript(inject('model'), {pieces: ['late'], pauseMs: 20_000});
-  const {panel} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces: ['late'], pauseMs: 20_000});
+  const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForStatus('searching');
@@ -52,8 +53,8 @@ test('Stop works before the first word', async () => {
 });
 
 test('a question that is being answered does not take another one', async () => {
-  await setScript(inject('model'), {pieces: LONG, pauseMs: 100});
-  const {panel, sent} = await openBook({book: inject('writing').book});
+  await setScript(findModel(), {pieces: LONG, pauseMs: 100});
+  const {panel, sent} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForStatus('streaming');

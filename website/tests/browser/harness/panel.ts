@@ -69,6 +69,8 @@ export class Panel {
   /** Chooses where to look: the whole book, the module or the page. */
   async chooseScope(name: string): Promise<void> {
     const choice = this.root.getByRole('combobox');
+    // The choice appears when the service has named the pages of the book.
+    await choice.or(this.root.getByRole('radio', {name})).first().waitFor();
     if (await choice.count()) {
       await choice.selectOption({label: name});
     } else {

@@ -9,7 +9,7 @@ import {
   chromium,
   type Page,
 } from 'playwright-core';
-import {expect, inject, onTestFailed, onTestFinished} from 'vitest';
+import {expect, inject, onTestFinished} from 'vitest';
 
 import {Panel} from './panel';
 import {WEBSITE} from './site';
@@ -67,12 +67,13 @@ export async function openBook(options: ReaderOptions = {}): Promise<Reader> {
   const watchPage = (page: Page): void => watch(page, errors, sent);
   context.on('page', watchPage);
   const page = await context.newPage();
-  onTestFailed(async () => {
-    mkdirSync(PICTURES, {recursive: true});
-    const name = expect.getState().currentTestName?.replace(/\W+/g, '-') ?? 'test';
-    await page.screenshot({path: join(PICTURES, `${name}.png`)}).catch(() => undefined);
-  });
-  onTestFinished(async () => {
+  onTestFinished(async ({task}) => {
+    // Here and not when the test failed, because the page is closed by then.
+    if (task.result?.state === 'fail') {
+      mkdirSync(PICTURES, {recursive: true});
+      const name = task.name.replace(/\W+/g, '-');
+      await page.screenshot({path: join(PICTURES, `${name}.png`)}).catch(() => undefined);
+    }
     context.off('page', watchPage);
     await (isOwn ? context.close() : clear(context));
     const surprises = errors.filter((error) => !expected.some((known) => known.test(error)));
@@ -80,6 +81,8 @@ export async function openBook(options: ReaderOptions = {}): Promise<Reader> {
   });
   const book = options.book ?? inject('quoting').book;
   await page.goto(book + (options.path ?? PAGE));
+  // Before that, the page hears no key, and its text may be replaced while it is selected.
+  await page.locator('html[data-has-hydrated="true"]').waitFor({state: 'attached'});
   const panel = new Panel(page);
   return {context, page, panel, book, sent, expect: (message) => void expected.push(message)};
 }

@@ -1,16 +1,24 @@
-/** Starts what all browser tests share: the index, two services, a scripted model and Chromium. */
+/** Starts what browser tests share: the index, services, scripted models and Chromium. */
 
 import {existsSync} from 'node:fs';
 import {delimiter, join} from 'node:path';
 import {chromium} from 'playwright-core';
 import type {TestProject} from 'vitest/node';
 
+import {WORKERS} from '../../../vitest.config';
 import {startModel} from './model';
 import {makeIndex, type Service, startService} from './service';
 import {checkBuild} from './site';
 
 /** A running service without its functions, as another process can receive it. */
 export type ServiceAddress = Omit<Service, 'stop'>;
+
+/** A scripted model, and the service whose answers it writes. */
+export interface Scripted {
+  /** The address of the model. */
+  model: string;
+  service: ServiceAddress;
+}
 
 declare module 'vitest' {
   /** What the global setup gives to the tests. */
@@ -19,10 +27,8 @@ declare module 'vitest' {
     indexDir: string;
     /** The service that quotes from the book, without a model. */
     quoting: ServiceAddress;
-    /** The service whose answers the scripted model writes. */
-    writing: ServiceAddress;
-    /** The address of the scripted model. */
-    model: string;
+    /** The scripted models, one for each worker. */
+    scripted: Scripted[];
     /** The address of Chromium. */
     browser: string;
   }
@@ -58,17 +64,20 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     ends.push(() => browser.close());
     const index = await makeIndex();
     ends.push(index.remove);
-    const model = await startModel();
-    ends.push(model.stop);
-    const settings = {OPENAI_BASE_URL: `${model.url}/v1`, ANSWER_MODEL: 'scripted'};
-    const [quoting, writing] = await Promise.all([
+    const startScripted = async (): Promise<Scripted> => {
+      const model = await startModel();
+      ends.push(model.stop);
+      const settings = {OPENAI_BASE_URL: `${model.url}/v1`, ANSWER_MODEL: 'scripted'};
+      const service = await startService(index.dir, settings).then(keep(ends));
+      return {model: model.url, service};
+    };
+    const [quoting, scripted] = await Promise.all([
       startService(index.dir).then(keep(ends)),
-      startService(index.dir, settings).then(keep(ends)),
+      Promise.all(Array.from({length: WORKERS}, startScripted)),
     ]);
     project.provide('indexDir', index.dir);
     project.provide('quoting', quoting);
-    project.provide('writing', writing);
-    project.provide('model', model.url);
+    project.provide('scripted', scripted);
     project.provide('browser', browser.wsEndpoint());
   } catch (error) {
     await tearDown();

@@ -10,7 +10,7 @@ import {
 import type {Source} from '../service/protocol';
 import {useLinks} from './AnswerContext';
 import {chooseQuote} from './chooseQuote';
-import {isPlainClick, readAddress} from './links';
+import {followLink, readAddress} from './links';
 import {namePlace} from './PlaceLink';
 import {dropHeading, readPlainText, shorten} from './plainText';
 import {citationWords} from './words';
@@ -49,14 +49,16 @@ export function CitationLink({source, sentence}: CitationLinkProps): ReactNode {
           {...shared}
           data-robotutor="citation"
           href={address.href}
-          onClick={(event) => {
-            preview.close();
-            if (isPlainClick(event)) {
-              event.preventDefault();
-              const {actions, turn} = latest.current;
-              actions.onJump({url: source.url, text: chooseQuote(turn, source.number, sentence)});
-            }
-          }}>
+          {...followLink(
+            (target) => {
+              preview.close();
+              latest.current.actions.onJump(target);
+            },
+            () => ({
+              url: source.url,
+              text: chooseQuote(latest.current.turn, source.number, sentence),
+            }),
+          )}>
           {source.number}
         </a>
       ) : (

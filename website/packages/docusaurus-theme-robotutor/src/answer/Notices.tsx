@@ -1,23 +1,49 @@
 import type {ReactNode} from 'react';
 import {useAnswer} from './AnswerContext';
-import {searchedWords, showingWords} from './words';
+import {shorten} from './plainText';
+import {exactWords, searchedWords, showingWords} from './words';
 import styles from './answer.module.css';
 
 // The look of the answer or its status says these already.
 const SHOWN_ELSEWHERE = new Set(['no_model', 'cut_off', 'search_changed']);
 
-/** What was searched for, if that is not the question. It stands above the answer. */
+/** Characters of a question that its button shows. */
+const EXACT_LENGTH = 80;
+
+/**
+ * What was searched for, if that is not the question. It stands above the answer.
+ *
+ * After a correction, a button searches the words as they were typed.
+ */
 export function SearchNote(): ReactNode {
-  const {turn} = useAnswer();
+  const {actions, turn} = useAnswer();
   const {asked, notices, searchQuestion} = turn;
   if (!searchQuestion || searchQuestion.trim() === asked.question.trim()) {
     return null;
   }
   const isChanged = notices.some(({code}) => code === 'search_changed');
+  if (!isChanged) {
+    return (
+      <p className={styles.note} dir="auto">
+        {searchedWords(searchQuestion)}
+      </p>
+    );
+  }
   return (
-    <p className={styles.note} dir="auto">
-      {isChanged ? showingWords(searchQuestion) : searchedWords(searchQuestion)}
-    </p>
+    <>
+      <p className={styles.note} dir="auto">
+        {showingWords(searchQuestion)}
+      </p>
+      <div className={styles.offers}>
+        <button
+          className="button button--sm button--secondary"
+          dir="auto"
+          type="button"
+          onClick={() => actions.onAsk({...asked, exactWords: true})}>
+          {exactWords(shorten(asked.question, EXACT_LENGTH))}
+        </button>
+      </div>
+    </>
   );
 }
 

@@ -1,7 +1,7 @@
 import type {ReactNode} from 'react';
 import type {Citation} from '../service/protocol';
 import {useAnswer} from './AnswerContext';
-import {isPlainClick, readAddress} from './links';
+import {followLink, readAddress} from './links';
 import styles from './answer.module.css';
 
 /** Returns the page and the section of a citation, in the order of the book. */
@@ -28,12 +28,7 @@ export function PlaceLink({place, quote = ''}: PlaceLinkProps): ReactNode {
       className={styles.place}
       dir="auto"
       href={address.href}
-      onClick={(event) => {
-        if (isPlainClick(event)) {
-          event.preventDefault();
-          actions.onJump({url: place.url, text: quote});
-        }
-      }}>
+      {...followLink(actions.onJump, () => ({url: place.url, text: quote}))}>
       {name}
     </a>
   );

@@ -1,6 +1,8 @@
 /** The addresses that an answer may link to. */
 
 import type {MouseEvent} from 'react';
+import type {JumpTarget} from '../conversation/model';
+import {saveForNewTab} from '../highlight/pending';
 
 /** An address of a link: within the site, or somewhere else. */
 export interface Address {
@@ -8,6 +10,7 @@ export interface Address {
   internal: boolean;
 }
 
+const MIDDLE_BUTTON = 1;
 const BASE = 'https://site.invalid';
 
 /**
@@ -34,6 +37,33 @@ export function readAddress(url: string, origin: string): Address | null {
     return {href: parsed.href, internal: false};
   }
   return isWeb && /^https?:\/\//i.test(url) ? {href: parsed.href, internal: false} : null;
+}
+
+/**
+ * Returns the handlers of a link to a passage.
+ *
+ * A plain click jumps to the passage. Other clicks open a new tab, which highlights it when it has
+ * loaded its page.
+ */
+export function followLink(
+  jump: (target: JumpTarget) => void,
+  readTarget: () => JumpTarget,
+): {onClick: (event: MouseEvent) => void; onAuxClick: (event: MouseEvent) => void} {
+  return {
+    onClick: (event) => {
+      if (isPlainClick(event)) {
+        event.preventDefault();
+        jump(readTarget());
+      } else if (!event.defaultPrevented && !event.altKey) {
+        saveForNewTab(readTarget());
+      }
+    },
+    onAuxClick: (event) => {
+      if (event.button === MIDDLE_BUTTON && !event.defaultPrevented) {
+        saveForNewTab(readTarget());
+      }
+    },
+  };
 }
 
 /** Returns true for a click that opens a link here, and not in a new tab or window. */

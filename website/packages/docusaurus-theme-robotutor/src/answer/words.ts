@@ -42,6 +42,13 @@ export const showingWords = (question: string): string =>
     {question},
   );
 
+/** Returns the name of the button that searches the words as the reader typed them. */
+export const exactWords = (question: string): string =>
+  translate(
+    {id: 'theme.robotutor.answer.exact', message: 'Search for “{question}” instead'},
+    {question},
+  );
+
 /** Returns the request to wait after too many questions. */
 export const waitWords = (seconds: number): string =>
   seconds > 0

@@ -28,6 +28,8 @@ export interface Asked {
   selection?: Selection;
   filters?: Filters;
   evenIfUnrelated?: boolean;
+  /** Searches the words as they were typed. */
+  exactWords?: boolean;
 }
 
 /**

@@ -41,6 +41,7 @@ export function makeRequest(
     ...(asked.selection ? describeSelection(asked.selection) : describeScope(asked.filters)),
     ...(ID.test(conversationId ?? '') ? {conversation_id: conversationId} : {}),
     ...(asked.evenIfUnrelated ? {even_if_unrelated: true} : {}),
+    ...(asked.exactWords ? {exact_words: true} : {}),
     history: chooseHistory(asked.selection, earlier),
   };
 }

@@ -164,6 +164,7 @@ const readAsked = (value: unknown): Asked | null =>
           ...optional('selection', readObject(fields.selection, readSelection)),
           ...optional('filters', filters && Object.keys(filters).length > 0 ? filters : null),
           ...(fields.evenIfUnrelated === true ? {evenIfUnrelated: true} : {}),
+          ...(fields.exactWords === true ? {exactWords: true} : {}),
         }
       : null;
   });

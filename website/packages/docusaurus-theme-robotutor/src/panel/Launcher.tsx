@@ -9,7 +9,7 @@ import {isShortcut, nameForAria, parseShortcut} from './shortcut';
 import type {WidgetProps} from './Widget';
 import {words} from './words';
 
-/** Session storage has this key while a jump waits for the page that it goes to. */
+/** The storage has this key while a jump waits for the page, or the tab, that it goes to. */
 const PENDING_JUMP = 'robotutor.jump';
 
 /** Shows the button that opens the panel, and the panel after it was opened once. */
@@ -57,8 +57,8 @@ export default function Launcher(): ReactNode {
     if (wasOpen()) {
       setOpen(true);
       load(true);
-    } else if (isJumpPending()) {
-      load(true);
+    } else if (isJumpPending() || selectsText()) {
+      load(true); // a reader may select text before this code runs
     }
     // The state of the tab is read once.
     // eslint-disable-next-line react-hooks/exhaustive-deps
@@ -150,7 +150,9 @@ function selectsText(): boolean {
 
 function isJumpPending(): boolean {
   try {
-    return window.sessionStorage.getItem(PENDING_JUMP) !== null;
+    return [window.sessionStorage, window.localStorage].some(
+      (storage) => storage.getItem(PENDING_JUMP) !== null,
+    );
   } catch {
     return false;
   }

@@ -33,7 +33,11 @@ interface Props {
   onClose: () => void;
 }
 
-/** What draws answers is larger than the rest, so it is loaded when the reader begins to type. */
+/**
+ * What draws answers is larger than the rest, so it is loaded after the panel is shown.
+ *
+ * It is not loaded as late as with the first question, because a reader may be offline by then.
+ */
 const loadTurnList = async () =>
   (await import(/* webpackChunkName: "robotutor-answers" */ './TurnList')).default;
 
@@ -49,8 +53,7 @@ export default function Panel(props: Props): ReactNode {
   const [chosen, setChosen] = useState<Scope>('book');
   const scopes = listScopes(book.page);
   const scope = scopes.some(({id}) => id === chosen) ? chosen : 'book';
-  const [typing, setTyping] = useState(false);
-  const {loaded: TurnList, failed, retry} = useLoaded(loadTurnList, typing || turns.length > 0);
+  const {loaded: TurnList, failed, retry} = useLoaded(loadTurnList, open || turns.length > 0);
   const follow = useFollow(list, turns, open);
   const [announcement, announce] = useAnnouncement(turns);
   const sheet = layout === 'sheet';
@@ -131,7 +134,7 @@ export default function Panel(props: Props): ReactNode {
             )}
           </div>
         </div>
-        <div className={styles.footer} onInput={() => setTyping(true)}>
+        <div className={styles.footer}>
           {follow.behind && (
             <button type="button" className={styles.latest} onClick={follow.jump}>
               {words.latest()}

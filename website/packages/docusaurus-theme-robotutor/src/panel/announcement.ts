@@ -1,6 +1,13 @@
 import {useEffect, useRef, useState} from 'react';
+import {readPlainText, shorten} from '../answer/plainText';
 import type {Turn} from '../conversation/model';
 import {words} from './words';
+
+// Numbers of sources, which would be read in the middle of sentences.
+const CITATIONS = /[ \t]*\[\d+(?:,\s*\d+)*\](?!\()/g;
+
+/** Characters of an answer that are announced. A longer one is read in the panel. */
+const SPOKEN_LENGTH = 1000;
 
 /** Returns what a screen reader says about an answer; empty while it is arriving. */
 export function describeOutcome(turn: Turn): string {
@@ -8,9 +15,8 @@ export function describeOutcome(turn: Turn): string {
     case 'done':
       return turn.level === 'closest_passages'
         ? words.closest()
-        : turn.kind === 'reply'
-          ? turn.text
-          : words.answered();
+        : shorten(readPlainText(turn.text.replace(CITATIONS, '')), SPOKEN_LENGTH) ||
+            words.answered();
     case 'refused':
       return turn.refusal?.message || words.notCovered();
     case 'cut_off':

@@ -8,7 +8,11 @@ export interface Loaded<T> {
   retry: () => void;
 }
 
-/** Loads code as soon as `wanted` is true. A failed load can be tried again. */
+/**
+ * Loads code as soon as `wanted` is true.
+ *
+ * A failed load can be tried again. It is tried again when the browser is back online.
+ */
 export function useLoaded<T>(load: () => Promise<T>, wanted: boolean): Loaded<T> {
   const [loaded, setLoaded] = useState<{code: T} | null>(null);
   const [failed, setFailed] = useState(false);
@@ -22,5 +26,9 @@ export function useLoaded<T>(load: () => Promise<T>, wanted: boolean): Loaded<T>
     }
   }, [needed, load]);
   const retry = useCallback(() => setFailed(false), []);
+  useEffect(() => {
+    window.addEventListener('online', retry);
+    return () => window.removeEventListener('online', retry);
+  }, [retry]);
   return {loaded: loaded?.code ?? null, failed, retry};
 }

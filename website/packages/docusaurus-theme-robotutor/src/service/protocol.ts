@@ -126,4 +126,6 @@ export interface AnswerRequest {
   conversation_id?: string;
   history?: HistoryTurn[];
   even_if_unrelated?: boolean;
+  /** Searches the words as they were typed, without corrections and earlier questions. */
+  exact_words?: boolean;
 }

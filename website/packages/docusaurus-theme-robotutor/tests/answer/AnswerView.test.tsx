@@ -1,6 +1,7 @@
 // @vitest-environment jsdom
 import {act} from 'react';
 import {afterEach, describe, expect, it, vi} from 'vitest';
+import {takePending} from '../../src/highlight/pending';
 import {all, clear, press, show} from './rendering';
 import {makeSource, makeTurn, readTurn, recordedNames} from './turns';
 
@@ -38,9 +39,18 @@ describe('answers of the service', () => {
     expect(page.textContent).toBe(readTurn('greeting').text);
   });
 
-  it('names the corrected words of a question, but offers no search that the service lacks', async () => {
-    const page = await show(readTurn('typo'));
+  it('names the corrected words of a question and offers to search its own words', async () => {
+    const onAsk = vi.fn();
+    const turn = readTurn('typo');
+    const page = await show(turn, {onAsk});
     expect(page.textContent).toContain('Showing results for “what is the zero moment point?”.');
+    await press(`Search for “${turn.asked.question}” instead`);
+    expect(onAsk).toHaveBeenCalledWith({...turn.asked, exactWords: true});
+  });
+
+  it('offers no other search after one without a correction', async () => {
+    const page = await show({...readTurn('typo'), notices: []});
+    expect(page.textContent).toContain('Searched for: what is the zero moment point?');
     expect(page.textContent).not.toContain('instead');
   });
 });
@@ -145,6 +155,9 @@ describe('citations', () => {
     expect(click({ctrlKey: true})).toBe(true);
     expect(click({button: 1})).toBe(true);
     expect(onJump).not.toHaveBeenCalled();
+    history.replaceState(null, '', '/book/docs/balance#falling');
+    const text = 'A robot falls if its zero moment point leaves the foot.';
+    expect(takePending()).toEqual({url: '/book/docs/balance#falling', text});
     expect(click({})).toBe(false);
     expect(onJump).toHaveBeenCalledWith({
       url: '/book/docs/balance#falling',

@@ -16,12 +16,14 @@ const answered = (asked: Asked, text = 'Yes.', more: Partial<Turn> = {}): Turn =
 describe('a question about the book', () => {
   it('names its filters and the conversation', () => {
     const filters = {doc_paths: ['a.md']};
-    expect(makeRequest({question: 'Why?', filters, evenIfUnrelated: true}, [], 'c1')).toEqual({
+    const asked = {question: 'Why?', filters, evenIfUnrelated: true, exactWords: true};
+    expect(makeRequest(asked, [], 'c1')).toEqual({
       question: 'Why?',
       mode: 'normal',
       filters,
       conversation_id: 'c1',
       even_if_unrelated: true,
+      exact_words: true,
       history: [],
     });
   });

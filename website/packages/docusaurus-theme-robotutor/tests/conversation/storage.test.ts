@@ -18,6 +18,7 @@ const FULL: Turn = {
     selection: {text: 'A robot', words: 2, url: '/a#b', section: 'B'},
     filters: {modules: ['m']},
     evenIfUnrelated: true,
+    exactWords: true,
   },
   status: 'done',
   answerId: 'a1',

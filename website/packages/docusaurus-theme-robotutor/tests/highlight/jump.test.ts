@@ -3,7 +3,7 @@ import {afterEach, beforeEach, describe, expect, it, vi} from 'vitest';
 
 import {jump} from '../../src/highlight/jump';
 import {removeHighlight} from '../../src/highlight/paint';
-import {takePending} from '../../src/highlight/pending';
+import {saveForNewTab, takePending} from '../../src/highlight/pending';
 import {openPage} from '../selection/page';
 
 const registry = new Map<string, Set<Range>>();
@@ -127,5 +127,29 @@ describe('a kept jump', () => {
     expect(takePending()).toBeNull();
     sessionStorage.setItem('robotutor.jump', '{');
     expect(takePending()).toBeNull();
+  });
+
+  it('finds its new tab by the address, once and for a short time', () => {
+    vi.useFakeTimers();
+    saveForNewTab({url: '/book/other#b', text: 'one'});
+    saveForNewTab({url: '/book/walking/#running', text: 'two'});
+    history.replaceState(null, '', '/book/walking');
+    expect(takePending()).toBeNull();
+    history.replaceState(null, '', '/book/walking#running');
+    expect(takePending()).toEqual({url: '/book/walking/#running', text: 'two'});
+    expect(takePending()).toBeNull();
+    vi.advanceTimersByTime(61_000);
+    history.replaceState(null, '', '/book/other#b');
+    expect(takePending()).toBeNull();
+    expect(localStorage.length).toBe(0);
+    vi.useRealTimers();
+  });
+
+  it('ignores what others stored', () => {
+    for (const kept of ['{', '7', '[null, {"url": 1, "until": 1e99}]']) {
+      localStorage.setItem('robotutor.jump', kept);
+      expect(takePending()).toBeNull();
+    }
+    localStorage.clear();
   });
 });

@@ -33,6 +33,17 @@ describe('describeOutcome', () => {
   });
 });
 
+describe('the words of an answer', () => {
+  it('are said without Markdown and numbers of sources', () => {
+    const text = '## Balance\n\nThe **ZMP** is on the ground [1, 2]. See [this](/a) [3].';
+    expect(describeOutcome(makeTurn({text}))).toBe('Balance The ZMP is on the ground. See this.');
+  });
+
+  it('are limited', () => {
+    expect(describeOutcome(makeTurn({text: 'word '.repeat(1000)})).length).toBeLessThan(1010);
+  });
+});
+
 describe('takeOffer', () => {
   const selection = {text: 'T', words: 1, url: '/a', section: ''};
   const filters = {doc_paths: ['a.md']};
