@@ -105,7 +105,7 @@ test('search', async () => {
 test('service down', async () => {
   const {context, page, panel} = await openBook({context: WINDOW, expected: [/./]});
   await panel.open();
-  await context.setOffline(true);
+  await context.route('**/v1/answers', (route) => route.abort());
   await panel.ask(QUESTION);
   await take(page, 'service-down');
 });
