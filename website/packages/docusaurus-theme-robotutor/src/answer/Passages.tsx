@@ -62,7 +62,7 @@ function Quotation({passages}: {passages: [Passage, ...Passage[]]}): ReactNode {
 function Quote({passage: {text, highlights}}: {passage: Passage}): ReactNode {
   const marks = useMemo(() => toTextOffsets(text, highlights), [text, highlights]);
   return (
-    <blockquote className={styles.quote}>
+    <blockquote className={styles.quote} dir="auto">
       <AnswerText marks={marks} text={text} />
     </blockquote>
   );
