@@ -14,7 +14,8 @@ const MOST_BYTES = 120_000;
 export const WINDOW = {viewport: {width: 1200, height: 750}};
 
 /** A blinking cursor and movements would change the picture from run to run. */
-const STILL = '*, ::before, ::after {animation: none !important; caret-color: transparent !important}';
+const STILL =
+  '*, ::before, ::after {animation: none !important; caret-color: transparent !important}';
 
 /** Writes a picture of the window as WebP; fails if it is too large for the repository. */
 export async function take(page: Page, name: string): Promise<void> {

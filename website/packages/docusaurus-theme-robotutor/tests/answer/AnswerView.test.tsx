@@ -40,6 +40,9 @@ describe('answers of the service', () => {
       number,
       text,
       highlights: [],
+      doc_path: 'balance.md',
+      start_line: 1,
+      end_line: 1,
     });
     const passages = [quote(3, 'First.'), quote(3, 'Second.'), quote(1, 'Third.')];
     await show(makeTurn({kind: 'extracted', text: '', sources, passages}));
