@@ -23,7 +23,7 @@ export async function take(page: Page, name: string): Promise<void> {
   await page.waitForLoadState('networkidle').catch(() => undefined);
   await page.waitForTimeout(300); // the last frame of what scrolls into view
   const client = await page.context().newCDPSession(page);
-  const {data} = await client.send('Page.captureScreenshot', {format: 'webp', quality: 85});
+  const {data} = await client.send('Page.captureScreenshot', {format: 'webp', quality: 75});
   await client.detach();
   await style.evaluate((element) => (element as Element).remove());
   const picture = Buffer.from(data, 'base64');

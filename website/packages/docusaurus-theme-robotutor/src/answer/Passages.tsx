@@ -14,7 +14,10 @@ export function Passages(): ReactNode {
   const {turn} = useAnswer();
   return (
     <section className={styles.passages}>
-      <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
+      {/* Above the closest passages, a sentence says that the book may not say this. */}
+      {turn.level !== 'closest_passages' && (
+        <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
+      )}
       {groupBySource(turn.passages).map((passages, at) => (
         <Quotation key={at} passages={passages} />
       ))}

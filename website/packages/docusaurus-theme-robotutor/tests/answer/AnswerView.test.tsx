@@ -143,6 +143,7 @@ describe('closest passages', () => {
   it('says that the book may not answer before the passages', async () => {
     const page = await show(readTurn('closest'));
     expect(page.textContent).toMatch(/^The book does not seem to answer this directly\./);
+    expect(page.textContent).not.toContain('Where the book says this');
   });
 });
 
