@@ -21,7 +21,9 @@ export function Sources(): ReactNode {
     <>
       {cited.length > 0 && (
         <section>
-          <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
+          {turn.level !== 'closest_passages' && (
+            <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
+          )}
           <SourceList sources={cited} />
         </section>
       )}
