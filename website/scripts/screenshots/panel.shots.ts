@@ -20,25 +20,8 @@ const ANSWER = [
 test('empty', async () => {
   const {page, panel} = await openBook({context: WINDOW});
   await panel.open();
+  await panel.waitForText('You could ask');
   await take(page, 'empty');
-});
-
-test('searching', async () => {
-  await setScript(findModel(), {pieces: ['late'], pauseMs: 20_000});
-  const {page, panel} = await openBook({book: findWriting().book, context: WINDOW});
-  await panel.open();
-  await panel.send(QUESTION);
-  await panel.waitForText('Looking in the book');
-  await take(page, 'searching');
-});
-
-test('streamed answer', async () => {
-  await setScript(findModel(), {pieces: [...ANSWER, ' And'], end: 'silence'});
-  const {page, panel} = await openBook({book: findWriting().book, context: WINDOW});
-  await panel.open();
-  await panel.send(QUESTION);
-  await panel.waitForText('the foot stays flat');
-  await take(page, 'streaming');
 });
 
 test('generated answer', async () => {
@@ -52,9 +35,8 @@ test('generated answer', async () => {
 test.each([
   ['quoted-answer', QUESTION],
   ['code', 'How do I launch a ROS 2 node in Python?'],
-  ['refusal', 'What is a good recipe for tomato soup?'],
-  ['closest-passages', 'Which colour is best for a robot?'],
-  ['corrected-question', 'What is the zreo momnet piont?'],
+  ['related-sections', 'Which colour is best for a robot?'],
+  ['closest-passages', 'How do I become a robotics engineer?'],
 ])('%s', async (name, question) => {
   const {page, panel} = await openBook({context: WINDOW});
   await panel.open();
@@ -62,17 +44,9 @@ test.each([
   await take(page, name);
 });
 
-test('follow-up', async () => {
-  const {page, panel} = await openBook({context: WINDOW});
-  await panel.open();
-  await panel.ask(QUESTION);
-  await panel.ask('And why does it matter?');
-  await take(page, 'follow-up');
-});
-
 test('selection', async () => {
   const {page, panel} = await openBook({context: WINDOW});
-  await drag(page, page.locator('article p').first());
+  await drag(page, page.locator('article p', {hasText: 'Push a standing robot'}));
   await findControl(page).waitFor();
   await take(page, 'ask-about-this');
   await findControl(page).click();
@@ -83,7 +57,9 @@ test('selection', async () => {
 });
 
 test('citation', async () => {
-  const {page, panel} = await openBook({path: 'docs/glossary', context: WINDOW});
+  await setScript(inject('model'), {pieces: ANSWER});
+  const book = inject('writing').book;
+  const {page, panel} = await openBook({book, path: 'docs/glossary', context: WINDOW});
   await panel.open();
   await panel.ask(QUESTION);
   await panel.citations.first().hover();
@@ -106,7 +82,7 @@ test('search', async () => {
 test('service down', async () => {
   const {context, page, panel} = await openBook({context: WINDOW, expected: [/./]});
   await panel.open();
-  await context.setOffline(true);
+  await context.route('**/v1/answers', (route) => route.abort());
   await panel.ask(QUESTION);
   await take(page, 'service-down');
 });
@@ -141,8 +117,9 @@ test('dark', async () => {
 
 test('right to left', async () => {
   const {page, panel} = await openBook({context: WINDOW});
-  await page.evaluate(() => document.documentElement.setAttribute('dir', 'rtl'));
   await panel.open();
   await panel.ask(QUESTION);
+  // The site writes its own direction until the page is complete.
+  await page.evaluate(() => document.documentElement.setAttribute('dir', 'rtl'));
   await take(page, 'right-to-left');
 });

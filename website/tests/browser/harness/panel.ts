@@ -88,7 +88,7 @@ export class Panel {
   async ask(question: string): Promise<string> {
     const before = await this.turns.count();
     await this.send(question);
-    await expect.poll(() => this.turns.count()).toBe(before + 1);
+    await expect.poll(() => this.turns.count(), {timeout: ANSWER_MS}).toBe(before + 1);
     return this.waitForEnd();
   }
 

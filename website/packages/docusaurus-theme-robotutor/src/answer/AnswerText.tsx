@@ -11,7 +11,7 @@ import {
 import type {MarkdownProps} from './Markdown';
 import {joinBlocks, splitBlocks} from './fences';
 import {calmEnd} from './unfinished';
-import styles from './answer.module.css';
+import styles from './text.module.css';
 
 /** Loads what draws Markdown. A panel that only opens does without it. */
 export const loadMarkdown = () => import(/* webpackChunkName: "robotutor-markdown" */ './Markdown');

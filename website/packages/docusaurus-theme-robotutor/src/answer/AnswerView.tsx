@@ -44,7 +44,7 @@ export function AnswerView({turn, actions}: AnswerViewProps): ReactNode {
           )}
           <ProblemNote />
           {!running && !turn.refusal && turn.kind !== 'reply' && <Sources />}
-          {!running && <Notices />}
+          {!running && !turn.refusal && <Notices />}
           {finished && turn.kind !== 'reply' && <CopyButton />}
         </div>
       </LinksContext.Provider>

@@ -21,21 +21,27 @@ const CLOSE_DELAY_MS = 120;
 
 interface CitationLinkProps {
   source: Source;
+  /** The number that is shown, if it is not that of the source. */
+  shown?: number;
   /** The sentence that cites the source, if it is known. */
   sentence?: string;
+  /** False where the cited text is next to the number. */
+  withPreview?: boolean;
 }
 
 /** The number of a source. It leads to the cited text and shows a preview of it. */
-export function CitationLink({source, sentence}: CitationLinkProps): ReactNode {
+export function CitationLink(props: CitationLinkProps): ReactNode {
+  const {source, shown = source.number, sentence, withPreview = true} = props;
   const {latest} = useLinks();
   const id = useId();
   const preview = usePreview();
   const address = source.url ? readAddress(source.url, window.location.origin) : null;
   const place = namePlace(source);
+  const isOpen = withPreview && preview.open;
   const shared = {
     className: styles.citation,
-    'aria-label': citationWords(source.number, place),
-    'aria-describedby': preview.open ? id : undefined,
+    'aria-label': citationWords(shown, place),
+    'aria-describedby': isOpen ? id : undefined,
     onFocus: preview.onFocus,
     onBlur: preview.close,
   };
@@ -59,14 +65,14 @@ export function CitationLink({source, sentence}: CitationLinkProps): ReactNode {
               text: chooseQuote(latest.current.turn, source.number, sentence),
             }),
           )}>
-          {source.number}
+          {shown}
         </a>
       ) : (
         <span {...shared} role="note" tabIndex={0}>
-          {source.number}
+          {shown}
         </span>
       )}
-      {preview.open && <Preview id={id} place={place} text={source.text} />}
+      {isOpen && <Preview id={id} place={place} text={source.text} />}
     </span>
   );
 }

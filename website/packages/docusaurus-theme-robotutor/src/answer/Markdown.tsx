@@ -13,7 +13,7 @@ import {keepWordsOfHtml} from './safeHtml';
 import {readTables} from './tables';
 import {useFormulas} from './useFormulas';
 import {words} from './words';
-import styles from './answer.module.css';
+import styles from './text.module.css';
 
 /** Longer blocks are shown as plain text, so that no answer can keep the browser busy. */
 export const MAX_BLOCK = 8000;

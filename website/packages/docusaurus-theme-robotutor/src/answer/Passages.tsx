@@ -5,7 +5,7 @@ import {AnswerText} from './AnswerText';
 import {chooseQuote, toTextOffsets} from './chooseQuote';
 import {CitationLink} from './CitationLink';
 import {PlaceLink} from './PlaceLink';
-import {isAboutSelection} from './sortSources';
+import {isAboutSelection, showNumber} from './sortSources';
 import {sourcesWords} from './words';
 import styles from './answer.module.css';
 
@@ -14,18 +14,34 @@ export function Passages(): ReactNode {
   const {turn} = useAnswer();
   return (
     <section className={styles.passages}>
-      <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
-      {turn.passages.map((passage, at) => (
-        <Quotation key={at} passage={passage} />
+      {/* Above the closest passages, a sentence says that the book may not say this. */}
+      {turn.level !== 'closest_passages' && (
+        <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
+      )}
+      {groupBySource(turn.passages).map((passages, at) => (
+        <Quotation key={at} passages={passages} />
       ))}
     </section>
   );
 }
 
-function Quotation({passage}: {passage: Passage}): ReactNode {
+/** Joins neighbors of the same source, so that its place is named once. */
+function groupBySource(passages: Passage[]): [Passage, ...Passage[]][] {
+  const groups: [Passage, ...Passage[]][] = [];
+  for (const passage of passages) {
+    const last = groups.at(-1);
+    if (last?.[0].number === passage.number) {
+      last.push(passage);
+    } else {
+      groups.push([passage]);
+    }
+  }
+  return groups;
+}
+
+function Quotation({passages}: {passages: [Passage, ...Passage[]]}): ReactNode {
   const {turn} = useAnswer();
-  const {citation, number, text} = passage;
-  const marks = useMemo(() => toTextOffsets(text, passage.highlights), [text, passage.highlights]);
+  const {citation, number, text} = passages[0];
   const source = turn.sources.find((each) => each.number === number) ?? {
     ...citation,
     number,
@@ -36,12 +52,21 @@ function Quotation({passage}: {passage: Passage}): ReactNode {
   return (
     <figure className={styles.quotation}>
       <figcaption className={styles.caption}>
-        <CitationLink source={source} />
+        <CitationLink shown={showNumber(turn, number)} source={source} withPreview={false} />
         <PlaceLink place={citation} quote={chooseQuote(turn, number)} />
       </figcaption>
-      <blockquote className={styles.quote}>
-        <AnswerText marks={marks} text={text} />
-      </blockquote>
+      {passages.map((passage, at) => (
+        <Quote key={at} passage={passage} />
+      ))}
     </figure>
+  );
+}
+
+function Quote({passage: {text, highlights}}: {passage: Passage}): ReactNode {
+  const marks = useMemo(() => toTextOffsets(text, highlights), [text, highlights]);
+  return (
+    <blockquote className={styles.quote} dir="auto">
+      <AnswerText marks={marks} text={text} />
+    </blockquote>
   );
 }

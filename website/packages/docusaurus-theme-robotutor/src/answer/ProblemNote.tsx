@@ -16,7 +16,7 @@ export function ProblemNote(): ReactNode {
     <div className={styles.problem} data-robotutor="problem">
       <p dir="auto">{message}</p>
       <button
-        className="button button--sm button--secondary"
+        className={styles.action}
         disabled={waitS > 0}
         type="button"
         onClick={() => actions.onRetry(turn)}>

@@ -1,6 +1,7 @@
 import type {ReactNode} from 'react';
 import type {Offer, Refusal as RefusalData} from '../service/protocol';
 import {useAnswer} from './AnswerContext';
+import {Notices} from './Notices';
 import {PlaceLink} from './PlaceLink';
 import {words} from './words';
 import styles from './answer.module.css';
@@ -26,6 +27,7 @@ export function Refusal({refusal}: {refusal: RefusalData}): ReactNode {
   return (
     <div className={styles.refusal} data-reason={refusal.reason}>
       <p dir="auto">{own?.() ?? refusal.message}</p>
+      <Notices />
       {refusal.related.length > 0 && (
         <>
           <h3 className={styles.title}>{words.related()}</h3>
@@ -43,7 +45,7 @@ export function Refusal({refusal}: {refusal: RefusalData}): ReactNode {
           {offers.map((offer) => (
             <button
               key={offer}
-              className="button button--sm button--secondary"
+              className={styles.action}
               type="button"
               onClick={() => actions.onOffer(turn, offer)}>
               {OFFERS[offer]()}

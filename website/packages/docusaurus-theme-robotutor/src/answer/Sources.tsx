@@ -6,7 +6,7 @@ import {chooseQuote} from './chooseQuote';
 import {CitationLink} from './CitationLink';
 import {PlaceLink} from './PlaceLink';
 import {dropHeading, readPlainText, shorten} from './plainText';
-import {isAboutSelection, sortSources} from './sortSources';
+import {isAboutSelection, showNumber, sortSources} from './sortSources';
 import {sourcesWords, words} from './words';
 import styles from './answer.module.css';
 
@@ -21,7 +21,9 @@ export function Sources(): ReactNode {
     <>
       {cited.length > 0 && (
         <section>
-          <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
+          {turn.level !== 'closest_passages' && (
+            <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
+          )}
           <SourceList sources={cited} />
         </section>
       )}
@@ -55,7 +57,7 @@ function SourceItem({source}: {source: Source}): ReactNode {
   return (
     <li className={styles.source}>
       <div className={styles.caption}>
-        <CitationLink sentence={sentence} source={source} />
+        <CitationLink sentence={sentence} shown={showNumber(turn, source.number)} source={source} />
         <PlaceLink place={source} quote={chooseQuote(turn, source.number, sentence)} />
       </div>
       <div className={styles.excerpt}>

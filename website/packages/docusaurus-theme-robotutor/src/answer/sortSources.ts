@@ -33,6 +33,20 @@ export function sortSources(turn: Turn): SortedSources {
   };
 }
 
+/**
+ * Returns the number that the reader sees for a source.
+ *
+ * A text cites sources by their own numbers. Quotations are numbered from top to bottom, and the
+ * other sources after them.
+ */
+export function showNumber(turn: Turn, number: number): number {
+  if (!isQuoted(turn)) {
+    return number;
+  }
+  const order = [...turn.passages, ...turn.sources].map((each) => each.number);
+  return [...new Set(order)].indexOf(number) + 1 || number;
+}
+
 /** Returns true if the answer is shown as quotations from the book. */
 export function isQuoted(turn: Turn): boolean {
   return turn.kind === 'extracted' && turn.passages.length > 0;

@@ -68,7 +68,7 @@ export const waitWords = (seconds: number): string =>
 export const words = {
   searching: () =>
     translate({id: 'theme.robotutor.answer.searching', message: 'Looking in the book …'}),
-  near: () => translate({id: 'theme.robotutor.answer.near', message: 'Also near this'}),
+  near: () => translate({id: 'theme.robotutor.answer.near', message: 'Other places to look'}),
   related: () =>
     translate({id: 'theme.robotutor.answer.related', message: 'These sections may help'}),
   more: () => translate({id: 'theme.robotutor.answer.more', message: 'Show more'}),

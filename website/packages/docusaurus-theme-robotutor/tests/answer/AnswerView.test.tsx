@@ -34,6 +34,27 @@ describe('answers of the service', () => {
     expect(near).toHaveLength(turn.sources.length - turn.passages.length);
   });
 
+  it('numbers quotations from top to bottom, and names the place of neighbors once', async () => {
+    const sources = [1, 2, 3].map((number) => makeSource({number}));
+    const quote = (number: number, text: string) => ({
+      citation: makeSource({number}),
+      number,
+      text,
+      highlights: [],
+      doc_path: 'balance.md',
+      start_line: 1,
+      end_line: 1,
+    });
+    const passages = [quote(3, 'First.'), quote(3, 'Second.'), quote(1, 'Third.')];
+    await show(makeTurn({kind: 'extracted', text: '', sources, passages}));
+    const figures = all('figure').map((figure) => figure.textContent);
+    expect(figures).toEqual([
+      expect.stringMatching(/^1.*First\.Second\.$/),
+      expect.stringMatching(/^2.*Third\.$/),
+    ]);
+    expect(all('details [data-robotutor="citation"]').map((link) => link.textContent)).toEqual(['3']);
+  });
+
   it('shows a greeting without sources and copying', async () => {
     const page = await show(readTurn('greeting'));
     expect(page.textContent).toBe(readTurn('greeting').text);
@@ -72,6 +93,17 @@ describe('refusals', () => {
   it('says once that filters narrowed the search', async () => {
     const page = await show(readTurn('filters'));
     expect(page.textContent).toBe('The book does not cover this.Search without filters');
+  });
+
+  it('shows the hints of a refusal next to its reason', async () => {
+    const refusal = {reason: 'not_covered', message: 'x', related: [], offers: []};
+    const notices = [{code: 'unknown_words', text: 'The book does not mention Mars.'}];
+    await show(makeTurn({status: 'refused', refusal, notices}));
+    expect(all('[data-reason] p').map((line) => line.textContent)).toEqual([
+      'The book does not cover this.',
+      'The book does not mention Mars.',
+    ]);
+    expect(all('[data-notice]')).toHaveLength(1);
   });
 
   it('replaces the text of a model that declined, and keeps an unknown reason readable', async () => {
@@ -121,6 +153,7 @@ describe('closest passages', () => {
   it('says that the book may not answer before the passages', async () => {
     const page = await show(readTurn('closest'));
     expect(page.textContent).toMatch(/^The book does not seem to answer this directly\./);
+    expect(page.textContent).not.toContain('Where the book says this');
   });
 });
 
@@ -142,7 +175,7 @@ describe('citations', () => {
   it('lists cited sources, and the others apart', async () => {
     await show(turn);
     const titles = all('h3, summary').map((title) => title.textContent);
-    expect(titles).toEqual(['Where the book says this', 'Also near this']);
+    expect(titles).toEqual(['Where the book says this', 'Other places to look']);
     expect(all('details li')).toHaveLength(1);
   });
 
