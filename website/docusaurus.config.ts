@@ -67,7 +67,12 @@ const config: Config = {
     // address; a site on another host names the service's address here.
     [
       'docusaurus-theme-robotutor',
-      {serviceUrl: process.env.ROBOTUTOR_URL ?? '', enabled: process.env.ROBOTUTOR !== 'off'},
+      {
+        serviceUrl: process.env.ROBOTUTOR_URL ?? '',
+        enabled: process.env.ROBOTUTOR !== 'off',
+        // `make site` writes the Markdown file of each page after the build.
+        copyPage: true,
+      },
     ],
   ],
 

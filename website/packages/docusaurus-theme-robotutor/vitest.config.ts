@@ -18,6 +18,7 @@ export default defineConfig({
       '@docusaurus/theme-common': here('tests/docusaurus/colorMode.tsx'),
       '@docusaurus/useBaseUrl': here('tests/docusaurus/useBaseUrl.ts'),
       '@docusaurus/useGlobalData': here('tests/docusaurus/globalData.ts'),
+      '@theme-init/DocBreadcrumbs': here('tests/docusaurus/DocBreadcrumbs.tsx'),
       '@theme-init/Root': here('tests/docusaurus/Root.tsx'),
       '@theme/CodeBlock': here('tests/docusaurus/CodeBlock.tsx'),
     },

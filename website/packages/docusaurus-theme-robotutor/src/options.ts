@@ -16,6 +16,8 @@ export interface Options {
   greeting?: string;
   /** Questions that an empty panel offers, at most four. Default: made from the page's headings. */
   suggestions?: string[];
+  /** True shows a button on each page of the docs that copies the page as Markdown. */
+  copyPage?: boolean;
   /** False builds the site without the panel. */
   enabled?: boolean;
   /** Keys that open and close the panel, or false for none. `mod` is Ctrl, on a Mac Command. */
@@ -30,6 +32,7 @@ export interface CheckedOptions {
   name: string;
   greeting?: string;
   suggestions?: string[];
+  copyPage: boolean;
   enabled: boolean;
   shortcut: string | false;
 }
@@ -70,6 +73,7 @@ const schema = Joi.object<CheckedOptions>({
   name: text(40).default('RoboTutor'),
   greeting: text(400),
   suggestions: Joi.array().items(text(200)).max(MAX_SUGGESTIONS),
+  copyPage: Joi.boolean().default(false),
   enabled: Joi.boolean().default(true),
   shortcut: Joi.alternatives(Joi.boolean().valid(false), shortcut)
     .default('mod+i')

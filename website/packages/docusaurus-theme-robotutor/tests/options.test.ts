@@ -14,7 +14,7 @@ const check = (options?: unknown): CheckedOptions =>
 describe('the options', () => {
   it('have defaults', () => {
     expect(check()).toMatchObject({
-      serviceUrl: '', name: 'RoboTutor', enabled: true, shortcut: 'mod+i',
+      serviceUrl: '', name: 'RoboTutor', copyPage: false, enabled: true, shortcut: 'mod+i',
     });
   });
 
@@ -44,6 +44,7 @@ describe('the options', () => {
     [{name: '  '}, /name/],
     [{apiKey: 'two words'}, /apiKey.*spaces/],
     [{servicUrl: ''}, /servicUrl/],
+    [{copyPage: 'yes'}, /copyPage/],
     [{enabled: 'no'}, /enabled/],
   ])('refuse %j', (options, message) => {
     expect(() => check(options)).toThrow(message);
@@ -62,7 +63,9 @@ describe('the theme', () => {
     const theme = themeRoboTutor(context, check({greeting: 'Hi.'}));
     const actions = {setGlobalData: (value: unknown) => (data = value)};
     void theme.contentLoaded?.({content: undefined, actions} as never);
-    expect(data).toEqual({serviceUrl: '', name: 'RoboTutor', greeting: 'Hi.', shortcut: 'mod+i'});
+    expect(data).toEqual({
+      serviceUrl: '', name: 'RoboTutor', greeting: 'Hi.', copyPage: false, shortcut: 'mod+i',
+    });
   });
 
   it('adds nothing to a site that switches it off', () => {

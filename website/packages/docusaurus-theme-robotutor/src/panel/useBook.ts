@@ -1,5 +1,5 @@
 import {useLocation} from '@docusaurus/router';
-import {useEffect, useState} from 'react';
+import {useEffect, useRef, useState} from 'react';
 import type {Filters} from '../service/protocol';
 import {fetchContents, type Page, type ServiceSettings} from '../service/requests';
 import {words} from './words';
@@ -9,7 +9,7 @@ export type Scope = 'book' | 'module' | 'page';
 
 /** What the service knows about the book. */
 export interface Book {
-  /** The pages in the index; empty until the service has answered. */
+  /** The pages that were asked for so far: those that the reader opened, with their modules. */
   pages: Page[];
   /** The page that the reader is on; null if it is not in the index. */
   page: Page | null;
@@ -17,35 +17,54 @@ export interface Book {
   failed: boolean;
 }
 
-/** Asks the service for the table of contents when the panel is first open. */
+/** Asks the service for the page that the reader is on, while the panel is open. */
 export function useBook(settings: ServiceSettings, open: boolean): Book {
   const {pathname} = useLocation();
-  const [pages, setPages] = useState<Page[] | null>(null);
+  const [pages, setPages] = useState<Page[]>([]);
   const [failed, setFailed] = useState(false);
+  // Pages that the service was asked for, also those that it does not know.
+  const asked = useRef(new Set<string>());
   const {serviceUrl, apiKey} = settings;
+  const page = findPage(pages, pathname);
+  const known = page !== null;
   useEffect(() => {
-    if (!open || pages) {
-      return undefined;
+    const path = normalizePath(pathname);
+    if (!open || known || asked.current.has(path)) {
+      return;
     }
-    let unmounted = false;
-    fetchContents({serviceUrl, apiKey}).then(
+    asked.current.add(path);
+    fetchPage({serviceUrl, apiKey}, pathname).then(
       (found) => {
-        if (!unmounted) {
-          setPages(found);
-          setFailed(false);
-        }
+        setPages((before) => addPages(before, found));
+        setFailed(false);
       },
       () => {
-        if (!unmounted) {
-          setFailed(true); // it is asked again when the panel is opened again
-        }
+        asked.current.delete(path); // it is asked again when the panel is opened again
+        setFailed(true);
       },
     );
-    return () => {
-      unmounted = true;
-    };
-  }, [open, pages, serviceUrl, apiKey]);
-  return {pages: pages ?? [], page: findPage(pages ?? [], pathname), failed};
+  }, [open, known, pathname, serviceUrl, apiKey]);
+  return {pages, page, failed};
+}
+
+/**
+ * Returns the page at a path, with the other pages of its module; nothing if the book has no such
+ * page. The other pages show which headings are not special to the page.
+ */
+export async function fetchPage(settings: ServiceSettings, path: string): Promise<Page[]> {
+  const found = await fetchContents(settings, {url: path});
+  const page = findPage(found, path);
+  if (!page?.module || found.length > 1) {
+    return found;
+  }
+  const {module} = page;
+  return addPages(found, await fetchContents(settings, {module}).catch(() => []));
+}
+
+/** Adds pages that are not in a list yet. */
+function addPages(pages: Page[], more: Page[]): Page[] {
+  const known = new Set(pages.map(({url}) => url));
+  return [...pages, ...more.filter(({url}) => !known.has(url))];
 }
 
 /** Returns the page with a path, with or without a slash at the end or the host of its URL. */

@@ -2,7 +2,7 @@
 
 import {createParser} from 'eventsource-parser';
 import {readEvent} from './events';
-import {CUT_OFF, SERVICE_DOWN, TOO_SLOW, VERSIONS_DIFFER, makeError} from './problems';
+import {CUT_OFF, SERVICE_DOWN, TOO_SLOW, VERSIONS_DIFFER, ServiceError, makeError} from './problems';
 import {PROTOCOL, type AnswerEvent, type AnswerRequest} from './protocol';
 import {send, type ServiceSettings} from './requests';
 
@@ -32,8 +32,7 @@ export async function* askService(
 ): AsyncGenerator<AnswerEvent, void, undefined> {
   const stall = new StallTimer(signal);
   try {
-    const options = {body: request, accept: EVENT_STREAM, signal: stall.signal};
-    const response = await send(settings, '/v1/answers', options);
+    const response = await sendQuestion(settings, request, stall.signal);
     const type = response.headers.get('content-type') ?? '';
     if (!type.includes(EVENT_STREAM) || !response.body) {
       throw makeError(SERVICE_DOWN, 'down'); // some other server answered
@@ -58,6 +57,36 @@ export async function* askService(
     throw error;
   } finally {
     stall.end();
+  }
+}
+
+/**
+ * Sends a question, and once more without the page's address if the service refuses it.
+ *
+ * A service refuses addresses outside of its book, for example if it was set up for another base
+ * URL. The address is only needed to link the selection, so the reader gets an answer without it.
+ */
+async function sendQuestion(
+  settings: ServiceSettings,
+  request: AnswerRequest,
+  signal: AbortSignal,
+): Promise<Response> {
+  const sendBody = (body: AnswerRequest): Promise<Response> =>
+    send(settings, '/v1/answers', {body, accept: EVENT_STREAM, signal});
+  try {
+    return await sendBody(request);
+  } catch (error) {
+    const {source_url: refused, ...withoutPage} = request;
+    const isQuery = error instanceof ServiceError && error.problem.code === 'QUERY_INVALID';
+    if (refused === undefined || !isQuery) {
+      throw error;
+    }
+    const response = await sendBody(withoutPage);
+    console.warn(
+      `RoboTutor: the service does not accept ${refused} as a page of its book. Its settings ` +
+        'SITE_BASE_URL and SITE_ROUTE_BASE_PATH must fit the baseUrl and routeBasePath of this site.',
+    );
+    return response;
   }
 }
 

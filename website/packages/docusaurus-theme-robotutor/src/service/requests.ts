@@ -81,9 +81,17 @@ export async function rateAnswer(
   }
 }
 
-/** Returns the pages of the book in reading order; only those of a module if one is given. */
-export async function fetchContents(settings: ServiceSettings, module?: string): Promise<Page[]> {
-  const path = module ? `/v1/contents?module=${encodeURIComponent(module)}` : '/v1/contents';
+/**
+ * Returns pages of the book in reading order.
+ *
+ * @param wanted The page at a path of the site, which is none if the book has no such page, or the
+ *   pages of a module. A service of an earlier version returns all pages for a path.
+ */
+export async function fetchContents(
+  settings: ServiceSettings,
+  wanted: {url: string} | {module: string},
+): Promise<Page[]> {
+  const path = `/v1/contents?${new URLSearchParams(wanted).toString()}`;
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await send(settings, path, {accept: 'application/json', signal});
   const body: unknown = await response.json().catch(() => null);

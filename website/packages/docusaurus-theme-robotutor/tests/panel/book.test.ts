@@ -1,6 +1,6 @@
-import {describe, expect, it} from 'vitest';
+import {afterEach, describe, expect, it, vi} from 'vitest';
 import {suggestQuestions} from '../../src/panel/suggestions';
-import {findPage, listScopes, makeFilters} from '../../src/panel/useBook';
+import {fetchPage, findPage, listScopes, makeFilters} from '../../src/panel/useBook';
 import type {Page} from '../../src/service/requests';
 
 const makePage = (url: string, headings: [string, number][] = [], module = ''): Page => ({
@@ -28,6 +28,55 @@ describe('findPage', () => {
   it('finds a page of a service that names the host', () => {
     const page = makePage('https://example.org/docs/a');
     expect(findPage([page], '/docs/a/')).toBe(page);
+  });
+});
+
+describe('fetchPage', () => {
+  const SETTINGS = {serviceUrl: ''};
+  const a = makePage('/x/m/a/', [], 'm');
+  const b = makePage('/x/m/b/', [], 'm');
+  const top = makePage('/x/top/');
+
+  afterEach(() => vi.unstubAllGlobals());
+
+  /** A service that answers requests for contents; it ignores `url` if it is an old one. */
+  const serve = (book: Page[], isOld = false): string[] => {
+    const asked: string[] = [];
+    vi.stubGlobal('fetch', async (address: string) => {
+      asked.push(address);
+      const query = new URL(address, 'http://site').searchParams;
+      const url = isOld ? null : query.get('url');
+      const module = query.get('module');
+      const pages = book.filter((each) =>
+        url !== null ? each.url === url : module === null || each.module === module,
+      );
+      return Response.json({pages});
+    });
+    return asked;
+  };
+
+  it('asks for the page and for its module', async () => {
+    const asked = serve([top, b, a]);
+    expect(await fetchPage(SETTINGS, '/x/m/a/')).toEqual([a, b]);
+    expect(asked).toEqual(['/v1/contents?url=%2Fx%2Fm%2Fa%2F', '/v1/contents?module=m']);
+  });
+
+  it('asks once for a page without a module, and for a page that is not in the book', async () => {
+    const asked = serve([top, b, a]);
+    expect(await fetchPage(SETTINGS, '/x/top/')).toEqual([top]);
+    expect(await fetchPage(SETTINGS, '/x/blog/')).toEqual([]);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('takes all pages of a service that cannot choose one', async () => {
+    const asked = serve([top, b, a], true);
+    expect(await fetchPage(SETTINGS, '/x/m/a/')).toEqual([top, b, a]);
+    expect(asked).toHaveLength(1);
+  });
+
+  it('fails if the service is down', async () => {
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')));
+    await expect(fetchPage(SETTINGS, '/x/top/')).rejects.toThrow('SERVICE_DOWN');
   });
 });
 

@@ -31,9 +31,10 @@ const answerWith = (response: () => Response | Promise<Response>) => {
 async function collect(
   settings = SETTINGS,
   signal = new AbortController().signal,
+  request = REQUEST,
 ): Promise<AnswerEvent[]> {
   const events: AnswerEvent[] = [];
-  for await (const event of askService(settings, REQUEST, signal)) {
+  for await (const event of askService(settings, request, signal)) {
     events.push(event);
   }
   return events;
@@ -51,6 +52,40 @@ const names = (events: AnswerEvent[]): string[] => events.map(({event}) => event
 
 const readText = (events: AnswerEvent[]): string =>
   events.map((event) => (event.event === 'delta' ? event.data.text : '')).join('');
+
+describe('a page that is not part of the book of the service', () => {
+  const about: AnswerRequest = {...REQUEST, mode: 'selected_text_only', source_url: '/other/page'};
+  const askAbout = (): Promise<AnswerEvent[]> =>
+    collect(SETTINGS, new AbortController().signal, about);
+  const bodies = (fetching: ReturnType<typeof answerWith>): AnswerRequest[] =>
+    fetching.mock.calls.map(([, options]) => JSON.parse(String(options?.body)) as AnswerRequest);
+
+  it('is left out of the question, and the operator is told', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    const answers = [respondProblem(400, 'QUERY_INVALID'), respond([encodeAnswer('Yes.')])];
+    const fetching = answerWith(() => answers.shift()!);
+    expect(readText(await askAbout())).toBe('Yes.');
+    const {source_url: _, ...without} = about;
+    expect(bodies(fetching)).toEqual([about, without]);
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringMatching(/other\/page.*SITE_BASE_URL/));
+    warn.mockRestore();
+  });
+
+  it('is not blamed for a question that stays invalid', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    const fetching = answerWith(() => respondProblem(400, 'QUERY_INVALID'));
+    await expect(askAbout()).rejects.toThrow('QUERY_INVALID');
+    expect(fetching).toHaveBeenCalledTimes(2);
+    expect(warn).not.toHaveBeenCalled();
+    warn.mockRestore();
+  });
+
+  it.each([429, 503])('does not repeat a question after status %s', async (status) => {
+    const fetching = answerWith(() => respondProblem(status, 'BUSY'));
+    await expect(askAbout()).rejects.toThrow();
+    expect(fetching).toHaveBeenCalledTimes(1);
+  });
+});
 
 describe('the request', () => {
   it('asks for a stream at the address of the service', async () => {

@@ -42,14 +42,14 @@ it('the contents keep what has the right type', async () => {
   const page = {title: 'T', url: '/t', doc_path: 't.md', module: 'm', chapter: ''};
   const sections = [{heading: 'H', url: '/t#h', level: 3}, 'no section', null];
   const fetching = answerWith(() => json({pages: [{...page, sections, extra: 1}, 7]}));
-  const pages = await fetchContents(SETTINGS, 'module 1&2');
-  expect(fetching.mock.calls[0]?.[0]).toBe('/v1/contents?module=module%201%262');
+  const pages = await fetchContents(SETTINGS, {module: 'module 1&2'});
+  expect(fetching.mock.calls[0]?.[0]).toBe('/v1/contents?module=module+1%262');
   expect(pages).toEqual([{...page, sections: [{heading: 'H', url: '/t#h', level: 3}]}]);
 });
 
 it('contents that are no JSON come from another server', async () => {
   answerWith(() => new Response('<h1>Book</h1>'));
-  await expect(fetchContents(SETTINGS)).rejects.toThrow('SERVICE_DOWN');
+  await expect(fetchContents(SETTINGS, {url: '/t'})).rejects.toThrow('SERVICE_DOWN');
 });
 
 it('a service is ready only if it says so itself', async () => {
