@@ -60,11 +60,14 @@ def serve(
         _refuse_workers()
     from rag_pipeline.serving.server import Place, run_service
     from rag_pipeline.serving.site import find_site
-    from rag_pipeline.serving.workers import run_workers
 
     site_dir = find_site(settings.docs_dir, None if site is None else Path(site))
     place = Place(host, port, site_dir)
-    run = run_service if workers == 1 else partial(run_workers, workers=workers)
+    run = run_service
+    if workers > 1:
+        from rag_pipeline.serving.workers import run_workers
+
+        run = partial(run_workers, workers=workers)
     if not run(settings, place, lambda line: write_text(f"{line}\n")):
         raise typer.Exit(1)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import secrets
+import signal
 import sys
+import time
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.managers import BaseManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,12 +35,14 @@ if TYPE_CHECKING:
     from socket import socket
 
     from fastapi import FastAPI
+    from uvicorn.supervisors.multiprocess import Process
 
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.serving.server import Place
 
 _METRICS_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 _START_S: Final = 60.0
+_LOOK_S: Final = 1.0  # how often signals are looked for during the start
 
 
 class _FirstProcess(BaseManager):
@@ -64,14 +69,15 @@ class WorkerApp:
     place: Place
     shared_dir: Path
     address: str
-    key: bytes
+    key: bytes = field(repr=False)
 
     def __call__(self) -> FastAPI:
         """Return the application. Its lifespan closes the parts. An error ends the process."""
-        first: Any = _FirstProcess(self.address, self.key)
-        first.connect()
+        _end_with_parent()
         parts = ExitStack()
         try:
+            first: Any = _FirstProcess(self.address, self.key)
+            first.connect()
             app = open_app(
                 self.settings,
                 self.place,
@@ -79,8 +85,10 @@ class WorkerApp:
                 shared_dir=self.shared_dir,
                 shared=Shared(first.conversations(), first.counter()),
             )
-        except RagPipelineError as error:
-            print(f"Error: {error}", file=sys.stderr)  # noqa: T201  # a worker has no command line
+        except Exception as error:  # any error ends the whole service
+            parts.close()
+            reason = str(error) if isinstance(error, RagPipelineError) else type(error).__name__
+            print(f"Error: {reason}", file=sys.stderr)  # noqa: T201  # a worker has no command line
             raise SystemExit(STARTUP_FAILURE) from error
         lifespan = app.router.lifespan_context
 
@@ -120,13 +128,35 @@ class Workers(Multiprocess):
         """Start the processes and wait until each of them serves."""
         super().init_processes()
         for process in self.processes:
-            if not process.wait_until_ready(_START_S, self.should_exit):
-                return  # the supervisor's next look at the processes finds out why
+            if not self._wait_for(process):
+                self.should_exit.set()
+                return
         self.started = True
         port = self.sockets[0].getsockname()[1]
         for line in describe_addresses(port, self._app.settings, self._app.place):
             self._tell(line)
         self._tell(f"{len(self.processes)} processes answer questions.")
+
+    def _wait_for(self, process: Process) -> bool:
+        """Wait until a process serves; return False if it fails or a signal stops the start."""
+        deadline = time.monotonic() + _START_S
+        while time.monotonic() < deadline and process.process.is_alive():
+            self.handle_signals()
+            if self.should_exit.is_set():
+                return False
+            if process.wait_until_ready(_LOOK_S, self.should_exit):
+                return True
+        return False
+
+    def handle_hup(self) -> None:
+        """Stop, as after SIGTERM. Processes that a signal restarted would leave their metrics."""
+        self.should_exit.set()
+
+    def handle_ttin(self) -> None:
+        """Keep the number of processes that the operator chose."""
+
+    def handle_ttou(self) -> None:
+        """Keep the number of processes that the operator chose."""
 
     def keep_subprocess_alive(self) -> None:
         """Replace processes that died, and forget what they were doing at that moment."""
@@ -156,14 +186,32 @@ def run_workers(
     read_rate_limits(settings)
     read_access_rules(settings, [place.host], None)
     if (database := open_question_log(settings)) is not None:
-        database.close()  # its tables exist now, so that the processes do not race to create them
+        database.close()  # only its settings are checked; creating its tables takes a lock
     with listen(place.host, place.port) as listener, TemporaryDirectory() as folder:
         os.environ[_METRICS_VARIABLE] = folder  # the library reads it when a process imports it
         address, key = _keep_shared()
         app = WorkerApp(settings, place, Path(folder), address, key)
         supervisor = Workers(app, listener, workers, tell)
-        supervisor.run()
+        try:
+            supervisor.run()
+        finally:  # no process may outlive an error, such as a closed output
+            for process in supervisor.processes:
+                if process.process.is_alive():
+                    process.terminate()
+            supervisor.join_all()
         return supervisor.started
+
+
+def _end_with_parent() -> None:
+    """Stop this process when the first process ends, even if that was killed."""
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=wait, name="end with parent", daemon=True).start()
 
 
 def _keep_shared() -> tuple[str, bytes]:

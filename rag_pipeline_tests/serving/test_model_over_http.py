@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from rag_pipeline.answering import wording
 from rag_pipeline.answering.prompts import DECLINED
-from rag_pipeline.answering.wording import REWORDING_S
 from rag_pipeline.serving.api.events import EventDecoder
 from rag_pipeline_tests.adapters.test_chat_model import CLOSING, KEY, make_model, stream_reply
 from rag_pipeline_tests.loopback import (
@@ -193,15 +193,17 @@ CHAT = {"messages": [{"role": "user", "content": BODY["question"]}]}
     ],
 )
 def test_a_client_that_gives_up_ends_the_request_to_the_model(
-    settings: Settings, path: str, body: dict[str, Any]
+    settings: Settings, path: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(wording, "REWORDING_S", 10 * WAIT_S)  # only the disconnect ends a request
     asked = Flag()
 
     def reply(_: Received) -> Reply:
         asked.set()
         return stream_reply("Soft", finish=None, fault="stall")
 
-    with serve(reply) as server, run_service(settings, make_model(server, 60)) as url:
+    model_s = 10 * WAIT_S
+    with serve(reply) as server, run_service(settings, make_model(server, model_s)) as url:
         host, port = url.removeprefix("http://").split(":")
         content = json.dumps(body).encode()
         head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
@@ -209,7 +211,7 @@ def test_a_client_that_gives_up_ends_the_request_to_the_model(
             length = f"Content-Length: {len(content)}\r\n\r\n"
             connection.sendall((head + length).encode() + content)
             assert asked.wait(WAIT_S)
-        assert server.hung_up.wait(REWORDING_S / 2)  # before the model's own limits
+        assert server.hung_up.wait(WAIT_S)
         assert httpx.get(f"{url}/healthz").json() == {"status": "ok"}
         assert len(server.received) == 1
 

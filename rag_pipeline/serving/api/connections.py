@@ -62,7 +62,8 @@ async def run_while_connected(
     finally:
         working.cancel()
         watching.cancel()
-        await asyncio.wait([working, watching])
+        # An error of cancelled work that nobody reads would be logged with its message.
+        await asyncio.gather(working, watching, return_exceptions=True)
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

@@ -167,8 +167,8 @@ def read_rate_limits(
         counter: Counts without Redis; None makes a new counter.
 
     Raises:
-        ConfigurationError: A rate or the address of Redis is not valid, or DATA_DIR cannot be
-            written.
+        ConfigurationError: A rate or the address of Redis is not valid, or the key in DATA_DIR is
+            empty, or cannot be read or made.
     """
     client = _parse_rate("SERVE_CLIENT_RATE", settings.serve_client_rate)
     total = _parse_rate("SERVE_TOTAL_RATE", settings.serve_total_rate)
@@ -185,21 +185,29 @@ def _read_secret(path: Path) -> bytes:
     Without the key, all IPv4 addresses could be tried to find the clients of a copy of Redis.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-        try:
-            with os.fdopen(
-                os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
-            ) as file:
-                file.write(secrets.token_bytes(_SECRET_BYTES))
-            with suppress(FileExistsError):  # an earlier start or another process made one
-                os.link(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-        return path.read_bytes()[:64]
+        if not path.exists():
+            _make_secret(path)
+        secret = path.read_bytes()[:64]
     except OSError as error:
         problem = f"the key {path.name} cannot be kept in it ({error.strerror or error})"
         raise ConfigurationError("DATA_DIR", problem, "Use a folder that you can write") from error
+    if not secret:
+        problem = f"the key in its file {path.name} is empty"
+        raise ConfigurationError("DATA_DIR", problem, "Delete the file, or copy the key again")
+    return secret
+
+
+def _make_secret(path: Path) -> None:
+    """Write a new key, unless another process has written one meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(_SECRET_BYTES))
+        with suppress(FileExistsError):
+            os.link(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def limit_rate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -60,6 +61,28 @@ def test_work_ends_with_its_result_or_its_error() -> None:
 
     async def fail() -> None:
         raise ZeroDivisionError
+
+    asyncio.run(run())
+
+
+def test_an_error_of_cancelled_work_is_not_logged() -> None:
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise ValueError("a secret")
+
+    async def run() -> None:
+        logged: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
+        connection = Connection()
+        running = asyncio.ensure_future(run_while_connected(connection.receive, work()))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the work has begun
+        connection.gone.set()
+        assert await running is None
+        gc.collect()  # tasks report errors that nobody read when they are collected
+        assert logged == []
 
     asyncio.run(run())
 

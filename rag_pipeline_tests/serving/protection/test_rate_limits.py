@@ -150,3 +150,21 @@ def test_ratings_and_deletions_are_limited_apart_from_questions(tmp_path: Path) 
             client.post("/v1/feedback").status_code,
         ]
     assert asked == changed == [200, 200, 200, 429]
+
+
+def test_a_key_is_only_read_after_the_first_start_and_must_not_be_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = make_settings(
+        tmp_path,
+        serve_client_rate="2/hour",
+        serve_rate_url=f"redis://127.0.0.1:{find_closed_port()}",
+    )
+    read_rate_limits(settings)
+    with monkeypatch.context() as patch:
+        patch.delattr("os.open")
+        patch.delattr("os.link")
+        read_rate_limits(settings)
+    (settings.state_dir / CLIENT_KEY_FILE).write_bytes(b"")
+    with pytest.raises(ConfigurationError, match="is empty"):
+        read_rate_limits(settings)
