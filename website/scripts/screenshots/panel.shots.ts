@@ -57,8 +57,8 @@ test('selection', async () => {
 });
 
 test('citation', async () => {
-  await setScript(inject('model'), {pieces: ANSWER});
-  const book = inject('writing').book;
+  await setScript(findModel(), {pieces: ANSWER});
+  const book = findWriting().book;
   const {page, panel} = await openBook({book, path: 'docs/glossary', context: WINDOW});
   await panel.open();
   await panel.ask(QUESTION);
