@@ -66,6 +66,7 @@ test-site: $(STAMP) site ## Build the website, test its pages and RoboTutor (Nod
 	@$(PYTEST) -m site rag_pipeline_tests/site $(ARGS)
 	@cd website && npm test --workspaces --if-present
 	@cd website && npm exec -- vitest run
+	@cd website && npm exec -- vitest run --config vitest.other-site.config.ts
 
 check: $(STAMP) ## Run the linter, and check formatting, types and imports
 	@$(BIN)/ruff check .

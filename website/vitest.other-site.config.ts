@@ -1,0 +1,10 @@
+import {defineConfig} from 'vitest/config';
+
+// Builds another site with the packed theme. `make test-site` runs it after the browser tests.
+export default defineConfig({
+  test: {
+    include: ['tests/other-site/*.test.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 240_000,
+  },
+});
