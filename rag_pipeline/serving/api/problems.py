@@ -101,11 +101,13 @@ def document_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def add_problem_handlers(app: FastAPI) -> None:
-    """Make an app answer all errors with problem documents."""
+    """Make an app answer the errors of the service and of its requests with problem documents.
+
+    `catch_errors` answers all other errors.
+    """
     app.add_exception_handler(RagPipelineError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_http)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
-    app.add_exception_handler(Exception, _answer_error)
 
 
 async def _answer_error(_: Request, error: Exception) -> AsciiJsonResponse:
