@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentError
+from rag_pipeline.core.markdown_links import escape_label
 from rag_pipeline.core.models import DocFailure, MarkdownFormat, SiteSettings
 from rag_pipeline.ingestion.site.built_site import read_built_site
 from rag_pipeline.ingestion.site.links import SiteLinks
@@ -104,7 +105,9 @@ def publish_site(build_dir: Path, host: str = "") -> Publication:
 
 def _write_page_text(site: BuiltSite, links: SiteLinks, page: SitePage) -> str:
     if page.source is None:
-        entries = "\n".join(f"- [{label}]({links.link(path)})" for label, path in page.entries)
+        entries = "\n".join(
+            f"- [{escape_label(label)}]({links.link(path)})" for label, path in page.entries
+        )
         parts = (f"# {page.title}", page.description, entries)
         return "\n\n".join(part for part in parts if part) + "\n"
     settings = SiteSettings(markdown_format=MarkdownFormat(site.markdown_format))
@@ -159,7 +162,7 @@ def _write_index(
         for page in pages:
             name = site.base_path + _name_file(page.path, site.base_path)
             description = " ".join(page.description.split())
-            title = page.title.replace("[", "\\[").replace("]", "\\]")
+            title = escape_label(page.title)
             lines.append(f"- [{title}]({links.link(name)})" + (description and f": {description}"))
         parts.append(f"## {label}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"

@@ -132,7 +132,22 @@ CASES: Final = {
     ),
     "links get their addresses": (
         'See [*a*](./a.md "T"), [b](<b c.md#d>), <https://e.org> and [c].\n\n[c]: c.md',
-        '# Title\n\nSee [*a*](to:./a.md "T"), [b](to:b c.md#d), <https://e.org> and [c](to:c.md).',
+        (
+            '# Title\n\nSee [*a*](to:./a.md "T"), [b](to:b%20c.md#d), <https://e.org> '
+            "and [c](to:c.md)."
+        ),
+    ),
+    "targets cannot end their links": (
+        "[a](<https://e.org/a b>) [b](https://e.org/x_(y)) [c](<d\\\\e>)",
+        "# Title\n\n[a](to:https://e.org/a%20b) [b](to:https://e.org/x_%28y%29) [c](to:d%5Ce)",
+    ),
+    "addresses in tags can be strings in braces": (
+        """<Link data-href="/no" to={"/x"}>a</Link> <a href={`/y`}>b</a> <a data-href="/z">c</a>""",
+        "# Title\n\n[a](to:/x) [b](to:/y) c",
+    ),
+    "attributes of link tags can contain tags": (
+        '<Link title={<b to="/no">x</b>} to="/x">a</Link> <a x={"to=\\"/n\\""} href=/y>c</a>',
+        "# Title\n\n[a](to:/x) c",
     ),
     "links inside tags get their addresses": (
         'A <Link to="/x">*b*</Link> and <a className="y" href=\'z.md\'>c</a> <b>d</b>.',

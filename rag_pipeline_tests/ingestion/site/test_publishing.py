@@ -166,6 +166,22 @@ def test_a_missing_build_is_named_with_its_remedy(tmp_path: Path, missing: str) 
         publish_site(build)
 
 
+@pytest.mark.parametrize("text", ['export default {"title', "export default {};", ""])
+def test_a_damaged_configuration_is_named_with_its_remedy(tmp_path: Path, text: str) -> None:
+    build = write_book(tmp_path).finish()
+    (tmp_path / ".docusaurus" / "docusaurus.config.mjs").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"--site: .*config\.mjs.*make site"):
+        publish_site(build)
+
+
+def test_damaged_metadata_is_named_with_its_remedy(tmp_path: Path) -> None:
+    site = write_book(tmp_path)
+    build = site.finish()
+    (site.metadata / "site-docs-end-md.json").write_text('{"title": ', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"--site: .*end-md\.json.*make site"):
+        publish_site(build)
+
+
 @pytest.mark.parametrize(
     ("target", "address"),
     [
@@ -179,7 +195,12 @@ def test_a_missing_build_is_named_with_its_remedy(tmp_path: Path, missing: str) 
         ("legs", "/book/docs/part/legs"),
         ("../end", "/book/docs/end"),
         ("#here", "/book/docs/part/arms#here"),
-        ("https://e.org/x_(y)", "https://e.org/x_(y)"),
+        ("https://e.org/x_(y)", "https://e.org/x_%28y%29"),
+        ("<https://e.org/a b>", "https://e.org/a%20b"),
+        ("<legs.mdx?a=b c#d (e)>", "/book/docs/part/legs?a=b%20c#d%20%28e%29"),
+        ("<pathname:///a b.html>", "/a%20b.html"),
+        ("n" * 300, "/book/docs/part/" + "n" * 300),
+        ("n" * 300 + ".md", None),
         ("mailto:a@e.org", "mailto:a@e.org"),
         ("pathname:///api/x.html", "/api/x.html"),
         ("/img/a%20b.png", "/book/img/a%20b.png"),
