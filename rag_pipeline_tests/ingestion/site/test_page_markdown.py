@@ -159,8 +159,8 @@ CASES: Final = {
     ),
     "a code span is not a link": ("Write `[a](b.md)`.", "# Title\n\nWrite `[a](b.md)`."),
     "ids of headings are removed": (
-        "## A {#x}\n\n### B {/* #y */}\n\n<h3 id='z'>C</h3>",
-        "# Title\n\n## A\n\n### B\n\n### C",
+        "## D \\{#d}\n\n## A {#x}\n\n### B {/* #y */}\n\n<h3 id='z'>C</h3>",
+        "# Title\n\n## D\n\n## A\n\n### B\n\n### C",
     ),
     "tables keep their bars and links": (
         "| a | b |\n|---|---|\n| x \\| y | [l](m.md)<br/>n |",
