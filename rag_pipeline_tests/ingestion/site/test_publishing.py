@@ -115,7 +115,7 @@ def test_unlisted_pages_and_old_versions_are_written_but_not_listed(tmp_path: Pa
     listed = read(build, "llms.txt")
     assert "secret" not in listed
     assert "old" not in listed
-    assert listed.endswith("## More pages\n\n- [Loose](/book/docs/loose.md)\n")
+    assert listed.endswith("- [The end](/book/docs/end.md)\n- [Loose](/book/docs/loose.md)\n")
 
 
 def test_metadata_of_deleted_pages_is_ignored(tmp_path: Path) -> None:
@@ -218,3 +218,38 @@ def test_each_kind_of_link_gets_its_address(
     publish_site(build)
     expected = "x" if address is None else f"[x]({address})"
     assert read(build, "docs/part/arms.md") == f"# Arms\n\n{expected}\n"
+
+
+def test_pages_that_differ_by_a_slash_have_different_files(tmp_path: Path) -> None:
+    site = write_book(tmp_path, trailing_slash=None)
+    site.sidebar.append(site.add_page("p.md", "P.", "/book/docs/part", title="P"))
+    build = site.finish()
+    publish_site(build)
+    assert read(build, "docs/part.md") == "# P\n\nP.\n"
+    assert read(build, "docs/part/index.md") == "# The parts\n\nParts.\n"
+    assert "[The parts](/book/docs/part/index.md)" in read(build, "llms.txt")
+
+
+def test_loose_pages_and_pages_in_no_sidebar_share_a_section(tmp_path: Path) -> None:
+    site = write_book(tmp_path)
+    site.add_page("loose.md", "L.", "/book/docs/loose", title="Loose")
+    build = site.finish()
+    publish_site(build)
+    assert read(build, "llms.txt").endswith(
+        "## More pages\n\n- [The end](/book/docs/end.md)\n- [Loose](/book/docs/loose.md)\n"
+    )
+
+
+def test_a_page_that_fails_loses_its_old_file(tmp_path: Path) -> None:
+    build = write_book(tmp_path).finish()
+    publish_site(build)
+    (tmp_path / "docs" / "end.md").write_text("---\ntitle: [\n---\n", encoding="utf-8")
+    publish_site(build)
+    assert not (build / "docs" / "end.md").exists()
+
+
+def test_files_that_replace_those_of_the_site_are_reported(tmp_path: Path) -> None:
+    build = write_book(tmp_path).finish()
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "llms.txt").write_text("Own.", encoding="utf-8")
+    assert publish_site(build).replaced == ("llms.txt",)
