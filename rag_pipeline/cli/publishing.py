@@ -42,9 +42,11 @@ def export_pages(
     build_dir = settings.docs_dir.parent / "build" if site is None else Path(site)
     result = publish_site(build_dir, host)
     lines = [f"FAILED {failure.message}" for failure in result.failures]
-    lines.append(
-        f"{result.pages} pages written as Markdown, llms.txt and llms-full.txt in {build_dir}"
-    )
+    lines += [
+        f"REPLACED {name}, which the site has in its static folder too" for name in result.replaced
+    ]
+    count = f"{result.pages} page" if result.pages == 1 else f"{result.pages} pages"
+    lines.append(f"{count} written as Markdown, llms.txt and llms-full.txt in {build_dir}")
     print_result(result.to_json(), "\n".join(lines), as_json=as_json)
     if result.failures:
         raise typer.Exit(1)

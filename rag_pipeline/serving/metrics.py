@@ -125,7 +125,7 @@ class Metrics:
         self._log_faults.inc()
 
     def render(self) -> bytes:
-        """Return all metrics in the text format of Prometheus, those of other processes added."""
+        """Return the metrics for Prometheus, including those of the other processes."""
         self._read_breakers()
         if self._shared_dir is None:
             return generate_latest(self.registry)

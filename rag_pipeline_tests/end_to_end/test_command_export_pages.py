@@ -19,7 +19,7 @@ def test_the_pages_are_written_into_the_built_site(
     build = site.finish()
     shown = call("export-pages", "--site", str(build))
     assert (shown.code, shown.err) == (0, "")
-    assert shown.out == f"1 pages written as Markdown, llms.txt and llms-full.txt in {build}\n"
+    assert shown.out == f"1 page written as Markdown, llms.txt and llms-full.txt in {build}\n"
     assert (build / "docs" / "a.md").read_text(encoding="utf-8") == "# A\n"
     machine = call("export-pages", "--site", str(build), "--json")
     assert machine.json["files"] == ["docs/a.md", "llms.txt", "llms-full.txt"]

@@ -153,7 +153,7 @@ def _render_sections(sections: Sequence[SectionRatings]) -> list[str]:
 def _find_folder(urls: Sequence[str]) -> str:
     """Return the beginning that all addresses share, up to a slash; empty if there is none.
 
-    It never includes the name of a page, also if addresses end with a slash.
+    It never includes the name of a page, even if addresses end with a slash.
     """
     folders = [url.partition("#")[0].rstrip("/").split("/")[:-1] for url in urls]
     shared = itertools.takewhile(

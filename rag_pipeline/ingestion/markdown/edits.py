@@ -48,12 +48,12 @@ _BLANK_LINES: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+(?=\n)")
 
 
 class StartEdits(Protocol):
-    """A function that creates the edits of one block."""
+    """A factory for the edits of one block, such as the class `BlockEdits` itself."""
 
     def __call__(
         self, scanner: Scanner, references: Mapping[str, object], *, mdx: bool
     ) -> BlockEdits:
-        """Return edits without an entry; the parameters are those of `BlockEdits`."""
+        """Return new, empty edits. The parameters have the same meaning as in `BlockEdits`."""
 
 
 class BlockEdits:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from markdown_it.common.utils import normalizeReference
 from markdown_it.helpers import parseLinkDestination
 
+from rag_pipeline.core.markdown_links import encode_target
 from rag_pipeline.ingestion.markdown.edits import BlockEdits
+from rag_pipeline.ingestion.markdown.tags import find_link_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +26,6 @@ ResolveLink: TypeAlias = Callable[[str, bool], str | None]
 address for readers; None if readers cannot open the target."""
 
 _SUMMARY: Final = re.compile(r"</?summary\b")
-_LINK_TAG: Final = re.compile(
-    r"""<(?P<name>a|Link)\s[^<>]*?\b(?:href|to)=(?:"(?P<double>[^"{}]*)"|'(?P<single>[^'{}]*)')"""
-)
 
 
 class PageEdits(BlockEdits):
@@ -73,13 +72,13 @@ class PageEdits(BlockEdits):
             return "**"
         if self._open_tags and self.source.startswith(f"</{self._open_tags[-1][0]}>", start):
             return f"]({self._open_tags.pop()[1]})"
-        link = _LINK_TAG.match(self.source, start, close)
-        if link is None or self.source.find(f"</{link['name']}>", close, end) < 0:
+        link = find_link_tag(self.scanner, start, close)
+        if link is None or self.source.find(f"</{link[0]}>", close, end) < 0:
             return None
-        address = self._resolve(link["double"] or link["single"] or "", False)  # noqa: FBT003  # not an image
+        address = self._resolve(link[1], False)  # noqa: FBT003  # not an image
         if address is None:
             return None
-        self._open_tags.append((link["name"], address))
+        self._open_tags.append((link[0], encode_target(address)))
         return "["
 
     def _is_autolink(self, start: int, end: int) -> bool:
@@ -100,7 +99,7 @@ class PageEdits(BlockEdits):
         if address is None:
             super()._link(opening, text_start, text_end, close)
         else:
-            self.replace(text_end, close, f"]({address}{title})")
+            self.replace(text_end, close, f"]({encode_target(address)}{title})")
 
     def _read_destination(self, start: int, close: int) -> tuple[str, str]:
         """Return the target of an inline link, and its title with a space before it."""

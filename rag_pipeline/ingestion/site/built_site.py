@@ -94,8 +94,12 @@ def read_built_site(build_dir: Path) -> BuiltSite:
         raise ConfigurationError("--site", f"{build_dir} contains no built website", _REMEDY)
     root = build_dir.parent
     generated = root / ".docusaurus"
-    config = _read_config(generated / "docusaurus.config.mjs")
-    reader = _Reader(root, build_dir, str(config["baseUrl"]), config.get("trailingSlash"))
+    config_file = generated / "docusaurus.config.mjs"
+    config = _read_json(config_file)
+    base_path = config.get("baseUrl")
+    if not isinstance(base_path, str):
+        raise ConfigurationError("--site", f"{config_file} has no `baseUrl`", _REMEDY)
+    reader = _Reader(root, build_dir, base_path, config.get("trailingSlash"))
     plugins = generated / "docusaurus-plugin-content-docs"
     pages: dict[str, SitePage] = {}
     sidebars: list[list[dict[str, Any]]] = []
@@ -129,19 +133,22 @@ def read_built_site(build_dir: Path) -> BuiltSite:
     )
 
 
-def _read_config(path: Path) -> dict[str, Any]:
-    """Return the configuration of a site, which a build writes as JSON after `export default`."""
+def _read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a file of the build, which may follow `export default`.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or it is damaged.
+    """
     try:
         text = path.read_text(encoding="utf-8")
+        text = text.partition("export default ")[2] if path.suffix == ".mjs" else text
+        found = json.loads(text.rstrip().rstrip(";"))
     except OSError as error:
         problem = f"{path} cannot be read ({error.strerror}); the build writes this file"
         raise ConfigurationError("--site", problem, _REMEDY) from error
-    found = json.loads(text.partition("export default ")[2].rstrip().rstrip(";"))
-    return dict(found)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        problem = f"{path} is damaged, perhaps because the build was stopped"
+        raise ConfigurationError("--site", problem, _REMEDY) from error
     return found if isinstance(found, dict) else {}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urljoin
 
 from rag_pipeline.core.docusaurus import MARKDOWN_SUFFIXES, encode_path
+from rag_pipeline.core.markdown_links import encode_target
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +36,7 @@ class SiteLinks:
 
     def link(self, path: str) -> str:
         """Return the address of a page or file from its path, which has the base URL."""
-        return self.host + encode_path(path).replace("(", "%28").replace(")", "%29")
+        return self.host + encode_target(encode_path(path))
 
     def resolve(self, page: SitePage, target: str, *, is_image: bool) -> str | None:
         """Return the address of a link's target as it is written in the source of a page.
@@ -64,7 +65,7 @@ class SiteLinks:
         if path.startswith("/"):
             base = self.site.base_path
             return path if f"{path}/".startswith(base) else base + path[1:]
-        is_file = page.source is not None and (page.source.parent / path).is_file()
+        is_file = page.source is not None and _is_file(page.source.parent / path)
         return None if is_image or is_file else urljoin(page.path, path)
 
     def _find_page(self, page: SitePage, path: str) -> str | None:
@@ -81,7 +82,16 @@ class SiteLinks:
             folders = [self.site.root]
         relative = path.removeprefix(_SITE_FOLDER).lstrip("/")
         for folder in folders:
-            found = self.page_of.get((folder / relative).resolve())
+            file = folder / relative
+            found = self.page_of.get(file.resolve()) if _is_file(file) else None
             if found is not None:
                 return found
         return None
+
+
+def _is_file(path: Path) -> bool:
+    """Return True if a path is a file; False also if no file can have this name."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # such as a name of more than 255 characters
+        return False

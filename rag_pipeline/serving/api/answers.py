@@ -36,7 +36,7 @@ from rag_pipeline.serving.api.responses import (
     is_refused,
     list_sources,
 )
-from rag_pipeline.serving.api.schemas import AsciiJsonResponse, prefers
+from rag_pipeline.serving.api.schemas import AsciiJsonResponse, answer_disconnected, prefers
 from rag_pipeline.serving.state import Service, get_service
 
 if TYPE_CHECKING:
@@ -101,14 +101,14 @@ async def answer_question(
     either was cut off. A `refusal` replaces the text so far.
     """
     if asked is None:
-        return Response(status_code=204)  # nobody receives it
+        return answer_disconnected()
     stream = await asked.service.assistant.awrite(asked.prepared)
     if prefers(request.headers.get("accept", ""), MEDIA_TYPE, "application/json"):
         return EventResponse(_stream_events(asked, stream))
     async with stream:
         answer = await run_while_connected(request.receive, stream.answer())
     if answer is None:
-        return Response(status_code=204)  # nobody receives it
+        return answer_disconnected()
     return AsciiJsonResponse(_finish(asked, answer))
 
 

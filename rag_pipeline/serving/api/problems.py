@@ -105,7 +105,7 @@ def add_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RagPipelineError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_http)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
-    app.add_exception_handler(Exception, _answer_error)
+    app.add_exception_handler(Exception, _answer_error)  # of the parts around `catch_errors`
 
 
 async def _answer_error(_: Request, error: Exception) -> AsciiJsonResponse:

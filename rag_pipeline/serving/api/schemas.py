@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+_CLIENT_CLOSED_REQUEST: Final = 499
 
 
 class AsciiJsonResponse(JSONResponse):
@@ -17,6 +19,15 @@ class AsciiJsonResponse(JSONResponse):
     def render(self, content: Any) -> bytes:  # noqa: ANN401  # any JSON, as the base class has it
         """Return the encoded content."""
         return json.dumps(content, separators=(",", ":")).encode("ascii")
+
+
+def answer_disconnected() -> Response:
+    """Return the response to a request whose client has disconnected.
+
+    The client never sees it. Its status 499, which is nginx's, keeps the request from being counted
+    as a success.
+    """
+    return Response(status_code=_CLIENT_CLOSED_REQUEST)
 
 
 def prefers(accept: str, wanted: str, default: str) -> bool:

@@ -22,7 +22,7 @@ from rag_pipeline.serving.api.responses import (
     SectionBody,
     describe_search,
 )
-from rag_pipeline.serving.api.schemas import AsciiJsonResponse
+from rag_pipeline.serving.api.schemas import AsciiJsonResponse, answer_disconnected
 from rag_pipeline.serving.state import Service, get_service
 
 _READING: Final = document_problems(422, 500, 503, 504)
@@ -46,7 +46,7 @@ async def search(request: Request, body: SearchRequest, service: _Shared) -> Res
     searching = assistant.arun(lambda: assistant.retriever.retrieve(query))
     result = await run_while_connected(request.receive, searching)
     if result is None:
-        return Response(status_code=204)  # nobody receives it
+        return answer_disconnected()
     return AsciiJsonResponse(describe_search(result))
 
 

@@ -21,6 +21,7 @@ from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipe
 from rag_pipeline.retrieval import Query
 from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
 from rag_pipeline.serving.api.failures import log_failure
+from rag_pipeline.serving.api.schemas import answer_disconnected
 from rag_pipeline.serving.chat.sources import cite_sources, remove_additions
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter
         except (ValidationError, RagPipelineError) as error:
             return _respond_to(error)
         if stream is None:
-            return Response(status_code=204)  # nobody receives it
+            return answer_disconnected()
         base_url = str(request.base_url)
         if body.stream:
             return EventResponse(_stream_chunks(stream, base_url))
@@ -95,7 +96,7 @@ def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter
         except RagPipelineError as error:
             return _respond_to(error)
         if answer is None:
-            return Response(status_code=204)
+            return answer_disconnected()
         return JSONResponse(_complete(answer, base_url))
 
     return router

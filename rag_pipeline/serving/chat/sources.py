@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 from rag_pipeline.answering import AnswerKind
+from rag_pipeline.core.markdown_links import encode_target, escape_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def cite_sources(
 
     def annotate(start: int, end: int, citation: Citation) -> None:
         place = {"start_index": offset + start, "end_index": offset + end}
-        named = {"url": _encode(resolve(citation.url)), "title": citation.place}
+        named = {"url": encode_target(resolve(citation.url)), "title": citation.place}
         annotations.append({"type": "url_citation", "url_citation": {**place, **named}})
 
     if answer.kind is AnswerKind.GENERATED:
@@ -58,7 +58,7 @@ def cite_sources(
         links += _RELATED_TITLE if answer.kind is AnswerKind.REFUSED else SOURCES_TITLE
     for number, citation in sources.items():
         links += f"\n{number}. "
-        link = f"[{_escape(citation.place)}]({_encode(resolve(citation.url))})"
+        link = f"[{escape_label(citation.place)}]({encode_target(resolve(citation.url))})"
         start = len(answer.text) + len(links)
         annotate(start, start + len(link), citation)
         links += link
@@ -79,12 +79,3 @@ def _number_sources(answer: Answer) -> dict[int, Citation]:
         cited = dict.fromkeys(answer.cited_numbers)
         numbered = {number: citations[number] for number in cited if number in citations}
     return {number: citation for number, citation in numbered.items() if citation.url}
-
-
-def _escape(text: str) -> str:
-    return re.sub(r"([\[\]\\])", r"\\\1", text)
-
-
-def _encode(url: str) -> str:
-    """Return a URL without the characters that would end a Markdown link."""
-    return re.sub(r"[()<>\s\\]", lambda found: quote(found[0], safe=""), url)

@@ -235,7 +235,12 @@ def limit_rate(
                 if on_refusal is not None:
                     on_refusal()
                 seconds = math.ceil(wait_s)
-                detail = f"That was a lot of {kind}s. Try again in {seconds} seconds."
+                said = (
+                    "Too many ratings or deletions."
+                    if kind == "change"
+                    else "That was a lot of questions."
+                )
+                detail = f"{said} Try again in {seconds} seconds."
                 headers = {"retry-after": str(seconds)}
                 await send_problem(send, 429, "RATE_LIMITED", detail, headers)
                 return

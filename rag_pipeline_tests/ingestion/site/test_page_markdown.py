@@ -132,7 +132,22 @@ CASES: Final = {
     ),
     "links get their addresses": (
         'See [*a*](./a.md "T"), [b](<b c.md#d>), <https://e.org> and [c].\n\n[c]: c.md',
-        '# Title\n\nSee [*a*](to:./a.md "T"), [b](to:b c.md#d), <https://e.org> and [c](to:c.md).',
+        (
+            '# Title\n\nSee [*a*](to:./a.md "T"), [b](to:b%20c.md#d), <https://e.org> '
+            "and [c](to:c.md)."
+        ),
+    ),
+    "targets cannot end their links": (
+        "[a](<https://e.org/a b>) [b](https://e.org/x_(y)) [c](<d\\\\e>)",
+        "# Title\n\n[a](to:https://e.org/a%20b) [b](to:https://e.org/x_%28y%29) [c](to:d%5Ce)",
+    ),
+    "addresses in tags can be strings in braces": (
+        """<Link data-href="/no" to={"/x"}>a</Link> <a href={`/y`}>b</a> <a data-href="/z">c</a>""",
+        "# Title\n\n[a](to:/x) [b](to:/y) c",
+    ),
+    "attributes of link tags can contain tags": (
+        '<Link title={<b to="/no">x</b>} to="/x">a</Link> <a x={"to=\\"/n\\""} href=/y>c</a>',
+        "# Title\n\n[a](to:/x) c",
     ),
     "links inside tags get their addresses": (
         'A <Link to="/x">*b*</Link> and <a className="y" href=\'z.md\'>c</a> <b>d</b>.',
@@ -144,8 +159,8 @@ CASES: Final = {
     ),
     "a code span is not a link": ("Write `[a](b.md)`.", "# Title\n\nWrite `[a](b.md)`."),
     "ids of headings are removed": (
-        "## A {#x}\n\n### B {/* #y */}\n\n<h3 id='z'>C</h3>",
-        "# Title\n\n## A\n\n### B\n\n### C",
+        "## D \\{#d}\n\n## A {#x}\n\n### B {/* #y */}\n\n<h3 id='z'>C</h3>",
+        "# Title\n\n## D\n\n## A\n\n### B\n\n### C",
     ),
     "tables keep their bars and links": (
         "| a | b |\n|---|---|\n| x \\| y | [l](m.md)<br/>n |",

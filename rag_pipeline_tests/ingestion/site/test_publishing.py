@@ -115,7 +115,7 @@ def test_unlisted_pages_and_old_versions_are_written_but_not_listed(tmp_path: Pa
     listed = read(build, "llms.txt")
     assert "secret" not in listed
     assert "old" not in listed
-    assert listed.endswith("## More pages\n\n- [Loose](/book/docs/loose.md)\n")
+    assert listed.endswith("- [The end](/book/docs/end.md)\n- [Loose](/book/docs/loose.md)\n")
 
 
 def test_metadata_of_deleted_pages_is_ignored(tmp_path: Path) -> None:
@@ -166,6 +166,22 @@ def test_a_missing_build_is_named_with_its_remedy(tmp_path: Path, missing: str) 
         publish_site(build)
 
 
+@pytest.mark.parametrize("text", ['export default {"title', "export default {};", ""])
+def test_a_damaged_configuration_is_named_with_its_remedy(tmp_path: Path, text: str) -> None:
+    build = write_book(tmp_path).finish()
+    (tmp_path / ".docusaurus" / "docusaurus.config.mjs").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"--site: .*config\.mjs.*make site"):
+        publish_site(build)
+
+
+def test_damaged_metadata_is_named_with_its_remedy(tmp_path: Path) -> None:
+    site = write_book(tmp_path)
+    build = site.finish()
+    (site.metadata / "site-docs-end-md.json").write_text('{"title": ', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"--site: .*end-md\.json.*make site"):
+        publish_site(build)
+
+
 @pytest.mark.parametrize(
     ("target", "address"),
     [
@@ -179,7 +195,12 @@ def test_a_missing_build_is_named_with_its_remedy(tmp_path: Path, missing: str) 
         ("legs", "/book/docs/part/legs"),
         ("../end", "/book/docs/end"),
         ("#here", "/book/docs/part/arms#here"),
-        ("https://e.org/x_(y)", "https://e.org/x_(y)"),
+        ("https://e.org/x_(y)", "https://e.org/x_%28y%29"),
+        ("<https://e.org/a b>", "https://e.org/a%20b"),
+        ("<legs.mdx?a=b c#d (e)>", "/book/docs/part/legs?a=b%20c#d%20%28e%29"),
+        ("<pathname:///a b.html>", "/a%20b.html"),
+        ("n" * 300, "/book/docs/part/" + "n" * 300),
+        ("n" * 300 + ".md", None),
         ("mailto:a@e.org", "mailto:a@e.org"),
         ("pathname:///api/x.html", "/api/x.html"),
         ("/img/a%20b.png", "/book/img/a%20b.png"),
@@ -197,3 +218,38 @@ def test_each_kind_of_link_gets_its_address(
     publish_site(build)
     expected = "x" if address is None else f"[x]({address})"
     assert read(build, "docs/part/arms.md") == f"# Arms\n\n{expected}\n"
+
+
+def test_pages_that_differ_by_a_slash_have_different_files(tmp_path: Path) -> None:
+    site = write_book(tmp_path, trailing_slash=None)
+    site.sidebar.append(site.add_page("p.md", "P.", "/book/docs/part", title="P"))
+    build = site.finish()
+    publish_site(build)
+    assert read(build, "docs/part.md") == "# P\n\nP.\n"
+    assert read(build, "docs/part/index.md") == "# The parts\n\nParts.\n"
+    assert "[The parts](/book/docs/part/index.md)" in read(build, "llms.txt")
+
+
+def test_loose_pages_and_pages_in_no_sidebar_share_a_section(tmp_path: Path) -> None:
+    site = write_book(tmp_path)
+    site.add_page("loose.md", "L.", "/book/docs/loose", title="Loose")
+    build = site.finish()
+    publish_site(build)
+    assert read(build, "llms.txt").endswith(
+        "## More pages\n\n- [The end](/book/docs/end.md)\n- [Loose](/book/docs/loose.md)\n"
+    )
+
+
+def test_a_page_that_fails_loses_its_old_file(tmp_path: Path) -> None:
+    build = write_book(tmp_path).finish()
+    publish_site(build)
+    (tmp_path / "docs" / "end.md").write_text("---\ntitle: [\n---\n", encoding="utf-8")
+    publish_site(build)
+    assert not (build / "docs" / "end.md").exists()
+
+
+def test_files_that_replace_those_of_the_site_are_reported(tmp_path: Path) -> None:
+    build = write_book(tmp_path).finish()
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "llms.txt").write_text("Own.", encoding="utf-8")
+    assert publish_site(build).replaced == ("llms.txt",)

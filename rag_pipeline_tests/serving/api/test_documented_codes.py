@@ -1,4 +1,4 @@
-"""The page about the service lists every route, event, offer, notice and error code."""
+"""The page about the service lists every route, field of a rating, event and code."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from fastapi.routing import APIRoute
 
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.serving import api
-from rag_pipeline.serving.api import responses
+from rag_pipeline.serving import api, operating
+from rag_pipeline.serving.api import answers, responses, search
 from rag_pipeline.serving.api.events import EVENTS
+from rag_pipeline.serving.api.messages import FeedbackRequest
+from rag_pipeline.serving.chat.completions import make_chat_router
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "reference" / "service.md").read_text("utf-8")
 SERVING = Path(str(api.__file__)).parents[1]
+ROUTE = re.compile(r"`(?:([A-Z]+) )?(/[^`?]*)")
+PARAMETER = re.compile(r"\{[^}]*\}")
 CODE = re.compile(r'"([A-Z]+(?:_[A-Z]+)+)"')
 
 
@@ -45,3 +50,35 @@ def read_first_column(heading: str) -> set[str]:
 def test_the_page_lists_exactly_what_exists(heading: str, codes: set[str]) -> None:
     assert len(codes) > 2
     assert read_first_column(heading) == codes
+
+
+def list_routes() -> set[str]:
+    """Return method and path of each route below `/v1`, without the names of parameters."""
+    chat = make_chat_router(lambda _: pytest.fail("no request is made"))
+    found = [
+        (method, route.path)
+        for router in (answers.router, search.router, operating.router, chat)
+        for route in router.routes
+        if isinstance(route, APIRoute)
+        for method in route.methods
+    ]
+    return {f"{method} {PARAMETER.sub('{}', path)}" for method, path in found if "/v1/" in path}
+
+
+def test_the_page_lists_exactly_the_routes() -> None:
+    section = PAGE.split("## Routes\n")[1].split("\n## ")[0]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    listed = {
+        f"{method} {PARAMETER.sub('{}', path)}"
+        for cell in cells
+        for method, path in ROUTE.findall(cell)
+        if path.startswith("/v1/")
+    }
+    assert len(listed) > 7
+    assert listed == list_routes()
+
+
+def test_the_page_lists_exactly_the_fields_of_a_rating() -> None:
+    row = next(line for line in PAGE.splitlines() if line.startswith("| `POST /v1/feedback`"))
+    names = set(re.findall(r"`([^`]+)`", row.split("|")[2])) - {"up", "down"}
+    assert names == set(FeedbackRequest.model_fields)

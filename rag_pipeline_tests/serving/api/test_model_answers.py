@@ -199,6 +199,8 @@ def test_a_disconnect_before_a_whole_answer_ends_the_request_too(settings: Setti
         with pytest.raises(httpx.ReadTimeout):
             client.post("/v1/answers", json={"question": QUESTION}, timeout=1.0)
         assert server.hung_up.wait(10)
+        line = 'requests_total{method="POST",route="/v1/answers",status="499"} 1.0'
+        assert any(line in client.get("/metrics").text for _ in range(200))
 
 
 def test_a_model_that_writes_half_a_character_is_passed_on(settings: Settings) -> None:

@@ -12,9 +12,9 @@ from fastapi import FastAPI
 
 from rag_pipeline.answering import Assistant, Turn
 from rag_pipeline.core.errors import AnswerServiceError
+from rag_pipeline.core.markdown_links import encode_target
 from rag_pipeline.retrieval import open_retriever
 from rag_pipeline.serving.chat.completions import ChatMessage, make_chat_router, read_conversation
-from rag_pipeline.serving.chat.sources import _encode
 from rag_pipeline_tests.answering.factories import ScriptedModel
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
@@ -212,7 +212,7 @@ def test_links_and_notices_of_earlier_answers_are_not_history(client: openai.Ope
 
 @pytest.mark.parametrize("path", ["a(b)", "a b", "a<b>"])
 def test_an_address_with_parentheses_is_one_link(path: str) -> None:
-    encoded = _encode(f"https://book.example.org/{path}")
+    encoded = encode_target(f"https://book.example.org/{path}")
     assert not set("()<> ") & set(encoded)
     assert unquote(encoded).endswith(path)
 

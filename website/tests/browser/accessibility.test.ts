@@ -43,10 +43,15 @@ const JOURNEYS: Journey[] = [
           await panel.ask('How do I launch a ROS 2 node in Python?');
         },
       },
+    ],
+  },
+  {
+    name: 'refusals and failures',
+    states: [
       {
         name: 'refused',
         reach: async ({panel}) => {
-          await panel.button('New conversation').click();
+          await panel.open();
           expect(await panel.ask('What is a good recipe for tomato soup?')).toBe('refused');
         },
       },
@@ -152,4 +157,4 @@ test.each(JOURNEYS)('axe finds nothing: $name', async ({states, isWriting, viewp
     violations.push(...(await findViolations(reader, name)));
   }
   expect(violations).toEqual([]);
-});
+}, 120_000);

@@ -53,6 +53,18 @@ test('Escape closes the panel and returns the focus to the button', async () => 
   await expect.poll(() => readFocus(page)).toContain('Ask RoboTutor');
 });
 
+test('a pressed suggestion keeps the focus in the panel', async () => {
+  const {page, panel} = await openBook({path: 'docs/glossary'});
+  await panel.open();
+  await panel.root.locator('button', {hasText: '?'}).first().press('Enter');
+  await panel.turn.waitFor();
+  await expect
+    .poll(() => panel.root.evaluate((element) => element.contains(document.activeElement)))
+    .toBe(true);
+  await page.keyboard.press('Escape');
+  await panel.launcher.waitFor();
+});
+
 test('Close returns the focus to the button', async () => {
   const {page, panel} = await openBook();
   await panel.open();

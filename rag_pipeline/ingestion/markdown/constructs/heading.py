@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.ingestion.markdown.edits import BlockEdits
 
-_OWN_ID: Final = re.compile(r"\s*\{#[^{}]*\}(?=[ \t]*#*[ \t]*(?:\n|$))")
+_OWN_ID: Final = re.compile(r"\s*\\?\{#[^{}]*\}(?=[ \t]*#*[ \t]*(?:\n|$))")
 _RAW_HEADING: Final = re.compile(
     r"^[ \t>*+-]*(?:<[^<>]*>[ \t]*)*<h(?P<level>[1-6])(?P<attributes>\s[^<>]*)?>"
     r"(?P<text>.{0,1000}?)</h(?P=level)>(?:[ \t]*<[^<>\n]*>)*[ \t]*$",

@@ -94,9 +94,9 @@ export const words = {
       message: 'Answer from the selection anyway',
     }),
   wholeBook: () =>
-    translate({id: 'theme.robotutor.answer.wholeBook', message: 'Ask the whole book'}),
+    translate({id: 'theme.robotutor.answer.wholeBook', message: 'Search the whole book'}),
   dropFilters: () =>
-    translate({id: 'theme.robotutor.answer.dropFilters', message: 'Search without filters'}),
+    translate({id: 'theme.robotutor.answer.dropFilters', message: 'Search the whole book'}),
   stopped: () => translate({id: 'theme.robotutor.answer.stopped', message: 'Stopped.'}),
   cutOff: () =>
     translate({id: 'theme.robotutor.answer.cutOff', message: 'The answer was cut off.'}),

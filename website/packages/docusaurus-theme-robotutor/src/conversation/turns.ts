@@ -70,7 +70,8 @@ export const failTurn = (turn: Turn, problem: Problem): Turn =>
 function finish(turn: Turn, done: Done): Turn {
   const result = {...turn, ...readResult(turn, done)};
   if (done.kind !== 'refused') {
-    return {...result, status: 'done', text: done.text || turn.text};
+    const status = done.complete ? 'done' : 'cut_off';
+    return {...result, status, text: done.text || turn.text};
   }
   // The event `refusal` is missing, so the text of the answer is all that is known.
   const refusal = {reason: '', message: done.text || turn.text, related: [], offers: []};

@@ -16,6 +16,7 @@ import {listScopes, makeFilters, useBook, type Scope} from './useBook';
 import {useFollow} from './useFollow';
 import type {Layout} from './useLayout';
 import {useLoaded} from './useLoaded';
+import {useKeptFocus} from './useKeptFocus';
 import {useModal} from './useModal';
 import {words} from './words';
 
@@ -58,6 +59,7 @@ export default function Panel(props: Props): ReactNode {
   const [announcement, announce] = useAnnouncement(turns);
   const sheet = layout === 'sheet';
   useModal(panel, host, open && sheet);
+  useKeptFocus(panel, open);
 
   const latest = {conversation, onJump, announce};
   const now = useRef(latest);

@@ -56,6 +56,9 @@ const readHeading = (heading: Element): string =>
 /** Returns the number of words of Markdown. A formula counts as one word. */
 function countWords(markdown: string): number {
   const text = markdown.replace(/^ *`{3,}.*$/gm, '').replace(/\$\$[^$]+\$\$|\$[^$\n]+\$/g, ' x ');
+  if (!('Segmenter' in Intl)) {
+    return text.split(/\s+/).filter(Boolean).length; // older versions of Firefox
+  }
   // Languages such as Japanese have no spaces between words.
   const words = new Intl.Segmenter(undefined, {granularity: 'word'}).segment(text);
   return Array.from(words).filter(({isWordLike}) => isWordLike).length;

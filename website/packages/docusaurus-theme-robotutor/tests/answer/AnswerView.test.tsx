@@ -82,7 +82,7 @@ describe('refusals', () => {
     const turn = readTurn('selection_refused');
     const page = await show(turn, {onOffer});
     expect(page.textContent).toContain('Your selection does not answer this.');
-    await press('Ask the whole book');
+    await press('Search the whole book');
     await press('Answer from the selection anyway');
     expect(onOffer.mock.calls).toEqual([
       [turn, 'whole_book'],
@@ -92,7 +92,7 @@ describe('refusals', () => {
 
   it('says once that filters narrowed the search', async () => {
     const page = await show(readTurn('filters'));
-    expect(page.textContent).toBe('The book does not cover this.Search without filters');
+    expect(page.textContent).toBe('The book does not cover this.Search the whole book');
   });
 
   it('shows the hints of a refusal next to its reason', async () => {

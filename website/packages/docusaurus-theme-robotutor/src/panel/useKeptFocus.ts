@@ -1,0 +1,41 @@
+import {useEffect, useRef, type RefObject} from 'react';
+
+/**
+ * Keeps the focus in the panel when the button that has it disappears or is disabled.
+ *
+ * A suggestion, for example, disappears when it is pressed. Without the focus, Escape would no
+ * longer close the panel. The panel itself is focused, not its field, because a phone would then
+ * show its keyboard over the answer.
+ */
+export function useKeptFocus(panel: RefObject<HTMLElement | null>, open: boolean): void {
+  const inside = useRef(false);
+
+  useEffect(() => {
+    const element = panel.current;
+    if (!element || !open) {
+      return;
+    }
+    const enter = (): void => {
+      inside.current = true;
+    };
+    const leave = ({target, relatedTarget}: FocusEvent): void => {
+      const lost =
+        target instanceof HTMLElement && (!target.isConnected || target.matches(':disabled'));
+      inside.current = lost || (relatedTarget instanceof Node && element.contains(relatedTarget));
+    };
+    element.addEventListener('focusin', enter);
+    element.addEventListener('focusout', leave);
+    return () => {
+      element.removeEventListener('focusin', enter);
+      element.removeEventListener('focusout', leave);
+      inside.current = false;
+    };
+  }, [panel, open]);
+
+  // After every rendering: any of them can remove the element that has the focus.
+  useEffect(() => {
+    if (open && inside.current && document.activeElement === document.body) {
+      panel.current?.focus({preventScroll: true});
+    }
+  });
+}
