@@ -17,7 +17,7 @@ const CONTENTS = {
 };
 
 const fetched = vi.fn(async (url: string): Promise<Response> => {
-  if (url.endsWith('/v1/contents')) {
+  if (url.startsWith('/v1/contents?')) {
     return Response.json(CONTENTS);
   }
   throw new TypeError('Failed to fetch');
