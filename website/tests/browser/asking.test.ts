@@ -57,7 +57,7 @@ test('money in an answer is not read as a formula', async () => {
   await panel.open();
   await panel.ask(QUESTION);
   await panel.waitForText(/costs \$5 and a motor costs \$7/);
-  expect(await panel.turn.locator('.katex').count()).toBe(1);
+  await expect.poll(() => panel.turn.locator('.katex').count()).toBe(1);
 });
 
 test('a greeting gets a reply without sources', async () => {

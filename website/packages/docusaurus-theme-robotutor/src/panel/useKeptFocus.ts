@@ -15,19 +15,16 @@ export function useKeptFocus(panel: RefObject<HTMLElement | null>, open: boolean
     if (!element || !open) {
       return;
     }
-    const enter = (): void => {
-      inside.current = true;
+    const note = ({target}: Event): void => {
+      inside.current = target instanceof Node && element.contains(target);
     };
-    const leave = ({target, relatedTarget}: FocusEvent): void => {
-      const lost =
-        target instanceof HTMLElement && (!target.isConnected || target.matches(':disabled'));
-      inside.current = lost || (relatedTarget instanceof Node && element.contains(relatedTarget));
-    };
-    element.addEventListener('focusin', enter);
-    element.addEventListener('focusout', leave);
+    // A press beside the panel takes the focus out of it, although nothing else may get the focus.
+    document.addEventListener('focusin', note);
+    document.addEventListener('pointerdown', note);
+    inside.current = element.contains(document.activeElement);
     return () => {
-      element.removeEventListener('focusin', enter);
-      element.removeEventListener('focusout', leave);
+      document.removeEventListener('focusin', note);
+      document.removeEventListener('pointerdown', note);
       inside.current = false;
     };
   }, [panel, open]);
