@@ -193,15 +193,11 @@ def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_BLOCK_FIELDS: Final = TextBlock.__dataclass_fields__.keys()
-_BLOCK_KINDS: Final = tuple(TextBlockKind)
-
-
 def _is_block(value: object) -> bool:
-    if not isinstance(value, dict) or value.keys() != _BLOCK_FIELDS:
+    if not isinstance(value, dict) or value.keys() != TextBlock.__dataclass_fields__.keys():
         return False
-    kind, start, end, first, last, links = (value[name] for name in _BLOCK_FIELDS)
-    is_valid = kind in _BLOCK_KINDS and all(map(_is_int, (start, end, first, last)))
+    kind, start, end, first, last, links = (value[name] for name in TextBlock.__dataclass_fields__)
+    is_valid = kind in tuple(TextBlockKind) and all(map(_is_int, (start, end, first, last)))
     return is_valid and 0 <= start <= end and 1 <= first <= last and isinstance(links, bool)
 
 

@@ -184,11 +184,7 @@ class EdgeCatalog:
 
     def is_wanted(self) -> bool:
         """Return True if another process or thread is waiting to open the store."""
-        try:
-            names = os.listdir(self._root)  # noqa: PTH208  # each use asks, and paths are slow
-        except OSError:
-            return False
-        return any(self._is_fresh(self._root / name) for name in names if name.startswith(_WAITING))
+        return any(self._is_fresh(mark) for mark in self._root.glob(f"{_WAITING}*"))
 
     def discard(self, collection_id: str) -> None:
         """Delete a build of this collection, unless it is the current build."""
