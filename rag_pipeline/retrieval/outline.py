@@ -52,7 +52,7 @@ class ContentsPage:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What the index says about the whole book.
+    """The pages of the book in their order, and the number of chunks for each filter value.
 
     Attributes:
         pages: All pages in the order of the book.

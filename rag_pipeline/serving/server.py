@@ -49,7 +49,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the service listens, and what it serves there.
+    """The address that the service listens on, and the website that it serves.
 
     Attributes:
         host: Address or name of this machine, such as `127.0.0.1`.

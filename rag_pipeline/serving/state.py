@@ -38,7 +38,7 @@ class AnswerLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the processes of one service share.
+    """The objects that all processes of one service share.
 
     Attributes:
         conversations: The latest turns of the conversations.

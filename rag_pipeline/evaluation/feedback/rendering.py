@@ -151,7 +151,7 @@ def _render_sections(sections: Sequence[SectionRatings]) -> list[str]:
 
 
 def _find_folder(urls: Sequence[str]) -> str:
-    """Return the beginning that all addresses share, up to a slash; empty if there is none.
+    """Return the longest common beginning of the addresses that ends with a slash; may be empty.
 
     It never includes the name of a page, even if addresses end with a slash.
     """
