@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[\s>]*:{2,}([A-Za-z][\w-]*)")
 _TABS: Final = re.compile(r"<(?:Tabs|TabItem)\b")
 _MARGIN: Final = re.compile(r"[ \t>]*")
+_UNDERLINED: Final = re.compile(r"(.+)\n {0,3}=+\s*", re.DOTALL)
 
 
 def render_page(
@@ -73,6 +74,8 @@ def render_page(
         parts = [f"# {title}", *goals, _join_blocks(source, blocks, headings, mdx=mdx)]
     else:
         own_title = _join_blocks(source, blocks[: first + 1], headings, mdx=mdx)
+        if found := _UNDERLINED.fullmatch(own_title):
+            own_title = "# " + " ".join(found[1].split())  # the first line is then the title
         parts = [own_title, *goals, _join_blocks(source, blocks[first + 1 :], headings, mdx=mdx)]
     return "\n\n".join(part for part in parts if part) + "\n"
 

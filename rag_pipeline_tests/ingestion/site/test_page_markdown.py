@@ -182,6 +182,10 @@ def test_a_page_becomes_plain_markdown(tmp_path: Path, name: str) -> None:
     assert render(tmp_path, source) == f"{expected}\n"
 
 
+def test_an_underlined_title_becomes_one_line(tmp_path: Path) -> None:
+    assert render(tmp_path, "Own\ntitle\n===\n\nText\n") == "# Own title\n\nText\n"
+
+
 def test_a_page_in_commonmark_keeps_what_only_mdx_would_read_as_code(tmp_path: Path) -> None:
     text = "import x from 'y'\n\nA {b} <span>c</span>\n\n    code"
     expected = "# Title\n\nimport x from 'y'\n\nA {b} c\n\n    code\n"
