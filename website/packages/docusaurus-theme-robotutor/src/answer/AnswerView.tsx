@@ -62,5 +62,3 @@ function Body({running, turn}: {running: boolean; turn: Turn}): ReactNode {
     </>
   );
 }
-
-export default AnswerView;

@@ -114,5 +114,4 @@ export const words = {
       message: 'Your browser did not allow copying. Select the text and copy it yourself.',
     }),
   table: () => translate({id: 'theme.robotutor.answer.table', message: 'Table'}),
-  code: () => translate({id: 'theme.robotutor.answer.code', message: 'Code'}),
 };
