@@ -59,5 +59,8 @@ test('the search box finds a section', async () => {
   await box.first().press('ArrowDown');
   await box.first().press('Enter');
   await page.waitForURL((url) => !url.pathname.endsWith('docs/intro'));
-  expect((await page.locator('article').first().innerText()).toLowerCase()).toContain('capture');
+  // The address changes before the page does.
+  await expect
+    .poll(async () => (await page.locator('article').first().innerText()).toLowerCase())
+    .toContain('capture');
 });

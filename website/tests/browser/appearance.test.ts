@@ -69,7 +69,10 @@ test('a question and an answer from right to left are aligned so', async () => {
   ] as const) {
     await panel.ask(question);
     const text = panel.turn.getByText(words).first();
-    expect(await text.evaluate((node) => getComputedStyle(node).direction)).toBe('rtl');
+    // What draws Markdown replaces the text once it is loaded.
+    await expect
+      .poll(() => text.evaluate((node) => getComputedStyle(node).direction))
+      .toBe('rtl');
   }
   // The panel itself keeps the direction of the page.
   expect(await panel.root.evaluate((node) => getComputedStyle(node).direction)).toBe('ltr');

@@ -31,6 +31,8 @@ test('a reload keeps the conversation and asks nothing again', async () => {
   const {page, panel, sent} = await openBook();
   await panel.open();
   await panel.ask(QUESTION);
+  // Formulas are TeX until what draws them is loaded.
+  await panel.turn.locator('.katex').first().waitFor();
   const text = await panel.turn.innerText();
   await page.reload();
   await panel.reopen();
