@@ -90,7 +90,7 @@ class LoopbackServer:
         received: All requests so far, in order.
         most_in_flight: Highest number of requests that were handled at the same time.
         flooded_bytes: Bytes of headers that `flood` has sent.
-        hung_up: Set when a client closes the connection during an endless reply.
+        hung_up: Set when a client closes the connection before the reply has ended.
     """
 
     def __init__(self, plan: Sequence[Reply] | Callable[[Received], Reply]) -> None:
@@ -154,6 +154,9 @@ class LoopbackServer:
                 server._count(1)
                 try:
                     self._answer_one()
+                except OSError:  # the client reset the connection
+                    server.hung_up.set()
+                    self.close_connection = True
                 finally:
                     server._count(-1)
 
