@@ -75,6 +75,7 @@ def run_ingestion(
     services = context.services
     try:
         with services.lock():
+            services.catalog.recover()
             with suppress(RagPipelineError, OSError):  # the next run cleans up instead
                 services.sweep()
             scan = scan_docs(context, earlier=earlier, reread=request.reread)

@@ -87,6 +87,23 @@ class StoreLockedError(StoreUnavailableError):
     code = "STORE_LOCKED"
 
 
+class StoreDamagedError(StoreError):
+    """The index is damaged: a file of the store cannot be read, or stored chunks are missing.
+
+    A service is unavailable until the index is repaired. It needs no restart.
+    """
+
+    code = "STORE_DAMAGED"
+    http_status = 503
+    retry_after_s = REPAIR_S
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"the index is damaged: {problem}. Run `rag-pipeline audit --repair` or `rag-pipeline "
+            "ingest --rebuild`, which embed no text whose embedding is kept"
+        )
+
+
 class CollectionMissingError(StoreError):
     """The collection does not exist or is empty, usually because nothing has been ingested yet.
 

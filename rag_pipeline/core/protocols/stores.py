@@ -270,6 +270,13 @@ class CollectionCatalog(Protocol):
         Call it only while no other ingestion of the book runs on this machine.
         """
 
+    def recover(self) -> None:
+        """Find the current build again, with a warning, if the record of its id is lost.
+
+        Nothing happens if the record can be read, or if there is no build. Call it only while no
+        other ingestion of the book runs on this machine.
+        """
+
     def find_cells(self) -> list[str]:
         """Return the names of the collections that earlier runs of `rag-pipeline sweep` left over.
 

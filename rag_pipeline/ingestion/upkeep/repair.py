@@ -59,7 +59,8 @@ def repair_index(
     """Repair the findings of an audit, then audit again.
 
     Documents with findings are indexed again, or deleted if their files are gone. After that,
-    points that belong to no document of the docs folder are deleted.
+    points that belong to no document of the docs folder are deleted, and so are damaged files of
+    the ledger whose documents no longer exist.
 
     Args:
         context: The settings and services.
@@ -82,6 +83,9 @@ def repair_index(
     left = audit_index(context)
     if left.strays and _delete_strays(context, left.strays):
         left = audit_index(context)
+    if not left.findings:
+        with context.services.lock():
+            context.services.open_ledger(left.collection_id).discard_damaged()
     return left
 
 
