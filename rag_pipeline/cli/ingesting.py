@@ -139,7 +139,9 @@ def audit(
 ) -> None:
     """Check that the store contains exactly what was indexed, nothing missing or extra.
 
-    The repair builds the whole collection again if its store cannot be read. Exits with code 1 if a problem is found and not repaired.
+    The repair builds the whole collection again if its store cannot be read.
+
+    Exits with code 1 if a problem is found and not repaired.
     """
     from rag_pipeline.adapters.state.damage import warn_once
     from rag_pipeline.cli.terminal import show_audit

@@ -13,9 +13,9 @@ import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.ids import hash_text
+from rag_pipeline.core.models import Stage
 from rag_pipeline.core.sentences import split_sentences
 from rag_pipeline.core.terms import find_content_words
-from rag_pipeline.core.models import Stage
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage
 from rag_pipeline.ingestion.serialization import load_vectors
 
@@ -117,7 +117,7 @@ def embed_chunks(
 def read_stored_vectors(
     context: IngestionContext, doc_ids: Sequence[DocId]
 ) -> dict[str, ChunkVectors]:
-    """Return the vectors in the artifacts of some documents of the current collection, by text hash.
+    """Return the vectors in the artifacts of documents of the current collection, by text hash.
 
     They replace a damaged or deleted cache, also in a rebuild, which begins without artifacts.
     """
@@ -125,7 +125,10 @@ def read_stored_vectors(
     collection_id = services.catalog.current_id()
     if collection_id is None:
         return {}
-    artifacts, fingerprint = services.open_artifacts(collection_id), services.embedder.model.fingerprint
+    artifacts, fingerprint = (
+        services.open_artifacts(collection_id),
+        services.embedder.model.fingerprint,
+    )
     stored: dict[str, ChunkVectors] = {}
     for doc_id in doc_ids:
         stored |= load_vectors(artifacts.read(Stage.EMBEDDINGS, doc_id), fingerprint) or {}

@@ -82,10 +82,10 @@ class FileLedger:
 
     def discard_damaged(self) -> None:
         """Delete the damaged files of the ledger, which no document can replace any more."""
-        for kind, record_class in (("indexed", LedgerEntry), ("failed", LedgerFailure)):
-            for path in self._list(kind):
-                if _read(path, record_class) is None:
-                    path.unlink(missing_ok=True)
+        damaged = [path for path in self._list("indexed") if _read(path, LedgerEntry) is None]
+        damaged += [path for path in self._list("failed") if _read(path, LedgerFailure) is None]
+        for path in damaged:
+            path.unlink(missing_ok=True)
 
     def _path(self, kind: str, doc_id: DocId) -> Path | UPath:
         return self._root / kind / f"{make_file_key(doc_id)}.json"

@@ -9,10 +9,7 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
 import time
-from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from rag_pipeline.adapters.state.damage import warn_once
@@ -28,10 +25,12 @@ from rag_pipeline.adapters.stores.builds import (
     write_space,
 )
 from rag_pipeline.adapters.stores.edge_opening import (
+    LONGEST_WAIT_S,
+    WAITING,
     describe_file_errors,
     find_last_change,
     lock_build,
-    open_build,
+    open_patiently,
 )
 from rag_pipeline.adapters.stores.edge_store import EdgeStore, create_shard
 from rag_pipeline.core.errors import (
@@ -46,13 +45,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.adapters.stores.builds import Forget
-    from rag_pipeline.adapters.stores.edge_opening import OpenBuild
     from rag_pipeline.core.vectors import EmbeddingSpace
 
-_FIRST_WAIT_S = 0.02
-_LONGEST_WAIT_S = 0.25
 _IN_USE = "in-use.json"
-_WAITING = ".waiting-"  # prefix of the marker file of a waiting process
 
 
 class EdgeCatalog:
@@ -115,7 +110,7 @@ class EdgeCatalog:
             return None
         with describe_file_errors(self._root):
             try:
-                return read_space((folder / "space.json").read_text("utf-8", "replace"))
+                return read_space(self._locate_space(collection_id).read_text("utf-8", "replace"))
             except FileNotFoundError as error:
                 raise StoreDamagedError(f"{error.filename} is missing") from error
 
@@ -130,7 +125,7 @@ class EdgeCatalog:
             remedy = stored.name_remedy(space)
             raise SpaceMismatchError(self._collection, str(stored), str(space), remedy)
         folder = self._root / collection_id
-        opened = self._open_patiently(folder, self.timeout_s if wait_s is None else wait_s)
+        opened = open_patiently(folder, self.timeout_s, wait_s)
         self._copied = None if opened.copied_at_ns is None else (folder, opened.copied_at_ns)
         return EdgeStore(opened.shard, stored, folder, opened.release)
 
@@ -140,7 +135,7 @@ class EdgeCatalog:
         with describe_file_errors(self._root):
             lock = lock_build(self._root / collection_id)
             shard = create_shard(self._root / collection_id / "shard", space.model.dim)
-            write_text_atomically(self._root / collection_id / "space.json", write_space(space))
+            write_text_atomically(self._locate_space(collection_id), write_space(space))
         return EdgeStore(shard, space, self._root / collection_id, lock.release)
 
     def switch_to(self, collection_id: str) -> None:
@@ -171,14 +166,14 @@ class EdgeCatalog:
                 if is_build_id(entry.name, self._collection):
                     if entry.name not in in_use.values():
                         self._delete_unless_open(entry.name)
-                elif entry.name.startswith(_WAITING) and not self._is_fresh(entry):
+                elif entry.name.startswith(WAITING) and not self._is_fresh(entry):
                     entry.unlink(missing_ok=True)
 
     def recover(self) -> None:
         """Find the current build again if the file that names it is damaged or missing.
 
         The newest build becomes the current one and the one before it the previous one, with a
-        warning. A newest build that a killed rebuild left behind is completed by the next ingestion.
+        warning. The next ingestion completes a build that a killed rebuild left behind.
         """
         try:
             if self._read_in_use()["current"] is not None:
@@ -188,10 +183,15 @@ class EdgeCatalog:
             problem = "is damaged"
         with describe_file_errors(self._root):
             names = [entry.name for entry in list_folder(self._root)]
-        builds = sorted((name for name in names if self._is_built(name)), key=read_stamp)
+            builds = [name for name in names if self._is_built(name)]
+            builds.sort(
+                key=lambda name: (read_stamp(name), self._locate_space(name).stat().st_mtime_ns)
+            )
         if builds:
             self._write_in_use(builds[-1], builds[-2] if len(builds) > 1 else None)
-            warn_once(f"{self._root / _IN_USE} {problem}. Its newest collection {builds[-1]} is used")
+            warn_once(
+                f"{self._root / _IN_USE} {problem}. Its newest collection {builds[-1]} is used"
+            )
         elif problem == "is damaged":
             (self._root / _IN_USE).unlink()
 
@@ -227,7 +227,7 @@ class EdgeCatalog:
         if self._copied is not None:
             folder, copied_at_ns = self._copied
             return find_last_change(folder) > copied_at_ns
-        return any(self._is_fresh(mark) for mark in self._root.glob(f"{_WAITING}*"))
+        return any(self._is_fresh(mark) for mark in self._root.glob(f"{WAITING}*"))
 
     def discard(self, collection_id: str) -> None:
         """Delete a build of this collection, unless it is the current build."""
@@ -254,39 +254,16 @@ class EdgeCatalog:
             age_s = time.time() - mark.stat().st_mtime
         except OSError:
             return False  # the waiting process has just deleted the file
-        return age_s <= self.timeout_s + _LONGEST_WAIT_S
+        return age_s <= self.timeout_s + LONGEST_WAIT_S
 
     def _is_built(self, collection_id: str) -> bool:
         return (
             is_build_id(collection_id, self._collection)
-            and (self._root / collection_id / "space.json").is_file()
+            and self._locate_space(collection_id).is_file()
         )
 
-    def _open_patiently(self, folder: Path, timeout_s: float) -> OpenBuild:
-        deadline = time.monotonic() + timeout_s
-        wait_s = _FIRST_WAIT_S
-        mark = self._root / f"{_WAITING}{os.getpid()}-{threading.get_ident()}"
-        with ExitStack() as stack:
-            while True:
-                try:
-                    with describe_file_errors(self._root):
-                        return open_build(folder)
-                except StoreLockedError as error:
-                    if time.monotonic() + wait_s > deadline:
-                        raise StoreLockedError(self._describe_wait()) from error
-                with suppress(OSError):  # a disk that this process cannot write
-                    mark.touch()  # asks a reading process to close the store between two queries
-                stack.callback(mark.unlink, missing_ok=True)
-                time.sleep(wait_s)
-                wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
-
-    def _describe_wait(self) -> str:
-        store = f"the embedded store in {self._root}"
-        state = f"had {store} open for {self.timeout_s:g} s" if self.timeout_s else f"{store} open"
-        return (
-            f"another process has {state}. Wait until that ingest or query ends, raise "
-            "STORE_LOCK_TIMEOUT_S, or set QDRANT_URL to a server that processes can share"
-        )
+    def _locate_space(self, collection_id: str) -> Path:
+        return self._root / collection_id / "space.json"
 
     def _read_in_use(self) -> dict[str, str | None]:
         path = self._root / _IN_USE

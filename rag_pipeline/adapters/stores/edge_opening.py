@@ -10,7 +10,9 @@ import errno
 import os
 import shutil
 import sys
-from contextlib import contextmanager
+import threading
+import time
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,6 +25,13 @@ from rag_pipeline.core.errors import StoreError, StoreLockedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+WAITING: Final = ".waiting-"
+"""Prefix of the marker file of a process that waits until a build is closed."""
+
+LONGEST_WAIT_S: Final = 0.25
+"""Longest time between two attempts to open a build."""
+
+_FIRST_WAIT_S: Final = 0.02
 _NOT_WRITABLE: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _MORE_ROOM: Final = "Free disk space, or set TMPDIR to a folder with more space"
 
@@ -39,6 +48,37 @@ class OpenBuild(NamedTuple):
     shard: Any
     release: Callable[[], None]
     copied_at_ns: int | None = None
+
+
+def open_patiently(folder: Path, timeout_s: float, wait_s: float | None = None) -> OpenBuild:
+    """Open a build as `open_build` does, and wait while another process has it open.
+
+    Args:
+        folder: Folder of the build.
+        timeout_s: The setting STORE_LOCK_TIMEOUT_S, for the error message.
+        wait_s: Longest wait in seconds; None for `timeout_s`.
+
+    Raises:
+        StoreLockedError: Another process had the build open for all of `wait_s`.
+        StoreDamagedError: The shard is damaged.
+        StoreError: The files cannot be read.
+    """
+    deadline = time.monotonic() + (timeout_s if wait_s is None else wait_s)
+    pause_s = _FIRST_WAIT_S
+    mark = folder.parent / f"{WAITING}{os.getpid()}-{threading.get_ident()}"
+    with ExitStack() as stack:
+        while True:
+            try:
+                with describe_file_errors(folder):
+                    return open_build(folder)
+            except StoreLockedError as error:
+                if time.monotonic() + pause_s > deadline:
+                    raise _describe_wait(folder.parent, timeout_s) from error
+            with suppress(OSError):  # a disk that this process cannot write
+                mark.touch()  # asks a reading process to close the store between two queries
+                stack.callback(mark.unlink, missing_ok=True)
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_WAIT_S)
 
 
 def open_build(folder: Path) -> OpenBuild:
@@ -133,6 +173,15 @@ def _lock_for_reading(path: Path) -> Iterator[None]:
 
 def _describe_lock(path: str | Path) -> StoreLockedError:
     return StoreLockedError(f"another process holds {path}. Wait until that process ends")
+
+
+def _describe_wait(root: Path, timeout_s: float) -> StoreLockedError:
+    store = f"the embedded store in {root}"
+    state = f"had {store} open for {timeout_s:g} s" if timeout_s else f"{store} open"
+    return StoreLockedError(
+        f"another process has {state}. Wait until that ingest or query ends, raise "
+        "STORE_LOCK_TIMEOUT_S, or set QDRANT_URL to a server that processes can share"
+    )
 
 
 def _list_files(folder: Path) -> list[Path]:

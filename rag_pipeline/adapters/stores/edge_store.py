@@ -259,9 +259,10 @@ def _call(action: Callable[..., Any], *arguments: Any, is_reading: bool = False)
             hint = "another process has the embedded store open. Wait until it ends, or end it"
             raise StoreLockedError(hint) from error
         cause = next(iter(message.splitlines()), type(error).__name__)
-        if is_reading or not isinstance(error, Exception):
-            if not any(reason in message for reason in _NO_DAMAGE):
-                raise StoreDamagedError(f"the embedded store cannot be read ({cause})") from error
+        is_damage = is_reading or not isinstance(error, Exception)
+        if is_damage and not any(reason in message for reason in _NO_DAMAGE):
+            inner = cause.rsplit("error: ", 1)[-1]  # the engine repeats the path for each layer
+            raise StoreDamagedError(f"the embedded store cannot be read ({inner})") from error
         hint = (
             f"the embedded store failed: {cause}. "
             "Free disk space or run `rag-pipeline ingest --rebuild`"

@@ -43,8 +43,8 @@ def report_unchanged(context: IngestionContext, scan: Scan) -> IngestionReport:
     """Return the report of an ingestion that finds no document to index or to remove.
 
     Before that, the store is checked, a file with a new modification time and the same content gets
-    the new time in the ledger (the record of what is indexed), and files that killed ingestions left
-    are deleted. The report lists documents that cannot be read.
+    the new time in the ledger (the record of what is indexed), and files that killed ingestions
+    left are deleted. The report lists documents that cannot be read.
 
     Raises:
         StoreDamagedError: The store lacks points that the ledger lists, or cannot be read.
@@ -76,9 +76,7 @@ def check_store(context: IngestionContext, scan: Scan) -> None:
     wanted = sum(entry.chunk_count for entry in entries)
     try:
         with closing(context.services.catalog.open(scan.collection_id)) as store:
-            found = store.count()
-            if found < wanted:
-                raise StoreDamagedError(f"it contains {found} of {wanted} chunks")
+            _check_number("the store", store.count(), wanted)
             for entry in {entry.doc_id: entry for entry in (*entries[:1], *entries[-1:])}.values():
                 _check_document(store, entry)
     except StoreLockedError:
@@ -93,6 +91,9 @@ def _check_document(store: VectorIndex, entry: LedgerEntry) -> None:
     where = PointFilter.any_of(doc_path=(entry.doc_id,))
     points = store.scroll(where, with_vectors=True)
     found = sum(point.vectors is not None for point in points)
-    if found < entry.chunk_count:
-        problem = f"of {entry.doc_id}, {found} of {entry.chunk_count} chunks can be read"
-        raise StoreDamagedError(problem)
+    _check_number(entry.doc_id, found, entry.chunk_count)
+
+
+def _check_number(place: str, found: int, wanted: int) -> None:
+    if found < wanted:
+        raise StoreDamagedError(f"{place} has {found} of {wanted} chunks")

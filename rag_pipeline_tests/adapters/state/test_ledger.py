@@ -83,8 +83,10 @@ def test_a_damaged_entry_counts_as_missing_with_one_warning(
     ledger.record_failure(make_failure("a.md"))
     path = tmp_path / "indexed" / f"{make_file_key(DocId('a.md'))}.json"
     if data == "number":
-        data = path.read_bytes().replace(b'"chunk_count": ', b'"chunk_count": "').replace(
-            b',\n "run_id"', b'",\n "run_id"'
+        data = (
+            path.read_bytes()
+            .replace(b'"chunk_count": ', b'"chunk_count": "')
+            .replace(b',\n "run_id"', b'",\n "run_id"')
         )
     elif data == "other":
         data = (tmp_path / "indexed" / f"{make_file_key(DocId('b.md'))}.json").read_bytes()
