@@ -42,6 +42,7 @@ from rag_pipeline.core.errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from rag_pipeline.adapters.stores.builds import Forget
@@ -59,6 +60,8 @@ class EdgeCatalog:
         timeout_s: Longest time in seconds to wait for another process that has the store open.
         forget: Function that takes the id of a build and deletes the data kept for it outside the
             store. It is called just before a build is deleted.
+        describe_others: Function that returns a sentence about other indexes, which ends the error
+            message about a missing collection.
     """
 
     is_exclusive = True
@@ -69,11 +72,13 @@ class EdgeCatalog:
         collection: str,
         timeout_s: float,
         forget: Forget = forget_nothing,
+        describe_others: Callable[[], str] = str,
     ) -> None:
         self._root = root
         self._collection = collection
         self.timeout_s = timeout_s
         self._forget = forget
+        self._describe_others = describe_others
         self._copied: tuple[Path, int] | None = None
 
     def current_id(self) -> str | None:
@@ -96,7 +101,7 @@ class EdgeCatalog:
         """
         collection_id = self.current_id()
         if collection_id is None:
-            raise CollectionMissingError(self._collection, self._root)
+            raise CollectionMissingError(self._collection, self._root, self._describe_others())
         return self.open(collection_id, space, wait_s)
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:

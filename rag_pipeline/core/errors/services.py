@@ -118,12 +118,12 @@ class CollectionMissingError(StoreError):
     http_status = 503
     retry_after_s = REPAIR_S
 
-    def __init__(self, collection: str, where: str | Path) -> None:
+    def __init__(self, collection: str, where: str | Path, others: str = "") -> None:
         self.collection = collection
         self.where = where
         super().__init__(
             f"collection {collection} in {where} does not exist or is empty. Run `rag-pipeline "
-            "ingest` first"
+            f"ingest` first{others and f'. {others}'}"
         )
 
 
