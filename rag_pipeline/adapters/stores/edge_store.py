@@ -22,7 +22,7 @@ from rag_pipeline.core.payload import INDEXED_FIELDS
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rag_pipeline.adapters.stores.engine_store import Hits
     from rag_pipeline.core.ids import PointId
@@ -72,15 +72,16 @@ class EdgeStore(EngineStore):
 
     def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
         """Replace the payloads of existing points; their vectors stay unchanged."""
-        for point_id, payload in payloads.items():
-            self._apply(edge.UpdateOperation.overwrite_payload([int(point_id)], payload))
+        self._apply(
+            edge.UpdateOperation.overwrite_payload([int(point_id)], payload)
+            for point_id, payload in payloads.items()
+        )
 
     def delete(self, point_ids: Sequence[PointId]) -> None:
         """Delete the points with the given ids; unknown ids are ignored."""
         if point_ids:
-            self._apply(
-                edge.UpdateOperation.delete_points([int(point_id) for point_id in point_ids])
-            )
+            known: list[Any] = [int(point_id) for point_id in point_ids]
+            self._apply([edge.UpdateOperation.delete_points(known)])
 
     def close(self) -> None:
         """Write all changes to disk, close the shard and release the folder."""
@@ -143,11 +144,14 @@ class EdgeStore(EngineStore):
             )
             for point in batch
         ]
-        self._apply(edge.UpdateOperation.upsert_points(records))
+        self._apply([edge.UpdateOperation.upsert_points(records)])
 
-    def _apply(self, operation: Any) -> None:  # noqa: ANN401  # the engine's classes have no usable types
-        check_space(self._folder, _RESERVE_BYTES)
-        _call(self._shard.update, operation)
+    def _apply(self, operations: Iterable[Any]) -> None:
+        """Run changes and return when they are on the disk, because no log could repeat them."""
+        for operation in operations:
+            check_space(self._folder, _RESERVE_BYTES)
+            _call(self._shard.update, operation)
+        _call(self._shard.flush)
 
 
 def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
@@ -178,6 +182,8 @@ def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's c
         sparse_vectors={
             Channel.BM25.value: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
         },
+        # The write-ahead log would take more space than the points, in files of 32 MiB.
+        wal_enabled=False,
     )
     path.mkdir(parents=True)
     check_space(path, _RESERVE_BYTES + _HOLES_OF_A_NEW_SHARD * _is_in_memory(path))
