@@ -148,10 +148,13 @@ class EdgeStore(EngineStore):
 
     def _apply(self, operations: Iterable[Any]) -> None:
         """Run changes and return when they are on the disk, because no log could repeat them."""
+        is_changed = False
         for operation in operations:
             check_space(self._folder, _RESERVE_BYTES)
             _call(self._shard.update, operation)
-        _call(self._shard.flush)
+            is_changed = True
+        if is_changed:
+            _call(self._shard.flush)
 
 
 def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's classes have no usable types

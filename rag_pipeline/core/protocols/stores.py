@@ -212,10 +212,7 @@ class CollectionCatalog(Protocol):
         """The longest wait in seconds for another process's lock or for an answer of the server."""
 
     def current_id(self) -> str | None:
-        """Return the id of the current build; None before the first ingestion.
-
-        The build is not opened.
-        """
+        """Return the id of the current build without opening it; None before the first ingestion."""
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:
         """Return the embedding space of a build without opening it; None if there is no such build.
@@ -247,12 +244,9 @@ class CollectionCatalog(Protocol):
         """Open the build with the given id; otherwise the same as `open_current`."""
 
     def create(self, space: EmbeddingSpace) -> PointStore:
-        """Create and open a new, empty build, which is one version of the collection.
+        """Create and open a new, empty build for vectors of an embedding space.
 
         Queries do not use the build before `switch_to` makes it the current one.
-
-        Args:
-            space: Embedding space (model and format version) of the vectors to be stored.
         """
 
     def switch_to(self, collection_id: str) -> None:
@@ -273,8 +267,7 @@ class CollectionCatalog(Protocol):
     def recover(self) -> None:
         """Find the current build again, with a warning, if the record of its id is lost.
 
-        Nothing happens if the record can be read, or if there is no build. Call it only while no
-        other ingestion of the book runs on this machine.
+        Call it only while no other ingestion of the book runs on this machine.
         """
 
     def find_cells(self) -> list[str]:
