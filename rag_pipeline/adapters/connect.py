@@ -18,6 +18,7 @@ from rag_pipeline.adapters.stores.builds import forget_nothing
 from rag_pipeline.core.errors import (
     ConfigurationError,
     RagPipelineError,
+    StoreDamagedError,
     StoreError,
     StoreLockedError,
     StoreUnavailableError,
@@ -51,6 +52,7 @@ def choose_provider(
     Raises:
         StoreUnavailableError: The store does not answer, and a key is set, so that the provider of
             the collection is unknown.
+        ConfigurationError: The same, because the collection is damaged.
     """
     if settings.embedding_provider is not EmbeddingProvider.AUTO:
         return settings.embedding_provider
@@ -64,6 +66,11 @@ def choose_provider(
     except StoreUnavailableError:
         if has_key:
             raise
+    except StoreDamagedError as error:
+        if has_key:
+            problem = f"its value `auto` means the collection's provider, but {error}"
+            remedy = "Before that, set EMBEDDING_PROVIDER to the provider of the collection"
+            raise ConfigurationError("EMBEDDING_PROVIDER", problem, remedy) from error
     except (StoreError, ConfigurationError):
         pass  # shows again when the collection is opened, with all that is known about it
     return EmbeddingProvider.OPENAI if has_key else EmbeddingProvider.LOCAL

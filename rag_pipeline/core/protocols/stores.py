@@ -212,7 +212,7 @@ class CollectionCatalog(Protocol):
         """The longest wait in seconds for another process's lock or for an answer of the server."""
 
     def current_id(self) -> str | None:
-        """Return the id of the current build without opening it; None before the first ingestion."""
+        """Return the id of the current build, unopened; None before the first ingestion."""
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:
         """Return the embedding space of a build without opening it; None if there is no such build.
