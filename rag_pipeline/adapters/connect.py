@@ -18,12 +18,14 @@ from rag_pipeline.adapters.stores.builds import forget_nothing
 from rag_pipeline.core.errors import (
     ConfigurationError,
     RagPipelineError,
+    StoreDamagedError,
     StoreError,
     StoreLockedError,
     StoreUnavailableError,
 )
 from rag_pipeline.core.protocols.services import Services
 from rag_pipeline.core.settings import EmbeddingProvider
+from rag_pipeline.core.state_dirs import RECORD, describe_indexes, dump_places
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -50,6 +52,7 @@ def choose_provider(
     Raises:
         StoreUnavailableError: The store does not answer, and a key is set, so that the provider of
             the collection is unknown.
+        ConfigurationError: The same, because the collection is damaged.
     """
     if settings.embedding_provider is not EmbeddingProvider.AUTO:
         return settings.embedding_provider
@@ -63,6 +66,11 @@ def choose_provider(
     except StoreUnavailableError:
         if has_key:
             raise
+    except StoreDamagedError as error:
+        if has_key:
+            problem = f"its value `auto` means the collection's provider, but {error}"
+            remedy = "Before that, set EMBEDDING_PROVIDER to the provider of the collection"
+            raise ConfigurationError("EMBEDDING_PROVIDER", problem, remedy) from error
     except (StoreError, ConfigurationError):
         pass  # shows again when the collection is opened, with all that is known about it
     return EmbeddingProvider.OPENAI if has_key else EmbeddingProvider.LOCAL
@@ -154,7 +162,13 @@ def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> Coll
     from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 
     root = settings.state_dir / "store" / settings.qdrant_collection
-    return EdgeCatalog(root, settings.qdrant_collection, settings.store_lock_timeout_s, forget)
+    return EdgeCatalog(
+        root,
+        settings.qdrant_collection,
+        settings.store_lock_timeout_s,
+        forget,
+        lambda: describe_indexes(settings.docs_dir, settings.data_dir),
+    )
 
 
 def connect_services(settings: Settings) -> Services:
@@ -168,6 +182,7 @@ def connect_services(settings: Settings) -> Services:
         ledger/<collection id>/     record of what is indexed, per document
         cache.sqlite                embeddings by text and model; at STATE_URL, the folder cache/
         store/<collection name>/    embedded store, always in DATA_DIR
+        book.json                   places of the docs folder and of DATA_DIR, always in DATA_DIR
 
     Raises:
         ConfigurationError: A required key or model is missing or not valid, or STATE_URL cannot be
@@ -178,7 +193,12 @@ def connect_services(settings: Settings) -> Services:
 
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
     from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
-    from rag_pipeline.adapters.state.files import open_root, remove_partial_files, remove_tree
+    from rag_pipeline.adapters.state.files import (
+        open_root,
+        remove_partial_files,
+        remove_tree,
+        write_text_atomically,
+    )
     from rag_pipeline.adapters.state.ledger import FileLedger
     from rag_pipeline.adapters.state.locks import hold_lock
     from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
@@ -195,6 +215,9 @@ def connect_services(settings: Settings) -> Services:
     catalog = connect_catalog(settings, forget)
 
     def sweep() -> None:
+        record, places = state_dir / RECORD, dump_places(settings.docs_dir, settings.data_dir)
+        if not record.is_file() or record.read_text("utf-8", "replace") != places:
+            write_text_atomically(record, places)
         catalog.sweep()
         for name in catalog.find_cells():
             with suppress(StoreLockedError), hold_lock(locate_cell_lock(settings, name), 0.0):

@@ -192,11 +192,11 @@ def validate(
             raise ConfigurationError("--site", problem, "Build the site with `make site`")
         check = partial(check_built_site, site_dir=Path(site), base_url=settings.site_base_url)
     with open_retriever(settings) as retriever:
-        _prepare_file("DATA_DIR", settings.data_dir / "VALIDATION_RESULTS.md")
+        _prepare_file("DATA_DIR", settings.state_dir / "VALIDATION_RESULTS.md")
         report = run_validation(
             retriever, collection_name=settings.qdrant_collection, check_addresses=check
         )
-    files = [str(path) for path in write_results(report, settings.data_dir)]
+    files = [str(path) for path in write_results(report, settings.state_dir)]
     text = "\n".join([report_to_text(report), *(f"Written: {path}" for path in files)])
     print_result(report_to_record(report) | {"files": files}, text, as_json=as_json)
     if not report.passed:

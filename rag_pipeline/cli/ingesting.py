@@ -11,7 +11,7 @@ import typer
 
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result
-from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
+from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, StoreDamagedError
 from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -81,8 +81,10 @@ def ingest_doc(
     from rag_pipeline.core.ids import parse_doc_id
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
+    from rag_pipeline.ingestion.upkeep.recovery import recover_current
 
     context = open_ingestion(load_settings(docs_dir=docs_dir))
+    recover_current(context)
     doc_id = parse_doc_id(doc_path.removeprefix("./"))
     scan = scan_docs(context)
     if doc_id in scan.plan.delete:
@@ -137,13 +139,26 @@ def audit(
 ) -> None:
     """Check that the store contains exactly what was indexed, nothing missing or extra.
 
+    The repair builds the whole collection again if its store cannot be read.
+
     Exits with code 1 if a problem is found and not repaired.
     """
+    from rag_pipeline.adapters.state.damage import warn_once
     from rag_pipeline.cli.terminal import show_audit
+    from rag_pipeline.ingestion.upkeep.recovery import recover_current
     from rag_pipeline.ingestion.upkeep.repair import audit_index, describe_audit, repair_index
 
     context = open_ingestion(load_settings(docs_dir=docs_dir))
-    found, left = audit_index(context), None
+    try:
+        if repair:
+            recover_current(context)
+        found, left = audit_index(context), None
+    except StoreDamagedError as error:
+        if not repair:
+            raise
+        warn_once(f"{error}. This command does it now")
+        rebuild_index(context)
+        found, left = audit_index(context), None
     failures: list[DocFailure] = []
 
     def ingest_again(request: IngestionRequest) -> None:
@@ -178,10 +193,12 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
     from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.ingestion.upkeep.recovery import recover_current, report_unchanged
 
+    recover_current(context)
     scan = scan_docs(context)
     if scan.plan.is_empty:
-        return _report_nothing_to_do(context, scan)
+        return report_unchanged(context, scan)
     doc_ids = [str(doc.doc_id) for doc in scan.plan.process]
     size = context.settings.ingest_run_docs
     if len(doc_ids) <= size:
@@ -206,31 +223,11 @@ def rebuild_index(context: IngestionContext) -> IngestionReport:
     """Build a new collection of all documents, and switch to it if no document failed."""
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
+    from rag_pipeline.ingestion.upkeep.recovery import recover_current
 
+    recover_current(context)
     scan = scan_docs(context)
     return _run_job(context, IngestionRequest(rebuild=True), scan, len(scan.discovery.docs))
-
-
-def _report_nothing_to_do(context: IngestionContext, scan: Scan) -> IngestionReport:
-    """Return the report of an ingestion that finds no document to index or to remove.
-
-    Before that, a file with a new modification time and the same content gets the new time in the
-    ledger (the record of what is indexed), and files that killed ingestions left are deleted. The
-    report lists documents that cannot be read.
-    """
-    from rag_pipeline.ingestion.events import RunPlanned
-    from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.ingestion.run import refresh_ledger, sweep_if_idle
-
-    if scan.collection_id:
-        ledger = context.services.open_ledger(scan.collection_id)
-        refresh_ledger(ledger, scan.plan.unchanged, scan.entries)
-    sweep_if_idle(context, scan.doc_ids)
-    report = IngestionReport()
-    report.add(RunPlanned("", scan, ()))
-    for failure in scan.discovery.failures:
-        report.add(failure)
-    return report
 
 
 def _run_job(

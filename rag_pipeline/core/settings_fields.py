@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rag_pipeline.core import settings_rules as rules
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, MarkdownFormat, SiteSettings
+from rag_pipeline.core.state_dirs import find_state_dir
 
 
 class LibrarySettings(BaseSettings):
@@ -288,4 +289,4 @@ class LibrarySettings(BaseSettings):
     @property
     def state_dir(self) -> Path:
         """The folder below DATA_DIR that stores the state of this docs folder only."""
-        return rules.find_state_dir(self.docs_dir, self.data_dir)
+        return find_state_dir(self.docs_dir, self.data_dir)

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
-from rag_pipeline.core.ids import hash_place
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -145,21 +143,3 @@ SERVING: Final = SettingGroup("RoboTutor, the service", "`rag-pipeline serve`")
 QUESTION_LOG: Final = SettingGroup(
     "Question log", "`rag-pipeline serve`, the assets `answer_feedback` and `unanswered_questions`"
 )
-
-
-def find_state_dir(docs_dir: Path, data_dir: Path) -> Path:
-    """Return the folder below DATA_DIR that stores the state of one docs folder only.
-
-    The name of the state folder consists of the docs folder's name and a hash of its path relative
-    to DATA_DIR. Two docs folders thus never share state, and moving both with DATA_DIR keeps it. If
-    the docs folder and its state folder are missing, and DATA_DIR contains the state of exactly one
-    docs folder, that state folder is returned.
-    """
-    docs_dir, data_dir = docs_dir.resolve(), data_dir.resolve()
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", docs_dir.name) or "docs"
-    own = data_dir / f"{name}-{hash_place(docs_dir, data_dir)}"
-    if not own.exists() and not docs_dir.exists():
-        others = [path for path in data_dir.glob("*-????????") if path.is_dir()]
-        if len(others) == 1:
-            return others[0]
-    return own

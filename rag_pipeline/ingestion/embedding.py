@@ -13,17 +13,21 @@ import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.ids import hash_text
+from rag_pipeline.core.models import Stage
 from rag_pipeline.core.sentences import split_sentences
 from rag_pipeline.core.terms import find_content_words
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage
+from rag_pipeline.ingestion.serialization import load_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk
     from rag_pipeline.core.protocols.embedding import Embedder, WindowEmbedder
     from rag_pipeline.core.protocols.state import EmbeddingCache
     from rag_pipeline.core.vectors import EmbeddingModel, FloatMatrix, FloatVector, Window
+    from rag_pipeline.ingestion.context import IngestionContext
 
 _Span: TypeAlias = tuple[int, int]
 
@@ -48,7 +52,10 @@ class EmbeddedChunks:
 
 
 def embed_chunks(
-    chunks: Sequence[Chunk], embedder: Embedder, cache: EmbeddingCache
+    chunks: Sequence[Chunk],
+    embedder: Embedder,
+    cache: EmbeddingCache,
+    read_spare: Callable[[], Mapping[str, ChunkVectors]] = dict,
 ) -> EmbeddedChunks:
     """Return the vectors of chunks; only texts that are not in the cache are sent to the model.
 
@@ -60,6 +67,8 @@ def embed_chunks(
         embedder: The model. It gets all new texts in one call, so that it can batch them.
         cache: Vectors by model fingerprint and SHA-256 of the embedding text. A cached vector with
             a wrong dimension or with values that are not finite is computed again.
+        read_spare: Returns vectors of the same model by text hash from another place. It is called
+            only if the cache lacks a text.
 
     Returns:
         The vectors, in the order of `chunks`.
@@ -73,6 +82,16 @@ def embed_chunks(
     hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
     kept = cache.get_many(model.fingerprint, sorted(set(hashes)))
     known = {text_hash: found for text_hash, found in kept.items() if _is_sound(found, model)}
+    if lacking := set(hashes) - known.keys():
+        spare = read_spare()
+        restored = {
+            text_hash: spare[text_hash]
+            for text_hash in lacking & spare.keys()
+            if _is_sound(spare[text_hash], model)
+        }
+        if restored:
+            cache.put_many(model.fingerprint, restored)
+        known |= restored
     missing: dict[str, Chunk] = {}
     for text_hash, chunk in zip(hashes, chunks, strict=True):
         if text_hash not in known:
@@ -93,6 +112,27 @@ def embed_chunks(
             if text_hash in windowed
         ),
     )
+
+
+def read_stored_vectors(
+    context: IngestionContext, doc_ids: Sequence[DocId]
+) -> dict[str, ChunkVectors]:
+    """Return the vectors in the artifacts of documents of the current collection, by text hash.
+
+    They replace a damaged or deleted cache, also in a rebuild, which begins without artifacts.
+    """
+    services = context.services
+    collection_id = services.catalog.current_id()
+    if collection_id is None:
+        return {}
+    artifacts, fingerprint = (
+        services.open_artifacts(collection_id),
+        services.embedder.model.fingerprint,
+    )
+    stored: dict[str, ChunkVectors] = {}
+    for doc_id in doc_ids:
+        stored |= load_vectors(artifacts.read(Stage.EMBEDDINGS, doc_id), fingerprint) or {}
+    return stored
 
 
 @dataclass(frozen=True, slots=True)

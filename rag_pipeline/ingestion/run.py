@@ -14,6 +14,7 @@ from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, Rebui
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.protocols.state import LedgerFailure
 from rag_pipeline.ingestion.context import now_utc
+from rag_pipeline.ingestion.disk_room import check_room
 from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunFailed, RunPlanned
 from rag_pipeline.ingestion.planning import (
     Scan,
@@ -71,10 +72,10 @@ def run_ingestion(
         StoreUnavailableError: Another process holds the lock or the store, or no server answers.
         RebuildIncompleteError: Documents failed in a rebuild. The current collection was kept.
     """
-    start = time.perf_counter()
-    services = context.services
+    start, services = time.perf_counter(), context.services
     try:
         with services.lock():
+            services.catalog.recover()
             with suppress(RagPipelineError, OSError):  # the next run cleans up instead
                 services.sweep()
             scan = scan_docs(context, earlier=earlier, reread=request.reread)
@@ -114,6 +115,7 @@ def _choose_target(context: IngestionContext, request: IngestionRequest, scan: S
 def _open_run(
     context: IngestionContext, request: IngestionRequest, planned: RunPlanned
 ) -> IngestionRun:
+    check_room(context, planned)
     scan, services = planned.scan, context.services
     ledger = services.open_ledger(scan.collection_id)
     artifacts = services.open_artifacts(scan.collection_id)

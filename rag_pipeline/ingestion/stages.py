@@ -18,7 +18,7 @@ from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols.state import LedgerEntry
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import now_utc
-from rag_pipeline.ingestion.embedding import embed_chunks
+from rag_pipeline.ingestion.embedding import embed_chunks, read_stored_vectors
 from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.markdown.source import find_invalid_line
 from rag_pipeline.ingestion.parsing import parse_doc
@@ -171,7 +171,10 @@ def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     embedder = context.services.embedder
     fingerprint = embedder.model.fingerprint
     chunks = [chunk for work in group for chunk in work.chunks]
-    embedded = embed_chunks(chunks, embedder, context.services.cache)
+    doc_ids = [work.doc.doc_id for work in group]
+    embedded = embed_chunks(
+        chunks, embedder, context.services.cache, lambda: read_stored_vectors(context, doc_ids)
+    )
     fresh, windowed = set(embedded.embedded_hashes), set(embedded.windowed_chunk_ids)
     vectors = iter(embedded.vectors)
     for work in group:

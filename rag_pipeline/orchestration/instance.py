@@ -5,9 +5,12 @@ This module does not import Dagster, because the folder must be ready before Dag
 """
 
 import os
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
+from rag_pipeline.adapters.state.damage import is_damage, move_aside, warn_once
 from rag_pipeline.adapters.state.files import write_text_atomically
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.core.settings import Settings, load_settings
@@ -25,6 +28,9 @@ def prepare_dagster_home(settings: Settings) -> Path:
     changed otherwise. The default folder is `dagster` in the book's state folder. It gets a copy of
     this package's dagster.yaml, which replaces any other version of that file.
 
+    A damaged SQLite database of Dagster is renamed with a warning, and Dagster begins a new one.
+    Only the history of runs is in it.
+
     Returns:
         The absolute path of the folder.
 
@@ -37,6 +43,12 @@ def prepare_dagster_home(settings: Settings) -> Path:
         home.mkdir(parents=True, exist_ok=True)
         if named is None:
             _copy_instance_settings(home / "dagster.yaml")
+        for path in (*home.glob("*.db"), *home.glob("*/*.db")):
+            if _is_damaged(path):
+                warn_once(
+                    f"Dagster's database {path} is damaged. It was renamed to "
+                    f"{move_aside(path).name}. The history of earlier runs is in it"
+                )
     except OSError as error:
         setting = "DATA_DIR" if named is None else "DAGSTER_HOME"
         problem = f"{home} cannot be written ({error.strerror})"
@@ -51,6 +63,17 @@ def _copy_instance_settings(target: Path) -> None:
     text = source.read_text(encoding="utf-8")
     if not target.is_file() or target.read_text(encoding="utf-8") != text:
         write_text_atomically(target, text)
+
+
+def _is_damaged(path: Path) -> bool:
+    """Return True if a SQLite file is damaged or empty; Dagster adds no tables to an empty one."""
+    if path.stat().st_size == 0:
+        return True
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            return bool(connection.execute("pragma quick_check(1)").fetchone() != ("ok",))
+    except sqlite3.Error as error:
+        return is_damage(error)
 
 
 if __name__ == "__main__":

@@ -154,7 +154,10 @@ def open_app(
     if database is not None:
         failing = _FailureReport(metrics.count_log_failure)
         log = parts.enter_context(LogWriter(database, failing.note))
-    configure_logging(settings.state_dir / "logs", console=False)
+    try:
+        configure_logging(settings.state_dir / "logs", console=False)
+    except ConfigurationError:  # on a read-only disk, questions are answered all the same
+        configure_logging(None, console=False)
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
     return create_app(
         settings,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import SecretStr
 
 from rag_pipeline.adapters.connect import (
     choose_provider,
@@ -81,7 +82,7 @@ def test_auto_is_the_provider_of_the_existing_collection(
     assert choose_provider(named) == "local"
 
 
-def test_auto_chooses_by_the_keys_if_the_collection_is_damaged(tmp_path: Path) -> None:
+def test_auto_never_changes_the_provider_of_a_damaged_collection(tmp_path: Path) -> None:
     settings = load_settings(docs_dir=tmp_path / "docs", data_dir=tmp_path / "data")
     catalog = connect_catalog(settings)
     store = catalog.create(EmbeddingSpace(EmbeddingModel("cohere", "m", 4, 8), FORMAT_VERSION))
@@ -90,6 +91,9 @@ def test_auto_chooses_by_the_keys_if_the_collection_is_damaged(tmp_path: Path) -
     (path,) = (tmp_path / "data").rglob("space.json")
     path.write_text("{")
     assert choose_provider(settings) == "local"
+    with_key = settings.model_copy(update={"openai_api_key": SecretStr(KEY)})
+    with pytest.raises(ConfigurationError, match=r"set EMBEDDING_PROVIDER to the provider"):
+        choose_provider(with_key)
 
 
 def test_auto_is_undecided_while_the_store_does_not_answer(

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.adapters.connect import connect_services
-from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Stage
-from rag_pipeline.core.settings import load_settings
+from rag_pipeline.core.settings import EmbeddingProvider, load_settings
+from rag_pipeline_tests.book import make_book
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,3 +52,20 @@ def test_state_is_kept_in_a_folder_given_as_path_or_as_url(scheme: str, tmp_path
     assert artifacts.read(Stage.CHUNKS, doc_id) == b"kept"
     (folder,) = (tmp_path / "shared state").glob("docs-*/artifacts/build/chunks")
     assert len(list(folder.iterdir())) == 1
+
+
+def test_the_error_about_a_missing_index_names_the_indexes_of_other_docs_folders(
+    tmp_path: Path,
+) -> None:
+    book = make_book(tmp_path)
+    settings = book.settings.model_copy(update={"embedding_provider": EmbeddingProvider.LOCAL})
+    services = connect_services(settings)
+    services.sweep()
+    other = settings.model_copy(update={"docs_dir": tmp_path / "missing"})
+    with pytest.raises(CollectionMissingError, match="does not exist") as caught:
+        connect_services(settings).catalog.open_current()
+    assert "contains no other index" in str(caught.value)
+    (tmp_path / "missing").mkdir()
+    with pytest.raises(CollectionMissingError, match="Set DOCS_DIR") as caught:
+        connect_services(other).catalog.open_current()
+    assert str(book.docs) in str(caught.value)

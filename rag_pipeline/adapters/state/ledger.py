@@ -6,6 +6,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, TypeVar
 
+from rag_pipeline.adapters.state.damage import warn_once
 from rag_pipeline.adapters.state.files import write_text_atomically
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import make_file_key
@@ -40,16 +41,20 @@ class FileLedger:
     def entries(self) -> dict[DocId, LedgerEntry]:
         """Return the ledger entries of all indexed documents, by document id.
 
+        A damaged entry counts as missing, with a warning, so its document is indexed again.
+
         Raises:
-            StoreError: A file of the ledger cannot be read.
+            StoreError: The permissions or the disk prevent reading a file of the ledger.
         """
         return {entry.doc_id: entry for entry in self._read_all("indexed", LedgerEntry)}
 
     def failures(self) -> dict[DocId, LedgerFailure]:
         """Return the failure records of all documents whose last attempt failed, by document id.
 
+        A damaged record counts as missing, with a warning.
+
         Raises:
-            StoreError: A file of the ledger cannot be read.
+            StoreError: The permissions or the disk prevent reading a file of the ledger.
         """
         return {failure.doc_id: failure for failure in self._read_all("failed", LedgerFailure)}
 
@@ -75,6 +80,13 @@ class FileLedger:
         self._path("indexed", doc_id).unlink(missing_ok=True)
         self._path("failed", doc_id).unlink(missing_ok=True)
 
+    def discard_damaged(self) -> None:
+        """Delete the damaged files of the ledger, which no document can replace any more."""
+        damaged = [path for path in self._list("indexed") if _read(path, LedgerEntry) is None]
+        damaged += [path for path in self._list("failed") if _read(path, LedgerFailure) is None]
+        for path in damaged:
+            path.unlink(missing_ok=True)
+
     def _path(self, kind: str, doc_id: DocId) -> Path | UPath:
         return self._root / kind / f"{make_file_key(doc_id)}.json"
 
@@ -82,23 +94,41 @@ class FileLedger:
         text = json.dumps(dataclasses.asdict(record), indent=1) + "\n"
         write_text_atomically(self._path(kind, doc_id), text)
 
-    def _read_all(self, kind: str, record_class: type[_Record]) -> Iterator[_Record]:
+    def _list(self, kind: str) -> list[Path | UPath]:
         folder = self._root / kind
-        if not folder.is_dir():
-            return
-        paths: list[Path | UPath] = sorted(folder.glob("*.json"), key=str)
-        for path in paths:
+        return sorted(folder.glob("*.json"), key=str) if folder.is_dir() else []
+
+    def _read_all(self, kind: str, record_class: type[_Record]) -> Iterator[_Record]:
+        for path in self._list(kind):
             try:
-                record = record_class(**json.loads(path.read_text("utf-8")))
+                record = _read(path, record_class)
             except FileNotFoundError:
                 continue  # another run deleted the file after the folder was listed
-            except (ValueError, TypeError, OSError) as error:
-                # A TypeError is about the arguments of the constructor, which a user does not know.
-                is_other = isinstance(error, TypeError)
-                problem = "it does not contain a ledger entry" if is_other else str(error)
-                remedy = (
-                    "Delete the file; the next `rag-pipeline ingest` indexes its document again"
-                )
-                message = f"ledger file {path} cannot be read: {problem}. {remedy}"
-                raise StoreError(message) from error
-            yield record
+            except OSError as error:
+                message = f"ledger file {path} cannot be read: {error.strerror or error}"
+                raise StoreError(f"{message}. Check its permissions and the disk") from error
+            if record is not None:
+                yield record
+                continue
+            warn_once(
+                f"the ledger file {path} is damaged and counts as missing. The next `rag-pipeline "
+                "ingest` indexes its document again; `rag-pipeline audit --repair` also removes "
+                "what is left of a deleted document"
+            )
+
+
+def _read(path: Path | UPath, record_class: type[_Record]) -> _Record | None:
+    """Return the record in a file; None if it is damaged or belongs to a file of another name.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    try:
+        stored = json.loads(path.read_bytes())
+        record = record_class(**stored)
+    except (ValueError, TypeError):
+        return None
+    for field in dataclasses.fields(record):
+        if type(getattr(record, field.name)) is not (int if field.type == "int" else str):
+            return None
+    return record if path.stem == make_file_key(record.doc_id) else None

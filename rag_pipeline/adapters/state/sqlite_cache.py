@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from rag_pipeline.adapters.state.damage import is_damage, move_aside, warn_once
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.vectors import ChunkVectors
 
@@ -36,7 +37,7 @@ class SqliteEmbeddingCache:
     """An embedding cache with one row per embedding model and text in a SQLite file.
 
     A row contains little-endian float32 values: the vector of the whole text, then the vectors of
-    its windows (groups of words).
+    its windows (groups of words). A damaged file is renamed with a warning, and a new one is begun.
 
     Args:
         path: SQLite file. The file and its folder are created on first use.
@@ -120,13 +121,28 @@ class SqliteEmbeddingCache:
     def _run(self, action: Callable[[sqlite3.Connection], T]) -> T:
         with self._lock:
             try:
-                return action(self._open())
-            except sqlite3.Error as error:
+                try:
+                    return action(self._open())
+                except sqlite3.DatabaseError as error:
+                    if not is_damage(error):
+                        raise
+                    self._begin_again()
+                    return action(self._open())
+            except (sqlite3.Error, OSError) as error:
                 message = (
                     f"the embedding cache {self._path} cannot be used: {error}. Check disk space "
-                    "and permissions. A damaged file may be deleted; its texts are embedded again"
+                    "and permissions"
                 )
                 raise StoreError(message) from error
+
+    def _begin_again(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        warn_once(
+            f"the embedding cache {self._path} is damaged. It was renamed to "
+            f"{move_aside(self._path).name}. Vectors that the artifacts lack are computed again"
+        )
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:

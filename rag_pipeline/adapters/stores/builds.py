@@ -12,7 +12,7 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import StoreError
+from rag_pipeline.core.errors import StoreDamagedError
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 
 if TYPE_CHECKING:
@@ -69,10 +69,14 @@ def find_cell(text: str, collection: str) -> str | None:
     return match.group() if match else None
 
 
+def read_stamp(build_id: str) -> datetime:
+    """Return the time in a build id, at which the build was started."""
+    return datetime.strptime(build_id.rsplit("-", 2)[1], _STAMP).replace(tzinfo=UTC)
+
+
 def is_older_than(build_id: str, age: timedelta) -> bool:
     """Return True if a build was started longer ago than `age`, according to the time in its id."""
-    begun = datetime.strptime(build_id.rsplit("-", 2)[1], _STAMP).replace(tzinfo=UTC)
-    return datetime.now(UTC) - begun > age
+    return datetime.now(UTC) - read_stamp(build_id) > age
 
 
 def forget_nothing(_: str) -> None:
@@ -103,7 +107,7 @@ def read_space(text: str) -> EmbeddingSpace:
     release, and the error about the difference shows the field.
 
     Raises:
-        StoreError: The text is damaged.
+        StoreDamagedError: The text is damaged.
     """
     try:
         stored = {name: value for name, value in json.loads(text).items() if value is not None}
@@ -112,15 +116,9 @@ def read_space(text: str) -> EmbeddingSpace:
         known["model"] += "".join(f" {name}={stored[name]}" for name in sorted(stored))
         return EmbeddingSpace(EmbeddingModel(**known), format_version)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        message = "the stored embedding model of the collection cannot be read"
-        raise StoreError(f"{message}. Run `rag-pipeline ingest --rebuild`") from error
+        raise StoreDamagedError("the collection's embedding model cannot be read") from error
 
 
 def list_folder(folder: Path) -> list[Path]:
     """Return the entries of a folder in any order; empty if there is no such folder."""
     return list(folder.iterdir()) if folder.is_dir() else []
-
-
-def describe_damage(path: Path) -> str:
-    """Return the error message about a damaged file of the embedded store."""
-    return f"{path} is damaged. Delete the file and run `rag-pipeline ingest --rebuild`"

@@ -9,44 +9,46 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
 import time
-from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-
+from rag_pipeline.adapters.state.damage import warn_once
 from rag_pipeline.adapters.state.files import remove_tree, write_text_atomically
 from rag_pipeline.adapters.stores.builds import (
-    describe_damage,
     find_cell,
     forget_nothing,
     is_build_id,
     list_folder,
     make_build_id,
     read_space,
+    read_stamp,
     write_space,
 )
-from rag_pipeline.adapters.stores.edge_store import EdgeStore, create_shard, load_shard
+from rag_pipeline.adapters.stores.edge_opening import (
+    LONGEST_WAIT_S,
+    WAITING,
+    describe_file_errors,
+    find_last_change,
+    lock_build,
+    open_patiently,
+)
+from rag_pipeline.adapters.stores.edge_store import EdgeStore, create_shard
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     EarlierCollectionMissingError,
     SpaceMismatchError,
-    StoreError,
+    StoreDamagedError,
     StoreLockedError,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from rag_pipeline.adapters.stores.builds import Forget
     from rag_pipeline.core.vectors import EmbeddingSpace
 
-_FIRST_WAIT_S = 0.02
-_LONGEST_WAIT_S = 0.25
-_WAITING = ".waiting-"  # prefix of the marker file of a waiting process
+_IN_USE = "in-use.json"
 
 
 class EdgeCatalog:
@@ -58,6 +60,8 @@ class EdgeCatalog:
         timeout_s: Longest time in seconds to wait for another process that has the store open.
         forget: Function that takes the id of a build and deletes the data kept for it outside the
             store. It is called just before a build is deleted.
+        describe_others: Function that returns a sentence about other indexes, which ends the error
+            message about a missing collection.
     """
 
     is_exclusive = True
@@ -68,16 +72,21 @@ class EdgeCatalog:
         collection: str,
         timeout_s: float,
         forget: Forget = forget_nothing,
+        describe_others: Callable[[], str] = str,
     ) -> None:
         self._root = root
         self._collection = collection
         self.timeout_s = timeout_s
         self._forget = forget
+        self._describe_others = describe_others
+        self._copied: tuple[Path, int] | None = None
 
     def current_id(self) -> str | None:
         """Return the id of the current build, or None if there is none, without opening it."""
         current = self._read_in_use()["current"]
-        return current if current and self._is_built(current) else None
+        if not current or not is_build_id(current, self._collection):
+            return None
+        return current if (self._root / current).is_dir() else None
 
     def open_current(
         self, space: EmbeddingSpace | None = None, wait_s: float | None = None
@@ -92,16 +101,23 @@ class EdgeCatalog:
         """
         collection_id = self.current_id()
         if collection_id is None:
-            raise CollectionMissingError(self._collection, self._root)
+            raise CollectionMissingError(self._collection, self._root, self._describe_others())
         return self.open(collection_id, space, wait_s)
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:
-        """Return the embedding space of a build without opening it; None if there is no build."""
-        if not self._is_built(collection_id):
+        """Return the embedding space of a build without opening it; None if there is no build.
+
+        Raises:
+            StoreDamagedError: The file with the embedding space is damaged or missing.
+        """
+        folder = self._root / collection_id
+        if not is_build_id(collection_id, self._collection) or not folder.is_dir():
             return None
-        with self._file_errors():
-            path = self._root / collection_id / "space.json"
-            return read_space(path.read_text("utf-8", "replace"))
+        with describe_file_errors(self._root):
+            try:
+                return read_space(self._locate_space(collection_id).read_text("utf-8", "replace"))
+            except FileNotFoundError as error:
+                raise StoreDamagedError(f"{error.filename} is missing") from error
 
     def open(
         self, collection_id: str, space: EmbeddingSpace | None = None, wait_s: float | None = None
@@ -113,18 +129,18 @@ class EdgeCatalog:
         if space is not None and stored != space:
             remedy = stored.name_remedy(space)
             raise SpaceMismatchError(self._collection, str(stored), str(space), remedy)
-        shard, lock = self._load_patiently(
-            collection_id, self.timeout_s if wait_s is None else wait_s
-        )
-        return EdgeStore(shard, stored, self._root / collection_id, lock.release)
+        folder = self._root / collection_id
+        opened = open_patiently(folder, self.timeout_s, wait_s)
+        self._copied = None if opened.copied_at_ns is None else (folder, opened.copied_at_ns)
+        return EdgeStore(opened.shard, stored, folder, opened.release)
 
     def create(self, space: EmbeddingSpace) -> EdgeStore:
         """Create an empty build and open it; only `switch_to` makes it the current one."""
         collection_id = make_build_id(self._collection)
-        lock = self._acquire(collection_id)
-        with self._file_errors():
+        with describe_file_errors(self._root):
+            lock = lock_build(self._root / collection_id)
             shard = create_shard(self._root / collection_id / "shard", space.model.dim)
-            write_text_atomically(self._root / collection_id / "space.json", write_space(space))
+            write_text_atomically(self._locate_space(collection_id), write_space(space))
         return EdgeStore(shard, space, self._root / collection_id, lock.release)
 
     def switch_to(self, collection_id: str) -> None:
@@ -150,23 +166,49 @@ class EdgeCatalog:
         store has a marker file. A marker older than the longest wait is from a killed process.
         """
         in_use = self._read_in_use()
-        with self._file_errors():
+        with describe_file_errors(self._root):
             for entry in list_folder(self._root):
                 if is_build_id(entry.name, self._collection):
                     if entry.name not in in_use.values():
                         self._delete_unless_open(entry.name)
-                elif entry.name.startswith(_WAITING) and not self._is_fresh(entry):
+                elif entry.name.startswith(WAITING) and not self._is_fresh(entry):
                     entry.unlink(missing_ok=True)
+
+    def recover(self) -> None:
+        """Find the current build again if the file that names it is damaged or missing.
+
+        The newest build becomes the current one and the one before it the previous one, with a
+        warning. The next ingestion completes a build that a killed rebuild left behind.
+        """
+        try:
+            if self._read_in_use()["current"] is not None:
+                return
+            problem = "is missing"
+        except StoreDamagedError:
+            problem = "is damaged"
+        with describe_file_errors(self._root):
+            names = [entry.name for entry in list_folder(self._root)]
+            builds = [name for name in names if self._is_built(name)]
+            builds.sort(
+                key=lambda name: (read_stamp(name), self._locate_space(name).stat().st_mtime_ns)
+            )
+        if builds:
+            self._write_in_use(builds[-1], builds[-2] if len(builds) > 1 else None)
+            warn_once(
+                f"{self._root / _IN_USE} {problem}. Its newest collection {builds[-1]} is used"
+            )
+        elif problem == "is damaged":
+            (self._root / _IN_USE).unlink()
 
     def find_cells(self) -> list[str]:
         """Return the names of the collections that `rag-pipeline sweep` built for this book."""
-        with self._file_errors():
+        with describe_file_errors(self._root):
             names = [entry.name for entry in list_folder(self._root.parent)]
         return [name for name in names if find_cell(name, self._collection) == name]
 
     def drop(self) -> None:
         """Delete the collection with all builds, except builds that a process has open."""
-        with self._file_errors():
+        with describe_file_errors(self._root):
             names = [entry.name for entry in list_folder(self._root)]
             builds = [name for name in names if is_build_id(name, self._collection)]
             deleted = [self._delete_unless_open(build) for build in builds]
@@ -183,8 +225,14 @@ class EdgeCatalog:
         return previous
 
     def is_wanted(self) -> bool:
-        """Return True if another process or thread is waiting to open the store."""
-        return any(self._is_fresh(mark) for mark in self._root.glob(f"{_WAITING}*"))
+        """Return True if another process or thread is waiting to open the store.
+
+        For an open copy of a build, return True if the build has changed since it was copied.
+        """
+        if self._copied is not None:
+            folder, copied_at_ns = self._copied
+            return find_last_change(folder) > copied_at_ns
+        return any(self._is_fresh(mark) for mark in self._root.glob(f"{WAITING}*"))
 
     def discard(self, collection_id: str) -> None:
         """Delete a build of this collection, unless it is the current build."""
@@ -197,7 +245,7 @@ class EdgeCatalog:
 
     def _delete_unless_open(self, collection_id: str) -> bool:
         try:
-            lock = self._acquire(collection_id)
+            lock = lock_build(self._root / collection_id)
         except StoreLockedError:
             return False
         try:
@@ -211,90 +259,32 @@ class EdgeCatalog:
             age_s = time.time() - mark.stat().st_mtime
         except OSError:
             return False  # the waiting process has just deleted the file
-        return age_s <= self.timeout_s + _LONGEST_WAIT_S
+        return age_s <= self.timeout_s + LONGEST_WAIT_S
 
     def _is_built(self, collection_id: str) -> bool:
         return (
             is_build_id(collection_id, self._collection)
-            and (self._root / collection_id / "space.json").is_file()
+            and self._locate_space(collection_id).is_file()
         )
 
-    def _acquire(self, collection_id: str) -> FileLock:
-        """Lock a build and return the lock; raise `StoreLockedError` at once if it is in use."""
-        # Any thread may close the store and release the lock. The system does it after a crash.
-        lock = FileLock(self._root / collection_id / "lock", thread_local=False)
-        with self._file_errors():
-            try:
-                lock.acquire(timeout=0)
-            except Timeout as error:
-                message = f"another process holds {lock.lock_file}. Wait until that process ends"
-                raise StoreLockedError(message) from error
-        return lock
-
-    def _load(self, collection_id: str) -> tuple[object, FileLock]:
-        lock = self._acquire(collection_id)
-        try:
-            with self._file_errors():
-                return load_shard(self._root / collection_id / "shard"), lock
-        except BaseException:
-            lock.release()
-            raise
-
-    def _load_patiently(self, collection_id: str, timeout_s: float) -> tuple[object, FileLock]:
-        deadline = time.monotonic() + timeout_s
-        wait_s = _FIRST_WAIT_S
-        mark = self._root / f"{_WAITING}{os.getpid()}-{threading.get_ident()}"
-        with ExitStack() as stack:
-            while True:
-                try:
-                    return self._load(collection_id)
-                except StoreLockedError as error:
-                    if time.monotonic() + wait_s > deadline:
-                        raise StoreLockedError(self._describe_wait()) from error
-                with self._file_errors():
-                    mark.touch()  # asks a reading process to close the store between two queries
-                stack.callback(mark.unlink, missing_ok=True)
-                time.sleep(wait_s)
-                wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
-
-    def _describe_wait(self) -> str:
-        store = f"the embedded store in {self._root}"
-        state = f"had {store} open for {self.timeout_s:g} s" if self.timeout_s else f"{store} open"
-        return (
-            f"another process has {state}. Wait until that ingest or query ends, raise "
-            "STORE_LOCK_TIMEOUT_S, or set QDRANT_URL to a server that processes can share"
-        )
+    def _locate_space(self, collection_id: str) -> Path:
+        return self._root / collection_id / "space.json"
 
     def _read_in_use(self) -> dict[str, str | None]:
-        path = self._root / "in-use.json"
+        path = self._root / _IN_USE
         try:
-            stored = json.loads(path.read_text("utf-8"))
+            with describe_file_errors(self._root):
+                if not path.exists():
+                    return {"current": None, "previous": None}
+                stored = json.loads(path.read_text("utf-8"))
             in_use = {"current": stored["current"], "previous": stored["previous"]}
-        except FileNotFoundError:
-            return {"current": None, "previous": None}
-        except OSError as error:
-            raise StoreError(self._describe(error)) from error
         except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(describe_damage(path)) from error
+            raise StoreDamagedError(f"{path} cannot be read") from error
         if not all(entry is None or isinstance(entry, str) for entry in in_use.values()):
-            raise StoreError(describe_damage(path))
+            raise StoreDamagedError(f"{path} cannot be read")
         return in_use
 
     def _write_in_use(self, current: str, previous: str | None) -> None:
         text = json.dumps({"current": current, "previous": previous}, indent=1) + "\n"
-        with self._file_errors():
-            write_text_atomically(self._root / "in-use.json", text)
-
-    @contextmanager
-    def _file_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise StoreError(self._describe(error)) from error
-
-    def _describe(self, error: OSError) -> str:
-        reason = error.strerror or type(error).__name__
-        return (
-            f"the embedded store cannot read or write {error.filename or self._root}: {reason}. "
-            "Check the files, permissions and free space of DATA_DIR"
-        )
+        with describe_file_errors(self._root):
+            write_text_atomically(self._root / _IN_USE, text)

@@ -17,12 +17,12 @@ from rag_pipeline.adapters.stores.engine_store import (
     to_engine_vector,
     to_named_vectors,
 )
-from rag_pipeline.core.errors import StoreError, StoreLockedError
+from rag_pipeline.core.errors import StoreDamagedError, StoreError, StoreLockedError
 from rag_pipeline.core.payload import INDEXED_FIELDS
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rag_pipeline.adapters.stores.engine_store import Hits
     from rag_pipeline.core.ids import PointId
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 _SCROLL_PAGE: Final = 1_000  # points per page; limits the memory for one page
 _RESERVE_BYTES: Final = 16_000_000  # several times what one write or a new shard needs
+
+_MORE_SPACE: Final = "Free disk space, or set DATA_DIR to a folder with more space"
+
+# Errors of the system: no memory, no permission, too many open files, full disk, read-only disk.
+_NO_DAMAGE: Final = tuple(f"os error {number})" for number in (12, 13, 24, 28, 30))
 
 # Loading a shard reads all of the files in these folders. The engine creates the files sparse, with
 # a hole for later data.
@@ -63,19 +68,20 @@ class EdgeStore(EngineStore):
     def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
         """Return the exact number of points that match a filter."""
         request = edge.CountRequest(exact=True, filter=build_filter(where))
-        return int(_call(self._shard.count, request))
+        return int(_call(self._shard.count, request, is_reading=True))
 
     def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
         """Replace the payloads of existing points; their vectors stay unchanged."""
-        for point_id, payload in payloads.items():
-            self._apply(edge.UpdateOperation.overwrite_payload([int(point_id)], payload))
+        self._apply(
+            edge.UpdateOperation.overwrite_payload([int(point_id)], payload)
+            for point_id, payload in payloads.items()
+        )
 
     def delete(self, point_ids: Sequence[PointId]) -> None:
         """Delete the points with the given ids; unknown ids are ignored."""
         if point_ids:
-            self._apply(
-                edge.UpdateOperation.delete_points([int(point_id) for point_id in point_ids])
-            )
+            known: list[Any] = [int(point_id) for point_id in point_ids]
+            self._apply([edge.UpdateOperation.delete_points(known)])
 
     def close(self) -> None:
         """Write all changes to disk, close the shard and release the folder."""
@@ -110,7 +116,7 @@ class EdgeStore(EngineStore):
         if not point_ids:
             return []
         records: Sequence[Any] = _call(
-            self._shard.retrieve, list(point_ids), with_payload, with_vectors
+            self._shard.retrieve, list(point_ids), with_payload, with_vectors, is_reading=True
         )
         return records
 
@@ -128,7 +134,7 @@ class EdgeStore(EngineStore):
             with_payload=True,
             with_vector=with_vectors,
         )
-        records, next_offset = _call(self._shard.scroll, request)
+        records, next_offset = _call(self._shard.scroll, request, is_reading=True)
         return records, next_offset
 
     def _write(self, batch: Sequence[Point]) -> None:
@@ -138,11 +144,17 @@ class EdgeStore(EngineStore):
             )
             for point in batch
         ]
-        self._apply(edge.UpdateOperation.upsert_points(records))
+        self._apply([edge.UpdateOperation.upsert_points(records)])
 
-    def _apply(self, operation: Any) -> None:  # noqa: ANN401  # the engine's classes have no usable types
-        _check_space(self._folder, _RESERVE_BYTES)
-        _call(self._shard.update, operation)
+    def _apply(self, operations: Iterable[Any]) -> None:
+        """Run changes and return when they are on the disk, because no log could repeat them."""
+        is_changed = False
+        for operation in operations:
+            check_space(self._folder, _RESERVE_BYTES)
+            _call(self._shard.update, operation)
+            is_changed = True
+        if is_changed:
+            _call(self._shard.flush)
 
 
 def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
@@ -173,9 +185,11 @@ def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's c
         sparse_vectors={
             Channel.BM25.value: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
         },
+        # The write-ahead log would take more space than the points, in files of 32 MiB.
+        wal_enabled=False,
     )
     path.mkdir(parents=True)
-    _check_space(path, _RESERVE_BYTES + _HOLES_OF_A_NEW_SHARD * _is_in_memory(path))
+    check_space(path, _RESERVE_BYTES + _HOLES_OF_A_NEW_SHARD * _is_in_memory(path))
     shard = _call(edge.EdgeShard.create, str(path), config)
     for field in INDEXED_FIELDS:
         operation = edge.UpdateOperation.create_field_index(field, edge.PayloadSchemaType.Keyword)
@@ -183,23 +197,29 @@ def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's c
     return shard
 
 
-def load_shard(path: Path) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
+def load_shard(path: Path, remedy: str = _MORE_SPACE) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
     """Open an existing shard; the caller must have locked it against other processes.
 
     The engine's own lock is not enough. The engine changes files before it checks its lock, which
     permanently damages a shard that another process is writing.
 
+    Args:
+        path: Folder of the shard.
+        remedy: Advice for a disk that is too full.
+
     Raises:
-        StoreError: The shard is damaged, or the memory for it is too small.
+        StoreDamagedError: The shard is damaged.
+        StoreError: The memory for it is too small, or the system refuses access to it.
     """
     if _is_in_memory(path):
         files = [file for part in _READ_WHOLE for file in path.glob(f"segments/*/{part}/**/*")]
         states = [file.stat() for file in files]
-        _check_space(path, sum(max(0, stat.st_size - stat.st_blocks * 512) for stat in states))
-    return _call(edge.EdgeShard.load, str(path))
+        holes = sum(max(0, stat.st_size - stat.st_blocks * 512) for stat in states)
+        check_space(path, holes, remedy)
+    return _call(edge.EdgeShard.load, str(path), is_reading=True)
 
 
-def _check_space(folder: Path, needed_bytes: int) -> None:
+def check_space(folder: Path, needed_bytes: int, remedy: str = _MORE_SPACE) -> None:
     """Raise a `StoreError` if a folder has less free space than the engine needs.
 
     The engine maps sparse files into memory. If it writes into a hole of such a file and the disk
@@ -209,8 +229,7 @@ def _check_space(folder: Path, needed_bytes: int) -> None:
     if free < needed_bytes:
         raise StoreError(
             f"only {free // 1_000_000} MB are free in {folder}, and the embedded store needs "
-            f"{-(-needed_bytes // 1_000_000)} MB there. Free disk space, or set DATA_DIR to a "
-            "folder with more space"
+            f"{-(-needed_bytes // 1_000_000)} MB there. {remedy}"
         )
 
 
@@ -236,7 +255,7 @@ def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's cla
     return edge.Filter(must=must) if must else None
 
 
-def _call(action: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401  # the type depends on the call
+def _call(action: Callable[..., Any], *arguments: Any, is_reading: bool = False) -> Any:  # noqa: ANN401  # the type depends on the call
     try:
         return action(*arguments)
     except BaseException as error:
@@ -249,6 +268,10 @@ def _call(action: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401  
             hint = "another process has the embedded store open. Wait until it ends, or end it"
             raise StoreLockedError(hint) from error
         cause = next(iter(message.splitlines()), type(error).__name__)
+        is_damage = is_reading or not isinstance(error, Exception)
+        if is_damage and not any(reason in message for reason in _NO_DAMAGE):
+            inner = cause.rsplit("error: ", 1)[-1]  # the engine repeats the path for each layer
+            raise StoreDamagedError(f"the embedded store cannot be read ({inner})") from error
         hint = (
             f"the embedded store failed: {cause}. "
             "Free disk space or run `rag-pipeline ingest --rebuild`"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from qdrant_client import models
 
+from rag_pipeline.adapters.state.damage import warn_once
 from rag_pipeline.adapters.stores.builds import (
     find_cell,
     forget_nothing,
@@ -20,6 +21,7 @@ from rag_pipeline.adapters.stores.builds import (
     is_older_than,
     make_build_id,
     read_space,
+    read_stamp,
     write_space,
 )
 from rag_pipeline.adapters.stores.qdrant_store import QdrantStore
@@ -160,6 +162,21 @@ class QdrantCatalog:
         for name in self._read_collections() - in_use:
             if is_build_id(name, self._collection) and is_older_than(name, _ABANDONED):
                 self._delete(name)
+
+    def recover(self) -> None:
+        """Set the alias of the collection again if it was deleted, with a warning.
+
+        It then names the newest build, and the alias of the previous build names the one before it.
+        """
+        if self.current_id() is not None:
+            return
+        found = self._read_collections()
+        builds = sorted(
+            (name for name in found if is_build_id(name, self._collection)), key=read_stamp
+        )
+        if builds:
+            self._write_aliases(builds[-1], builds[-2] if len(builds) > 1 else None)
+            warn_once(f"the alias {self._collection} is missing. Collection {builds[-1]} is used")
 
     def find_cells(self) -> list[str]:
         """Return the names of collections that `rag-pipeline sweep` built and no longer uses.

@@ -87,6 +87,23 @@ class StoreLockedError(StoreUnavailableError):
     code = "STORE_LOCKED"
 
 
+class StoreDamagedError(StoreError):
+    """The index is damaged: a file of the store cannot be read, or stored chunks are missing.
+
+    A service is unavailable until the index is repaired. It needs no restart.
+    """
+
+    code = "STORE_DAMAGED"
+    http_status = 503
+    retry_after_s = REPAIR_S
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"the index is damaged: {problem}. Run `rag-pipeline audit --repair` or `rag-pipeline "
+            "ingest --rebuild`, which embed no text whose embedding is kept"
+        )
+
+
 class CollectionMissingError(StoreError):
     """The collection does not exist or is empty, usually because nothing has been ingested yet.
 
@@ -101,12 +118,12 @@ class CollectionMissingError(StoreError):
     http_status = 503
     retry_after_s = REPAIR_S
 
-    def __init__(self, collection: str, where: str | Path) -> None:
+    def __init__(self, collection: str, where: str | Path, others: str = "") -> None:
         self.collection = collection
         self.where = where
         super().__init__(
             f"collection {collection} in {where} does not exist or is empty. Run `rag-pipeline "
-            "ingest` first"
+            f"ingest` first{others and f'. {others}'}"
         )
 
 

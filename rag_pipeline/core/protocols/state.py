@@ -108,7 +108,10 @@ class Ledger(Protocol):
     """
 
     def entries(self) -> dict[DocId, LedgerEntry]:
-        """Return the entries of all indexed documents, by document id."""
+        """Return the entries of all indexed documents, by document id.
+
+        An entry that is damaged counts as missing, so that its document is indexed again.
+        """
 
     def failures(self) -> dict[DocId, LedgerFailure]:
         """Return the failures of all documents whose last ingestion failed, by document id."""
@@ -128,6 +131,9 @@ class Ledger(Protocol):
 
     def forget(self, doc_id: DocId) -> None:
         """Delete the document's ledger entry and its failure record, if they exist."""
+
+    def discard_damaged(self) -> None:
+        """Delete what cannot be read as an entry or a failure record."""
 
 
 class ArtifactStore(Protocol):

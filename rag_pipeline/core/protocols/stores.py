@@ -212,10 +212,7 @@ class CollectionCatalog(Protocol):
         """The longest wait in seconds for another process's lock or for an answer of the server."""
 
     def current_id(self) -> str | None:
-        """Return the id of the current build; None before the first ingestion.
-
-        The build is not opened.
-        """
+        """Return the id of the current build, unopened; None before the first ingestion."""
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:
         """Return the embedding space of a build without opening it; None if there is no such build.
@@ -247,12 +244,9 @@ class CollectionCatalog(Protocol):
         """Open the build with the given id; otherwise the same as `open_current`."""
 
     def create(self, space: EmbeddingSpace) -> PointStore:
-        """Create and open a new, empty build, which is one version of the collection.
+        """Create and open a new, empty build for vectors of an embedding space.
 
         Queries do not use the build before `switch_to` makes it the current one.
-
-        Args:
-            space: Embedding space (model and format version) of the vectors to be stored.
         """
 
     def switch_to(self, collection_id: str) -> None:
@@ -266,6 +260,12 @@ class CollectionCatalog(Protocol):
 
     def sweep(self) -> None:
         """Delete the builds and files that killed processes left behind.
+
+        Call it only while no other ingestion of the book runs on this machine.
+        """
+
+    def recover(self) -> None:
+        """Find the current build again, with a warning, if the record of its id is lost.
 
         Call it only while no other ingestion of the book runs on this machine.
         """

@@ -6,7 +6,7 @@ A repair indexes the affected documents again, then deletes points that belong t
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
@@ -59,7 +59,8 @@ def repair_index(
     """Repair the findings of an audit, then audit again.
 
     Documents with findings are indexed again, or deleted if their files are gone. After that,
-    points that belong to no document of the docs folder are deleted.
+    points that belong to no document of the docs folder are deleted, and so are damaged files of
+    the ledger whose documents no longer exist.
 
     Args:
         context: The settings and services.
@@ -82,6 +83,9 @@ def repair_index(
     left = audit_index(context)
     if left.strays and _delete_strays(context, left.strays):
         left = audit_index(context)
+    if not left.findings:
+        with context.services.lock():
+            context.services.open_ledger(left.collection_id).discard_damaged()
     return left
 
 
@@ -128,7 +132,9 @@ def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | Non
         page = frozenset(doc_paths[start : start + _PAGE_DOCS])
         if start:
             time.sleep(_GIVE_WAY_S)
-        with context.services.lock():
+        with ExitStack() as stack:
+            with suppress(OSError):  # on a read-only disk, no ingestion can run here
+                stack.enter_context(context.services.lock())
             collection_id, entries = _read_collection(context)
             if collection_id != found.collection_id:
                 return None

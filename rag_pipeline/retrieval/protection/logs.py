@@ -7,6 +7,7 @@ is set.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
         console: True writes to standard error as well.
 
     Raises:
-        ConfigurationError: The folder cannot be created.
+        ConfigurationError: The folder cannot be created or written.
     """
     for handler in list(_logger.handlers):
         if not isinstance(handler, logging.NullHandler):
@@ -89,12 +90,7 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
     if log_dir is not None:
         from logging.handlers import TimedRotatingFileHandler  # noqa: PLC0415  # it imports sockets
 
-        try:
-            log_dir.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            problem = f"the log folder {log_dir} cannot be created in it ({error.strerror})"
-            remedy = "Set DATA_DIR to a folder that you can write, or pass log_to_files=False"
-            raise ConfigurationError("DATA_DIR", problem, remedy) from error
+        _prepare_folder(log_dir)
         handlers.append(
             TimedRotatingFileHandler(
                 log_dir / "retrieval.log",
@@ -110,6 +106,18 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
         _logger.addHandler(handler)
     _logger.setLevel(logging.INFO)
     _logger.propagate = not handlers
+
+
+def _prepare_folder(log_dir: Path) -> None:
+    try:
+        log_dir.mkdir(parents=True, exist_ok=True)
+        reason = "" if os.access(log_dir, os.W_OK) else "it is read-only"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
+        problem = f"the log folder {log_dir} in it cannot be written ({reason})"
+        remedy = "Set DATA_DIR to a folder that you can write, or pass log_to_files=False"
+        raise ConfigurationError("DATA_DIR", problem, remedy)
 
 
 def write_line(

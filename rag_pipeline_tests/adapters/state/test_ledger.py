@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rag_pipeline.adapters.state.ledger import FileLedger
 from rag_pipeline.core.errors import StoreError
-from rag_pipeline.core.ids import DocId
+from rag_pipeline.core.ids import DocId, make_file_key
 from rag_pipeline_tests.ingestion.records import make_entry, make_failure
 
 if TYPE_CHECKING:
@@ -70,16 +70,41 @@ def test_a_failure_record_can_contain_any_message(
     assert ledger.failures() == {failure.doc_id: failure}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"doc_id": "a.md"}', '{"x": 1}'])
-def test_the_error_for_a_damaged_file_names_the_file_and_the_remedy(
-    tmp_path: Path, text: str
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[]", b"null", b'{"doc_id": "a.md"}', b'{"x": 1}', b"\xff\x00", "number", "other"],
+)
+def test_a_damaged_entry_counts_as_missing_with_one_warning(
+    tmp_path: Path, data: bytes | str, caplog: pytest.LogCaptureFixture
 ) -> None:
     ledger = FileLedger(tmp_path)
+    ledger.record(make_entry("b.md"))
     ledger.record(make_entry("a.md"))
-    (path,) = (tmp_path / "indexed").iterdir()
-    path.write_text(text)
-    with pytest.raises(StoreError, match=f"{path.name}.*Delete the file"):
-        ledger.entries()
+    ledger.record_failure(make_failure("a.md"))
+    path = tmp_path / "indexed" / f"{make_file_key(DocId('a.md'))}.json"
+    if data == "number":
+        data = (
+            path.read_bytes()
+            .replace(b'"chunk_count": ', b'"chunk_count": "')
+            .replace(b',\n "run_id"', b'",\n "run_id"')
+        )
+    elif data == "other":
+        data = (tmp_path / "indexed" / f"{make_file_key(DocId('b.md'))}.json").read_bytes()
+    path.write_bytes(data)  # type: ignore[arg-type]  # the two names are replaced above
+    assert [set(ledger.entries()) for _ in range(2)] == [{"b.md"}] * 2
+    (message,) = caplog.messages
+    assert path.name in message
+    assert "rag-pipeline audit --repair" in message
+    ledger.discard_damaged()
+    assert not path.exists()
+    assert set(ledger.entries()) == {"b.md"}
+    assert set(ledger.failures()) == {"a.md"}
+
+
+def test_a_folder_in_place_of_an_entry_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "indexed" / "a.json").mkdir(parents=True)
+    with pytest.raises(StoreError, match=r"a\.json.*permissions"):
+        FileLedger(tmp_path).entries()
 
 
 def test_the_partial_file_of_a_killed_write_is_not_an_entry(tmp_path: Path) -> None:

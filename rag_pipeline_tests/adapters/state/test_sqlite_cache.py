@@ -99,11 +99,30 @@ def test_a_damaged_row_counts_as_missing(cache: SqliteEmbeddingCache, tmp_path: 
     assert cache.get_many(FINGERPRINT, list("abcd")).keys() == {"d"}
 
 
-def test_the_error_for_a_file_that_is_not_a_cache_names_file_and_remedy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["garbage", "truncated"])
+def test_a_damaged_file_is_kept_aside_with_a_warning_and_a_new_one_is_begun(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "cache.sqlite"
-    path.write_bytes(b"no database" * 200)
-    with pytest.raises(StoreError, match=r"cache\.sqlite.*may be deleted"):
-        SqliteEmbeddingCache(path).get_many(FINGERPRINT, ["a"])
+    first = SqliteEmbeddingCache(path)
+    first.put_many(FINGERPRINT, {str(number): make_vectors(number) for number in range(2000)})
+    first.close()
+    data = path.read_bytes()
+    damaged = b"no database" * 200 if kind == "garbage" else data[: len(data) // 2]
+    path.write_bytes(damaged)
+    cache = SqliteEmbeddingCache(path)
+    hashes = [str(number) for number in range(2000)]
+    assert len(cache.get_many(FINGERPRINT, hashes)) < 2000
+    cache.put_many(FINGERPRINT, {"a": make_vectors(1)})
+    assert cache.get_many(FINGERPRINT, ["a"]).keys() == {"a"}
+    (aside,) = tmp_path.glob("cache.sqlite.damaged-*T??????")
+    assert aside.read_bytes() == damaged
+    assert aside.name in caplog.text
+
+
+def test_the_error_for_a_folder_in_place_of_the_cache_names_it(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="permissions"):
+        SqliteEmbeddingCache(tmp_path).get_many(FINGERPRINT, ["a"])
 
 
 def test_a_failed_write_stores_nothing(cache: SqliteEmbeddingCache) -> None:

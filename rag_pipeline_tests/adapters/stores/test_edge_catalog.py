@@ -18,7 +18,12 @@ import pytest
 from rag_pipeline.adapters.stores import edge_catalog
 from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
-from rag_pipeline.core.errors import CollectionMissingError, StoreError, StoreLockedError
+from rag_pipeline.core.errors import (
+    CollectionMissingError,
+    StoreDamagedError,
+    StoreError,
+    StoreLockedError,
+)
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
 from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
@@ -343,12 +348,33 @@ def test_the_error_for_a_damaged_in_use_file_names_the_file(root: Path, text: st
     (root / "in-use.json").write_text(text)
     catalog = EdgeCatalog(root, "book", 0.1)
     for action in (catalog.current_id, catalog.open_current, catalog.roll_back):
-        with pytest.raises(StoreError, match=r"in-use\.json is damaged") as caught:
+        with pytest.raises(StoreError, match=r"in-use\.json cannot be read") as caught:
             action()
         assert "\n" not in str(caught.value)
-    (root / "in-use.json").unlink()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "\x00", None])
+def test_the_newest_builds_are_found_again_if_the_in_use_file_is_lost(
+    root: Path, text: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalog = EdgeCatalog(root, "book", 0.1)
+    first = catalog.current_id()
     build(catalog, 4)
+    (root / "in-use.json").unlink()
+    if text is not None:
+        (root / "in-use.json").write_text(text)
+    catalog.recover()
+    assert "in-use.json" in caplog.text
     assert read_ids(catalog) == [4]
+    assert catalog.roll_back() == first
+    catalog.recover()
+    assert catalog.current_id() == first
+
+
+def test_a_damaged_in_use_file_without_builds_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "in-use.json").write_text("{")
+    EdgeCatalog(tmp_path, "book", 0.1).recover()
+    assert not (tmp_path / "in-use.json").exists()
 
 
 def test_a_folder_in_place_of_the_in_use_file_is_an_error(root: Path) -> None:
@@ -392,6 +418,9 @@ def test_a_deleted_build_counts_as_missing(root: Path) -> None:
     catalog = EdgeCatalog(root, "book", 0.1)
     current = str(catalog.current_id())
     (root / current / "space.json").unlink()
+    with pytest.raises(StoreDamagedError, match=r"space\.json is missing"):
+        catalog.open_current(SPACE)
+    shutil.rmtree(root / current)
     assert catalog.current_id() is None
     with pytest.raises(CollectionMissingError):
         catalog.open_current(SPACE)

@@ -1,0 +1,108 @@
+"""Tests of the search for the state folder of a docs folder after moves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from rag_pipeline.core.state_dirs import RECORD, describe_indexes, dump_places, find_state_dir
+
+
+def write_docs(folder: Path, *words: str) -> Path:
+    """Write one page for each word."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for word in words:
+        (folder / f"{word}.md").write_text(f"# {word}\n")
+    return folder
+
+
+def index(docs: Path, data: Path, *, with_record: bool = True) -> Path:
+    """Write a state folder as an ingestion does, with only a record and a ledger."""
+    state = find_state_dir(docs, data)
+    ledger = state / "ledger" / "build" / "indexed"
+    ledger.mkdir(parents=True, exist_ok=True)
+    for page in docs.iterdir():
+        sha256 = hashlib.sha256(page.read_bytes()).hexdigest()
+        (ledger / f"{page.stem}.json").write_text(
+            json.dumps({"doc_id": page.name, "sha256": sha256})
+        )
+    if with_record:
+        (state / RECORD).write_text(dump_places(docs, data))
+    return state
+
+
+@pytest.mark.parametrize("with_record", [True, False])
+def test_a_data_folder_moved_with_its_docs_folder_is_found(
+    tmp_path: Path, *, with_record: bool
+) -> None:
+    docs = write_docs(tmp_path / "a/docs", "x")
+    state = index(docs, tmp_path / "a/data", with_record=with_record)
+    (tmp_path / "a").rename(tmp_path / "b")
+    found = find_state_dir(tmp_path / "b/docs", tmp_path / "b/data")
+    assert found == tmp_path / "b/data" / state.name
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"docs_dir": 5, "data_dir": 5}', None])
+def test_a_restored_backup_is_found_at_another_place(tmp_path: Path, damage: str | None) -> None:
+    docs = write_docs(tmp_path / "docs", "x", "y")
+    state = index(docs, tmp_path / "data")
+    if damage is not None:
+        (state / RECORD).write_text(damage)
+    (tmp_path / "deep/er").mkdir(parents=True)
+    moved = (tmp_path / "data").rename(tmp_path / "deep/er/data")
+    assert find_state_dir(docs, moved) == moved / state.name
+    (docs / "x.md").write_text("another text\n")
+    assert find_state_dir(docs, moved) == moved / state.name
+
+
+def test_a_renamed_docs_folder_is_found_by_its_pages(tmp_path: Path) -> None:
+    state = index(write_docs(tmp_path / "docs", "x", "y"), tmp_path / "data")
+    handbook = (tmp_path / "docs").rename(tmp_path / "handbook")
+    assert find_state_dir(handbook, tmp_path / "data") == state
+    index(handbook, tmp_path / "data")
+    assert find_state_dir(handbook, tmp_path / "data") == state
+    newcomer = write_docs(tmp_path / "docs", "bread")
+    other = find_state_dir(newcomer, tmp_path / "data")
+    assert other != state
+    index(newcomer, tmp_path / "data")
+    assert find_state_dir(newcomer, tmp_path / "data") == other
+    assert find_state_dir(handbook, tmp_path / "data") == state
+
+
+def test_a_copy_of_a_docs_folder_and_another_book_get_their_own_folders(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    books = [
+        write_docs(tmp_path / "v1/docs", "x", "y"),
+        write_docs(tmp_path / "v2/docs", "x", "y"),
+        write_docs(tmp_path / "v3/docs", "bread"),
+    ]
+    states = [index(docs, data) for docs in books]
+    assert len(set(states)) == 3
+    assert [find_state_dir(docs, data) for docs in books] == states
+
+
+def test_the_only_index_is_used_if_the_docs_folder_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    state = index(write_docs(tmp_path / "docs", "x"), data)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert find_state_dir(Path("docs"), data) == state
+    index(write_docs(tmp_path / "bread", "flour"), data)
+    missing = find_state_dir(Path("docs"), data)
+    assert not missing.exists()
+    told = describe_indexes(Path("docs"), data)
+    assert str(tmp_path / "docs") in told
+    assert str(tmp_path / "bread") in told
+    assert "DOCS_DIR" in told
+
+
+def test_the_error_says_that_there_is_no_data_folder_or_no_index_in_it(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert describe_indexes(tmp_path, data) == f"DATA_DIR {data} does not exist"
+    data.mkdir()
+    assert "no other index" in describe_indexes(tmp_path, data)
