@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rag_pipeline.cli.loading import load_book, load_index
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
-from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import DocFailure
@@ -50,7 +50,7 @@ def ingest(
     if roll_back and (rebuild or prune_cache):
         problem = "this option cannot be combined with --rebuild or --prune-cache"
         raise ConfigurationError("--roll-back", problem, "Remove the other options")
-    context = open_ingestion(load_settings(docs_dir=docs_dir))
+    context = open_ingestion(load_book(docs_dir))
     if roll_back:
         collection_id = context.services.catalog.roll_back()
         shown = f"Switched back to collection {collection_id}"
@@ -82,7 +82,7 @@ def ingest_doc(
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
 
-    context = open_ingestion(load_settings(docs_dir=docs_dir))
+    context = open_ingestion(load_book(docs_dir))
     doc_id = parse_doc_id(doc_path.removeprefix("./"))
     scan = scan_docs(context)
     if doc_id in scan.plan.delete:
@@ -100,7 +100,7 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """
     from rag_pipeline.ingestion.export import chunk_folder
 
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_book(docs_dir)
     record = chunk_folder(settings.docs_dir, settings.site, settings.chunk_limits)
     documents, found, failures = (
         _as_list(record[key]) for key in ("documents", "chunks", "failures")
@@ -120,10 +120,13 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
 @commands.command()
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """Show what the current collection contains and which model it was built with."""
+    from rag_pipeline.cli.progress import tell_running_ingestion
     from rag_pipeline.cli.terminal import show_fields
     from rag_pipeline.ingestion.upkeep.stats import read_stats
 
-    record = read_stats(open_ingestion(load_settings(docs_dir=docs_dir)))
+    settings = load_index(docs_dir)
+    tell_running_ingestion(settings)
+    record = read_stats(open_ingestion(settings))
     print_result(record, show_fields(list(record.items())), as_json=as_json)
 
 
@@ -142,7 +145,7 @@ def audit(
     from rag_pipeline.cli.terminal import show_audit
     from rag_pipeline.ingestion.upkeep.repair import audit_index, describe_audit, repair_index
 
-    context = open_ingestion(load_settings(docs_dir=docs_dir))
+    context = open_ingestion(load_book(docs_dir))
     found, left = audit_index(context), None
     failures: list[DocFailure] = []
 
@@ -219,12 +222,13 @@ def _report_nothing_to_do(context: IngestionContext, scan: Scan) -> IngestionRep
     report lists documents that cannot be read.
     """
     from rag_pipeline.ingestion.events import RunPlanned
+    from rag_pipeline.ingestion.finishing import record_site, refresh_ledger, sweep_if_idle
     from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.ingestion.run import refresh_ledger, sweep_if_idle
 
     if scan.collection_id:
         ledger = context.services.open_ledger(scan.collection_id)
         refresh_ledger(ledger, scan.plan.unchanged, scan.entries)
+        record_site(context, ledger)
     sweep_if_idle(context, scan.doc_ids)
     report = IngestionReport()
     report.add(RunPlanned("", scan, ()))
@@ -251,7 +255,7 @@ def _run_job(
         ConfigurationError: The Dagster run ended before the ingestion was complete.
         Exception: The ingestion ended with an error, which is raised unchanged.
     """
-    from rag_pipeline.cli.terminal import IngestionProgress
+    from rag_pipeline.cli.progress import IngestionProgress
     from rag_pipeline.ingestion.events import RunEnded, RunFailed
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.orchestration.instance import prepare_dagster_home

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import Stage
+    from rag_pipeline.core.models import SiteSettings, Stage
     from rag_pipeline.core.vectors import ChunkVectors
 
 
@@ -129,6 +129,12 @@ class Ledger(Protocol):
     def forget(self, doc_id: DocId) -> None:
         """Delete the document's ledger entry and its failure record, if they exist."""
 
+    def record_site(self, site: SiteSettings) -> None:
+        """Write the site settings that the links of all indexed documents were built with."""
+
+    def read_site(self) -> SiteSettings | None:
+        """Return what `record_site` wrote; None if there is nothing readable."""
+
 
 class ArtifactStore(Protocol):
     """A store of the outputs of ingestion stages, one per stage and document.
@@ -151,6 +157,26 @@ class ArtifactStore(Protocol):
         Outputs of killed runs are removed this way. An implementation may keep recent outputs, and
         an output that cannot be deleted is left for a later call.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class IngestionProgress:
+    """How far a running ingestion is.
+
+    Attributes:
+        done: Number of documents whose current content is indexed or has failed.
+        total: Number of documents in the docs folder; 0 if they have not been counted yet.
+    """
+
+    done: int
+    total: int
+
+
+class Announce(Protocol):
+    """A function that tells other processes how far the running ingestion is."""
+
+    def __call__(self, done: int, total: int) -> None:
+        """Publish the numbers of `IngestionProgress`."""
 
 
 class Lock(Protocol):
