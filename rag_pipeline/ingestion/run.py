@@ -19,6 +19,7 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.protocols.state import LedgerFailure
 from rag_pipeline.ingestion.context import now_utc
+from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, embed_docs, load_embeddings
 from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunFailed, RunPlanned
 from rag_pipeline.ingestion.finishing import record_site, refresh_ledger
 from rag_pipeline.ingestion.planning import (
@@ -33,8 +34,6 @@ from rag_pipeline.ingestion.progress import RunProgress
 from rag_pipeline.ingestion.stages import (
     DocInProgress,
     IngestionRun,
-    embed_docs,
-    load_embeddings,
     prepare_doc,
 )
 from rag_pipeline.ingestion.writing import check_points, delete_doc, read_times_of, write_points
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.events import IngestionEvent
 
-_GROUP_CHUNKS: Final = 256  # limits memory, and the work that is lost when the run is killed
+_GROUP_CHUNKS: Final = PART_CHUNKS  # limits the work that is lost when the run is killed
 
 
 def run_ingestion(

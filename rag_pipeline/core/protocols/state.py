@@ -142,11 +142,14 @@ class ArtifactStore(Protocol):
     A reader never sees an incomplete output.
     """
 
-    def write(self, stage: Stage, doc_id: DocId, data: bytes) -> None:
-        """Store the output of a stage for a document, replacing the old output."""
+    def write(self, stage: Stage, doc_id: DocId, data: bytes, part: int = 0) -> None:
+        """Store the output of a stage for a document, replacing the old output.
 
-    def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
-        """Return the stored output of a stage for a document; None if no output is stored."""
+        A large output is written in parts, from 0 upwards. Old parts after `part` are deleted.
+        """
+
+    def read(self, stage: Stage, doc_id: DocId, part: int = 0) -> bytes | None:
+        """Return a part of the stored output of a stage for a document; None if it is missing."""
 
     def remove(self, doc_id: DocId) -> None:
         """Delete the outputs of all stages for a document, if they exist."""
