@@ -107,12 +107,13 @@ def _embed_segments(
     fingerprint = embedder.model.fingerprint
     chunks = [chunk for segment in segments for chunk in segment.chunks]
     first = segments[0].work
+    place = f"from chunk {segments[0].part * PART_CHUNKS + 1} of {len(first.chunks)}"
     _LOG.info(
-        "embedding %d chunks of %s with %s; it has %d chunks",
+        "embedding %d chunks of %s with the %s model %s",
         len(chunks),
-        first.doc.doc_id if len(segments) == 1 else f"{len(segments)} documents",
-        embedder.model.fingerprint,
-        len(first.chunks),
+        f"{first.doc.doc_id} {place}" if len(segments) == 1 else f"{len(segments)} documents",
+        embedder.model.provider,
+        embedder.model.model,
     )
     embedded = embed_chunks(chunks, embedder, context.services.cache)
     fresh, windowed = set(embedded.embedded_hashes), set(embedded.windowed_chunk_ids)
