@@ -6,10 +6,11 @@ from typing import Any
 import dagster as dg
 
 from rag_pipeline.adapters.connect import connect_services
-from rag_pipeline.core.settings import load_settings
+from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.book import evaluate_book
 from rag_pipeline.evaluation.feedback.book import group_unanswered, read_log
 from rag_pipeline.ingestion.context import IngestionContext
+from rag_pipeline.ingestion.site.settling import settle_site
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.assets.feedback import answer_feedback, unanswered_questions
 from rag_pipeline.orchestration.assets.ingestion import ingestion_assets
@@ -39,7 +40,7 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
     """
     resources = {
         "ingestion": IngestionResource(build=_open_ingestion),
-        "evaluate_collection": lambda: evaluate_book(load_settings()),
+        "evaluate_collection": lambda: evaluate_book(_load_book()),
         "read_question_log": lambda: read_log(load_settings()),
         "group_unanswered": lambda entries: group_unanswered(load_settings(), entries),
     }
@@ -54,9 +55,14 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
     )
 
 
+def _load_book() -> Settings:
+    """Read the settings, and the site settings of the docs folder."""
+    return settle_site(load_settings())
+
+
 def _open_ingestion() -> IngestionContext:
     """Read the settings and return the context of an ingestion: the settings and the services."""
-    settings = load_settings()
+    settings = _load_book()
     return IngestionContext(settings, connect_services(settings))
 
 

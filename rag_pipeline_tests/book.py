@@ -16,6 +16,7 @@ from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
 from rag_pipeline.adapters.state.files import remove_partial_files, remove_tree
 from rag_pipeline.adapters.state.ledger import FileLedger
 from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.state.running import announce_ingestion
 from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
@@ -143,6 +144,7 @@ class Book:
             lock=lambda timeout_s=None: hold_lock(
                 self.state / "ingest.lock", 2.0 if timeout_s is None else timeout_s
             ),
+            announce=lambda: announce_ingestion(self.state),
             sweep=self.sweep,
         )
         return IngestionContext(self.settings, services)

@@ -202,6 +202,7 @@ def connect_services(settings: Settings) -> Services:
     from rag_pipeline.adapters.state.ledger import FileLedger
     from rag_pipeline.adapters.state.locks import hold_lock
     from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
+    from rag_pipeline.adapters.state.running import announce_ingestion
     from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 
     state_dir = settings.state_dir
@@ -239,6 +240,7 @@ def connect_services(settings: Settings) -> Services:
         open_artifacts=lambda collection_id: UPathArtifactStore(root / "artifacts" / collection_id),
         open_ledger=lambda collection_id: FileLedger(root / "ledger" / collection_id),
         lock=lock,
+        announce=lambda: announce_ingestion(state_dir),
         sweep=sweep,
     )
 

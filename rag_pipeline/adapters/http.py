@@ -170,6 +170,7 @@ def call_with_retries(
     longest_wait_s: float,
     sleep: Callable[[float], None],
     longest_s: float = math.inf,
+    on_retry: Callable[[BaseException, float], None] = lambda _error, _wait_s: None,
 ) -> tuple[_Result, int]:
     """Call an action until it succeeds, fails permanently, or has failed three times.
 
@@ -184,11 +185,19 @@ def call_with_retries(
         sleep: Function that waits the given number of seconds, such as `time.sleep`.
         longest_s: Upper limit in seconds for all attempts and waits together. If the next wait
             would exceed it, the last error is raised at once.
+        on_retry: Function that is called before each wait with the error and the wait in seconds.
 
     Returns:
         The action's result and the number of retries.
     """
-    retrying = Retrying(sleep=sleep, **_plan_retries(longest_wait_s, longest_s))
+
+    def tell(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        if error is not None:
+            on_retry(error, state.upcoming_sleep)
+
+    plan = _plan_retries(longest_wait_s, longest_s)
+    retrying = Retrying(sleep=sleep, before_sleep=tell, **plan)
     result = retrying(action)
     return result, int(retrying.statistics["attempt_number"]) - 1
 

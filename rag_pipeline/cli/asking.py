@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rag_pipeline.cli.loading import load_index
 from rag_pipeline.cli.options import AsJson, AskedMode, DocsDir, FilterValues, TopK, with_filters
 from rag_pipeline.cli.output import print_result, write_text
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
@@ -39,6 +39,7 @@ def search(
 ) -> None:
     """Find the passages of the book that best match a question, without writing an answer."""
     from rag_pipeline.adapters.connect import load_model_early
+    from rag_pipeline.cli.progress import tell_running_ingestion
     from rag_pipeline.cli.records import record_search
     from rag_pipeline.cli.terminal import show_hits
     from rag_pipeline.retrieval import Query, QueryFilters, open_retriever
@@ -50,7 +51,8 @@ def search(
         exact_words=exact_words,
     )
     asked.check()
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_index(docs_dir)
+    tell_running_ingestion(settings)
     load_model_early(settings)
     with open_retriever(settings) as retriever:
         result = retriever.retrieve(asked)
@@ -109,7 +111,7 @@ def query(
         filters=QueryFilters(**filters, top_k=top_k),
         exact_words=exact_words,
     )
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_index(docs_dir)
     _answer(asked, settings, as_json, even_if_unrelated=even_if_unrelated, explain=explain)
 
 
@@ -143,10 +145,12 @@ def _answer(
     """Answer the query and print the answer with its sources, or print a JSON record."""
     from rag_pipeline.adapters.connect import load_model_early
     from rag_pipeline.answering.reading.small_talk import find_reply
+    from rag_pipeline.cli.progress import tell_running_ingestion
     from rag_pipeline.retrieval import Mode
 
     asked.check()
     if asked.mode is Mode.NORMAL and not find_reply(asked):
+        tell_running_ingestion(settings)
         load_model_early(settings)
     from rag_pipeline.answering import open_assistant
     from rag_pipeline.cli.explaining import show_explanation

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_pipeline.cli.ingesting import ingest_changes, open_ingestion
+from rag_pipeline.cli.loading import load_book
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result, show_safely
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
@@ -68,7 +68,7 @@ def evaluate(
     from rag_pipeline.evaluation.book import Answering, evaluate_book
     from rag_pipeline.evaluation.rendering import render_text
 
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_book(docs_dir)
     answering = Answering.QUOTED
     if answers is not None:
         answering = Answering.CONFIGURED if answers else Answering.NONE
@@ -136,7 +136,7 @@ def sweep(
         run_sweep,
     )
 
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_book(docs_dir)
     cells = make_grid(_read_axes(values, settings), crossed=crossed)
     check_sweep(settings, cells, test_set, open_ingestion)
     result = run_sweep(
@@ -182,7 +182,7 @@ def validate(
     from rag_pipeline.evaluation.validation.suite import run_validation
     from rag_pipeline.retrieval import open_retriever
 
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_book(docs_dir)
     check = None
     if site is not None and site.startswith(("http://", "https://")):
         check = partial(check_served_site, origin=read_url("--site", site))
@@ -190,7 +190,7 @@ def validate(
         if not site or not Path(site).is_dir():
             problem = f"{site!r} is not a folder"
             raise ConfigurationError("--site", problem, "Build the site with `make site`")
-        check = partial(check_built_site, site_dir=Path(site), base_url=settings.site_base_url)
+        check = partial(check_built_site, site_dir=Path(site), base_url=settings.site.base_url)
     with open_retriever(settings) as retriever:
         _prepare_file("DATA_DIR", settings.state_dir / "VALIDATION_RESULTS.md")
         report = run_validation(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rag_pipeline.cli.loading import load_book
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
@@ -42,7 +42,7 @@ def golden_entry(
     from rag_pipeline.evaluation.book import parse_corpus
     from rag_pipeline.evaluation.golden_entry import suggest_entry
 
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_book(docs_dir)
     if bool(text) == bool(from_log) or (from_log and question):
         problem = "give either a text, with or without --question, or --from-log"
         raise ConfigurationError("--from-log", problem, "Run `rag-pipeline golden-entry --help`")
@@ -65,7 +65,7 @@ def golden_definitions(docs_dir: DocsDir = None, as_json: AsJson = False) -> Non
     from rag_pipeline.evaluation.book import parse_corpus
     from rag_pipeline.evaluation.definitions import find_definitions, list_definitions
 
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_book(docs_dir)
     corpus = parse_corpus(settings.docs_dir, settings.site)
     record = list_definitions(find_definitions(corpus.documents))
     print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)

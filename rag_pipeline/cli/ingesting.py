@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rag_pipeline.cli.loading import load_book, load_index
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, StoreDamagedError
-from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import DocFailure
@@ -50,7 +50,7 @@ def ingest(
     if roll_back and (rebuild or prune_cache):
         problem = "this option cannot be combined with --rebuild or --prune-cache"
         raise ConfigurationError("--roll-back", problem, "Remove the other options")
-    context = open_ingestion(load_settings(docs_dir=docs_dir))
+    context = open_ingestion(load_book(docs_dir))
     if roll_back:
         collection_id = context.services.catalog.roll_back()
         shown = f"Switched back to collection {collection_id}"
@@ -83,7 +83,7 @@ def ingest_doc(
     from rag_pipeline.ingestion.planning import scan_docs
     from rag_pipeline.ingestion.upkeep.recovery import recover_current
 
-    context = open_ingestion(load_settings(docs_dir=docs_dir))
+    context = open_ingestion(load_book(docs_dir))
     recover_current(context)
     doc_id = parse_doc_id(doc_path.removeprefix("./"))
     scan = scan_docs(context)
@@ -102,7 +102,7 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """
     from rag_pipeline.ingestion.export import chunk_folder
 
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_book(docs_dir)
     record = chunk_folder(settings.docs_dir, settings.site, settings.chunk_limits)
     documents, found, failures = (
         _as_list(record[key]) for key in ("documents", "chunks", "failures")
@@ -122,10 +122,13 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
 @commands.command()
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """Show what the current collection contains and which model it was built with."""
+    from rag_pipeline.cli.progress import tell_running_ingestion
     from rag_pipeline.cli.terminal import show_fields
     from rag_pipeline.ingestion.upkeep.stats import read_stats
 
-    record = read_stats(open_ingestion(load_settings(docs_dir=docs_dir)))
+    settings = load_index(docs_dir)
+    tell_running_ingestion(settings)
+    record = read_stats(open_ingestion(settings))
     print_result(record, show_fields(list(record.items())), as_json=as_json)
 
 
@@ -148,7 +151,7 @@ def audit(
     from rag_pipeline.ingestion.upkeep.recovery import recover_current
     from rag_pipeline.ingestion.upkeep.repair import audit_index, describe_audit, repair_index
 
-    context = open_ingestion(load_settings(docs_dir=docs_dir))
+    context = open_ingestion(load_book(docs_dir))
     try:
         if repair:
             recover_current(context)
@@ -248,7 +251,7 @@ def _run_job(
         ConfigurationError: The Dagster run ended before the ingestion was complete.
         Exception: The ingestion ended with an error, which is raised unchanged.
     """
-    from rag_pipeline.cli.terminal import IngestionProgress
+    from rag_pipeline.cli.progress import IngestionProgress
     from rag_pipeline.ingestion.events import RunEnded, RunFailed
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.orchestration.instance import prepare_dagster_home

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import typer
 
+from rag_pipeline.cli.loading import load_book
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result
-from rag_pipeline.core.settings import load_settings
 
 commands = typer.Typer()
 
@@ -36,8 +36,8 @@ def export_pages(
     """
     from rag_pipeline.ingestion.site.publishing import publish_site
 
-    settings = load_settings(docs_dir=docs_dir)
-    address = urlsplit(settings.site_base_url)
+    settings = load_book(docs_dir)
+    address = urlsplit(settings.site.base_url)
     host = f"{address.scheme}://{address.netloc}" if address.netloc else ""
     build_dir = settings.docs_dir.parent / "build" if site is None else Path(site)
     result = publish_site(build_dir, host)

@@ -11,10 +11,10 @@ from typing import Annotated, Final
 
 import typer
 
+from rag_pipeline.cli.loading import load_index
 from rag_pipeline.cli.options import DocsDir
 from rag_pipeline.cli.output import write_text
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
-from rag_pipeline.core.settings import load_settings
 
 commands = typer.Typer()
 
@@ -55,7 +55,7 @@ def serve(
 ) -> None:
     """Answer questions over HTTP and MCP, and serve the built website, until Ctrl-C."""
     _check_packages()
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_index(docs_dir)
     if workers > 1 and not settings.qdrant_url:
         _refuse_workers()
     from rag_pipeline.serving.server import Place, run_service
@@ -76,7 +76,7 @@ def serve(
 def mcp(docs_dir: DocsDir = None) -> None:
     """Serve the book to one coding agent over standard input and output."""
     _check_packages()
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_index(docs_dir)
     from rag_pipeline.answering.assistant import open_assistant
     from rag_pipeline.serving.mcp.server import run_stdio
 

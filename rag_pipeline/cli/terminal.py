@@ -2,68 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, Stage
+from rag_pipeline.core.models import DOCUMENT_MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
-    from typing import Self
-
-    from rich.progress import Progress, TaskID
 
     from rag_pipeline.answering.models import Answer
+    from rag_pipeline.core.models import DocFailure
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.ingestion.upkeep.audit import AuditFinding, AuditReport
     from rag_pipeline.retrieval.models import Citation, RetrievalResult
 
 _TEXT_LINES = 6
 _LINE_WIDTH = 100
-
-
-class IngestionProgress:
-    """A progress bar on standard error while documents are ingested.
-
-    Shows nothing if standard error is not a terminal.
-
-    Args:
-        total: Number of documents that the run will process.
-    """
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
-
-    def __enter__(self) -> Self:
-        """Show the progress bar if standard error is a terminal."""
-        if sys.stderr.isatty():
-            from rich.console import Console  # noqa: PLC0415  # takes 50 ms; not needed without a terminal
-            from rich.progress import Progress  # noqa: PLC0415  # see the line above
-
-            self._progress = Progress(console=Console(stderr=True), transient=True)
-            self._progress.start()
-            self._task = self._progress.add_task("Ingesting", total=self._total)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Remove the progress bar."""
-        if self._progress is not None:
-            self._progress.stop()
-
-    def observe(self, event: object) -> None:
-        """Advance the bar by one if the event says that a document is indexed or has failed."""
-        if self._progress is None or self._task is None:
-            return
-        if isinstance(event, DocFailure) or getattr(event, "stage", None) is Stage.POINTS:
-            self._progress.advance(self._task)
 
 
 def show_ingestion(report: IngestionReport, docs_dir: str) -> str:

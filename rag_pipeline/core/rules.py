@@ -77,20 +77,37 @@ def find_faults(rules: Iterable[Rule[_Subject]], subject: _Subject) -> Iterator[
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedPoint:
+    """A stored point without its vectors, which were checked when the point was read.
+
+    Attributes:
+        name: The chunk id in the payload, or the point's id if the payload has none.
+    """
+
+    point_id: PointId
+    name: str
+    has_sound_vectors: bool
+
+
+def check_point(point: StoredPoint, dim: int) -> CheckedPoint:
+    """Check that the vectors of a point have the dimension `dim` and length 1."""
+    name = str(point.payload.get("chunk_id", point.point_id))
+    return CheckedPoint(point.point_id, name, _has_sound_vectors(point, dim))
+
+
+@dataclass(frozen=True, slots=True)
 class IndexedDocument:
     """The chunks of a document, and its points as they were read back from the store.
 
     Attributes:
         chunks: All chunks of the document, in order.
-        points: All points of the document, with vectors.
+        points: All points of the document.
         limits: Size limits of the chunks.
-        dim: Dimension of the collection's vectors.
     """
 
     chunks: Sequence[Chunk]
-    points: Sequence[StoredPoint]
+    points: Sequence[CheckedPoint]
     limits: ChunkLimits
-    dim: int
 
 
 @register_rule(
@@ -122,8 +139,8 @@ def _balanced_fences(document: IndexedDocument) -> Iterator[str]:
 )
 def _sound_vectors(document: IndexedDocument) -> Iterator[str]:
     for point in document.points:
-        if not _has_sound_vectors(point, document.dim):
-            yield f"point {point.payload.get('chunk_id', point.point_id)} has unusable vectors"
+        if not point.has_sound_vectors:
+            yield f"point {point.name} has unusable vectors"
 
 
 @register_rule(DOCUMENT_RULES, "The document has one point for each chunk, and no other points.")

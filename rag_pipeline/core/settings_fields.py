@@ -12,7 +12,7 @@ from pydantic import SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rag_pipeline.core import settings_rules as rules
-from rag_pipeline.core.models import ChunkLimits, EmbeddingText, MarkdownFormat, SiteSettings
+from rag_pipeline.core.models import ChunkLimits, EmbeddingText, SiteSettings
 from rag_pipeline.core.state_dirs import find_state_dir
 
 
@@ -51,22 +51,26 @@ class LibrarySettings(BaseSettings):
     )
 
     site_base_url: rules.BaseUrl = rules.SITE.setting(
-        "/physical-ai-robotics-textbook/",
-        "`baseUrl` of docusaurus.config. With a full address, such as `https://example.org/book/`, "
-        "citations become absolute links.",
+        None,
+        "The address of the site: `url` and `baseUrl` of docusaurus.config joined, such as "
+        "`https://example.org/book/`. A path such as `/book/` gives links without a host. If "
+        "empty, it is read from the `docusaurus.config` file of the docs folder's site; the "
+        "textbook of this repository has `/physical-ai-robotics-textbook/`.",
     )
     site_route_base_path: rules.Route = rules.SITE.setting(
-        "docs",
-        "`routeBasePath` of the docs plugin. Empty if the docs are the root of the site.",
+        None,
+        "`routeBasePath` of the docs plugin; `/` if the docs are the root of the site. If empty, "
+        "it is read from the same file.",
     )
     site_trailing_slash: rules.YesNoUnset = rules.SITE.setting(
-        False,  # noqa: FBT003  # the default value
-        "`trailingSlash` of docusaurus.config. Empty if the site does not set it.",
+        None,
+        "`trailingSlash` of docusaurus.config. If empty, it is read from the same file.",
     )
-    site_markdown_format: MarkdownFormat = rules.SITE.setting(
-        MarkdownFormat.MDX,
+    site_markdown_format: rules.Format = rules.SITE.setting(
+        None,
         "`markdown.format` of docusaurus.config. With `detect`, `.md` files are CommonMark and "
-        "`.mdx` files are MDX.",
+        "`.mdx` files are MDX. If empty, it is read from the same file. Allowed: `mdx`, `md` or "
+        "`detect`.",
     )
 
     qdrant_url: rules.Place = rules.STORE.setting(
@@ -267,13 +271,19 @@ class LibrarySettings(BaseSettings):
 
     @property
     def site(self) -> SiteSettings:
-        """The settings from which page addresses are built."""
-        return SiteSettings(
-            self.site_base_url,
-            self.site_route_base_path,
-            self.site_trailing_slash,
-            self.site_markdown_format,
-        )
+        """The settings from which page addresses are built, with Docusaurus's own defaults."""
+        values = {name: getattr(self, f"site_{name}") for name in rules.SITE_FIELDS}
+        return SiteSettings(**{name: value for name, value in values.items() if value is not None})
+
+    @property
+    def unset_site_fields(self) -> tuple[str, ...]:
+        """The fields of `SiteSettings` for which no value is set."""
+        return tuple(name for name in rules.SITE_FIELDS if getattr(self, f"site_{name}") is None)
+
+    def fill_site(self, site: SiteSettings) -> Self:
+        """Return a copy in which the unset fields of the site have the values of `site`."""
+        unset = self.unset_site_fields
+        return self.model_copy(update={f"site_{name}": getattr(site, name) for name in unset})
 
     @property
     def chunk_limits(self) -> ChunkLimits:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
@@ -12,8 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
+from rag_pipeline.core.models import MarkdownFormat, SiteSettings
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+SITE_FIELDS: Final = tuple(field.name for field in fields(SiteSettings))
+"""The fields of `SiteSettings`. The setting of a field has the prefix `site_`."""
+
+OWN_DOCS_DIR: Final = Path(__file__).resolve().parents[2] / "website" / "docs"
+"""The docs folder of this repository's textbook; missing if the package was installed."""
+
+OWN_SITE: Final = SiteSettings("/physical-ai-robotics-textbook/", "docs", trailing_slash=False)
+"""The site of this repository's textbook."""
 
 SHARE: Final = {"ge": 0, "le": 1}
 """Bounds of a share or a weight."""
@@ -54,7 +66,9 @@ def _read_prices(text: object) -> object:
         raise ValueError(problem) from None
 
 
-def _close_base_url(url: str) -> str:
+def _close_base_url(url: str | None) -> str | None:
+    if url is None:
+        return None
     if not re.match(r"^(https?://[^/\s]+)?/\S*$|^https?://[^/\s]+$", url):
         problem = "it is not a path such as /my-book/ nor an http(s) address"
         raise ValueError(problem)
@@ -67,16 +81,21 @@ Place: TypeAlias = Annotated[str, BeforeValidator(_read_place)]
 Folder: TypeAlias = Annotated[Path, BeforeValidator(_read_folder)]
 """A folder that is always set."""
 
-BaseUrl: TypeAlias = Annotated[str, AfterValidator(_close_base_url)]
-"""A path or an http(s) address; ends with a slash."""
+_UNSET: Final = BeforeValidator(lambda text: None if text == "" else text)
 
-Route: TypeAlias = Annotated[str, AfterValidator(lambda path: path.strip("/"))]
-"""A path without slashes at its ends."""
+BaseUrl: TypeAlias = Annotated[str | None, _UNSET, AfterValidator(_close_base_url)]
+"""A path or an http(s) address, which ends with a slash; None for the empty text."""
 
-YesNoUnset: TypeAlias = Annotated[
-    bool | None, BeforeValidator(lambda text: None if text == "" else text)
+Route: TypeAlias = Annotated[
+    str | None, _UNSET, AfterValidator(lambda path: path if path is None else path.strip("/"))
 ]
+"""A path without slashes at its ends; None for the empty text."""
+
+YesNoUnset: TypeAlias = Annotated[bool | None, _UNSET]
 """A boolean; None for the empty text."""
+
+Format: TypeAlias = Annotated[MarkdownFormat | None, _UNSET]
+"""A syntax of Markdown files; None for the empty text."""
 
 _Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -7,29 +7,31 @@ model or service are in `adapters.embedders`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.ids import hash_text
-from rag_pipeline.core.models import Stage
 from rag_pipeline.core.sentences import split_sentences
 from rag_pipeline.core.terms import find_content_words
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage
-from rag_pipeline.ingestion.serialization import load_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk
     from rag_pipeline.core.protocols.embedding import Embedder, WindowEmbedder
     from rag_pipeline.core.protocols.state import EmbeddingCache
     from rag_pipeline.core.vectors import EmbeddingModel, FloatMatrix, FloatVector, Window
-    from rag_pipeline.ingestion.context import IngestionContext
 
 _Span: TypeAlias = tuple[int, int]
+
+_MOST_PARTS: Final = 64
+"""Largest number of parts of a text that has windows; a table of 100 KB has more."""
+
+_MOST_ROWS: Final = 1000
+"""Largest number of parts that stand for windows; a store limits the size of a point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,27 +116,6 @@ def embed_chunks(
     )
 
 
-def read_stored_vectors(
-    context: IngestionContext, doc_ids: Sequence[DocId]
-) -> dict[str, ChunkVectors]:
-    """Return the vectors in the artifacts of documents of the current collection, by text hash.
-
-    They replace a damaged or deleted cache, also in a rebuild, which begins without artifacts.
-    """
-    services = context.services
-    collection_id = services.catalog.current_id()
-    if collection_id is None:
-        return {}
-    artifacts, fingerprint = (
-        services.open_artifacts(collection_id),
-        services.embedder.model.fingerprint,
-    )
-    stored: dict[str, ChunkVectors] = {}
-    for doc_id in doc_ids:
-        stored |= load_vectors(artifacts.read(Stage.EMBEDDINGS, doc_id), fingerprint) or {}
-    return stored
-
-
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """The inputs that the model gets for one text.
@@ -172,18 +153,26 @@ def _embed_missing(
         own = rows[window : window + sum(map(len, plan.windows))]
         window += len(own)
         dense = parts[0] if len(parts) == 1 else _unit_mean(parts)
-        fresh[text_hash] = ChunkVectors(dense, own if len(own) else parts)
+        fresh[text_hash] = ChunkVectors(dense, own if len(own) else _merge_rows(parts))
     windowed = frozenset(
         text_hash for text_hash, plan in zip(missing, plans, strict=True) if len(plan.parts) > 1
     )
     return fresh, usage, windowed
 
 
+def _merge_rows(rows: FloatMatrix) -> FloatMatrix:
+    """Return at most `_MOST_ROWS` rows; each is the mean of equally many consecutive rows."""
+    size = -(-len(rows) // _MOST_ROWS)
+    if size <= 1:
+        return rows
+    return np.array([_unit_mean(rows[at : at + size]) for at in range(0, len(rows), size)])
+
+
 def _plan_texts(chunks: Sequence[Chunk], embedder: Embedder) -> list[_Plan]:
     """Return for each chunk the parts and the windows of its embedding text.
 
     A text over the model's input limit is cut into parts. A window is a group of words that gets a
-    vector of its own.
+    vector of its own. A text of more than `_MOST_PARTS` parts has no windows.
     """
     limit, window_words = embedder.model.max_input_tokens, embedder.model.window_words
     totals = embedder.count_tokens([chunk.embedding_text for chunk in chunks])
@@ -193,7 +182,8 @@ def _plan_texts(chunks: Sequence[Chunk], embedder: Embedder) -> list[_Plan]:
         if total > limit:
             spans = cut_parts(chunk.embedding_text, limit, embedder)
             parts = tuple(chunk.embedding_text[start:end] for start, end in spans)
-        windows = [group_words(part, window_words) if window_words else () for part in parts]
+        words = window_words if len(parts) <= _MOST_PARTS else None
+        windows = [group_words(part, words) if words else () for part in parts]
         plans.append(_Plan(parts, tuple(windows)))
     return plans
 

@@ -10,12 +10,19 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, RebuildIncompleteError
+from rag_pipeline.core.errors import (
+    ConfigurationError,
+    EmbeddingServiceError,
+    RagPipelineError,
+    RebuildIncompleteError,
+)
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.protocols.state import LedgerFailure
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.disk_room import check_room
+from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, embed_docs, load_embeddings
 from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunFailed, RunPlanned
+from rag_pipeline.ingestion.finishing import record_site, refresh_ledger
 from rag_pipeline.ingestion.planning import (
     Scan,
     choose_collection,
@@ -24,26 +31,23 @@ from rag_pipeline.ingestion.planning import (
     plan_ingestion,
     scan_docs,
 )
+from rag_pipeline.ingestion.progress import RunProgress
 from rag_pipeline.ingestion.stages import (
     DocInProgress,
     IngestionRun,
-    embed_docs,
-    load_embeddings,
     prepare_doc,
 )
 from rag_pipeline.ingestion.writing import check_points, delete_doc, read_times_of, write_points
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import DiscoveredDoc
-    from rag_pipeline.core.protocols.state import Ledger, LedgerEntry
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.events import IngestionEvent
 
-_GROUP_CHUNKS: Final = 256  # limits memory, and the work that is lost when the run is killed
-_FAILURES_IN_ROW: Final = 3  # documents; after that the embedding service is taken to be down
+_GROUP_CHUNKS: Final = PART_CHUNKS  # limits the work that is lost when the run is killed
 
 
 def run_ingestion(
@@ -70,11 +74,13 @@ def run_ingestion(
         DocsFolderError: The docs folder is missing or empty. Nothing was changed.
         SpaceMismatchError: The current collection needs a rebuild. Nothing was changed.
         StoreUnavailableError: Another process holds the lock or the store, or no server answers.
+        EmbeddingServiceError: The service does not answer. The message says how many documents are
+            indexed; the next run continues with the others.
         RebuildIncompleteError: Documents failed in a rebuild. The current collection was kept.
     """
     start, services = time.perf_counter(), context.services
     try:
-        with services.lock():
+        with services.lock(), services.announce() as announce:
             services.catalog.recover()
             with suppress(RagPipelineError, OSError):  # the next run cleans up instead
                 services.sweep()
@@ -82,6 +88,7 @@ def run_ingestion(
             target = _choose_target(context, request, scan)
             docs, deletes, failures = choose_docs(request, target)
             planned = RunPlanned(run_id, target, tuple(doc.doc_id for doc in docs))
+            progress = RunProgress(planned, announce)
             yield planned
             yield from failures
             failed = list(failures)
@@ -89,7 +96,7 @@ def run_ingestion(
             with ExitStack() as stack:
                 if request.rebuild:
                     run = replace(run, store=stack.enter_context(run.hold_store()))
-                for event in _carry_out(run, docs, deletes):
+                for event in progress.follow(_carry_out(run, docs, deletes)):
                     if isinstance(event, DocFailure):
                         failed.append(event)
                     yield event
@@ -97,6 +104,7 @@ def run_ingestion(
                 _switch(run, failed)
             else:
                 refresh_ledger(run.ledger, planned.unchanged, target.entries)
+            record_site(context, run.ledger)
     except Exception as error:
         yield RunFailed(error)
         raise
@@ -179,22 +187,23 @@ def _finish_group(run: IngestionRun, group: Sequence[DocInProgress]) -> Iterator
 def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     """Embed the texts of all documents of a group in one call.
 
-    If the call fails, embed each document on its own. After three failures in a row, the
-    remaining documents fail with the first error.
+    If the texts cannot be embedded, embed each document on its own, so that only the documents with
+    such texts fail.
+
+    Raises:
+        EmbeddingServiceError: The service does not answer. Other documents would fail too.
     """
     try:
         embed_docs(run, group)
-    except ConfigurationError:
+    except (ConfigurationError, EmbeddingServiceError):
         raise
     except Exception as error:  # noqa: BLE001  # a single bad document must not fail the group
-        failed_in_row = 0 if len(group) > 1 else _FAILURES_IN_ROW
         for work in group:
-            if failed_in_row >= _FAILURES_IN_ROW:
+            if len(group) == 1:
                 work.failure = _describe_failure(work.doc.doc_id, Stage.EMBEDDINGS, error)
-                continue
+                return
             with _keep_failure(work, Stage.EMBEDDINGS):
                 embed_docs(run, [work])
-            failed_in_row = 0 if work.failure is None else failed_in_row + 1
 
 
 def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
@@ -234,11 +243,12 @@ def _without_failures(group: Iterable[DocInProgress]) -> list[DocInProgress]:
 def _keep_failure(work: DocInProgress, stage: Stage) -> Iterator[None]:
     """Store an exception of the `with` block as the document's failure instead of raising it.
 
-    A `ConfigurationError` concerns all documents, so it is raised.
+    An error of the configuration or of the embedding service concerns all documents, so it is
+    raised.
     """
     try:
         yield
-    except ConfigurationError:
+    except (ConfigurationError, EmbeddingServiceError):
         raise
     except Exception as error:  # noqa: BLE001  # no content of a page may stop the run
         work.failure = _describe_failure(work.doc.doc_id, stage, error)
@@ -273,28 +283,3 @@ def _record_failure(run: IngestionRun, doc: DiscoveredDoc, failure: DocFailure) 
         message = f"{failure.message} (the failure could not be written to the ledger: {error})"
         return replace(failure, message=message)
     return failure
-
-
-def refresh_ledger(
-    ledger: Ledger, unchanged: Iterable[DiscoveredDoc], entries: Mapping[DocId, LedgerEntry]
-) -> None:
-    """Record new modification times of unchanged files, so that the next scan skips them."""
-    for doc in unchanged:
-        entry = entries[doc.doc_id]
-        if entry.mtime_ns != doc.mtime_ns:
-            ledger.record(replace(entry, mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes))
-
-
-def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None:
-    """Delete files and builds that killed ingestions left behind, unless an ingestion is running.
-
-    Errors are ignored, because a later ingestion cleans up too.
-
-    Args:
-        context: The settings and services.
-        doc_ids: All documents of the docs folder and the ledger; their artifacts are kept.
-    """
-    services = context.services
-    with suppress(RagPipelineError, OSError), services.lock(timeout_s=0.0):
-        services.sweep()
-        services.open_artifacts(services.catalog.current_id() or "").keep_only(doc_ids)

@@ -7,10 +7,11 @@ stage, which writes the points, is in `writing`.
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ArtifactMissingError, ArtifactStaleError, DocumentReadError
 from rag_pipeline.core.ids import hash_text
@@ -18,7 +19,6 @@ from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols.state import LedgerEntry
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import now_utc
-from rag_pipeline.ingestion.embedding import embed_chunks, read_stored_vectors
 from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.markdown.source import find_invalid_line
 from rag_pipeline.ingestion.parsing import parse_doc
@@ -26,14 +26,12 @@ from rag_pipeline.ingestion.serialization import (
     KeptChunks,
     dump_chunks,
     dump_record,
-    dump_vectors,
     load_chunks,
     load_record,
-    load_vectors,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
     from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, ParsedDoc
@@ -42,6 +40,9 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import ChunkVectors
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.planning import Scan
+
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,8 @@ class DocInProgress:
         doc: The file, with the hash of the content that is indexed.
         document: The parsed metadata and headings.
         chunks: The chunks, in order.
-        vectors: The vectors of each chunk, in the order of the chunks.
+        vectors: The vectors of each chunk, in the order of the chunks; empty for a document whose
+            vectors are handled in parts, see `embedding_stage`.
         results: One event per finished stage.
         failure: Set when a stage fails; the later stages are then skipped.
         begun: True after this run has called `record_begun` for the document.
@@ -161,66 +163,6 @@ def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
         work.doc = _take_content(doc, kept.sha256)
 
 
-def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
-    """Embed the chunks of several documents in one call, and store the vectors as artifacts.
-
-    Raises:
-        EmbeddingError: The service failed, or its vectors cannot be used.
-    """
-    context = run.context
-    embedder = context.services.embedder
-    fingerprint = embedder.model.fingerprint
-    chunks = [chunk for work in group for chunk in work.chunks]
-    doc_ids = [work.doc.doc_id for work in group]
-    embedded = embed_chunks(
-        chunks, embedder, context.services.cache, lambda: read_stored_vectors(context, doc_ids)
-    )
-    fresh, windowed = set(embedded.embedded_hashes), set(embedded.windowed_chunk_ids)
-    vectors = iter(embedded.vectors)
-    for work in group:
-        work.vectors = tuple(next(vectors) for _ in work.chunks)
-        tokens = {hash_text(chunk.embedding_text): chunk.token_count for chunk in work.chunks}
-        hashes = [hash_text(chunk.embedding_text) for chunk in work.chunks]
-        data = dump_vectors(fingerprint, hashes, work.vectors)
-        run.artifacts.write(Stage.EMBEDDINGS, work.doc.doc_id, data)
-        # A text that several documents contain counts only for the first of them.
-        new = tokens.keys() & fresh
-        fresh -= new
-        tokens_new = sum(tokens[text_hash] for text_hash in new)
-        share = len(new) / len(embedded.embedded_hashes) if new else 0.0
-        counts: dict[str, int | float | str] = {
-            "texts_embedded": len(new),
-            "embeddings_reused": len(work.chunks) - len(new),
-            "tokens_embedded": tokens_new,
-            "tokens_reused": sum(chunk.token_count for chunk in work.chunks) - tokens_new,
-            "windowed_chunks": sum(chunk.chunk_id in windowed for chunk in work.chunks),
-            "duration_s": embedded.usage.seconds * share,
-            "cost_usd": tokens_new * context.price_per_token_usd,
-        }
-        if work is group[0]:
-            counts |= {"requests": embedded.usage.requests, "retries": embedded.usage.retries}
-        version = hash_text(fingerprint + "".join(hashes))[:16]
-        work.keep_result(Stage.EMBEDDINGS, version, counts)
-
-
-def load_embeddings(run: IngestionRun, work: DocInProgress) -> None:
-    """Load the vectors of a document's chunks from the artifact of an earlier run.
-
-    Raises:
-        ArtifactMissingError: There is no readable artifact.
-        ArtifactStaleError: The artifact was made with another model or from other texts.
-    """
-    fingerprint = run.context.services.embedder.model.fingerprint
-    data = run.artifacts.read(Stage.EMBEDDINGS, work.doc.doc_id)
-    stored = load_vectors(data, fingerprint)
-    if stored is None:
-        raise ArtifactMissingError(work.doc.doc_id, Stage.EMBEDDINGS.value)
-    hashes = [hash_text(chunk.embedding_text) for chunk in work.chunks]
-    if any(text_hash not in stored for text_hash in hashes):
-        raise ArtifactStaleError(work.doc.doc_id, Stage.EMBEDDINGS.value)
-    work.vectors = tuple(stored[text_hash] for text_hash in hashes)
-
-
 def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
     """Mark a changed document's ledger entry as incomplete (see `record_begun`), once per run."""
     doc, entry = work.doc, run.scan.entries.get(work.doc.doc_id)
@@ -234,6 +176,7 @@ def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
 
 def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     start = time.perf_counter()
+    _LOG.info("parsing %s (%d KB)", work.doc.doc_id, work.doc.size_bytes // 1000)
     try:
         data = work.doc.path.read_bytes()
     except OSError as error:
@@ -272,6 +215,7 @@ def _load_parsed(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
 
 def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:
     start = time.perf_counter()
+    _LOG.info("chunking %s, which has %d blocks", work.doc.doc_id, len(parsed.blocks))
     chunks = chunk_doc(parsed, run.context.settings.chunk_limits)
     work.document, work.chunks = parsed.document, chunks
     mark_begun(run, work)

@@ -10,30 +10,36 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ArtifactMissingError, RagPipelineError, StoreError
 from rag_pipeline.core.ids import to_point_id
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols.stores import PointFilter
-from rag_pipeline.core.rules import DOCUMENT_RULES, IndexedDocument, find_faults
+from rag_pipeline.core.rules import DOCUMENT_RULES, IndexedDocument, check_point, find_faults
 from rag_pipeline.core.vectors import Point
 from rag_pipeline.ingestion.context import now_utc
+from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, read_vectors
 from rag_pipeline.ingestion.events import DocDeleted
 from rag_pipeline.ingestion.stages import mark_begun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId, PointId
     from rag_pipeline.core.models import Chunk, Document, Payload
     from rag_pipeline.core.protocols.stores import PointStore, StoredPoint
-    from rag_pipeline.core.rules import Fault
+    from rag_pipeline.core.rules import CheckedPoint, Fault
+    from rag_pipeline.core.vectors import ChunkVectors
     from rag_pipeline.ingestion.stages import DocInProgress, IngestionRun
+
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +84,10 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> N
     known_since = {**run.times_by_content, **read_ingestion_times(existing.values())}
     payloads = build_payloads(work.document, work.chunks, known_since, now_utc())
     plan = plan_index(payloads, existing, rewrite=run.request.rewrite)
-    written = [
-        (to_point_id(chunk.chunk_id), chunk.embedding_text, vectors)
-        for chunk, vectors in zip(work.chunks, work.vectors, strict=True)
-        if to_point_id(chunk.chunk_id) in plan.upserts
-    ]
-    terms = run.context.services.sparse.encode_passages([text for _, text, _ in written])
-    store.upsert(
-        [
-            Point(point_id, vectors, point_terms, plan.upserts[point_id])
-            for (point_id, _, vectors), point_terms in zip(written, terms, strict=True)
-        ]
-    )
+    _LOG.info("writing %d points of %s", len(plan.upserts), work.doc.doc_id)
+    if plan.upserts:
+        for chunks, vectors in read_vectors(run, work):
+            _upsert(run, plan, chunks, vectors, store)
     store.set_payloads(plan.payload_updates)
     store.delete(plan.deletes)
     version = compute_data_version(payloads)
@@ -104,6 +102,27 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> N
     work.keep_result(Stage.POINTS, version, counts)
 
 
+def _upsert(
+    run: IngestionRun,
+    plan: IndexPlan,
+    chunks: Sequence[Chunk],
+    vectors: Sequence[ChunkVectors],
+    store: PointStore,
+) -> None:
+    written = [
+        (to_point_id(chunk.chunk_id), chunk.embedding_text, chunk_vectors)
+        for chunk, chunk_vectors in zip(chunks, vectors, strict=True)
+        if to_point_id(chunk.chunk_id) in plan.upserts
+    ]
+    terms = run.context.services.sparse.encode_passages([text for _, text, _ in written])
+    store.upsert(
+        [
+            Point(point_id, chunk_vectors, point_terms, plan.upserts[point_id])
+            for (point_id, _, chunk_vectors), point_terms in zip(written, terms, strict=True)
+        ]
+    )
+
+
 def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: PointStore) -> None:
     """Read the written points of documents back, and add each broken rule to the stage result.
 
@@ -113,18 +132,31 @@ def check_points(run: IngestionRun, group: Sequence[DocInProgress], store: Point
     if not group:
         return
     limits, dim = run.context.settings.chunk_limits, run.context.space.model.dim
-    points: defaultdict[str, list[StoredPoint]] = defaultdict(list)
+    points: defaultdict[str, list[CheckedPoint]] = defaultdict(list)
     unreadable: tuple[Fault, ...] = ()
     try:
-        where = PointFilter.any_of(doc_path=[work.doc.doc_id for work in group])
-        for point in store.scroll(where, with_vectors=True):
-            points[str(point.payload["doc_path"])].append(point)
+        for point in _read_back(group, store):
+            points[str(point.payload["doc_path"])].append(check_point(point, dim))
     except StoreError as error:
         unreadable = (("points_equal_chunks", f"the points cannot be read back: {error}"),)
     for work in group:
-        document = IndexedDocument(work.chunks, points[work.doc.doc_id], limits, dim)
+        document = IndexedDocument(work.chunks, points[work.doc.doc_id], limits)
         faults = unreadable or tuple(find_faults(DOCUMENT_RULES, document))
         work.results[Stage.POINTS] = replace(work.results[Stage.POINTS], faults=faults)
+
+
+def _read_back(group: Sequence[DocInProgress], store: PointStore) -> Iterator[StoredPoint]:
+    """Yield all points of documents with their vectors, those of large documents in parts."""
+    small = [work for work in group if len(work.chunks) <= PART_CHUNKS]
+    if small:
+        where = PointFilter.any_of(doc_path=[work.doc.doc_id for work in small])
+        yield from store.scroll(where, with_vectors=True)
+    for work in group:
+        if len(work.chunks) > PART_CHUNKS:
+            where = PointFilter.any_of(doc_path=(work.doc.doc_id,))
+            ids = [point.point_id for point in store.scroll(where)]
+            for start in range(0, len(ids), PART_CHUNKS):
+                yield from store.fetch(ids[start : start + PART_CHUNKS], with_vectors=True)
 
 
 def delete_doc(run: IngestionRun, doc_id: DocId, store: PointStore) -> DocDeleted | DocFailure:

@@ -10,8 +10,8 @@ import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import DiscoveredDoc
+from rag_pipeline.ingestion.finishing import refresh_ledger
 from rag_pipeline.ingestion.planning import find_next_try, is_due, leave_moved, scan_docs
-from rag_pipeline.ingestion.run import refresh_ledger
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_partition_key

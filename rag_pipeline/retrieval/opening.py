@@ -45,7 +45,8 @@ def open_retriever(
             because their errors are more specific.
 
     Raises:
-        ConfigurationError: A setting is missing or invalid.
+        ConfigurationError: A setting is missing or invalid, or a site setting is not the one that
+            the links of the collection were built with.
         MissingDependencyError: The package of the embedding provider is not installed.
     """
     from rag_pipeline.adapters.connect import (  # noqa: PLC0415  # see module
@@ -55,6 +56,8 @@ def open_retriever(
     )
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
     from rag_pipeline.adapters.everyday_words import load_everyday_words  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.recorded_site import choose_site  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.state.running import read_running_ingestion  # noqa: PLC0415  # see module
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.options import RetrieverOptions  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.protection.limits import Protection  # noqa: PLC0415  # see module
@@ -75,6 +78,7 @@ def open_retriever(
             chosen.store_idle_s,
             is_exclusive=catalog.is_exclusive,
             recheck_s=0.0 if catalog.is_exclusive else _SERVER_RECHECK_S,
+            find_running=lambda: read_running_ingestion(chosen.state_dir),
         ),
         options=RetrieverOptions(
             dedup_threshold=chosen.dedup_threshold,
@@ -85,7 +89,7 @@ def open_retriever(
                 chosen.window_weight,
             ),
             selected_text_threshold=chosen.selected_text_threshold,
-            site=chosen.site,
+            site=choose_site(chosen, catalog),
             load_everyday_words=load_everyday_words,
         ),
         reranker=reranker,

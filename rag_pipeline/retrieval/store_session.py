@@ -14,12 +14,18 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.errors import StoreError, StoreLockedError
+from rag_pipeline.core.errors import (
+    CollectionMissingError,
+    IngestionRunningError,
+    StoreError,
+    StoreLockedError,
+)
 from rag_pipeline.retrieval.forks import keep_inherited, watch_forks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from rag_pipeline.core.protocols.state import IngestionProgress
     from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
     from rag_pipeline.core.vectors import EmbeddingSpace
 
@@ -67,6 +73,7 @@ class StoreSession:
         is_exclusive: True if no other process can write the collection while it is open here.
         recheck_s: Seconds after a check during which the open collection is assumed to be the
             current one; 0 asks the catalog before each use.
+        find_running: Returns how far the running ingestion of the book is; None if there is none.
     """
 
     def __init__(
@@ -77,12 +84,14 @@ class StoreSession:
         *,
         is_exclusive: bool,
         recheck_s: float = 0.0,
+        find_running: Callable[[], IngestionProgress | None] = lambda: None,
     ) -> None:
         self.is_exclusive = is_exclusive
         self._catalog = catalog
         self._space = space
         self._idle_s = idle_s
         self._recheck_s = recheck_s
+        self._find_running = find_running
         self._checked_at = -recheck_s
         self._begin_locks()
         self._opened: _OpenCollection | None = None
@@ -101,16 +110,30 @@ class StoreSession:
 
         Raises:
             CollectionMissingError: Nothing has been ingested yet.
+            IngestionRunningError: The first ingestion is running.
             SpaceMismatchError: The collection was built with another embedding space.
             StoreUnavailableError: The store is unreachable, timed out or is locked by another
                 process.
         """
         own = threading.get_ident()
-        opened = self._enter(own)
+        with self._explain_missing():
+            opened = self._enter(own)
+            try:
+                yield opened.store
+            finally:
+                self._leave(opened, own)
+
+    @contextmanager
+    def _explain_missing(self) -> Iterator[None]:
         try:
-            yield opened.store
-        finally:
-            self._leave(opened, own)
+            yield
+        except CollectionMissingError as error:
+            running = self._find_running()
+            if running is None:
+                raise
+            raise IngestionRunningError(
+                error.collection, error.where, running.done, running.total
+            ) from error
 
     def pause(self, deadline: float) -> None:
         """Block new uses of the collection until `resume`, and close it when its users are done.

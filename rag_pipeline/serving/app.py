@@ -64,7 +64,7 @@ def create_app(
     shared = shared or Shared(Conversations(), LocalCounter())
     measured = metrics or build_metrics()
     measured.watch_breakers(assistant.protection)
-    site_path = find_site_path(settings.site_base_url) if site_dir else None
+    site_path = find_site_path(settings.site.base_url) if site_dir else None
     rules = read_access_rules(settings, hosts, site_path)
     limits = read_rate_limits(settings, measured.count_rate_failure, shared.counter)
     app = FastAPI(title="RoboTutor", docs_url=None, redoc_url=None, lifespan=_warm_up)

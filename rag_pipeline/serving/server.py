@@ -244,7 +244,7 @@ def describe_addresses(port: int, settings: Settings, place: Place) -> list[str]
     base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     lines = ["RoboTutor is running. Press Ctrl-C to stop it."]
     if place.site_dir is not None:
-        lines.append(f"  Book:       {base}{find_site_path(settings.site_base_url)}")
+        lines.append(f"  Book:       {base}{find_site_path(settings.site.base_url)}")
     lines += [
         f"  Questions:  {base}/v1/answers (POST)",
         f"  Agents:     {base}/mcp",

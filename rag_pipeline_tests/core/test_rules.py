@@ -17,6 +17,7 @@ from rag_pipeline.core.rules import (
     COLLECTION_RULES,
     DOCUMENT_RULES,
     IndexedDocument,
+    check_point,
     find_faults,
     is_closed,
 )
@@ -39,7 +40,7 @@ def make_stored(chunk: Chunk, vectors: ChunkVectors = SOUND) -> StoredPoint:
 
 def find(chunks: list[Chunk], points: list[StoredPoint] | None = None) -> set[str]:
     stored = [make_stored(chunk) for chunk in chunks] if points is None else points
-    document = IndexedDocument(chunks, stored, LIMITS, 2)
+    document = IndexedDocument(chunks, [check_point(point, 2) for point in stored], LIMITS)
     return {name for name, _ in find_faults(DOCUMENT_RULES, document)}
 
 

@@ -64,6 +64,8 @@ class Command:
             "HOME": str(self.root),
             "DOCS_DIR": str(self.root / "docs"),
             "DATA_DIR": str(self.root / "data"),
+            "SITE_BASE_URL": "/physical-ai-robotics-textbook/",
+            "SITE_TRAILING_SLASH": "false",
             "EMBEDDING_PROVIDER": "openai",
             "OPENAI_API_KEY": "test-key",
             "OPENAI_BASE_URL": f"{self.url}/v1",

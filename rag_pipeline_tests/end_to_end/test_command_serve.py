@@ -209,9 +209,9 @@ def test_the_website_is_served_next_to_the_answers(indexed: Command) -> None:
     site.mkdir()
     (site / "index.html").write_text("the book")
     try:
-        with serving(indexed, SITE_BASE_URL="/book/") as (process, url):
+        with serving(indexed) as (process, url):
             start = httpx.get(url, follow_redirects=True, timeout=30)
-            assert (start.text, start.url.path) == ("the book", "/book/")
+            assert (start.text, start.url.path) == ("the book", "/physical-ai-robotics-textbook/")
             assert httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30).status_code == 200
             assert stop(process, signal.SIGTERM).code == 0
     finally:

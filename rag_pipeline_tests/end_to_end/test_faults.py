@@ -12,8 +12,8 @@ from rag_pipeline.core.errors import (
     ConfigurationError,
     EarlierCollectionMissingError,
     EmbeddingDimensionError,
+    EmbeddingError,
     EmbeddingServiceError,
-    EmbeddingTimeoutError,
     RagPipelineError,
     SpaceMismatchError,
     StoreError,
@@ -164,8 +164,7 @@ class FaultyEmbedder(HashingEmbedder):
 @pytest.mark.parametrize(
     "error",
     [
-        EmbeddingServiceError("overloaded"),
-        EmbeddingTimeoutError("no answer"),
+        EmbeddingError("the input is not valid"),
         EmbeddingDimensionError("m", "2 vectors", "1 vector"),
     ],
     ids=lambda error: type(error).__name__,
@@ -187,15 +186,28 @@ def test_a_service_that_is_down_is_not_called_for_every_document(tmp_path: Path)
     pages = {f"page-{number}.md": text for number, text in enumerate([*PAGES.values()] * 4)}
     book = make_book(tmp_path, pages, memory=True)
     book.embedder = FaultyEmbedder(EmbeddingServiceError("down"))
+    with pytest.raises(EmbeddingServiceError) as raised:
+        book.ingest()
+    assert str(raised.value) == (
+        "down. 0 of 12 documents are indexed; the next ingest continues with the others"
+    )
+    assert book.embedder.calls == 1
+    book.embedder = HashingEmbedder()
+    assert book.ingest().docs_processed == 12
+
+
+def test_documents_before_an_outage_stay_indexed_and_the_next_run_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_pipeline.ingestion.run._GROUP_CHUNKS", 1)  # one document in a group
+    book = make_book(tmp_path, memory=True)
+    book.edit("module-1/small page.md", "## Alone", "## Unspeakable")
+    book.embedder = FaultyEmbedder(EmbeddingServiceError("down"), "Unspeakable")
+    with pytest.raises(EmbeddingServiceError, match="2 of 3 documents are indexed"):
+        book.ingest()
+    book.embedder = HashingEmbedder()
     report = book.ingest()
-    assert report.docs_failed == 12
-    assert (
-        book.embedder.calls == 4
-    )  # once for all, then for one document at a time until three fail in a row
-    assert {failure.message for failure in report.failures} == {"down"}
-    again = book.ingest()
-    failures = book.open_ledger(again.collection_id).failures()
-    assert {failure.attempts for failure in failures.values()} == {2}
+    assert (report.docs_processed, report.docs_unchanged) == (1, 2)
 
 
 @pytest.mark.parametrize("memory", [False, True], ids=["embedded", "server"])
@@ -204,7 +216,9 @@ def test_an_empty_collection_is_replaced_when_the_model_changes(
 ) -> None:
     book = make_book(tmp_path, memory=memory)
     book.embedder = FaultyEmbedder(EmbeddingServiceError("down"))
-    empty = book.ingest().collection_id
+    with pytest.raises(EmbeddingServiceError):
+        book.ingest()
+    empty = book.build_context().services.catalog.current_id()
     book.embedder = HashingEmbedder(name="another")
     report = book.ingest()
     assert (report.docs_processed, len(book.read_points())) == (3, 9)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache, partial
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -48,6 +50,9 @@ _WEIGHTS: Final = {
 _DIM: Final = 384
 _MAX_INPUT_TOKENS: Final = 254  # 256 positions, two for special tokens; more is slower, not better
 _WINDOW_WORDS: Final = 4  # chosen by measurement; see ADR 15
+_COUNTED_CHARACTERS: Final = 10_000  # per piece, so that counting the tokens of a long text
+_COUNTED_TOGETHER: Final = 64  # takes little memory
+_WHITE_SPACE: Final = re.compile(r"\s")
 _LOADING: Final = threading.Lock()
 
 
@@ -95,8 +100,17 @@ class LocalEmbedder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of word pieces of each text, without special tokens."""
-        encodings = _load_counter().encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(encoding.ids) for encoding in encodings]
+        counter = _load_counter()
+        counts = [0] * len(texts)
+        pieces = [(number, piece) for number, text in enumerate(texts) for piece in _cut(text)]
+        for start in range(0, len(pieces), _COUNTED_TOGETHER):
+            batch = pieces[start : start + _COUNTED_TOGETHER]
+            encodings = counter.encode_batch_fast(
+                [piece for _, piece in batch], add_special_tokens=False
+            )
+            for (number, _), encoding in zip(batch, encodings, strict=True):
+                counts[number] += len(encoding.ids)
+        return counts
 
     def embed_passages(
         self, texts: Sequence[str], windows: Sequence[Sequence[Window]] = ()
@@ -160,6 +174,20 @@ class LocalEmbedder:
             return QuestionVectors(dense[0], dense)
         spans = tuple(zip(starts[written].tolist(), ends[written].tolist(), strict=True))
         return QuestionVectors(dense[0], _normalize(tokens[written]), spans)
+
+
+def _cut(text: str) -> list[str]:
+    """Cut a long text before white space into pieces of about 10,000 characters.
+
+    White space always ends a token, so the pieces have as many tokens as the text.
+    """
+    cuts = [0]
+    while len(text) - cuts[-1] > _COUNTED_CHARACTERS:
+        space = _WHITE_SPACE.search(text, cuts[-1] + _COUNTED_CHARACTERS)
+        if space is None:
+            break
+        cuts.append(space.start())
+    return [text[start:end] for start, end in pairwise([*cuts, len(text)])]
 
 
 class _Model(NamedTuple):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Event
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector
 
     Purpose: TypeAlias = Literal["document", "query"]
+
+_LOG: Final = logging.getLogger(__name__)
 
 IN_FLIGHT: Final = 8
 """Largest number of requests that one embedder has open at a time, over all its callers."""
@@ -160,6 +163,7 @@ class ServiceEmbedder(ABC):
         self._timeout_s = timeout_s
         self._sleep = sleep
         self._slots = BoundedSemaphore(IN_FLIGHT)
+        self._has_answered = False
 
     @property
     def model(self) -> EmbeddingModel:
@@ -187,7 +191,9 @@ class ServiceEmbedder(ABC):
     def embed_passages(self, texts: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
         """Embed texts in order, with several batches at a time.
 
-        If a batch fails after its retries, the batches that have not started are cancelled.
+        The first batch is sent alone until the service has answered once, so that a service that
+        hangs is not asked by several threads. If a batch fails after its retries, no other batch is
+        sent or retried.
 
         Returns:
             A float32 matrix of shape (len(texts), model.dim) with rows of unit length, and the
@@ -201,13 +207,22 @@ class ServiceEmbedder(ABC):
         batches = self._split(texts)
         parts = [np.zeros((0, self._model.dim), dtype=np.float32)]
         usage = EmbeddingUsage()
+        has_failed = Event()
+
+        def embed(batch: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
+            try:
+                return self._embed(batch, "document", PASSAGE_WAIT_S, has_failed)
+            except BaseException:
+                has_failed.set()
+                raise
+
+        alone = batches[: not self._has_answered]
         pool = ThreadPoolExecutor(max_workers=max(1, min(IN_FLIGHT, len(batches))))
         try:
-            for rows, cost in pool.map(
-                lambda batch: self._embed(batch, "document", PASSAGE_WAIT_S), batches
-            ):
-                parts.append(rows)
-                usage += cost
+            for run, group in ((map, alone), (pool.map, batches[len(alone) :])):
+                for rows, cost in run(embed, group):
+                    parts.append(rows)
+                    usage += cost
         finally:
             pool.shutdown(cancel_futures=True)
         seconds = time.perf_counter() - start
@@ -222,20 +237,37 @@ class ServiceEmbedder(ABC):
         while tokens > self._model.max_input_tokens:
             text = text[: len(text) * self._model.max_input_tokens // tokens]
             tokens = self.count_tokens([text])[0]
-        rows, _ = self._embed([text], "query", QUERY_WAIT_S)
+        rows, _ = self._embed([text], "query", QUERY_WAIT_S, Event())
         query: FloatVector = rows[0]
         return query
 
     def _embed(
-        self, batch: Sequence[str], purpose: Purpose, longest_wait_s: float
+        self, batch: Sequence[str], purpose: Purpose, longest_wait_s: float, has_failed: Event
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
-        """Embed one batch with retries; return its vectors, of unit length, and the usage."""
+        """Embed one batch with retries; return its vectors, of unit length, and the usage.
+
+        No request is sent after another thread has set `has_failed`.
+        """
+
+        def request() -> BatchAnswer:
+            if has_failed.is_set():
+                message = f"{self._service.place} was not asked, because another request failed"
+                raise EmbeddingError(message)
+            return self._request(batch, purpose)
+
         with self._slots:
             answer, retries = call_with_retries(
-                lambda: self._request(batch, purpose),
+                request,
                 longest_wait_s=longest_wait_s,
                 sleep=self._sleep,
+                on_retry=lambda error, wait_s: _LOG.log(
+                    logging.WARNING if purpose == "document" else logging.DEBUG,
+                    "%s. The next try is in %.1f s",
+                    error,
+                    wait_s,
+                ),
             )
+        self._has_answered = True
         rows = _normalize_rows(answer.rows, len(batch), self._model)
         tokens = sum(self.count_tokens(batch)) if answer.tokens is None else answer.tokens
         return rows, EmbeddingUsage(1 + retries, retries, tokens)

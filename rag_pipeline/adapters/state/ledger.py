@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag_pipeline.adapters.state.damage import warn_once
 from rag_pipeline.adapters.state.files import write_text_atomically
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import make_file_key
+from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ids import DocId
 
+_SITE_FILE: Final = "site.json"
+
 _Record = TypeVar("_Record", LedgerEntry, LedgerFailure)
 
 
@@ -28,7 +31,7 @@ class FileLedger:
 
     The entry of a document is in `indexed/<file key>.json`, the record of its last failure in
     `failed/<file key>.json`. The file key is a hash of the document's id. Each file contains the
-    id itself.
+    id itself. The site settings of all links are in `site.json`.
 
     Args:
         root: Folder of the ledger. Each build (version) of a collection has a folder of its own, so
@@ -86,6 +89,20 @@ class FileLedger:
         damaged += [path for path in self._list("failed") if _read(path, LedgerFailure) is None]
         for path in damaged:
             path.unlink(missing_ok=True)
+
+    def record_site(self, site: SiteSettings) -> None:
+        """Write the site settings that the links of all indexed documents were built with."""
+        text = json.dumps(dataclasses.asdict(site), indent=1) + "\n"
+        write_text_atomically(self._root / _SITE_FILE, text)
+
+    def read_site(self) -> SiteSettings | None:
+        """Return the recorded site settings; None if they are missing or cannot be read."""
+        try:
+            stored = json.loads((self._root / _SITE_FILE).read_text("utf-8"))
+            stored["markdown_format"] = MarkdownFormat(stored["markdown_format"])
+            return SiteSettings(**stored)
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
 
     def _path(self, kind: str, doc_id: DocId) -> Path | UPath:
         return self._root / kind / f"{make_file_key(doc_id)}.json"

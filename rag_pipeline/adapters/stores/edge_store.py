@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import EmbeddingSpace, Point
 
 _SCROLL_PAGE: Final = 1_000  # points per page; limits the memory for one page
+_VECTORS_PAGE: Final = 100  # the engine returns vectors as lists, which take 1 MB a point
 _RESERVE_BYTES: Final = 16_000_000  # several times what one write or a new shard needs
 
 _MORE_SPACE: Final = "Free disk space, or set DATA_DIR to a folder with more space"
@@ -129,7 +130,7 @@ class EdgeStore(EngineStore):
     ) -> tuple[list[Any], Any]:
         request = edge.ScrollRequest(
             offset=offset,
-            limit=_SCROLL_PAGE,
+            limit=_VECTORS_PAGE if with_vectors else _SCROLL_PAGE,
             filter=build_filter(where),
             with_payload=True,
             with_vector=with_vectors,

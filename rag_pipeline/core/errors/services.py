@@ -127,6 +127,24 @@ class CollectionMissingError(StoreError):
         )
 
 
+class IngestionRunningError(CollectionMissingError):
+    """The collection is empty because its first ingestion is still running.
+
+    Attributes:
+        done: Number of documents that are indexed or have failed.
+        total: Number of documents; 0 if they have not been counted yet.
+    """
+
+    code = "INGESTION_RUNNING"
+    retry_after_s = 5.0
+
+    def __init__(self, collection: str, where: str | Path, done: int, total: int) -> None:
+        super().__init__(collection, where)
+        self.done, self.total = done, total
+        extent = f"{done} of {total} documents are done" if total else "it counts the documents"
+        self.args = (f"an ingestion of the book is running: {extent}. Try again later",)
+
+
 class EarlierCollectionMissingError(StoreError):
     """A rollback to the previous collection was requested, but the store has no previous one.
 

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from rag_pipeline.core.protocols.embedding import Embedder, SparseEncoder
-    from rag_pipeline.core.protocols.state import ArtifactStore, EmbeddingCache, Ledger, Lock
+    from rag_pipeline.core.protocols.state import (
+        Announce,
+        ArtifactStore,
+        EmbeddingCache,
+        Ledger,
+        Lock,
+    )
     from rag_pipeline.core.protocols.stores import CollectionCatalog
 
 
@@ -27,6 +34,8 @@ class Services:
         open_ledger: Function that takes the id of a build and returns its ledger, the record of
             which documents are indexed.
         lock: Lock that prevents a second ingestion of the same book at the same time.
+        announce: Function that returns a context manager for a run that holds `lock`. The context
+            manager yields a function that tells other processes how far the run is.
         sweep: Function that deletes the files and collections that killed ingestions left behind.
             The caller must hold `lock`.
     """
@@ -38,4 +47,5 @@ class Services:
     open_artifacts: Callable[[str], ArtifactStore]
     open_ledger: Callable[[str], Ledger]
     lock: Lock
+    announce: Callable[[], AbstractContextManager[Announce]]
     sweep: Callable[[], None]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import Stage
+    from rag_pipeline.core.models import SiteSettings, Stage
     from rag_pipeline.core.vectors import ChunkVectors
 
 
@@ -135,6 +135,12 @@ class Ledger(Protocol):
     def discard_damaged(self) -> None:
         """Delete what cannot be read as an entry or a failure record."""
 
+    def record_site(self, site: SiteSettings) -> None:
+        """Write the site settings that the links of all indexed documents were built with."""
+
+    def read_site(self) -> SiteSettings | None:
+        """Return what `record_site` wrote; None if there is nothing readable."""
+
 
 class ArtifactStore(Protocol):
     """A store of the outputs of ingestion stages, one per stage and document.
@@ -142,11 +148,14 @@ class ArtifactStore(Protocol):
     A reader never sees an incomplete output.
     """
 
-    def write(self, stage: Stage, doc_id: DocId, data: bytes) -> None:
-        """Store the output of a stage for a document, replacing the old output."""
+    def write(self, stage: Stage, doc_id: DocId, data: bytes, part: int = 0) -> None:
+        """Store the output of a stage for a document, replacing the old output.
 
-    def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
-        """Return the stored output of a stage for a document; None if no output is stored."""
+        A large output is written in parts, from 0 upwards. Old parts after `part` are deleted.
+        """
+
+    def read(self, stage: Stage, doc_id: DocId, part: int = 0) -> bytes | None:
+        """Return a part of the stored output of a stage for a document; None if it is missing."""
 
     def remove(self, doc_id: DocId) -> None:
         """Delete the outputs of all stages for a document, if they exist."""
@@ -157,6 +166,26 @@ class ArtifactStore(Protocol):
         Outputs of killed runs are removed this way. An implementation may keep recent outputs, and
         an output that cannot be deleted is left for a later call.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class IngestionProgress:
+    """How far a running ingestion is.
+
+    Attributes:
+        done: Number of documents whose current content is indexed or has failed.
+        total: Number of documents in the docs folder; 0 if they have not been counted yet.
+    """
+
+    done: int
+    total: int
+
+
+class Announce(Protocol):
+    """A function that tells other processes how far the running ingestion is."""
+
+    def __call__(self, done: int, total: int) -> None:
+        """Publish the numbers of `IngestionProgress`."""
 
 
 class Lock(Protocol):

@@ -9,13 +9,15 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from markdown_it.rules_core import StateCore
+
 from rag_pipeline.ingestion.markdown.construct import Leaf
 from rag_pipeline.ingestion.markdown.constructs.code import MDX_CODE_FENCE, find_mdx_fences
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, split_raw_headings
 from rag_pipeline.ingestion.markdown.constructs.marks import MARKER
 from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH
 from rag_pipeline.ingestion.markdown.constructs.reference import FOOTNOTES, find_footnotes
-from rag_pipeline.ingestion.markdown.containers import read_containers
+from rag_pipeline.ingestion.markdown.containers import CONTAINER_TOKENS, read_containers
 from rag_pipeline.ingestion.markdown.mdx_syntax import SCANNER, Scanner
 from rag_pipeline.ingestion.markdown.registry import CONSTRUCT_OF_TOKEN, build_parser
 
@@ -27,6 +29,23 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.markdown.containers import ContainerLines
 
 _MARKER_LINE: Final = re.compile(r"[\s>]*(?:(?:[-+*]|\d{1,9}[.)])[\s>]*)*")
+
+
+class _KeptTokens(list["Token"]):
+    """The tokens of a page that leaf blocks and containers are read from.
+
+    The parser makes many more, such as several for each cell of a table.
+    """
+
+    def append(self, token: Token) -> None:
+        """Add a token if it is needed; the text of a heading follows the heading's own token."""
+        is_heading = bool(self) and CONSTRUCT_OF_TOKEN.get(self[-1].type) is HEADING
+        if (
+            token.type in CONSTRUCT_OF_TOKEN
+            or token.type in CONTAINER_TOKENS
+            or (is_heading and token.type == "inline")
+        ):
+            super().append(token)
 
 
 def read_leaves(
@@ -52,7 +71,10 @@ def read_leaves(
         masked[line - body_line] = ""
     body = "\n".join(masked)
     env: dict[str, Any] = {SCANNER: Scanner(body, mdx=mdx), FOOTNOTES: find_footnotes(body)}
-    tokens = build_parser(mdx=mdx).parse(body, env)
+    parser = build_parser(mdx=mdx)
+    state = StateCore(body, parser, env)
+    state.tokens = tokens = _KeptTokens()
+    parser.core.process(state)
     leaves = [Leaf(MDX_CODE_FENCE, line, line + 1) for line in fence_lines]
     leaves += _read_tokens(tokens, body_line)
     leaves.sort(key=lambda leaf: (leaf.start, leaf.end))

@@ -25,6 +25,9 @@ _KIND_OF_TOKEN: Final = {
 _CLOSING: Final = frozenset(
     name.replace("_open", "_close") for name in _KIND_OF_TOKEN if name.endswith("_open")
 )
+CONTAINER_TOKENS: Final = frozenset(_KIND_OF_TOKEN) | _CLOSING
+"""The types of tokens that open or close a container."""
+
 _MOST_NESTED: Final = 80  # containers; an admonition that is nested deeper is not listed
 
 

@@ -15,13 +15,14 @@ from rag_pipeline.core.ids import DocId, hash_text, to_point_id
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.ingestion.embedding_stage import split_chunks
 from rag_pipeline.ingestion.serialization import load_chunks, load_vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.models import JsonValue, Payload
+    from rag_pipeline.core.models import Chunk, Document, JsonValue, Payload
     from rag_pipeline.core.protocols.state import ArtifactStore, LedgerEntry
     from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
     from rag_pipeline.core.vectors import ChunkVectors, FloatMatrix, SparseVector
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 STRAY: Final = "stray"
 WRONG_MODEL: Final = "wrong_model"
 
-_PAGE_DOCS: Final = 200
+_PAGE_CHUNKS: Final = 512
 _COSINE_TOLERANCE = 1e-4  # stores convert to float32 and normalize again, so values differ slightly
 
 
@@ -92,7 +93,7 @@ def audit_collection(
 ) -> AuditReport:
     """Compare the points in the store with the points that ledger and artifacts require.
 
-    The store is opened for 200 documents at a time, which limits memory and lets other processes
+    The store is opened for about 512 chunks at a time, which limits memory and lets other processes
     query in between. An ingestion that runs at the same time can cause findings that are not real;
     check them with `confirm_findings`.
 
@@ -102,15 +103,13 @@ def audit_collection(
         entries: The ledger entries of this collection.
     """
     findings: list[AuditFinding] = []
-    doc_ids = sorted(entries)
     known_count = total = 0
-    for start in range(0, max(1, len(doc_ids)), _PAGE_DOCS):
-        page = doc_ids[start : start + _PAGE_DOCS]
+    for page in _split_entries([entries[doc_id] for doc_id in sorted(entries)]):
         with closing(context.services.catalog.open(collection_id)) as store:
-            points = _read_points(store, page)
+            found, count = _audit_page(context, collection_id, page, store)
             total = store.count()
-        known_count += len(points)
-        findings += _audit_page(context, collection_id, [entries[doc] for doc in page], points)
+        known_count += count
+        findings += found
     if total != known_count:
         with closing(context.services.catalog.open(collection_id)) as store:
             findings += _find_unknown(store.scroll(), entries)
@@ -141,29 +140,39 @@ def confirm_findings(
     unknown = [
         one.point_id for one in found if one.doc_path not in entries and one.point_id is not None
     ]
+    findings: list[AuditFinding] = []
     with closing(context.services.catalog.open(collection_id)) as store:
-        points = _read_points(store, page)
-        strays = _find_unknown(store.fetch(unknown), entries)
-    return _audit_page(context, collection_id, [entries[doc] for doc in page], points) + strays
+        for part in _split_entries([entries[doc_id] for doc_id in page]):
+            findings += _audit_page(context, collection_id, part, store)[0]
+        return findings + _find_unknown(store.fetch(unknown), entries)
 
 
-def _read_points(store: VectorIndex, page: Sequence[DocId]) -> list[StoredPoint]:
-    """Return all points of some documents, with their vectors."""
-    where = PointFilter.any_of(doc_path=tuple(page))  # an empty filter would match all
-    return store.scroll(where, with_vectors=True) if page else []
+def _split_entries(entries: Sequence[LedgerEntry]) -> Iterator[list[LedgerEntry]]:
+    """Yield the entries in pages of about 512 chunks, and one empty page if there are none."""
+    page: list[LedgerEntry] = []
+    for entry in entries:
+        if page and sum(each.chunk_count for each in page) + entry.chunk_count > _PAGE_CHUNKS:
+            yield page
+            page = []
+        page.append(entry)
+    yield page
 
 
 def _audit_page(
     context: IngestionContext,
     collection_id: str,
     page: Sequence[LedgerEntry],
-    points: Iterable[StoredPoint],
-) -> list[AuditFinding]:
-    """Return the findings about the documents in `page`; `points` are all their stored points."""
+    store: VectorIndex,
+) -> tuple[list[AuditFinding], int]:
+    """Return the findings about the documents in `page`, and the number of their stored points."""
+    if not page:  # an empty filter would match all points
+        return [], 0
     findings: list[AuditFinding] = []
-    by_doc: dict[str, dict[PointId, StoredPoint]] = {entry.doc_id: {} for entry in page}
+    stored: dict[str, dict[PointId, StoredPoint]] = {entry.doc_id: {} for entry in page}
+    where = PointFilter.any_of(doc_path=tuple(entry.doc_id for entry in page))
+    points = store.scroll(where)
     for point in points:
-        by_doc[str(point.payload["doc_path"])][point.point_id] = point
+        stored[str(point.payload["doc_path"])][point.point_id] = point
     made_with = (collection_id, context.fingerprint)
     artifacts = context.services.open_artifacts(collection_id)
     for entry in page:
@@ -171,8 +180,9 @@ def _audit_page(
             detail = "the document was indexed with other settings or into another collection"
             findings.append(AuditFinding(WRONG_MODEL, entry.doc_id, "", detail))
         else:
-            findings += _audit_document(context, entry, by_doc[entry.doc_id], artifacts)
-    return findings
+            own = stored[entry.doc_id]
+            findings += _audit_document(context, entry, own, artifacts, store)
+    return findings, len(points)
 
 
 def _find_unknown(
@@ -192,43 +202,66 @@ def _audit_document(
     entry: LedgerEntry,
     stored: Mapping[PointId, StoredPoint],
     artifacts: ArtifactStore,
+    store: VectorIndex,
 ) -> Iterable[AuditFinding]:
-    """Yield each difference between a document's points and its stored chunks and vectors."""
-    doc_id, services = entry.doc_id, context.services
+    """Yield each difference between a document's points and its stored chunks and vectors.
+
+    The vectors are read in parts. `stored` contains all points of the document without vectors.
+    """
+    doc_id = entry.doc_id
     kept = load_chunks(artifacts.read(Stage.CHUNKS, doc_id))
-    data = artifacts.read(Stage.EMBEDDINGS, doc_id)
-    vectors = load_vectors(data, services.embedder.model.fingerprint)
-    if kept is None or vectors is None:
-        detail = "the document's chunks or vectors are missing from the artifacts"
-        yield AuditFinding("no_artifact", doc_id, "", detail)
-        return
-    if (kept.sha256, kept.pipeline_fingerprint) != (entry.sha256, entry.pipeline_fingerprint):
+    if kept is not None and (kept.sha256, kept.pipeline_fingerprint) != (
+        entry.sha256,
+        entry.pipeline_fingerprint,
+    ):
         detail = "the document was chunked again, but the new chunks are not indexed"
         yield AuditFinding("stale", doc_id, "", detail)
         return
-    wanted = {to_point_id(chunk.chunk_id): chunk for chunk in kept.chunks}
-    all_terms = services.sparse.encode_passages([chunk.embedding_text for chunk in kept.chunks])
-    for (point_id, chunk), terms in zip(wanted.items(), all_terms, strict=True):
-        point = stored.get(point_id)
-        if point is None:
-            detail = "the chunk has no point in the store"
-            yield AuditFinding("missing", doc_id, chunk.chunk_id, detail, point_id)
-            continue
-        expected = build_payload(chunk, kept.document, str(point.payload.get("ingested_at")))
-        wrong = _differing_fields(point.payload, expected)
-        if wrong:
-            detail = f"the point's payload differs in {wrong}"
-            yield AuditFinding("wrong_payload", doc_id, chunk.chunk_id, detail, point_id)
-        vector = vectors.get(hash_text(chunk.embedding_text))
-        if vector is None or point.vectors is None or not _agree(vector, point.vectors):
-            detail = "the point's vectors differ from those that were computed for the chunk"
-            yield AuditFinding("wrong_vector", doc_id, chunk.chunk_id, detail, point_id)
-        if point.sparse is None or not _have_same_terms(terms, point.sparse):
-            detail = "the point's BM25 terms differ from the terms of the chunk"
-            yield AuditFinding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
+    fingerprint = context.services.embedder.model.fingerprint
+    for part, chunks in enumerate(split_chunks(kept.chunks) if kept else [()]):
+        data = artifacts.read(Stage.EMBEDDINGS, doc_id, part)
+        vectors = load_vectors(data, fingerprint)
+        if kept is None or vectors is None:
+            detail = "the document's chunks or vectors are missing from the artifacts"
+            yield AuditFinding("no_artifact", doc_id, "", detail)
+            return
+        ids = [to_point_id(chunk.chunk_id) for chunk in chunks]
+        points = {point.point_id: point for point in store.fetch(ids, with_vectors=True)}
+        terms = context.services.sparse.encode_passages([each.embedding_text for each in chunks])
+        for point_id, chunk, chunk_terms in zip(ids, chunks, terms, strict=True):
+            found = points.get(point_id)
+            yield from _audit_point(kept.document, chunk, found, vectors, chunk_terms)
+    wanted = {to_point_id(chunk.chunk_id) for chunk in kept.chunks} if kept else set()
     for point_id, point in stored.items():
         if point_id not in wanted:
             yield _stray(doc_id, point, "no chunk of the document has this point's id")
+
+
+def _audit_point(
+    document: Document,
+    chunk: Chunk,
+    point: StoredPoint | None,
+    vectors: Mapping[str, ChunkVectors],
+    terms: SparseVector,
+) -> Iterable[AuditFinding]:
+    """Yield each difference between a chunk and its point, which is None if it is missing."""
+    doc_id, point_id = document.doc_path, to_point_id(chunk.chunk_id)
+    if point is None:
+        detail = "the chunk has no point in the store"
+        yield AuditFinding("missing", doc_id, chunk.chunk_id, detail, point_id)
+        return
+    expected = build_payload(chunk, document, str(point.payload.get("ingested_at")))
+    wrong = _differing_fields(point.payload, expected)
+    if wrong:
+        detail = f"the point's payload differs in {wrong}"
+        yield AuditFinding("wrong_payload", doc_id, chunk.chunk_id, detail, point_id)
+    vector = vectors.get(hash_text(chunk.embedding_text))
+    if vector is None or point.vectors is None or not _agree(vector, point.vectors):
+        detail = "the point's vectors differ from those that were computed for the chunk"
+        yield AuditFinding("wrong_vector", doc_id, chunk.chunk_id, detail, point_id)
+    if point.sparse is None or not _have_same_terms(terms, point.sparse):
+        detail = "the point's BM25 terms differ from the terms of the chunk"
+        yield AuditFinding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
 
 
 def _stray(doc_path: str, point: StoredPoint, detail: str) -> AuditFinding:

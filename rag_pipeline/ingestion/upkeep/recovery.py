@@ -13,8 +13,8 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.ingestion.events import RunPlanned
+from rag_pipeline.ingestion.finishing import record_site, refresh_ledger, sweep_if_idle
 from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.ingestion.run import refresh_ledger, sweep_if_idle
 
 if TYPE_CHECKING:
     from rag_pipeline.core.protocols.state import LedgerEntry
@@ -54,6 +54,7 @@ def report_unchanged(context: IngestionContext, scan: Scan) -> IngestionReport:
         check_store(context, scan)
         ledger = context.services.open_ledger(scan.collection_id)
         refresh_ledger(ledger, scan.plan.unchanged, scan.entries)
+        record_site(context, ledger)
     sweep_if_idle(context, scan.doc_ids)
     report = IngestionReport()
     report.add(RunPlanned("", scan, ()))

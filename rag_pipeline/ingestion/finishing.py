@@ -1,0 +1,55 @@
+"""Bring the ledger and the files of a book up to date when an ingestion has nothing more to do."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.errors import RagPipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.models import DiscoveredDoc
+    from rag_pipeline.core.protocols.state import Ledger, LedgerEntry
+    from rag_pipeline.ingestion.context import IngestionContext
+
+
+def refresh_ledger(
+    ledger: Ledger, unchanged: Iterable[DiscoveredDoc], entries: Mapping[DocId, LedgerEntry]
+) -> None:
+    """Record new modification times of unchanged files, so that the next scan skips them."""
+    for doc in unchanged:
+        entry = entries[doc.doc_id]
+        if entry.mtime_ns != doc.mtime_ns:
+            ledger.record(replace(entry, mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes))
+
+
+def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None:
+    """Delete files and builds that killed ingestions left behind, unless an ingestion is running.
+
+    Errors are ignored, because a later ingestion cleans up too.
+
+    Args:
+        context: The settings and services.
+        doc_ids: All documents of the docs folder and the ledger; their artifacts are kept.
+    """
+    services = context.services
+    with suppress(RagPipelineError, OSError), services.lock(timeout_s=0.0):
+        services.sweep()
+        services.open_artifacts(services.catalog.current_id() or "").keep_only(doc_ids)
+
+
+def record_site(context: IngestionContext, ledger: Ledger) -> None:
+    """Record the site settings in the ledger if the links of all documents were built with them.
+
+    A document that failed does not prevent it, because it may never succeed.
+    """
+    failed = ledger.failures()
+    if all(
+        entry.pipeline_fingerprint == context.fingerprint or doc_id in failed
+        for doc_id, entry in ledger.entries().items()
+    ):
+        ledger.record_site(context.settings.site)
