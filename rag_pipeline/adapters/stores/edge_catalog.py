@@ -293,7 +293,7 @@ class EdgeCatalog:
             raise StoreError(self._describe(error)) from error
 
     def _describe(self, error: OSError) -> str:
-        reason = error.strerror or type(error).__name__
+        reason = error.strerror or str(error)
         return (
             f"the embedded store cannot read or write {error.filename or self._root}: {reason}. "
             "Check the files, permissions and free space of DATA_DIR"

@@ -18,6 +18,7 @@ from rag_pipeline.adapters.stores.engine_store import (
     to_named_vectors,
 )
 from rag_pipeline.core.errors import StoreError, StoreLockedError
+from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.payload import INDEXED_FIELDS
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
 
@@ -248,7 +249,7 @@ def _call(action: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401  
         if "WouldBlock" in message:
             hint = "another process has the embedded store open. Wait until it ends, or end it"
             raise StoreLockedError(hint) from error
-        cause = next(iter(message.splitlines()), type(error).__name__)
+        cause = next(iter(message.splitlines()), describe_kind(error))
         hint = (
             f"the embedded store failed: {cause}. "
             "Free disk space or run `rag-pipeline ingest --rebuild`"
