@@ -250,11 +250,13 @@ def check_sweep(
     """Check the designs (sweep cells) and the test set before the first collection is built.
 
     Raises:
+        MissingDependencyError: A library of the `pipeline` extra is not installed.
         ConfigurationError: A design changes a setting that does not exist, sets an invalid value or
             names an unknown model; or the test set is missing or has no answerable question in its
             tuning half.
         GoldenSetError: The test set is malformed, or names a page or heading that does not exist.
     """
+    check_libraries()
     for cell in cells:
         open_ingestion(choose_settings(settings, cell))
     corpus = parse_corpus(settings.docs_dir, settings.site)

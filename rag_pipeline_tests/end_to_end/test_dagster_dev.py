@@ -157,6 +157,9 @@ def run_dagster_dev(command: Command) -> Iterator[Server]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        deadline = time.monotonic() + 60  # the code server ends after its parent
+        while time.monotonic() < deadline and any(is_ours(pid, home) for pid in started[1:]):
+            time.sleep(0.5)
         left = [pid for pid in started[1:] if is_ours(pid, home)]
         for pid in left:
             os.kill(pid, signal.SIGKILL)
