@@ -19,6 +19,7 @@ from rag_pipeline.core.models import DocFailure
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.book import (
     Answering,
+    check_libraries,
     choose_test_set,
     evaluate_book,
     load_for,
