@@ -40,8 +40,7 @@ serve: $(STAMP) ## Serve the book with RoboTutor on http://127.0.0.1:8000; index
 	@exec $(BIN)/rag-pipeline serve $(ARGS)
 
 dev: $(STAMP) ## Start the Dagster UI on http://127.0.0.1:3000
-	@DAGSTER_HOME="$$($(BIN)/python -m rag_pipeline.orchestration.instance)" && export DAGSTER_HOME && \
-		exec $(BIN)/dagster dev -w workspace.yaml $(ARGS)
+	@exec $(BIN)/python -m rag_pipeline.orchestration.instance $(BIN)/dagster dev -w workspace.yaml $(ARGS)
 
 evaluate: $(STAMP) ## Ingest, then measure search and answers with the golden set; fails if a quality gate fails
 	@$(BIN)/rag-pipeline evaluate

@@ -29,7 +29,7 @@ from rag_pipeline.cli.ingesting import ingest_changes, open_ingestion
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.answers.rendering import render_answers
 from rag_pipeline.evaluation.book import BookEvaluation, evaluate_book
-from rag_pipeline.evaluation.rendering import render_text
+from rag_pipeline.evaluation.rendering import render_text, render_verdict
 from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline_tests.answering import calibration_questions as extra
 from rag_pipeline_tests.loopback import Received, Reply, serve
@@ -124,7 +124,8 @@ def main() -> None:
             openai_api_key=ANY_KEY,
         )
         evaluation = evaluate_served(settings)
-        print(render_text(evaluation.report, evaluation.gates))
+        print(render_verdict(evaluation.report, evaluation.gates))
+        print(render_text(evaluation.report))
         if evaluation.answers is not None:
             print(render_answers(evaluation.answers, evaluation.report.latency))
         for name, questions in (("near", extra.NEAR), ("far", extra.FAR)):

@@ -36,8 +36,8 @@ if ! "$venv/bin/python" -c "$wanted; import pip" >/dev/null 2>&1; then
 fi
 
 printf 'setup: installing the locked versions (a minute or two the first time)\n'
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+"$venv/bin/python" -m pip install -qq --disable-pip-version-check \
     --require-hashes -r requirements.lock
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+"$venv/bin/python" -m pip install -qq --disable-pip-version-check \
     --no-deps --no-build-isolation -e .
 printf 'setup: %s is ready\n' "$venv"

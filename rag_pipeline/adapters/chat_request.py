@@ -106,7 +106,7 @@ class ChatRequest:
             if line.hung_up:  # an abort can show up as any error of the client
                 raise self.describe_late() from None
             if not isinstance(error, openai.APIError):
-                raise self._service.describe_unreadable(type(error).__name__) from error
+                raise self._service.describe_unreadable(error) from error
             if (
                 type(error) is openai.APIError
             ):  # an error event in the stream; the HTTP status was 200

@@ -21,6 +21,7 @@ from tenacity import (
 )
 
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
+from rag_pipeline.core.errors.hiding import describe_kind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -135,18 +136,20 @@ class Service:
     def describe_unreachable(self, cause: BaseException | None) -> RagPipelineError:
         """Return the error for a connection that could not be made, or that broke off.
 
-        The error may be retried. Its message contains the class name of the cause.
+        The error may be retried. Its message names the kind of the cause.
         """
-        reason = type(cause).__name__ if cause else "no connection"
+        reason = describe_kind(cause) if cause else "no connection"
         check = f"Check {self.url_setting}, the network, and that the service is running"
         return self.fail(f"cannot be reached or closed the connection ({reason}). {check}")
 
-    def describe_unreadable(self, detail: str) -> RagPipelineError:
+    def describe_unreadable(self, cause: str | Exception) -> RagPipelineError:
         """Return the error for a response that does not have the form of this kind of service.
 
         Args:
-            detail: Short reason that the message contains, such as "malformed JSON".
+            cause: Short reason for the message, such as "malformed JSON", or the error that
+                reading the response raised.
         """
+        detail = cause if isinstance(cause, str) else describe_kind(cause)
         settings = (
             f"{self.url_setting} and {self.model_setting}" if self.model else self.url_setting
         )

@@ -40,4 +40,4 @@ def translate_error(error: openai.APIError, service: Service, timeout_s: float) 
         )
     if isinstance(error, openai.APIConnectionError):
         return service.describe_unreachable(error.__cause__)
-    return service.describe_unreadable(type(error).__name__)
+    return service.describe_unreadable(error)

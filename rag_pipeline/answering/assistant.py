@@ -15,6 +15,7 @@ from rag_pipeline.answering.streams import AsyncAnswerStream, write_stream
 from rag_pipeline.answering.wording import areword, reword
 from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import StoreTimeoutError
+from rag_pipeline.retrieval.queries import name_questions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,7 +89,7 @@ class Assistant(Closing):
             RagPipelineError: As described for `stream_answer`.
         """
         protection, started = self.protection, time.perf_counter()
-        with protection.watch("answer", [query.question], only_failures=True):
+        with protection.watch("answer", name_questions([query]), only_failures=True):
             plan = plan_question(query, history)
             searched = reword(plan, self.chat_model, protection)
             return self._search(plan, searched, started, even_if_unrelated=even_if_unrelated)
@@ -115,7 +116,7 @@ class Assistant(Closing):
     ) -> PreparedAnswer:
         """Do the same as `prepare` while the event loop continues."""
         protection, started = self.protection, time.perf_counter()
-        with protection.watch("answer", [query.question], only_failures=True):
+        with protection.watch("answer", name_questions([query]), only_failures=True):
             plan = plan_question(query, history)
             searched = await areword(plan, self.chat_model, protection)
             return await self.arun(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.answering.opening import LateRetriever
 from rag_pipeline.answering.reading.small_talk import find_reply
-from rag_pipeline.retrieval.queries import Query
+from rag_pipeline.retrieval.queries import Query, check_query, name_questions
 
 if TYPE_CHECKING:
     from rag_pipeline.answering.models import Answer, AnswerStream
@@ -70,8 +70,8 @@ def stream_answer(
     full_query = Query(query) if isinstance(query, str) else query
     searcher = retriever or LateRetriever(settings or _load_settings())
     with searcher if isinstance(searcher, LateRetriever) else nullcontext():
-        with searcher.protection.watch("answer", [full_query.question], only_failures=True):
-            full_query.check()
+        with searcher.protection.watch("answer", name_questions([full_query]), only_failures=True):
+            check_query(full_query)
             if chat_model is None and not find_reply(full_query):
                 from rag_pipeline.adapters.connect import connect_chat_model  # noqa: PLC0415  # see __init__
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.core.closing import Closing, InterruptibleGenerator
 from rag_pipeline.core.errors import AnswerError
+from rag_pipeline.core.json_form import to_json
 from rag_pipeline.core.models import ContentType
 
 if TYPE_CHECKING:
@@ -225,6 +226,13 @@ class Answer:
         if self.kind is not AnswerKind.GENERATED:
             return ()
         return tuple(entry.text for entry in self.sentences if not entry.cited)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as a dictionary for `json.dumps`, with the fields of `AnswerRecord`."""
+        from rag_pipeline.answering.records import record_answer  # noqa: PLC0415  # it imports this
+
+        record: dict[str, Any] = to_json(record_answer(self))
+        return record
 
 
 class AnswerStream(Closing):

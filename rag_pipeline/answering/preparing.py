@@ -17,7 +17,7 @@ from rag_pipeline.answering.reading.small_talk import (
 )
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
-from rag_pipeline.retrieval.queries import Mode, Query
+from rag_pipeline.retrieval.queries import Mode, Query, check_query
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def plan_question(query: Query, history: Sequence[Turn]) -> Plan:
     Raises:
         QueryError: The query is not valid.
     """
-    query.check()
+    check_query(query)
     turns = choose_turns(history, query)
     reply = find_reply(query, has_turns=bool(turns))
     if reply:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ from rag_pipeline.cli.loading import load_index
 from rag_pipeline.cli.options import AsJson, AskedMode, DocsDir, FilterValues, TopK, with_filters
 from rag_pipeline.cli.output import print_result, write_text
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.json_form import to_json
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
@@ -40,7 +40,6 @@ def search(
     """Find the passages of the book that best match a question, without writing an answer."""
     from rag_pipeline.adapters.connect import load_model_early
     from rag_pipeline.cli.progress import tell_running_ingestion
-    from rag_pipeline.cli.records import record_search
     from rag_pipeline.cli.terminal import show_hits
     from rag_pipeline.retrieval import Query, QueryFilters, open_retriever
 
@@ -56,8 +55,7 @@ def search(
     load_model_early(settings)
     with open_retriever(settings) as retriever:
         result = retriever.retrieve(asked)
-    record = dataclasses.asdict(record_search(question, result))
-    print_result(record, show_hits(result), as_json=as_json)
+    print_result(result.to_dict(), show_hits(result), as_json=as_json)
 
 
 @commands.command()
@@ -154,7 +152,7 @@ def _answer(
         load_model_early(settings)
     from rag_pipeline.answering import open_assistant
     from rag_pipeline.cli.explaining import show_explanation
-    from rag_pipeline.cli.records import record_answer
+    from rag_pipeline.cli.records import record_query
     from rag_pipeline.cli.terminal import show_answer_sources, show_quotes
 
     with (
@@ -166,8 +164,8 @@ def _answer(
             for piece in stream:
                 write_text(piece)
         answer = stream.answer
-    record = record_answer(answer, stream.result)
+    record = record_query(answer, stream.result)
     text = show_quotes(answer) if model is None else show_answer_sources(answer)
     if explain:
         text = f"{text}\n\n{show_explanation(record)}"
-    print_result(dataclasses.asdict(record), text, as_json=as_json)
+    print_result(to_json(record), text, as_json=as_json)

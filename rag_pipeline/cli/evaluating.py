@@ -57,16 +57,20 @@ def evaluate(
             ),
         ),
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also print all measures.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Index changed documents, then measure search and answers with a golden set of questions.
 
-    Exits with code 1 if a quality gate fails. Writes a report as HTML and JSON.
+    Prints the verdict and the quality gates. Exits with code 1 if a quality gate fails. Writes a
+    report as HTML and JSON.
     """
     from rag_pipeline.cli.terminal import show_ingestion
     from rag_pipeline.evaluation.answers.rendering import render_answers
     from rag_pipeline.evaluation.book import Answering, evaluate_book
-    from rag_pipeline.evaluation.rendering import render_text
+    from rag_pipeline.evaluation.rendering import render_text, render_verdict
 
     settings = load_book(docs_dir)
     answering = Answering.QUOTED
@@ -96,10 +100,15 @@ def evaluate(
         "report": json.loads(evaluation.files.json_path.read_bytes()),
         "answers": dataclasses.asdict(evaluation.answers) if evaluation.answers else None,
     }
-    text = render_text(evaluation.report, evaluation.gates)
-    if evaluation.answers is not None:
-        text += render_answers(evaluation.answers, evaluation.report.latency)
-    print_result(record, f"{text}Report: {html or evaluation.files.html_path}", as_json=as_json)
+    text = render_verdict(evaluation.report, evaluation.gates)
+    if verbose:
+        text += f"\n{render_text(evaluation.report)}"
+        if evaluation.answers is not None:
+            text += render_answers(evaluation.answers, evaluation.report.latency)
+    text += f"Report: {html or evaluation.files.html_path}"
+    if not verbose:
+        text += "\nThe measures are in the report. --verbose prints them too."
+    print_result(record, text, as_json=as_json)
     if not evaluation.passed:
         raise typer.Exit(1)
 

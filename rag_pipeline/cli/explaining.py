@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from rag_pipeline.cli.terminal import show_fields
 
 if TYPE_CHECKING:
-    from rag_pipeline.cli.records import AnswerRecord
+    from rag_pipeline.cli.records import QueryRecord
     from rag_pipeline.retrieval.models import ScoredChunk
 
 
-def show_explanation(record: AnswerRecord) -> str:
+def show_explanation(record: QueryRecord) -> str:
     """Format how a question was read and searched, and why it was answered or refused.
 
     The passages that were read are listed with their scores, best first.

@@ -99,6 +99,17 @@ class BookEvaluation:
         return all(gate.passed for gate in self.gates)
 
 
+def check_libraries() -> None:
+    """Check that the libraries of an evaluation are installed, before anything is computed.
+
+    Raises:
+        MissingDependencyError: A library of the `pipeline` extra is not installed.
+    """
+    for module, package in _LIBRARIES.items():
+        if find_spec(module) is None:
+            raise MissingDependencyError(package, "pipeline")
+
+
 def evaluate_book(
     settings: Settings,
     test_set: Path | None = None,
@@ -128,9 +139,7 @@ def evaluate_book(
         StoreError: The collection is missing, has another embedding model or is unreachable.
         BaselineRefusedError: A question failed, so the written report cannot become the baseline.
     """
-    for module, package in _LIBRARIES.items():
-        if find_spec(module) is None:
-            raise MissingDependencyError(package, "pipeline")
+    check_libraries()
     if accept_baseline and (paraphrased or answering is Answering.NONE):
         problem = "only an evaluation that checks all quality gates can become the baseline"
         fix = "Leave out --accept, or both --paraphrased and --no-answers"

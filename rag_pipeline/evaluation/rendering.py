@@ -115,11 +115,30 @@ def _judge(chunk: RetrievedChunk, expected: Sequence[ExpectedPlace]) -> str:
     return "near" if any(place.doc_path == chunk.doc_path for place in expected) else ""
 
 
-def render_text(report: EvaluationReport, gates: Sequence[GateResult] = ()) -> str:
-    """Return a report as a text of several lines for a terminal.
+def render_verdict(report: EvaluationReport, gates: Sequence[GateResult]) -> str:
+    """Return a text of several lines that says if the gates passed.
+
+    The first line is the verdict. The failed gates follow, then the others and the first failures.
+    """
+    failed = [gate for gate in gates if not gate.passed]
+    if not gates:
+        verdict = "No gates were checked."
+    elif failed:
+        verdict = f"FAILED: {len(failed)} of {len(gates)} gates failed."
+    else:
+        verdict = f"PASSED: none of the {len(gates)} gates failed."
+    ordered = sorted(gates, key=lambda gate: gate.passed)
+    shown = [f"{_MARKS[gate.verdict]} {gate.name}: {gate.sentence}" for gate in ordered]
+    if report.failure_count:
+        shown += [f"Failed questions: {report.failure_count}", *_name_failures(report)]
+    return "\n".join([verdict, *shown]) + "\n"
+
+
+def render_text(report: EvaluationReport) -> str:
+    """Return the measures of a report as a text of several lines for a terminal.
 
     The text lists every measure with its 95% interval over all questions and over each half, then
-    refusals, latency, the first failures and the gates.
+    refusals and latency.
     """
     lines = []
     for half, summary in (("all", report.overall), *report.halves.items()):
@@ -129,8 +148,7 @@ def render_text(report: EvaluationReport, gates: Sequence[GateResult] = ()) -> s
                 f"  {level:<9}{measure:<16}{show_interval(interval)}"
                 for measure, interval in values.items()
             ]
-    lines += [*describe_rest(report), *_name_failures(report)]
-    lines += [f"{_MARKS[gate.verdict]} {gate.name}: {gate.sentence}" for gate in gates]
+    lines += describe_rest(report)
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.evaluation.records import (
     EvaluationRun,
@@ -103,5 +105,6 @@ def _since(started: float) -> float:
 
 
 def name_error(error: Exception) -> str:
-    """Return the class and the message of an exception, as results record a failure."""
-    return f"{type(error).__name__}: {error}"
+    """Return the kind and the message of an exception, as results record a failure."""
+    kind = error.code if isinstance(error, RagPipelineError) else describe_kind(error)
+    return f"{kind}: {error}"

@@ -19,6 +19,7 @@ from rag_pipeline.core.models import DocFailure
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.book import (
     Answering,
+    check_libraries,
     choose_test_set,
     evaluate_book,
     load_for,
@@ -250,11 +251,13 @@ def check_sweep(
     """Check the designs (sweep cells) and the test set before the first collection is built.
 
     Raises:
+        MissingDependencyError: A library of the `pipeline` extra is not installed.
         ConfigurationError: A design changes a setting that does not exist, sets an invalid value or
             names an unknown model; or the test set is missing or has no answerable question in its
             tuning half.
         GoldenSetError: The test set is malformed, or names a page or heading that does not exist.
     """
+    check_libraries()
     for cell in cells:
         open_ingestion(choose_settings(settings, cell))
     corpus = parse_corpus(settings.docs_dir, settings.site)

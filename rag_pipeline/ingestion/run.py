@@ -16,6 +16,7 @@ from rag_pipeline.core.errors import (
     RagPipelineError,
     RebuildIncompleteError,
 )
+from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.protocols.state import LedgerFailure
 from rag_pipeline.ingestion.context import now_utc
@@ -259,7 +260,7 @@ def _describe_failure(doc_id: DocId, stage: Stage, error: Exception) -> DocFailu
     message, name = str(error), type(error).__name__
     if not isinstance(error, (RagPipelineError, OSError)):
         hint = "Please report this error together with the file"
-        message = f"{doc_id}: unexpected {name} in {stage.value}: {message}. {hint}"
+        message = f"{doc_id}: unexpected {describe_kind(error)} in {stage.value}: {message}. {hint}"
     return DocFailure(doc_id, stage.value, name, message)
 
 

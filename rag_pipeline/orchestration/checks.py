@@ -6,7 +6,7 @@ document a result is about when a run has many documents. Correct documents get 
 own, because that would double the size of the event log.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import dagster as dg
 
@@ -48,6 +48,17 @@ def log_checks(context: dg.AssetExecutionContext, faults: Mapping[DocId, Sequenc
         if by_doc:
             metadata["faulty_docs"] = ", ".join(list(by_doc)[:_NAMED_FAULTS])
         _log(context, name, metadata)
+
+
+def yield_check_outputs(context: dg.AssetExecutionContext) -> Iterator[dg.Output[None]]:
+    """Yield the empty output of each selected check, as Dagster does after a check's result.
+
+    The results themselves are logged already. Without the outputs, Dagster would end each run with
+    the note that outputs are missing.
+    """
+    for key in sorted(context.selected_asset_check_keys):
+        name = context.assets_def.get_output_name_for_asset_check_key(key)
+        yield dg.Output(None, output_name=name)
 
 
 def _log(

@@ -1,10 +1,12 @@
 """Preparation of DAGSTER_HOME, the folder where Dagster keeps runs, events and its settings.
 
 This module does not import Dagster, because the folder must be ready before Dagster is imported.
-`python -m rag_pipeline.orchestration.instance` prepares and prints the folder, for `make dev`.
+`python -m rag_pipeline.orchestration.instance COMMAND` prepares the folder and runs a command with
+it, for `make dev`.
 """
 
 import os
+import signal
 import sqlite3
 import sys
 from contextlib import closing
@@ -76,8 +78,20 @@ def _is_damaged(path: Path) -> bool:
         return is_damage(error)
 
 
+def run_command(command: list[str]) -> None:
+    """Replace this process by a command that uses Dagster's home folder.
+
+    A shell starts background processes with SIGINT ignored. Dagster treats SIGTERM like SIGINT, so
+    it could then not be stopped. The command therefore gets the default of both signals.
+    """
+    prepare_dagster_home(load_settings())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    os.execvp(command[0], command)  # noqa: S606  # the Makefile names the command
+
+
 if __name__ == "__main__":
     try:
-        sys.stdout.write(f"{prepare_dagster_home(load_settings())}\n")
+        run_command(sys.argv[1:])
     except RagPipelineError as failure:
         sys.exit(f"rag-pipeline: {failure}")

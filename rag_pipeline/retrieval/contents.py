@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rag_pipeline.core.docusaurus import find_site_path
-from rag_pipeline.core.errors import SectionMissingError
+from rag_pipeline.core.errors import QueryError, SectionMissingError
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.retrieval.hits import join_pieces
@@ -120,6 +120,8 @@ def read_section(retriever: Retriever, url: str) -> SectionText:
 
 def _find_path(url: str, site: SiteSettings) -> str | None:
     """Return the path of an address below the site, without its anchor; None if it is outside."""
+    if not isinstance(url, str):
+        raise QueryError(f"the address must be a string, not {url!r:.40}")
     return find_site_path(url.encode("utf-8", "replace").decode().strip().partition("#")[0], site)
 
 

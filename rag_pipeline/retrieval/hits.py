@@ -92,8 +92,8 @@ def rerank_hits(
     if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
         finite = sum(map(math.isfinite, scores))
         raise ResultInvalidError(
-            f"the reranker {type(reranker).__name__} returned {len(scores)} scores ({finite} "
-            f"finite) for {len(hits)} passages. It must return one finite score for each passage"
+            f"the reranker returned {len(scores)} scores ({finite} finite) for "
+            f"{len(hits)} passages. It must return one finite score for each passage"
         )
     ranked = sorted(zip(hits, scores, strict=True), key=lambda scored: -scored[1])
     return [replace(hit, score=min(1.0, max(0.0, score))) for hit, score in ranked]

@@ -6,8 +6,9 @@ The field names are part of the library's public contract.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rag_pipeline.core.json_form import to_json
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
@@ -170,3 +171,47 @@ class RetrievalResult:
     def related(self) -> bool:
         """False if the question is not about the selection; True in normal mode."""
         return self.verdict is not SelectionVerdict.UNRELATED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as a dictionary for `json.dumps`, with the fields of `SearchRecord`."""
+        record = SearchRecord(
+            question=self.query.question,
+            mode=self.mode.value,
+            search_question=self.search_question,
+            index_id=self.index_id,
+            total_candidates=self.total_candidates,
+            chunks=self.chunks,
+            verdict=self.verdict.value,
+            relatedness=self.relatedness,
+            notice=self.notice,
+        )
+        form: dict[str, Any] = to_json(record)
+        return form
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRecord:
+    """A search result as JSON, as `RetrievalResult.to_dict()` returns it.
+
+    Attributes:
+        question: The question as it was asked.
+        mode: `normal` (the whole book was searched) or `selected_text_only`.
+        search_question: The question that was searched because words of the question are
+            misspelled; null if nothing was corrected.
+        index_id: Id of the collection that was searched; empty in selected-text mode.
+        total_candidates: Number of passages that were ranked before the list was cut to `top_k`.
+        chunks: The passages, best first.
+        verdict: Relation of the selection to the question; `answers` in normal mode.
+        relatedness: Relatedness of question and selection, 0 to 1; null in normal mode.
+        notice: A hint for the reader; null if there is none.
+    """
+
+    question: str
+    mode: str
+    search_question: str | None
+    index_id: str
+    total_candidates: int
+    chunks: tuple[ScoredChunk, ...]
+    verdict: str
+    relatedness: float | None
+    notice: str | None

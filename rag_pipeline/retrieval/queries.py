@@ -5,6 +5,7 @@ The field names are part of the library's public contract.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -20,8 +21,6 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, check_filters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.retrieval.filters import QueryFilters
 
@@ -94,7 +93,9 @@ class Query:
             SelectionMissingError: The mode is selected-text, but `selected_text` is empty.
             QueryError: Another field is invalid; the message names the field.
         """
-        if not isinstance(self.question, str) or _is_blank(self.question):
+        if not isinstance(self.question, str):
+            raise QueryError(f"the question must be a string, not {self.question!r:.40}")
+        if _is_blank(self.question):
             raise QueryEmptyError
         length = len(self.question.strip())
         if length > MAX_QUESTION_CHARS:
@@ -113,6 +114,8 @@ class Query:
             )
         if self.mode == Mode.SELECTED_TEXT_ONLY and _is_blank(self.selected_text or ""):
             raise SelectionMissingError
+        if type(self.exact_words) is not bool:
+            raise QueryError(f"exact_words must be true or false, not {self.exact_words!r:.40}")
         self._check_search()
 
     def _check_search(self) -> None:
@@ -139,13 +142,21 @@ def check_queries(queries: Sequence[Query], site: SiteSettings) -> None:
         QueryError: A query is invalid. If there are several queries, `position` and the message
             give the number of the first invalid query, counted from 1.
     """
+    if isinstance(queries, str | bytes) or not isinstance(queries, Sequence):
+        raise QueryError(f"the queries must be a list of queries, not {queries!r:.40}")
     for position, query in enumerate(queries, 1):
         try:
-            _check_query(query)
+            check_query(query)
             link_source(query, site)
         except QueryError as error:
             error.position = position if len(queries) > 1 else None
             raise
+
+
+def name_questions(queries: object) -> list[str]:
+    """Return the questions of queries for the log. An object that is not a query has none."""
+    listed = queries if isinstance(queries, Sequence) else ()
+    return [getattr(query, "question", "") for query in listed]
 
 
 def link_source(query: Query, site: SiteSettings) -> str | None:
@@ -165,7 +176,12 @@ def link_source(query: Query, site: SiteSettings) -> str | None:
     return link
 
 
-def _check_query(query: object) -> None:
+def check_query(query: object) -> None:
+    """Check that an object is a query, and that its fields are valid.
+
+    Raises:
+        QueryError: As described for `Query.check`, or the object is not a query.
+    """
     if not isinstance(query, Query):
         raise QueryError(f"{query!r:.40} is not a Query. Pass Query(question) instead")
     query.check()

@@ -35,7 +35,7 @@ from rag_pipeline.retrieval.models import RetrievalResult
 from rag_pipeline.retrieval.options import RetrieverOptions
 from rag_pipeline.retrieval.outline import OutlineCache
 from rag_pipeline.retrieval.protection.limits import Protection
-from rag_pipeline.retrieval.queries import Mode, Query, check_queries
+from rag_pipeline.retrieval.queries import Mode, Query, check_queries, name_questions
 from rag_pipeline.retrieval.search import prepare_searches
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 from rag_pipeline.retrieval.spelling import choose_result, correct_queries
@@ -133,7 +133,7 @@ class Retriever(Closing):
             PayloadError: A stored point has a missing or invalid payload field.
             ResultInvalidError: The reranker did not return one finite score for each passage.
         """
-        questions = [getattr(query, "question", "") for query in queries]
+        questions = name_questions(queries)
         with self._protection.watch("retrieve", questions) as operation:
             return self.find(queries, operation)
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse, Response
 
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.serving.api.problems import describe_error, make_problem
 from rag_pipeline.serving.metrics import CONTENT_TYPE
 from rag_pipeline.serving.state import Service, get_service
@@ -32,7 +33,7 @@ async def report_readiness(service: _Shared) -> Response:
         return JSONResponse({"status": "ready"}, headers=_NO_STORE)
     code, message, _transient, wait_s = describe_error(error)
     if not isinstance(error, RagPipelineError):
-        message = f"The check whether questions can be answered failed ({type(error).__name__})."
+        message = f"The check whether questions can be answered failed ({describe_kind(error)})."
     headers = _NO_STORE if wait_s is None else _NO_STORE | {"Retry-After": str(math.ceil(wait_s))}
     return make_problem(503, code, message, headers=dict(headers))
 

@@ -17,6 +17,7 @@ import uvicorn
 from rag_pipeline.adapters.question_log.opening import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
+from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.retrieval.protection.logs import configure_logging
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.log_writer import LogWriter
@@ -230,7 +231,7 @@ def describe_readiness(error: Exception | None) -> str:
     """Return one line that says if questions can be answered, and why not."""
     if error is None:
         return "Ready for questions."
-    reason = str(error) if isinstance(error, RagPipelineError) else type(error).__name__
+    reason = str(error) if isinstance(error, RagPipelineError) else describe_kind(error)
     return f"Not ready yet: {reason.rstrip('.')}. This is checked again without a restart."
 
 
@@ -277,4 +278,4 @@ class _FailureReport:
         self._count()
         if not self._is_known:
             self._is_known = True
-            _logger.warning("the question log lost an entry (%s)", type(error).__name__)
+            _logger.warning("the question log lost an entry (%s)", describe_kind(error))

@@ -24,6 +24,7 @@ from uvicorn.supervisors import Multiprocess
 
 from rag_pipeline.adapters.question_log.opening import open_question_log
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.serving.conversations import Conversations
 from rag_pipeline.serving.protection.access import read_access_rules
 from rag_pipeline.serving.protection.rate_limits import LocalCounter, read_rate_limits
@@ -87,7 +88,7 @@ class WorkerApp:
             )
         except Exception as error:  # any error ends the whole service
             parts.close()
-            reason = str(error) if isinstance(error, RagPipelineError) else type(error).__name__
+            reason = str(error) if isinstance(error, RagPipelineError) else describe_kind(error)
             print(f"Error: {reason}", file=sys.stderr)  # noqa: T201  # a worker has no command line
             raise SystemExit(STARTUP_FAILURE) from error
         lifespan = app.router.lifespan_context

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rag_pipeline_tests.book import PAGES, Book
+from rag_pipeline_tests.class_names import find_class_names
 from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.loopback import Received, Reply
 
@@ -98,8 +99,13 @@ class Command:
 
 
 def finish(process: subprocess.Popen[str]) -> Outcome:
-    """Wait for the end of a command and return its outcome."""
+    """Wait for the end of a command and return its outcome.
+
+    Its messages, which begin with the name of the command, may not contain names of classes.
+    """
     out, err = process.communicate(timeout=100)
+    messages = [line for line in err.splitlines() if line.startswith("rag-pipeline: ")]
+    assert not [name for line in messages for name in find_class_names(line)], messages
     return Outcome(process.returncode, out, err)
 
 

@@ -88,7 +88,7 @@ def test_answers_of_a_model_are_evaluated_on_request(
         assert plain.json["answers"]["model"] is None
         assert all("embeddings" in request.path for request in server.received)
         told = call(*arguments, "--answers", "--json", OPENAI_BASE_URL=url, ANSWER_MODEL="m")
-        shown = call(*arguments, "--answers", OPENAI_BASE_URL=url, ANSWER_MODEL="m")
+        shown = call(*arguments, "--answers", "--verbose", OPENAI_BASE_URL=url, ANSWER_MODEL="m")
     assert (told.code, told.json["passed"]) == (0, True), told
     answers = told.json["answers"]
     assert (answers["model"], answers["failure_count"]) == ("m", 0)

@@ -126,7 +126,10 @@ def find_descendants(pid: int) -> list[int]:
 
 @contextmanager
 def run_dagster_dev(command: Command) -> Iterator[Server]:
-    """Run `dagster dev` during a `with` block, and end all its processes afterwards."""
+    """Run `dagster dev` as `make dev` does in the background of a shell, where SIGINT is ignored.
+
+    After the `with` block, SIGTERM must end it with all its processes.
+    """
     home = command.root / "dagster-home"
     home.mkdir()
     settings = Path(__file__).parents[2] / "dagster.yaml"
@@ -134,8 +137,10 @@ def run_dagster_dev(command: Command) -> Iterator[Server]:
     port = find_free_port()
     log = (command.root / "dagster-dev.log").open("wb")
     arguments = ["-m", "rag_pipeline.definitions", "-h", "127.0.0.1", "-p", str(port)]
+    prepared = [sys.executable, "-m", "rag_pipeline.orchestration.instance"]
+    dev = [sys.executable, "-m", "dagster", "dev", *arguments]
     process = subprocess.Popen(
-        [sys.executable, "-m", "dagster", "dev", *arguments],
+        ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *prepared, *dev],
         env=command.environment | {"DAGSTER_HOME": str(home), "PYTHONPATH": str(Path.cwd())},
         cwd=command.root,
         stdout=log,
@@ -146,16 +151,21 @@ def run_dagster_dev(command: Command) -> Iterator[Server]:
         yield Server(f"http://127.0.0.1:{port}")
     finally:
         started = [process.pid, *find_descendants(process.pid)]
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         try:
-            process.wait(20)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        for pid in started[1:]:
-            if is_ours(pid, home):
-                os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + 60  # the code server ends after its parent
+        while time.monotonic() < deadline and any(is_ours(pid, home) for pid in started[1:]):
+            time.sleep(0.5)
+        left = [pid for pid in started[1:] if is_ours(pid, home)]
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
         log.close()
+        assert process.returncode != -signal.SIGKILL, "SIGTERM did not end dagster dev"
+        assert not left, "processes outlived dagster dev"
 
 
 def is_ours(pid: int, home: Path) -> bool:

@@ -73,7 +73,7 @@ def test_a_raising_retriever_fails_the_gates_and_skips_no_question(baseline: Bas
     }
     assert report.failure_count == len(GOLDEN.queries)
     assert len(report.questions) == len(GOLDEN.queries)
-    assert all("ConnectionError: no store for" in (one.error or "") for one in report.questions)
+    assert all("connection error: no store for" in (one.error or "") for one in report.questions)
 
 
 def test_a_policy_that_never_refuses_fails_the_refusal_gates() -> None:

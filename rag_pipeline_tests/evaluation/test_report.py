@@ -13,7 +13,12 @@ from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.evaluation.gates import GateBounds, check_gates
 from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
 from rag_pipeline.evaluation.plots import draw_history, draw_ranks, draw_scores, to_png
-from rag_pipeline.evaluation.rendering import render_html, render_markdown, render_text
+from rag_pipeline.evaluation.rendering import (
+    render_html,
+    render_markdown,
+    render_text,
+    render_verdict,
+)
 from rag_pipeline.evaluation.report_files import (
     dump_report,
     load_baseline,
@@ -160,7 +165,7 @@ def test_a_failed_question_is_a_miss_with_its_error_recorded() -> None:
 
     report = evaluate_generated_book(FailingOnce())
     failed = report.questions[3]
-    assert failed.error == "TimeoutError: too slow"
+    assert failed.error == "timeout error: too slow"
     assert failed.flagged
     assert set(failed.scores["document"].values()) == {0.0}
     assert report.failure_count == 1
@@ -233,7 +238,7 @@ def test_the_page_of_a_bad_run_is_well_formed_and_shows_its_flags(
     flagged = sum(one.flagged for one in report.questions)
     assert reader.text.count("recall@5 below 0.5") >= flagged
     if isinstance(retriever, RaisingRetriever):
-        assert "ConnectionError: no store for" in reader.text
+        assert "connection error: no store for" in reader.text
 
 
 def test_the_page_escapes_all_text_from_outside(report: EvaluationReport) -> None:
@@ -293,16 +298,27 @@ def test_plots_draw_any_report(report: EvaluationReport) -> None:
 
 
 def test_the_text_shows_both_halves_with_intervals(report: EvaluationReport) -> None:
-    text = render_text(report, check_gates(report, None, GateBounds()))
+    text = render_text(report)
     assert re.search(r"tune:\n  document Success@5 +1\.000 \[0\.\d+, 1\.000\] n=24", text)
     assert re.search(r"report:\n  document Success@5 +1\.000 \[0\.\d+, 1\.000\] n=24", text)
     assert "refusals (report): precision 1.000" in text
-    assert "\npass success_at_5: " in text
-    assert "\n---- no_loss_document_success_at_5: " in text
-    assert "failures: 0\npass" in text
+    assert text.endswith("failures: 0\n")
     table = render_markdown(report).splitlines()
     assert table[0] == "| level | measure | all | report | tune |"
     assert len({line.count("|") for line in table}) == 1
+
+
+def test_the_verdict_comes_first_and_the_failed_gates_next(report: EvaluationReport) -> None:
+    gates = check_gates(report, None, GateBounds())
+    lines = render_verdict(report, gates).splitlines()
+    assert lines[0] == f"PASSED: none of the {len(gates)} gates failed."
+    assert any(line.startswith("pass success_at_5: ") for line in lines)
+    assert any(line.startswith("---- no_loss_document_success_at_5: ") for line in lines)
+    assert len(lines) == 1 + len(gates)
+    broken = [*gates[:-1], replace(gates[-1], passed=False, value=0.5)]
+    lines = render_verdict(report, broken).splitlines()
+    assert lines[0] == f"FAILED: 1 of {len(gates)} gates failed."
+    assert lines[1].startswith(f"FAIL {gates[-1].name}: ")
 
 
 def test_the_text_names_the_first_failures_with_their_cause(report: EvaluationReport) -> None:
@@ -310,6 +326,8 @@ def test_the_text_names_the_first_failures_with_their_cause(report: EvaluationRe
         replace(question, error=f"StoreError: broken\nat {place}" if place % 2 else None)
         for place, question in enumerate(report.questions)
     )
-    lines = render_text(replace(report, questions=questions)).splitlines()
+    failed = replace(report, questions=questions, failure_count=len(questions) // 2)
+    lines = render_verdict(failed, ()).splitlines()
+    assert lines[:2] == ["No gates were checked.", f"Failed questions: {len(questions) // 2}"]
     names = [f"  {question.query_id}: StoreError: broken" for question in questions[1:6:2]]
     assert lines[-3:] == names

@@ -32,6 +32,22 @@ BROKEN = "---\ntitle: [\n---\n"
 LARGE = "module-1/large.md"
 
 
+@pytest.mark.parametrize("assets", [None, ["qdrant_points"], ["chunks"]])
+def test_a_successful_run_ends_without_a_note_about_missing_outputs(
+    dagster_book: DagsterBook, assets: list[str] | None
+) -> None:
+    assert dagster_book.run().success
+    again = dagster_book.run(assets=assets, partition=LARGE if assets else None)
+    assert again.success
+    lines = [
+        entry.user_message
+        for run in dagster_book.instance.get_runs()
+        for entry in dagster_book.instance.all_logs(run.run_id)
+    ]
+    assert any("ingestion report" in line for line in lines)
+    assert not [line for line in lines if "expected outputs" in line]
+
+
 def test_a_run_without_config_indexes_everything_that_changed(dagster_book: DagsterBook) -> None:
     assert dagster_book.run().success
     assert dagster_book.partitions == set(PAGES)

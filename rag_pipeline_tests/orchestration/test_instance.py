@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import dagster as dg
@@ -42,6 +45,21 @@ def test_the_default_home_is_in_the_books_state_folder_and_has_our_settings(
         assert instance.root_directory == str(home)
         assert not instance.telemetry_enabled
         assert instance.run_monitoring_enabled
+
+
+def test_a_command_in_the_background_gets_the_home_and_can_be_stopped(tmp_path: Path) -> None:
+    show = "import os, signal; print(os.environ['DAGSTER_HOME']); signal.raise_signal(2)"
+    command = [sys.executable, "-m", "rag_pipeline.orchestration.instance", sys.executable, "-c"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'trap "" INT TERM; exec "$@"', "sh", *command, show],
+        env={**os.environ, "DATA_DIR": str(tmp_path), "DAGSTER_HOME": "", "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip().startswith(str(tmp_path))
+    assert "KeyboardInterrupt" in done.stderr, "SIGINT was ignored"
 
 
 def test_the_queue_starts_one_run_at_a_time(tmp_path: Path) -> None:

@@ -456,7 +456,7 @@ def test_a_reranker_must_return_one_finite_score_for_each_passage(
 ) -> None:
     with (
         open_retriever(book_settings, reranker=_Scores(score)) as other,
-        pytest.raises(ResultInvalidError, match=f"_Scores .*{said}.*for 8 passages"),
+        pytest.raises(ResultInvalidError, match=f"{said}.*for 8 passages"),
     ):
         other.retrieve(Query(QUESTIONS[0], top_k=2))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rag_pipeline.cli.records import AnswerRecord, SearchRecord
+from rag_pipeline.cli.records import QueryRecord
 from rag_pipeline.core.models import Chunk, DocFailure, Document
 from rag_pipeline.core.payload import FILTERS, INDEXED_FIELDS, PAYLOAD_FIELDS
 from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
@@ -15,6 +15,7 @@ from rag_pipeline.evaluation.answers.records import AnswersReport
 from rag_pipeline.evaluation.gates import GateResult
 from rag_pipeline.evaluation.records import EvaluationReport
 from rag_pipeline.ingestion.report import IngestionReport
+from rag_pipeline.retrieval.models import SearchRecord
 from reference.docstrings import NOTE, write_table
 from reference.schemas import Schema, build_payload_schema, build_schema
 
@@ -62,7 +63,7 @@ def build_schemas() -> dict[str, Schema]:
     """Return every JSON Schema by the name of its file, without `.schema.json`."""
     return {
         "payload": build_payload_schema(),
-        "answer": build_schema(AnswerRecord, "Answer"),
+        "answer": build_schema(QueryRecord, "Answer"),
         "search": build_schema(SearchRecord, "Search result"),
         "chunks": build_schema(ChunksOutput, "Documents and chunks", without=_NOT_PRINTED),
         "ingestion-report": build_schema(IngestionReport, "Ingestion report"),
@@ -82,9 +83,10 @@ _PAGES = {
 
 _INTRODUCTIONS = {
     "answer": """\
-The JSON of `rag-pipeline query --json` and `rag-pipeline search --json`. The objects of the library
-have the same fields: [`Answer`](api-answering.md#rag_pipeline.answering.Answer) and
-[`RetrievalResult`](api-retrieval.md#rag_pipeline.retrieval.RetrievalResult).""",
+The JSON of `rag-pipeline query --json` and `rag-pipeline search --json`, and what
+[`Answer.to_dict()`](api-answering.md#rag_pipeline.answering.Answer) and
+[`RetrievalResult.to_dict()`](api-retrieval.md#rag_pipeline.retrieval.RetrievalResult) return. Only
+the command adds `chunks` and `explanation` to an answer.""",
     "chunks": """\
 The JSON of `rag-pipeline chunks --json`, which parses and chunks a docs folder without embedding or
 storing anything.""",

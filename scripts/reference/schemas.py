@@ -43,7 +43,7 @@ _SCALARS: dict[object, Schema] = {
 
 
 def build_schema(cls: type, title: str, *, without: frozenset[str] = frozenset()) -> Schema:
-    """Build the JSON Schema of a dataclass as `dataclasses.asdict` and `json.dumps` write it.
+    """Build the JSON Schema of a dataclass as `core.json_form` and `json.dumps` write it.
 
     Args:
         cls: The dataclass. The dataclasses and enums that it refers to become `$defs`.

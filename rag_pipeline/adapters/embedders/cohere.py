@@ -102,7 +102,7 @@ class CohereEmbedder(ServiceEmbedder):
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise self._service.describe_unreachable(error) from error
         except (httpx.RequestError, *UNREADABLE) as error:  # for example endless redirects
-            raise self._service.describe_unreadable(type(error).__name__) from error
+            raise self._service.describe_unreadable(error) from error
         if not isinstance(rows, list):
             raise self._service.describe_unreadable("no float vectors")
         return BatchAnswer(rows, tokens)

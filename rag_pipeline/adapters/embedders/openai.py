@@ -98,7 +98,7 @@ class OpenAIEmbedder(ServiceEmbedder):
         except openai.APIError as error:
             raise translate_error(error, self._service, self._timeout_s) from None
         except UNREADABLE as error:
-            raise self._service.describe_unreadable(type(error).__name__) from error
+            raise self._service.describe_unreadable(error) from error
         if len(set(numbers)) < len(numbers):
             message = f"{self._service.place} returned two vectors with the same index"
             raise EmbeddingError(f"{message}. Check OPENAI_BASE_URL and EMBEDDING_MODEL")

@@ -173,5 +173,5 @@ def _translate(action: str) -> Iterator[None]:
         first = (str(cause).splitlines() or [""])[0][:200]
         raise QuestionLogError(f"the question log cannot be {action}: {first}") from error
     except OSError as error:
-        problem = error.strerror or type(error).__name__
+        problem = error.strerror or str(error)
         raise QuestionLogError(f"the question log cannot be {action}: {problem}") from error

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -26,16 +26,22 @@ def open_root(url: str) -> UPath:
     A URL of a local folder becomes a local path, so that files in it are written atomically.
 
     Raises:
-        ConfigurationError: The URL is not valid, or the package for its scheme is not installed.
+        ConfigurationError: The URL is not valid.
+        MissingDependencyError: The package for its scheme, such as s3fs, is not installed.
     """
     from upath import UPath  # noqa: PLC0415  # needed only if STATE_URL is set
 
     try:
         root = UPath(url)
         root.fs  # noqa: B018  # creates the file system, so that an error appears here
+    except ImportError as error:
+        from fsspec.registry import known_implementations  # noqa: PLC0415  # needed only here
+
+        place = known_implementations.get(url.partition("://")[0], {}).get("class", "fsspec")
+        raise MissingDependencyError(place.partition(".")[0]) from error
     except Exception as error:  # each file system raises its own errors
         problem = f"the URL cannot be opened ({error})"
-        remedy = "Check the part before ://, and install its package, for example s3fs for s3://"
+        remedy = "Check the part before :// and the rest of the address"
         raise ConfigurationError("STATE_URL", problem, remedy) from error
     return UPath(root.path) if root.protocol in {"file", "local"} else root
 

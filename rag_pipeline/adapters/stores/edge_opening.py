@@ -129,7 +129,7 @@ def describe_file_errors(root: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or type(error).__name__
+        reason = error.strerror or str(error)
         raise StoreError(
             f"the embedded store cannot read or write {error.filename or root}: {reason}. Check "
             "the files, permissions and free space of DATA_DIR"

@@ -18,6 +18,7 @@ from rag_pipeline.adapters.stores.engine_store import (
     to_named_vectors,
 )
 from rag_pipeline.core.errors import StoreDamagedError, StoreError, StoreLockedError
+from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.payload import INDEXED_FIELDS
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
 
@@ -268,7 +269,7 @@ def _call(action: Callable[..., Any], *arguments: Any, is_reading: bool = False)
         if "WouldBlock" in message:
             hint = "another process has the embedded store open. Wait until it ends, or end it"
             raise StoreLockedError(hint) from error
-        cause = next(iter(message.splitlines()), type(error).__name__)
+        cause = next(iter(message.splitlines()), describe_kind(error))
         is_damage = is_reading or not isinstance(error, Exception)
         if is_damage and not any(reason in message for reason in _NO_DAMAGE):
             inner = cause.rsplit("error: ", 1)[-1]  # the engine repeats the path for each layer

@@ -116,7 +116,7 @@ class QdrantConnection:
             return self.service.describe_late(self.timeout_s)
         if isinstance(source, httpx.TransportError):
             return self.service.describe_unreachable(source)
-        return self.service.describe_unreadable(type(source).__name__)
+        return self.service.describe_unreadable(source)
 
     def _translate_status(self, error: UnexpectedResponse, collection: str) -> RagPipelineError:
         if error.status_code == 404 and collection:
@@ -132,7 +132,7 @@ class QdrantConnection:
     def _translate_value(self, error: Exception, collection: str) -> RagPipelineError:
         if "not found" in str(error) and collection:  # as the in-memory engine says it
             return CollectionMissingError(collection, self.place)
-        return self.service.describe_unreadable(type(error).__name__)
+        return self.service.describe_unreadable(error)
 
 
 def connect_server(

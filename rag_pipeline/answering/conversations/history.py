@@ -36,7 +36,7 @@ def choose_turns(history: Sequence[Turn], query: Query) -> tuple[Turn, ...]:
         QueryError: The history is not a sequence of turns, or a field of a turn is not text.
     """
     if isinstance(history, str | bytes) or not isinstance(history, Sequence):
-        raise QueryError(f"history must be a list of turns, not {type(history).__name__}")
+        raise QueryError(f"history must be a list of turns, not {history!r:.40}")
     selection = _normalize(query.selected_text or "") if _is_about_selection(query) else None
     chosen: list[Turn] = []
     left = MAX_HISTORY_TOKENS
@@ -60,12 +60,11 @@ def _is_about_selection(query: Query) -> bool:
 
 def _check(turn: object, number: int) -> None:
     if not isinstance(turn, Turn):
-        raise QueryError(f"history[{number - 1}] must be a Turn, not {type(turn).__name__}")
+        raise QueryError(f"history[{number - 1}] must be a Turn, not {turn!r:.40}")
     for name in ("question", "answer", "selected_text"):
         value = getattr(turn, name)
         if not isinstance(value, str) and not (name == "selected_text" and value is None):
-            kind = type(value).__name__
-            raise QueryError(f"history[{number - 1}].{name} must be a string, not {kind}")
+            raise QueryError(f"history[{number - 1}].{name} must be a string, not {value!r:.40}")
 
 
 def _clean(turn: Turn, selection: str | None) -> Turn | None:

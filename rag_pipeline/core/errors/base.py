@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copyreg
+import shlex
+import sys
 from pathlib import PurePath
 from typing import Any
 
@@ -73,9 +75,11 @@ class MissingDependencyError(RagPipelineError):
     code = "DEPENDENCY_MISSING"
     exit_code = 2
 
-    def __init__(self, package: str, extra: str) -> None:
+    def __init__(self, package: str, extra: str | None = None) -> None:
         self.package = package
+        wanted = package if extra is None else f"'rag-pipeline[{extra}]'"
+        python = shlex.quote(sys.executable or "python")  # another pip may be first on the PATH
         super().__init__(
-            f"the package {package} is not installed. Install it with `pip install "
-            f"'rag-pipeline[{extra}]'`"
+            f"the package {package} is not installed. Install it with `{python} -m pip install "
+            f"{wanted}`"
         )

@@ -1,4 +1,4 @@
-"""Hide the paths and passwords in a message that leaves this machine."""
+"""Words for messages: the kind of a foreign error, and no paths or passwords of this machine."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _PATH: Final = re.compile(
     rf"|\b(?:file|sqlite)[\w+]*:/+{_WORD}*{_END}"
     rf"|(?<![\w:/.\\~-]){_ROOT}{_WORD}*{_END}(?:(?: {_WORD}+?){{1,2}}[/\\]{_WORD}*{_END})*"
 )
+_WORDS: Final = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PASSWORD: Final = re.compile(r"(?<=://)[^/\s?#]+@")
 
 
@@ -33,3 +34,9 @@ def hide_places(message: str, name: str, known: Iterable[str] = ()) -> str:
     for path in sorted(known, key=len, reverse=True):
         message = re.sub(rf"{re.escape(path)}(?:[/\\]{_WORD}*{_END})?", lambda _: name, message)
     return _PASSWORD.sub("", _PATH.sub(lambda _: name, message))
+
+
+def describe_kind(error: BaseException) -> str:
+    """Return the kind of an error in words, such as `connect error` for a `ConnectError`."""
+    words = _WORDS.sub(" ", type(error).__name__).split()
+    return " ".join(word if word.isupper() else word.lower() for word in words)

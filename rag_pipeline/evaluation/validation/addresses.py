@@ -13,6 +13,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import Request, urlopen
 
+from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.evaluation.validation.report import AddressReport
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def check_served_site(urls: Iterable[str], origin: str) -> AddressReport:
             raise LookupError(message) from error
         except (URLError, OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
-            message = f"the page cannot be read ({type(reason).__name__})"
+            cause = describe_kind(reason) if isinstance(reason, Exception) else reason
+            message = f"the page cannot be read ({cause})"
             raise LookupError(message) from error
         return content.decode("utf-8", "replace")
 

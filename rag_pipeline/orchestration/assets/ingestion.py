@@ -22,7 +22,7 @@ from rag_pipeline.ingestion.events import (
     StageDone,
 )
 from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks
+from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks, yield_check_outputs
 from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline.orchestration.event_log import store_together
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
@@ -109,7 +109,7 @@ def ingestion_assets(
             metadata={failure.doc_path: failure.message for failure in report.failures},
             allow_retries=False,
         )
-    yield from ()
+    yield from yield_check_outputs(context)
 
 
 def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> IngestionRequest:

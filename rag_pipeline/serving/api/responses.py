@@ -179,19 +179,17 @@ class SectionBody(CitationBody):
 
 def describe_search(result: RetrievalResult) -> dict[str, Any]:
     """Return a `SearchBody`."""
+    record = result.to_dict()
+    same = ("search_question", "index_id", "total_candidates")
     return {
-        "search_question": result.search_question,
-        "index_id": result.index_id,
-        "total_candidates": result.total_candidates,
+        **{name: record[name] for name in same},
         "results": [
             {
-                "chunk_id": chunk.chunk_id,
-                "text": chunk.text,
-                "score": chunk.score,
-                **asdict(chunk.citation),
-                "content_type": chunk.metadata.content_type,
+                **{name: chunk[name] for name in ("chunk_id", "text", "score")},
+                **chunk["citation"],
+                "content_type": chunk["metadata"]["content_type"],
             }
-            for chunk in result.chunks
+            for chunk in record["chunks"]
         ],
     }
 
@@ -220,20 +218,16 @@ def is_refused(grounding: GroundedResponse) -> bool:
 def describe_answer(answer: Answer, prepared: PreparedAnswer) -> dict[str, Any]:
     """Return the fields of an `AnswerBody`, without ids and timings."""
     refused = answer.kind is AnswerKind.REFUSED
+    record = answer.to_dict()
+    same = ("kind", "level", "sentences", "passages", "confidence", "model", "complete")
     return {
-        "kind": answer.kind.value,
-        "level": answer.grounding.level.value,
+        **{name: record[name] for name in same},
         "text": answer.text,
-        "sentences": [asdict(entry) for entry in answer.sentences],
-        "passages": [asdict(entry) for entry in answer.passages],
         "sources": list_sources(answer.grounding),
-        "confidence": answer.grounding.confidence,
         "refusal": _describe_refusal(answer.grounding, prepared) if refused else None,
         "notices": [describe_notice(text) for text in answer.notices],
         "search_question": prepared.search_question,
         "index_id": prepared.index_id,
-        "model": answer.model,
-        "complete": answer.complete,
     }
 
 

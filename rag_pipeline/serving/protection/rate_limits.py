@@ -22,6 +22,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter as LocalLimiter
 
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.serving.protection.requests import send_problem
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class RateLimits:
                 self._on_failure()
                 _logger.warning(
                     "SERVE_RATE_URL does not answer (%s); this process counts by itself for %.0f s",
-                    type(error).__name__,
+                    describe_kind(error),
                     _SHARED_PAUSE_S,
                 )
         return self._counter.count(keys)

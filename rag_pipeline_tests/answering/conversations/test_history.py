@@ -106,9 +106,9 @@ def test_a_turn_about_a_selection_loses_it_when_the_whole_book_is_asked() -> Non
 @pytest.mark.parametrize(
     ("history", "message"),
     [
-        ("text", "history must be a list of turns, not str"),
-        (None, "history must be a list of turns, not NoneType"),
-        ([{"question": "What?"}], r"history\[0\] must be a Turn, not dict"),
+        ("text", "history must be a list of turns, not 'text'"),
+        (None, "history must be a list of turns, not None"),
+        ([{"question": "What?"}], r"history\[0\] must be a Turn, not \{'question': 'What\?'\}"),
         ([Turn("What?"), Turn(cast("str", 7))], r"history\[1\]\.question must be a string"),
         ([Turn("What?", cast("str", None))], r"history\[0\]\.answer must be a string"),
         ([Turn("What?", "", cast("str", 3))], r"history\[0\]\.selected_text must be a string"),

@@ -200,12 +200,12 @@ def test_a_failed_answer_is_recorded_and_the_run_goes_on() -> None:
     report = evaluate_answers(GOLDEN, fail, [PAGE])
     assert report.failure_count == 9
     first = report.questions[0]
-    assert first.error == f"AnswerError: no answer to {BALANCE}"
+    assert first.error == f"ANSWER_FAILED: no answer to {BALANCE}"
     assert (first.kind, first.answered, first.refused) == (None, False, False)
     assert first.facts_missed == ("capture point", "glue")
     assert report.selections[0].error is not None
     assert (report.terms[0].error, report.terms[0].defined) == (
-        "AnswerError: no answer to What is capture point?",
+        "ANSWER_FAILED: no answer to What is capture point?",
         False,
     )
     assert report.latency_ms["all"].p50 is None
