@@ -75,7 +75,8 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
 
     Args:
         log_dir: Folder of the log file, created if missing; None writes no file. A new file begins
-            every Monday (UTC), and the file of the previous week is kept.
+            every Monday (UTC), and the file of the previous week is kept. Several processes can
+            write the same file.
         console: True writes to standard error as well.
 
     Raises:
@@ -87,7 +88,7 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
             handler.close()
     handlers: list[logging.Handler] = [logging.StreamHandler()] if console else []
     if log_dir is not None:
-        from logging.handlers import TimedRotatingFileHandler  # noqa: PLC0415  # it imports sockets
+        from rag_pipeline.retrieval.protection.rotating import SharedRotatingHandler  # noqa: PLC0415  # it imports sockets
 
         try:
             log_dir.mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,7 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
             remedy = "Set DATA_DIR to a folder that you can write, or pass log_to_files=False"
             raise ConfigurationError("DATA_DIR", problem, remedy) from error
         handlers.append(
-            TimedRotatingFileHandler(
+            SharedRotatingHandler(
                 log_dir / "retrieval.log",
                 when="W0",
                 utc=True,
