@@ -63,7 +63,7 @@ class OpenAIChatStream:
                 return await anext(self._pieces)
         except TimeoutError:
             raise self._request.describe_late() from None
-        except Exception:
+        except Exception:  # an abort can show up as any error of the client
             if self._is_closed:
                 raise StopAsyncIteration from None
             raise

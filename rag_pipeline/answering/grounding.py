@@ -23,6 +23,8 @@ from rag_pipeline.retrieval.queries import Mode
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rag_pipeline.retrieval.models import Citation, Evidence, RetrievalResult
 
 MAX_CONTEXT_TOKENS: Final = 3_000
@@ -91,7 +93,8 @@ def find_missing_names(evidence: Evidence | None, question: str) -> tuple[str, .
 
     A name is a word with a capital letter, digit or underscore after its first character, or a
     capitalized word that does not begin the question. A number is not a name. `ROS2` is not missing
-    if `ROS` and `2` occur.
+    if `ROS` and `2` occur. Missing names that follow each other in the question are one name, such
+    as a first and a last name.
     """
     if evidence is None:
         return ()
@@ -108,7 +111,18 @@ def find_missing_names(evidence: Evidence | None, question: str) -> tuple[str, .
         joined = any(char.isdigit() or char == "_" for char in word) and parts and all(parts)
         if not whole and not joined:
             missing.append(word)
-    return tuple(missing)
+    return tuple(_join_names(missing, " ".join(question.split())))
+
+
+def _join_names(words: Sequence[str], question: str) -> list[str]:
+    names: list[str] = []
+    for word in words:
+        longer = f"{names[-1]} {word}" if names else ""
+        if longer and longer in question:
+            names[-1] = longer
+        else:
+            names.append(word)
+    return names
 
 
 def _suggest_sections(result: RetrievalResult) -> tuple[Citation, ...]:

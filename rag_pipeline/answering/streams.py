@@ -142,8 +142,8 @@ class AsyncAnswerStream:
                             shown = writer.feed(piece)
                             if shown:
                                 yield shown
-                    except Exception:
-                        self._check_open()  # an abort can show up as any error of the model
+                    except Exception:  # an abort can show up as any error of the model
+                        self._check_open()
                         raise
                     finally:
                         await self._written.aclose()

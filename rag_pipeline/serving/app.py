@@ -16,6 +16,7 @@ from rag_pipeline.serving.api.failures import catch_errors
 from rag_pipeline.serving.api.problems import add_problem_handlers
 from rag_pipeline.serving.chat.completions import make_chat_router
 from rag_pipeline.serving.conversations import Conversations
+from rag_pipeline.serving.deletions import Deletions
 from rag_pipeline.serving.mcp.mounting import mount_mcp
 from rag_pipeline.serving.metrics import build_metrics
 from rag_pipeline.serving.protection.access import read_access_rules
@@ -61,7 +62,7 @@ def create_app(
     Raises:
         ConfigurationError: A setting of the service is invalid.
     """
-    shared = shared or Shared(Conversations(), LocalCounter())
+    shared = shared or Shared(Conversations(), LocalCounter(), Deletions())
     measured = metrics or build_metrics()
     measured.watch_breakers(assistant.protection)
     site_path = find_site_path(settings.site.base_url) if site_dir else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import QuestionLogError
+from rag_pipeline.serving.deletions import Deletions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,11 +33,18 @@ class LogWriter(Closing):
         log: The question log. The writer closes it.
         on_failure: Function that is called with the error once for each loss, from any thread.
         capacity: Most answers that wait to be written.
+        deletions: The deletions of all processes; None if there is one process.
     """
 
     def __init__(
-        self, log: QuestionLog, on_failure: Callable[[Exception], None], capacity: int = 10_000
+        self,
+        log: QuestionLog,
+        on_failure: Callable[[Exception], None],
+        capacity: int = 10_000,
+        *,
+        deletions: Deletions | None = None,
     ) -> None:
+        self._deletions = deletions or Deletions()
         self._log = log
         self._on_failure = on_failure
         self._capacity = capacity
@@ -75,6 +83,8 @@ class LogWriter(Closing):
         Raises:
             QuestionLogError: The log cannot be written.
         """
+        if deleted_id := answer_id or conversation_id:
+            self._deletions.add(deleted_id)  # before the log is read, or a queue could be missed
         self._flush(
             lambda one: one.answer_id == answer_id or one.conversation_id == conversation_id
         )
@@ -113,12 +123,20 @@ class LogWriter(Closing):
                 return
             self._waiting = deque(one for one in self._waiting if not is_wanted(one))
         try:
-            self._log.add_answers(wanted)
-        except Exception:
+            self._add(wanted)
+        except Exception:  # any error of the log: the answers go back into the queue
             with self._changed:
                 self._waiting.extendleft(reversed(wanted))
                 self._changed.notify_all()
             raise
+
+    def _add(self, answers: Sequence[LoggedAnswer]) -> None:
+        """Write answers, and delete those that any process has deleted since they were given."""
+        self._log.add_answers(answers)
+        if answers:
+            ids = [(one.answer_id, one.conversation_id) for one in answers]
+            for answer_id in self._deletions.find(ids):
+                self._log.delete(answer_id=answer_id)
 
     def _run(self) -> None:
         is_open = True
@@ -140,7 +158,7 @@ class LogWriter(Closing):
         """Write a batch with retries. After the last failure, the batch is dropped."""
         for attempt in range(_TRIES):
             try:
-                self._log.add_answers(answers)
+                self._add(answers)
             except Exception as error:  # noqa: BLE001  # the thread must go on
                 if attempt == _TRIES - 1 or self._is_closed:
                     for _ in range(max(1, len(answers))):

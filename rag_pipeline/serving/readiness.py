@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline.serving.api.failures import log_failure
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _WARM_UP: Final = "What is a robot?"
 _FRESH_S: Final = 1.0
+_LOOK_S: Final = 5.0  # how often the state is looked at until questions can be answered
 
 
 class Readiness:
@@ -62,3 +65,21 @@ class Readiness:
                 log_failure("readiness_failed", error)
             return error
         return None
+
+
+async def announce_readiness(readiness: Readiness, prefix: str = "") -> None:
+    """Write a line to standard error if questions cannot be answered yet, and one when they can.
+
+    Args:
+        readiness: Checks the state.
+        prefix: Begins each line, for example with the name of the process.
+    """
+    is_told = False
+    while (error := await readiness.check()) is not None:
+        if not is_told:
+            is_told = True
+            reason = str(error) if isinstance(error, RagPipelineError) else describe_kind(error)
+            again = "This is checked again without a restart."
+            sys.stderr.write(f"{prefix}Not ready yet: {reason.rstrip('.')}. {again}\n")
+        await asyncio.sleep(_LOOK_S)
+    sys.stderr.write(f"{prefix}Ready for questions.\n")

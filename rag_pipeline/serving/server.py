@@ -16,13 +16,14 @@ import uvicorn
 
 from rag_pipeline.adapters.question_log.opening import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
-from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.retrieval.protection.logs import configure_logging
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.log_writer import LogWriter
 from rag_pipeline.serving.metrics import build_metrics
 from rag_pipeline.serving.protection.access import read_trusted_proxies
+from rag_pipeline.serving.readiness import announce_readiness
 from rag_pipeline.serving.site import find_site_path
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for open streams, and end the application also after a second Ctrl-C."""
+        if self._reporting is not None:
+            self._reporting.cancel()
         await super().shutdown(sockets)
         if self.force_exit:  # uvicorn would leave the application running and log its traceback
             await self.lifespan.shutdown()
@@ -121,7 +124,7 @@ def run_service(settings: Settings, place: Place, tell: Callable[[str], None]) -
         async def report_start() -> None:
             for line in describe_addresses(listener.getsockname()[1], settings, place):
                 tell(line)
-            tell(describe_readiness(await app.state.service.readiness.check()))
+            await announce_readiness(app.state.service.readiness)
 
         server = Server(config, report_start)
         server.run([listener])
@@ -154,7 +157,8 @@ def open_app(
     log = None
     if database is not None:
         failing = _FailureReport(metrics.count_log_failure)
-        log = parts.enter_context(LogWriter(database, failing.note))
+        deletions = shared.deletions if shared else None
+        log = parts.enter_context(LogWriter(database, failing.note, deletions=deletions))
     try:
         configure_logging(settings.state_dir / "logs", console=False)
     except ConfigurationError:  # on a read-only disk, questions are answered all the same
@@ -225,14 +229,6 @@ def listen(host: str, port: int) -> socket.socket:
         problem = f"{host!r} is not an address of this machine ({reason})"
         remedy = "Use 127.0.0.1 for this machine only, or 0.0.0.0 for all of its networks"
         raise ConfigurationError("--host", problem, remedy) from error
-
-
-def describe_readiness(error: Exception | None) -> str:
-    """Return one line that says if questions can be answered, and why not."""
-    if error is None:
-        return "Ready for questions."
-    reason = str(error) if isinstance(error, RagPipelineError) else describe_kind(error)
-    return f"Not ready yet: {reason.rstrip('.')}. This is checked again without a restart."
 
 
 def describe_addresses(port: int, settings: Settings, place: Place) -> list[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.serving.conversations import Conversations
+    from rag_pipeline.serving.deletions import Deletions
     from rag_pipeline.serving.protection.rate_limits import LocalCounter
 
 LOG_THREADS: Final = 4
@@ -43,10 +44,12 @@ class Shared:
     Attributes:
         conversations: The latest turns of the conversations.
         counter: Counts questions for the rate limits.
+        deletions: The deleted answers and conversations.
     """
 
     conversations: Conversations
     counter: LocalCounter
+    deletions: Deletions
 
 
 @dataclass(frozen=True, slots=True)

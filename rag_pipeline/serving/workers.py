@@ -9,13 +9,14 @@ import secrets
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from multiprocessing.managers import BaseManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
@@ -25,9 +26,12 @@ from uvicorn.supervisors import Multiprocess
 from rag_pipeline.adapters.question_log.opening import open_question_log
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.errors.hiding import describe_kind
+from rag_pipeline.serving.api.problems import ProblemError
 from rag_pipeline.serving.conversations import Conversations
+from rag_pipeline.serving.deletions import Deletions
 from rag_pipeline.serving.protection.access import read_access_rules
 from rag_pipeline.serving.protection.rate_limits import LocalCounter, read_rate_limits
+from rag_pipeline.serving.readiness import announce_readiness
 from rag_pipeline.serving.server import configure_server, describe_addresses, listen, open_app
 from rag_pipeline.serving.state import Shared
 
@@ -43,6 +47,8 @@ if TYPE_CHECKING:
 
 _METRICS_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 _START_S: Final = 60.0
+_CALL_S: Final = 3.0
+_CALL_THREADS: Final = 8  # calls to the first process at a time
 _LOOK_S: Final = 1.0  # how often signals are looked for during the start
 
 
@@ -50,8 +56,37 @@ class _FirstProcess(BaseManager):
     """A connection to the objects that the first process keeps for all."""
 
 
+class Timely:
+    """An object of the first process whose calls end in time, also if that process hangs.
+
+    Args:
+        proxy: The proxy that forwards calls to the first process.
+        limit_s: Seconds after which a call fails.
+    """
+
+    def __init__(self, proxy: Any, limit_s: float = _CALL_S) -> None:  # noqa: ANN401  # any proxy
+        self._proxy = proxy
+        self._limit_s = limit_s
+        self._pool = ThreadPoolExecutor(_CALL_THREADS, thread_name_prefix="first process")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return a function that forwards calls of a method."""
+
+        def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # of any method
+            waiting = self._pool.submit(getattr(self._proxy, name), *arguments, **named)
+            try:
+                return waiting.result(self._limit_s)
+            except TimeoutError:
+                waiting.cancel()
+                detail = "The first process of the service does not respond. Try again later."
+                raise ProblemError(503, "SERVICE_BUSY", detail) from None
+
+        return call
+
+
 _FirstProcess.register("conversations")
 _FirstProcess.register("counter")
+_FirstProcess.register("deletions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +119,7 @@ class WorkerApp:
                 self.place,
                 parts,
                 shared_dir=self.shared_dir,
-                shared=Shared(first.conversations(), first.counter()),
+                shared=_reach_shared(first),
             )
         except Exception as error:  # any error ends the whole service
             parts.close()
@@ -96,13 +131,23 @@ class WorkerApp:
         @asynccontextmanager
         async def closing(running: FastAPI) -> AsyncIterator[Any]:
             async with lifespan(running) as state:
+                name = f"Process {os.getpid()}: "
+                readiness = running.state.service.readiness
+                announcing = asyncio.create_task(announce_readiness(readiness, name))
                 try:
                     yield state
                 finally:
+                    announcing.cancel()
                     await asyncio.to_thread(parts.close)
 
         app.router.lifespan_context = closing
         return app
+
+
+def _reach_shared(first: Any) -> Shared:  # noqa: ANN401  # its methods are registered above
+    """Return the shared objects of the first process, with calls that end in time."""
+    parts: list[Any] = [first.conversations(), first.counter(), first.deletions()]
+    return Shared(*(cast("Any", Timely(part)) for part in parts))
 
 
 class Workers(Multiprocess):
@@ -217,13 +262,14 @@ def _end_with_parent() -> None:
 
 def _keep_shared() -> tuple[str, bytes]:
     """Keep the shared objects in a thread of this process; return their address and key."""
-    conversations, counter = Conversations(), LocalCounter()
+    conversations, counter, deletions = Conversations(), LocalCounter(), Deletions()
 
     class Keeper(BaseManager):
         """The shared objects themselves."""
 
     Keeper.register("conversations", lambda: conversations)
     Keeper.register("counter", lambda: counter)
+    Keeper.register("deletions", lambda: deletions)
     key = secrets.token_bytes(32)
     server = Keeper(authkey=key).get_server()
     Thread(target=server.serve_forever, name="shared objects", daemon=True).start()

@@ -242,6 +242,9 @@ def test_rarer_terms_of_the_question_weigh_more() -> None:
     [
         ("How do I use OpenCV with my robot?", ["OpenCV"], ("OpenCV",)),
         ("Does it run on a Unitree robot?", ["Unitree"], ("Unitree",)),
+        ("What did Elon Musk say?", ["Elon", "Musk"], ("Elon Musk",)),
+        ("Did Elon Musk visit Unitree?", ["Elon", "Musk", "Unitree"], ("Elon Musk", "Unitree")),
+        ("Does Elon or Musk walk?", ["Elon", "Musk"], ("Elon", "Musk")),
         ("Set use_magic here", ["use_magic"], ("use_magic",)),
         ("Quokkas balance how?", ["Quokkas"], ()),  # every sentence begins with a capital letter
         ("How do quokkas balance?", ["quokkas"], ()),  # not a name

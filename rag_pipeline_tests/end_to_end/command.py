@@ -60,7 +60,8 @@ class Command:
     @property
     def environment(self) -> dict[str, str]:
         """All environment variables that the command gets."""
-        return {
+        measuring = {name: value for name, value in os.environ.items() if "COVERAGE" in name}
+        return measuring | {
             "PATH": os.environ["PATH"],
             "HOME": str(self.root),
             "DOCS_DIR": str(self.root / "docs"),

@@ -35,7 +35,7 @@ def open_root(url: str) -> UPath:
         root = UPath(url)
         root.fs  # noqa: B018  # creates the file system, so that an error appears here
     except ImportError as error:
-        from fsspec.registry import known_implementations  # noqa: PLC0415  # needed only here
+        from fsspec.registry import known_implementations  # type: ignore[import-untyped]  # noqa: PLC0415  # needed only here
 
         place = known_implementations.get(url.partition("://")[0], {}).get("class", "fsspec")
         raise MissingDependencyError(place.partition(".")[0]) from error

@@ -76,7 +76,8 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
 
     Args:
         log_dir: Folder of the log file, created if missing; None writes no file. A new file begins
-            every Monday (UTC), and the file of the previous week is kept.
+            every Monday (UTC), and the file of the previous week is kept. Several processes can
+            write the same file.
         console: True writes to standard error as well.
 
     Raises:
@@ -88,11 +89,11 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
             handler.close()
     handlers: list[logging.Handler] = [logging.StreamHandler()] if console else []
     if log_dir is not None:
-        from logging.handlers import TimedRotatingFileHandler  # noqa: PLC0415  # it imports sockets
+        from rag_pipeline.retrieval.protection.rotating import SharedRotatingHandler  # noqa: PLC0415  # it imports sockets
 
         _prepare_folder(log_dir)
         handlers.append(
-            TimedRotatingFileHandler(
+            SharedRotatingHandler(
                 log_dir / "retrieval.log",
                 when="W0",
                 utc=True,
