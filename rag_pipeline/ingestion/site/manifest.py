@@ -132,8 +132,9 @@ def take_addresses(
             anchor = None
         headings.append(replace(heading, anchor=anchor))
         if found is None or found.anchor != heading.anchor:
+            site_anchor = found.anchor if found else None
             differences.append(
-                Difference(document.doc_path, heading.line, heading.anchor, found and found.anchor)
+                Difference(document.doc_path, heading.line, heading.anchor, site_anchor)
             )
     return replace(document, url=url, headings=tuple(headings)), tuple(differences)
 
