@@ -127,6 +127,7 @@ def evaluate_book(
         test_set: JSON file of questions, or None for the choice of `choose_test_set`.
         accept_baseline: Save this result as the baseline that later results are compared with.
         paraphrased: Ask the harder wording of each question that has one, and check no gates.
+            A set with machine-made questions checks no gates either.
         answering: How the questions are also answered, to score the answers.
         report_dir: Folder for the report; None selects `evaluation/` in the state folder.
         ingest: Updates the collection. Called after the test set was checked.
@@ -140,13 +141,13 @@ def evaluate_book(
         BaselineRefusedError: A question failed, so the written report cannot become the baseline.
     """
     check_libraries()
-    if accept_baseline and (paraphrased or answering is Answering.NONE):
-        problem = "only an evaluation that checks all quality gates can become the baseline"
-        fix = "Leave out --accept, or both --paraphrased and --no-answers"
-        raise ConfigurationError("--accept", problem, fix)
+    if accept_baseline:
+        _require_gates(checked=not paraphrased and answering is not Answering.NONE)
     test_set = choose_test_set(settings, test_set)
     corpus = parse_corpus(settings.docs_dir, settings.site)
     documents, golden = corpus.documents, load_for(test_set, corpus)
+    if accept_baseline:
+        _require_gates(checked=not golden.is_machine_made)
     chat_model = connect_chat_model(settings) if answering is Answering.CONFIGURED else None
     ingest()
     folder = report_dir or settings.state_dir / "evaluation"
@@ -176,11 +177,19 @@ def evaluate_book(
     gates = check_gates(report, baseline, GateBounds())
     gates += check_answers(answers, AnswerBounds()) if answers else ()
     gates += (check_conversations(conversations),)
-    gates = () if paraphrased else gates
+    gates = () if paraphrased or golden.is_machine_made else gates
     files = write_report(report, folder, gates, answers)
     if accept_baseline:
         accept(report, baseline_path, answers)
     return BookEvaluation(report, gates, files, answers)
+
+
+def _require_gates(*, checked: bool) -> None:
+    """Refuse to save an evaluation as the baseline if it does not check all quality gates."""
+    if not checked:
+        problem = "only an evaluation that checks all quality gates can become the baseline"
+        fix = "Leave out --accept, or --paraphrased, --no-answers and machine-made questions"
+        raise ConfigurationError("--accept", problem, fix)
 
 
 def choose_test_set(settings: Settings, test_set: Path | None) -> Path | None:

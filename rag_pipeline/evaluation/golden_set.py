@@ -36,6 +36,9 @@ _FOLDER: Final = Path(__file__).parent / "golden"
 QUESTIONS_PATH: Final = _FOLDER / "questions.json"
 SELECTED_TEXT_PATH: Final = _FOLDER / "selected_text.json"
 DEFINITIONS_PATH: Final = _FOLDER / "definitions.json"
+MACHINE_MADE: Final = "machine-made"
+"""Category of questions that a program made and nobody reviewed."""
+
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -159,6 +162,11 @@ class GoldenSet:
     queries: tuple[GoldenQuery, ...]
     selected_text: tuple[SelectedTextCase, ...] = ()
     definitions: tuple[DefinitionCase, ...] = ()
+
+    @property
+    def is_machine_made(self) -> bool:
+        """True if a program made a question of the set, so that its figures say little."""
+        return any(query.category == MACHINE_MADE for query in self.queries)
 
     def select_half(self, half: Half) -> GoldenSet:
         """Return a copy with only the questions of one half, and all selected-text cases."""

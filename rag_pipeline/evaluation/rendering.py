@@ -13,6 +13,7 @@ from rag_pipeline.evaluation.answers.rendering import (
     list_goals,
     name_answers,
 )
+from rag_pipeline.evaluation.golden_set import MACHINE_MADE
 from rag_pipeline.evaluation.matching import SECTION, hits_section
 from rag_pipeline.evaluation.metrics import SUCCESS
 from rag_pipeline.evaluation.plots import draw_history, draw_ranks, draw_scores, to_inline_svg
@@ -155,6 +156,12 @@ def render_text(report: EvaluationReport) -> str:
 def describe_rest(report: EvaluationReport) -> list[str]:
     """Return lines that describe refusals, latency and failures."""
     lines = []
+    made = sum(question.category == MACHINE_MADE for question in report.questions)
+    if made:
+        lines.append(
+            f"{made} of {len(report.questions)} questions were made by a program and not reviewed. "
+            "Readers ask harder questions, so these figures are too high. No gate was checked."
+        )
     for name, scores in report.refusal.items():
         precision = "not measured" if scores.precision is None else f"{scores.precision:.3f}"
         lines.append(

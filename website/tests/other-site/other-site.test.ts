@@ -1,4 +1,5 @@
 import {execFile, spawn} from 'node:child_process';
+import {createHash} from 'node:crypto';
 import {once} from 'node:events';
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -6,6 +7,7 @@ import {promisify} from 'node:util';
 import {type Browser, chromium, type Page} from 'playwright-core';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 
+import type {Manifest} from '../../packages/docusaurus-theme-robotutor/src/manifest/writeManifest';
 import {REPOSITORY} from '../browser/harness/site';
 import {makeOtherSite, type OtherSite} from './site';
 
@@ -131,6 +133,24 @@ test('a citation on a page in another language leads to the page of the book', a
   await page.locator('article[data-status="done"] a[data-robotutor="citation"]').first().click();
   await page.waitForURL(`${origin}/x/arms/grippers/#holding-a-tomato`);
   await page.waitForFunction(isHighlighted);
+});
+
+test('each language has a manifest with the addresses and headings of its pages', async () => {
+  for (const [folder, locale, base] of [['', 'en', '/x/'], ['ar/', 'ar', '/x/ar/']] as const) {
+    const file = join(site.dir, `build/${folder}rag-manifest.json`);
+    const manifest = JSON.parse(await readFile(file, 'utf8')) as Manifest;
+    expect(manifest.site).toMatchObject({locale, baseUrl: base, trailingSlash: true});
+    const page = manifest.pages.find(({source}) => source === 'docs/arms/grippers.md');
+    const text = await readFile(join(site.dir, 'docs/arms/grippers.md'));
+    expect(page).toMatchObject({
+      kind: 'docs',
+      permalink: `${base}arms/grippers/`,
+      isLatestVersion: true,
+      sourceHash: createHash('sha256').update(text).digest('hex'),
+    });
+    expect(page?.headings.map(({id}) => id)).toContain('holding-a-tomato');
+    expect(manifest.pages).toHaveLength(3);
+  }
 });
 
 test('all words can be translated', async () => {

@@ -20,6 +20,8 @@ export interface Options {
   copyPage?: boolean;
   /** False builds the site without the panel. */
   enabled?: boolean;
+  /** False writes no `rag-manifest.json`, from which the index reads the addresses of pages. */
+  manifest?: boolean;
   /** Keys that open and close the panel, or false for none. `mod` is Ctrl, on a Mac Command. */
   shortcut?: string | false;
 }
@@ -34,6 +36,7 @@ export interface CheckedOptions {
   suggestions?: string[];
   copyPage: boolean;
   enabled: boolean;
+  manifest: boolean;
   shortcut: string | false;
 }
 
@@ -75,6 +78,7 @@ const schema = Joi.object<CheckedOptions>({
   suggestions: Joi.array().items(text(200)).max(MAX_SUGGESTIONS),
   copyPage: Joi.boolean().default(false),
   enabled: Joi.boolean().default(true),
+  manifest: Joi.boolean().default(true),
   shortcut: Joi.alternatives(Joi.boolean().valid(false), shortcut)
     .default('mod+i')
     .messages({shortcut: '{{#label}}: {{#reason}}'}),

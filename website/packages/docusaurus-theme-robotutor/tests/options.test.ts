@@ -69,7 +69,7 @@ describe('the theme', () => {
   });
 
   it('adds nothing to a site that switches it off', () => {
-    expect(themeRoboTutor(context, check({enabled: false}))).toEqual({
+    expect(themeRoboTutor(context, check({enabled: false, manifest: false}))).toEqual({
       name: 'docusaurus-theme-robotutor',
     });
   });

@@ -1,0 +1,178 @@
+"""Read `rag-manifest.json`, in which a built site lists the address and headings of its pages.
+
+The theme `docusaurus-theme-robotutor` writes the file. Its addresses and heading ids come from the
+build itself, so they are right for sites whose configuration or plugins change Docusaurus's rules.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, Final
+
+from rag_pipeline.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rag_pipeline.core.models import Document, Heading
+
+MANIFEST_FILE: Final = "rag-manifest.json"
+
+_FORMAT: Final = 1
+_REMEDY: Final = "Build the website again with the matching version of docusaurus-theme-robotutor"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestHeading:
+    """A heading of a built page. `anchor` is None if the heading has no id."""
+
+    level: int
+    text: str
+    anchor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestPage:
+    """A page of the built site.
+
+    Attributes:
+        source: The Markdown file below the folder of the site.
+        source_sha256: Hash of the file's bytes when the site was built, 64 hexadecimal digits.
+        permalink: Path of the page with the base URL, percent-encoded.
+        headings: The headings of the page's text, in their order.
+    """
+
+    source: str
+    source_sha256: str
+    permalink: str
+    headings: tuple[ManifestHeading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place where the site's address or anchor is not the one that the rules predict.
+
+    Attributes:
+        doc_path: Path of the document below the docs folder.
+        line: Line of the heading, 1-based; 0 for the address of the page.
+        predicted: Address or anchor by the rules of Docusaurus; None if a heading should have none.
+        built: Address or anchor in the built site; None if the site has no such heading.
+    """
+
+    doc_path: str
+    line: int
+    predicted: str | None
+    built: str | None
+
+    def __str__(self) -> str:
+        """Return the difference as a sentence for a report."""
+        place = f"{self.doc_path}:{self.line}" if self.line else self.doc_path
+        built = "no such heading" if self.built is None else self.built
+        return f"{place}: expected {self.predicted or 'no anchor'}, the site has {built}"
+
+
+def read_manifest(path: Path) -> dict[str, ManifestPage]:
+    """Return the pages of a manifest by their Markdown files below the folder of the site.
+
+    Raises:
+        ConfigurationError: The file cannot be read, is damaged or has an unknown format.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+        if content["format"] != _FORMAT:
+            problem = f"{path} has format {content['format']!r}, but format {_FORMAT} is needed"
+            raise ConfigurationError("manifest", problem, _REMEDY)
+        pages = [_read_page(page) for page in content["pages"]]
+    except OSError as error:
+        problem = f"{path} cannot be read ({error.strerror})"
+        raise ConfigurationError("manifest", problem, _REMEDY) from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ConfigurationError("manifest", f"{path} is damaged", _REMEDY) from error
+    return {page.source: page for page in pages}
+
+
+def _read_page(page: dict[str, Any]) -> ManifestPage:
+    return ManifestPage(
+        source=str(page["source"]),
+        source_sha256=str(page["sourceHash"]),
+        permalink=str(page["permalink"]),
+        headings=tuple(
+            ManifestHeading(int(one["level"]), str(one["text"]), one["id"] or None)
+            for one in page["headings"]
+        ),
+    )
+
+
+def take_addresses(
+    document: Document, page: ManifestPage, host: str = ""
+) -> tuple[Document, tuple[Difference, ...]]:
+    """Return a document with the address and anchors of the built page, and what differs.
+
+    A heading that the built page does not have keeps its predicted anchor, unless the page has
+    another heading with this anchor.
+
+    Args:
+        document: The document with the address and anchors that the rules predict.
+        page: The page that the site built from the same file content.
+        host: Scheme and host that the document's address begins with; may be empty.
+    """
+    differences: list[Difference] = []
+    url = host + page.permalink
+    if url != document.url:
+        differences.append(Difference(document.doc_path, 0, document.url, url))
+    built = _align(document.headings, page.headings)
+    anchors = {one.anchor for one in page.headings}
+    headings: list[Heading] = []
+    for heading, found in zip(document.headings, built, strict=True):
+        anchor = found.anchor if found else heading.anchor
+        if found is None and heading.anchor in anchors:
+            anchor = None
+        headings.append(replace(heading, anchor=anchor))
+        if found is None or found.anchor != heading.anchor:
+            site_anchor = found.anchor if found else None
+            differences.append(
+                Difference(document.doc_path, heading.line, heading.anchor, site_anchor)
+            )
+    return replace(document, url=url, headings=tuple(headings)), tuple(differences)
+
+
+def _align(
+    headings: Sequence[Heading], built: Sequence[ManifestHeading]
+) -> list[ManifestHeading | None]:
+    """Return the built heading of each heading of a document, or None where there is none.
+
+    Headings are paired by level and text in their order. Between two pairs, the headings that are
+    left are paired by their order if both sides have the same number of them, because a plugin may
+    have changed their texts.
+    """
+    own = [(one.level, _simplify(one.text)) for one in headings]
+    site = [(one.level, _simplify(one.text)) for one in built]
+    # Usually the site has all headings, and perhaps more, such as the title above the text.
+    found = _find_in_order(own, site)
+    if found is not None:
+        return [built[at] for at in found]
+    result: list[ManifestHeading | None] = [None] * len(headings)
+    matcher = SequenceMatcher(a=own, b=site, autojunk=False)
+    for kind, start, end, built_start, built_end in matcher.get_opcodes():
+        if kind == "equal" or (kind == "replace" and end - start == built_end - built_start):
+            result[start:end] = built[built_start:built_end]
+    return result
+
+
+def _find_in_order(wanted: Sequence[object], items: Sequence[object]) -> list[int] | None:
+    """Return an ascending position in `items` for each wanted item; None if one is missing."""
+    positions: list[int] = []
+    for item in wanted:
+        start = positions[-1] + 1 if positions else 0
+        position = next((at for at in range(start, len(items)) if items[at] == item), None)
+        if position is None:
+            return None
+        positions.append(position)
+    return positions
+
+
+def _simplify(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())
