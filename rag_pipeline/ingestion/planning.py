@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import SpaceMismatchError
 from rag_pipeline.core.ids import parse_doc_id
-from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, KnownFile, Stage
-from rag_pipeline.ingestion.discovery import discover_docs
+from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, Stage
+from rag_pipeline.ingestion.discovery import KnownFile, discover_docs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
