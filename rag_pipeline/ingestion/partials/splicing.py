@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
     from rag_pipeline.ingestion.markdown.scope import Use
 
-_MOST_CHARACTERS: Final = 2_000_000  # of all partials of a page, so that nested ones cannot explode
+# Limits of all files that a page shows, so that partials which show each other stay small.
+_MOST_CHARACTERS: Final = 2_000_000
+_MOST_USES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class Splicer:
     is_mdx: Callable[[str, FrontMatter], bool]
     warnings: list[str] = field(default_factory=list)
     left_out: int = 0
-    _room: int = _MOST_CHARACTERS
+    _characters: int = 0
+    _uses: int = 0
     _numbers: Iterator[int] = field(default_factory=count)
 
     @property
@@ -121,14 +124,18 @@ class Splicer:
             problem = "does not exist or cannot be read"
         else:
             text = normalize_source(data).rstrip("\n")
-            self._room -= len(text)
-            if self._room >= 0:
+            self._characters += len(text)
+            self._uses += 1
+            if self._characters <= _MOST_CHARACTERS and self._uses <= _MOST_USES:
                 try:
                     return self._parse_part(use, text, (*chain, place))
                 except FrontMatterError as error:
                     problem = f"has front matter that is not valid: {error}"
             else:
-                problem = f"makes the page longer than {_MOST_CHARACTERS} characters"
+                problem = (
+                    f"is left out because a page can show files {_MOST_USES} times, with "
+                    f"{_MOST_CHARACTERS} characters in all"
+                )
         self.warnings.append(
             f"{self.doc_id}: {chain[-1]} imports {place or use.target}, which {problem}. The page "
             "is indexed without it. Correct the import"
