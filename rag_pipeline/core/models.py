@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.ids import ChunkId, DocId
-    from rag_pipeline.core.source_lines import PageNotes, Segment, SourceLines
+    from rag_pipeline.core.source_lines import LineOrigin, PageNotes, SourceLines
 
 
 class ContentType(StrEnum):
@@ -236,14 +236,14 @@ class ParsedDoc:
         source: The file's text with front matter, `\n` line ends, no byte order mark and no NUL.
             A partial's text follows the block that shows it.
         blocks: Blocks in the order of the source.
-        segments: Origin of the lines; empty if all lines come from the document's file.
+        origins: Origin of the lines; empty if all lines come from the document's file.
         notes: The parts of the page that could not be read.
     """
 
     document: Document
     source: str
     blocks: tuple[Block, ...]
-    segments: tuple[Segment, ...] = ()
+    origins: tuple[LineOrigin, ...] = ()
     notes: PageNotes = NO_NOTES
 
 
@@ -266,7 +266,7 @@ class Chunk:
         text: The cleaned text, which is stored, shown and cited.
         embedding_text: The headings that EMBEDDING_TEXT selects, the sentence before code, `text`.
         blocks: The blocks of `text` in order of their start.
-        sources: Files and lines of the text if a partial is a part of it, else empty.
+        sources: Files and lines of the text if it contains a partial. Not printed if empty.
     """
 
     chunk_id: ChunkId

@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SourceLines:
-    """Lines of a file: path below the site's folder, first line from 1, and last line inclusive."""
+    """Consecutive lines of a file.
+
+    Attributes:
+        path: Path of the file below the site's folder.
+        start_line: First line, from 1.
+        end_line: Last line, inclusive.
+    """
 
     path: str
     start_line: int
@@ -20,13 +26,13 @@ class SourceLines:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """Consecutive lines of a page's text that come from one file.
+class LineOrigin:
+    """The origin of consecutive lines of a page's text, which come from one file.
 
     Attributes:
-        start: First line of the segment in the text, from 1. It ends before the next segment.
+        start: First of these lines in the text, from 1. The last one is before the next origin.
         path: Path of the file below the site's folder.
-        file_line: Line of the file that is the first line of the segment.
+        file_line: Line of the file that is the line `start` of the text.
         page_line: Line of the page that shows the file; None for lines of the page itself.
     """
 
@@ -38,7 +44,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class PageNotes:
-    """What the parser could not read of a page.
+    """The parts of a page that the parser could not read.
 
     Attributes:
         warnings: Files that are missing or cannot be shown, and directives of the site's plugins.
@@ -52,44 +58,44 @@ class PageNotes:
 NO_NOTES: Final = PageNotes()
 
 
-def find_page_line(segments: Sequence[Segment], line: int) -> int:
+def find_page_line(origins: Sequence[LineOrigin], line: int) -> int:
     """Return the line of the page's own file for a line of its text.
 
-    All lines of another file stand at the line of the page that shows the file. Without segments,
+    All lines of another file stand at the line of the page that shows the file. Without origins,
     the text is the file, and the line is returned unchanged.
     """
-    if not segments:
+    if not origins:
         return line
-    segment = segments[_find(segments, line)]
-    if segment.page_line is not None:
-        return segment.page_line
-    return segment.file_line + line - segment.start
+    origin = origins[_find(origins, line)]
+    if origin.page_line is not None:
+        return origin.page_line
+    return origin.file_line + line - origin.start
 
 
-def find_sources(segments: Sequence[Segment], first: int, last: int) -> tuple[SourceLines, ...]:
+def find_sources(origins: Sequence[LineOrigin], first: int, last: int) -> tuple[SourceLines, ...]:
     """Return the files and lines from which some lines of a page's text come, in order.
 
     The result is empty if all of the lines are in the page's own file.
 
     Args:
-        segments: The segments of the text, in order. Empty if the text is the file.
+        origins: The origins of the text, in order. Empty if the text is the file.
         first: First line of the text, from 1.
         last: Last line, inclusive.
     """
-    if not segments:
+    if not origins:
         return ()
-    begin, end = _find(segments, first), _find(segments, last)
-    if begin == end and segments[begin].page_line is None:
+    begin, end = _find(origins, first), _find(origins, last)
+    if begin == end and origins[begin].page_line is None:
         return ()
     found = []
     for at in range(begin, end + 1):
-        segment = segments[at]
-        until = last if at == end else segments[at + 1].start - 1
-        shift = segment.file_line - segment.start
-        start = max(max(first, segment.start) + shift, 1)
-        found.append(SourceLines(segment.path, start, until + shift))
+        origin = origins[at]
+        until = last if at == end else origins[at + 1].start - 1
+        shift = origin.file_line - origin.start
+        start = max(max(first, origin.start) + shift, 1)
+        found.append(SourceLines(origin.path, start, until + shift))
     return tuple(found)
 
 
-def _find(segments: Sequence[Segment], line: int) -> int:
-    return max(bisect.bisect_right(segments, line, key=lambda segment: segment.start) - 1, 0)
+def _find(origins: Sequence[LineOrigin], line: int) -> int:
+    return max(bisect.bisect_right(origins, line, key=lambda origin: origin.start) - 1, 0)

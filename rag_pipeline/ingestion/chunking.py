@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rag_pipeline.core.models import Block, ChunkLimits, Heading, ParsedDoc, TextBlock
-    from rag_pipeline.core.source_lines import Segment
+    from rag_pipeline.core.source_lines import LineOrigin
     from rag_pipeline.ingestion.packing import Unit
 
 _TYPE_OF_KIND: Final = {
@@ -211,7 +211,7 @@ def _build_chunk(
     first = bisect.bisect_left(newlines, draft.start) + 1
     last = bisect.bisect_left(newlines, draft.end) + 1
     blocks = find_span_blocks(parsed, draft.start, draft.end, draft.text)
-    segments = parsed.segments
+    origins = parsed.origins
     return Chunk(
         chunk_id=make_chunk_id(document.doc_path, index),
         doc_path=document.doc_path,
@@ -229,21 +229,21 @@ def _build_chunk(
         content_hash=hash_text(draft.text),
         word_count=len(draft.text.split()),
         token_count=draft.tokens,
-        start_line=find_page_line(segments, first),
-        end_line=find_page_line(segments, last),
+        start_line=find_page_line(origins, first),
+        end_line=find_page_line(origins, last),
         start_byte=byte_of[draft.start],
         content_start_byte=byte_of[draft.content_start],
         end_byte=byte_of[draft.end],
         text=draft.text,
         embedding_text="\n\n".join(part for part in parts if part),
-        blocks=tuple(_locate(segments, block) for block in blocks) if segments else blocks,
-        sources=find_sources(segments, first, last),
+        blocks=tuple(_locate(origins, block) for block in blocks) if origins else blocks,
+        sources=find_sources(origins, first, last),
     )
 
 
-def _locate(segments: Sequence[Segment], block: TextBlock) -> TextBlock:
+def _locate(origins: Sequence[LineOrigin], block: TextBlock) -> TextBlock:
     """Return a block of a chunk's text with its lines in the document's file."""
-    first, last = (find_page_line(segments, line) for line in (block.start_line, block.end_line))
+    first, last = (find_page_line(origins, line) for line in (block.start_line, block.end_line))
     return replace(block, start_line=first, end_line=last)
 
 

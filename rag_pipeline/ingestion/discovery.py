@@ -39,11 +39,13 @@ class Discovery:
         failures: Files and folders that could not be read. The path of a folder ends with `/`; the
             path of a broken symbolic link does not, because its target is unknown.
         drafts: Files with `draft: true`, which Docusaurus does not build.
+        notes: Settings of the site that the pipeline does not follow.
     """
 
     docs: tuple[DiscoveredDoc, ...]
     failures: tuple[DocFailure, ...]
     drafts: tuple[DiscoveredDoc, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def is_hidden(self, doc_id: str) -> bool:
         """Return True if the document may exist although the scan could not see it.

@@ -81,11 +81,11 @@ def parse_doc(
     place = locate_page(doc.path, find_site_dir(doc.doc_id, doc.path))
     page = splicer.splice_page(text, content, place)
     headings = (
-        replace(heading, line=find_page_line(page.segments, heading.line))
+        replace(heading, line=find_page_line(page.origins, heading.line))
         for heading in page.headings
     )
     document = replace(document, headings=tuple(headings))
-    return ParsedDoc(document, page.source, page.blocks, page.segments, splicer.notes)
+    return ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
 
 
 def read_bytes(doc: DiscoveredDoc) -> bytes:

@@ -87,6 +87,7 @@ class IngestionReport:
             self.run_id, self.collection_id = event.run_id, scan.collection_id
             self.docs_discovered = len(scan.discovery.docs) + len(scan.discovery.failures)
             self.docs_unchanged = len(unchanged)
+            self.warnings += scan.discovery.notes
             self.chunks_unchanged += sum(scan.entries[doc.doc_id].chunk_count for doc in unchanged)
         elif isinstance(event, StageDone):
             for count, name in _COUNTED.items():

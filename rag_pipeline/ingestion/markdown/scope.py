@@ -37,6 +37,8 @@ _CONSTANT: Final = re.compile(
     r"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.)*`|-?\d+(?:\.\d+)?)"""
     r"""[ \t]*(?=(,)|;|\n|\Z)"""
 )
+_PLACEHOLDER: Final = re.compile(r"(?<!\\)\$\{([^{}`]*)\}")
+_SPECIAL: Final = re.compile(r"[`\\$]")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][\w.]*)")
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 _CHILDREN: Final = frozenset({"props.children", "children"})
@@ -115,9 +117,16 @@ class Scope:
             self.uses.append(Use(self.raw_files[name], is_raw=True, info=info))
             return ""
         value = self.find_value(expression)
+        if value is None and name.startswith("`") and name.endswith("`"):
+            # A template shows its text, also without the values that are not known.
+            filled = _PLACEHOLDER.sub(self._fill, name)
+            value = read_literal(filled)
         if value is None and not is_comment_expression(f"{{{expression}}}"):
             self.left_out += 1
         return value or ""
+
+    def _fill(self, placeholder: re.Match[str]) -> str:
+        return _SPECIAL.sub(r"\\\g<0>", self.resolve(placeholder[1]))
 
     def read_tag(self, scanner: Scanner, start: int, close: int) -> list[Piece]:
         """Return the texts that a tag shows, and remember the tag if another file belongs there.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.ingestion.markdown.scope import find_imports
 from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.site.configuration import find_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 ImportedFiles: TypeAlias = "Mapping[str, bytes | None]"
 """Content of imported files by path below the site's folder; None for a file that is missing."""
 
-_CONFIGS: Final = tuple(
-    f"docusaurus.config.{suffix}" for suffix in ("ts", "js", "mjs", "cjs", "mts")
-)
 _MARKDOWN: Final = (".md", ".mdx")
 
 
@@ -86,10 +84,8 @@ def find_site_dir(doc_id: DocId, path: Path) -> Path:
     docs_dir = Path(os.path.abspath(path))  # noqa: PTH100  # symbolic links must not be resolved
     for _ in doc_id.split("/"):
         docs_dir = docs_dir.parent
-    for folder in docs_dir.parents:
-        if any((folder / name).is_file() for name in _CONFIGS):
-            return folder
-    return docs_dir.parent
+    config = find_config(docs_dir)
+    return docs_dir.parent if config is None else config.parent
 
 
 def locate_page(path: Path, site_dir: Path) -> str:

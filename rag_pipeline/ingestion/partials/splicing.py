@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import FrontMatterError
 from rag_pipeline.core.models import Block
-from rag_pipeline.core.source_lines import PageNotes, Segment
+from rag_pipeline.core.source_lines import LineOrigin, PageNotes
 from rag_pipeline.ingestion.markdown.constructs.code_tag import CODE_TAG, fence_code
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
@@ -39,7 +39,7 @@ class SplicedPage:
     source: str
     blocks: tuple[Block, ...]
     headings: tuple[Heading, ...]
-    segments: tuple[Segment, ...]
+    origins: tuple[LineOrigin, ...]
 
 
 @dataclass(slots=True)
@@ -169,7 +169,7 @@ class _Text:
     pieces: list[str] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     headings: list[Heading] = field(default_factory=list)
-    segments: list[Segment] = field(default_factory=list)
+    origins: list[LineOrigin] = field(default_factory=list)
     length: int = 0
     lines: int = 0
     taken: int = 0
@@ -178,7 +178,7 @@ class _Text:
 
     def __post_init__(self) -> None:
         """Begin with the first line of the file."""
-        self.segments.append(Segment(1, self.place, 1))
+        self.origins.append(LineOrigin(1, self.place, 1))
 
     def add_block(self, block: Block, headings: Sequence[Heading]) -> None:
         """Add a block of the file itself."""
@@ -196,20 +196,20 @@ class _Text:
         shift, numbers = (self.length, self.lines), dict[int, int]()
         for block in part.blocks:
             self._add(block, part.headings, shift, around, numbers)
-        for segment in part.segments:
+        for origin in part.origins:
             # The empty line before the file counts as its line 0.
-            start = segment.start + self.lines if segment.start > 1 else first + 1
-            line = segment.file_line if segment.start > 1 else 0
-            own = replace(segment, start=start, file_line=line, page_line=after.end_line)
-            self.segments.append(own)
+            start = origin.start + self.lines if origin.start > 1 else first + 1
+            line = origin.file_line if origin.start > 1 else 0
+            own = replace(origin, start=start, file_line=line, page_line=after.end_line)
+            self.origins.append(own)
         self._append(part.source + "\n")
-        self.segments.append(Segment(self.lines + 1, self.place, after.end_line))
+        self.origins.append(LineOrigin(self.lines + 1, self.place, after.end_line))
 
     def finish(self, source: str) -> SplicedPage:
         """Add the rest of the file, whose whole text is `source`, and return the result."""
         self._append(source[self.taken :])
         return SplicedPage(
-            "".join(self.pieces), tuple(self.blocks), tuple(self.headings), tuple(self.segments)
+            "".join(self.pieces), tuple(self.blocks), tuple(self.headings), tuple(self.origins)
         )
 
     def _add(
@@ -253,7 +253,7 @@ class _Text:
 def _build_code(text: str, info: str, place: str) -> SplicedPage:
     """Return a file that is shown as a code block."""
     if not text.strip():
-        return SplicedPage(text, (), (), (Segment(1, place, 1),))
+        return SplicedPage(text, (), (), (LineOrigin(1, place, 1),))
     code, end = fence_code(text, info), len(text)
     block = Block(
         kind=CODE_TAG.name,
@@ -272,4 +272,4 @@ def _build_code(text: str, info: str, place: str) -> SplicedPage:
         leads=CODE_TAG.leads,
         heading=None,
     )
-    return SplicedPage(text, (block,), (), (Segment(1, place, 1),))
+    return SplicedPage(text, (block,), (), (LineOrigin(1, place, 1),))

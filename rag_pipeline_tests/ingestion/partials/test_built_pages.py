@@ -104,13 +104,13 @@ def test_every_block_and_chunk_is_the_text_of_its_own_file(name: str) -> None:
         written = "\n".join(lines[block.start_line - 1 : block.end_line])
         assert parsed.source[block.start : block.end] == written
         assert encoded[block.start_byte : block.end_byte].decode() == written
-    segments = parsed.segments
-    starts = [segment.start for segment in segments[1:]]
-    for segment, end in zip(segments, [*starts, len(lines) + 1][: len(segments)], strict=True):
-        own = (_SITE_DIR / segment.path).read_text(encoding="utf-8").split("\n")
-        for line in range(segment.start, end):
+    origins = parsed.origins
+    starts = [origin.start for origin in origins[1:]]
+    for origin, end in zip(origins, [*starts, len(lines) + 1][: len(origins)], strict=True):
+        own = (_SITE_DIR / origin.path).read_text(encoding="utf-8").split("\n")
+        for line in range(origin.start, end):
             if lines[line - 1].strip():
-                assert lines[line - 1] == own[segment.file_line + line - segment.start - 1]
+                assert lines[line - 1] == own[origin.file_line + line - origin.start - 1]
     for chunk in chunk_doc(parsed, ChunkLimits(20, 40, 60, 10)):
         start, end = (len(encoded[:at].decode()) for at in (chunk.start_byte, chunk.end_byte))
         assert read_span(parsed, start, end) == chunk.text
