@@ -90,7 +90,7 @@ def suggest(
     from rag_pipeline.evaluation.book import parse_corpus
     from rag_pipeline.evaluation.golden_suggestions import suggest_questions
 
-    settings = load_settings(docs_dir=docs_dir)
+    settings = load_book(docs_dir)
     corpus = parse_corpus(settings.docs_dir, settings.site)
     questions = suggest_questions(corpus.documents, count)
     if not questions:

@@ -48,6 +48,11 @@ def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
             f"  note: {report.chunks_in_parts} chunks are longer than the model's input and were "
             "embedded in parts"
         )
+    if report.expressions_left_out:
+        lines.append(
+            f"  note: {report.expressions_left_out} MDX expressions have no known value and were "
+            "left out of the text"
+        )
     lines += [f"  note: {warning}" for warning in report.warnings]
     lines += [f"  FAILED {failure.message}" for failure in report.failures]
     if any(failure.error != DOCUMENT_MISSING for failure in report.failures):

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from rag_pipeline.core.source_lines import NO_NOTES
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.ids import ChunkId, DocId
+    from rag_pipeline.core.source_lines import LineOrigin, PageNotes, SourceLines
 
 
 class ContentType(StrEnum):
@@ -88,9 +91,8 @@ class DiscoveredDoc:
     Attributes:
         doc_id: Path of the file below the docs folder.
         path: Path of the file on this machine.
-        sha256: Hash of the file's bytes, 64 hexadecimal digits.
-        size_bytes: Size of the file.
-        mtime_ns: Time of the file's last change in nanoseconds. No hash depends on it.
+        sha256: Hash of the file's bytes and of the files it imports, 64 hexadecimal digits.
+        mtime_ns: Time of the file's last change in nanoseconds; -1 if it imports other files.
     """
 
     doc_id: DocId
@@ -232,22 +234,17 @@ class ParsedDoc:
 
     Attributes:
         source: The file's text with front matter, `\n` line ends, no byte order mark and no NUL.
+            A partial's text follows the block that shows it.
         blocks: Blocks in the order of the source.
+        origins: Origin of the lines; empty if all lines come from the document's file.
+        notes: The parts of the page that could not be read.
     """
 
     document: Document
     source: str
     blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KnownFile:
-    """Metadata of a file from the previous scan; an unchanged file need not be read again."""
-
-    size_bytes: int
-    mtime_ns: int
-    sha256: str
-    draft: bool = False
+    origins: tuple[LineOrigin, ...] = ()
+    notes: PageNotes = NO_NOTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +258,7 @@ class Chunk:
         chunk_index: 0-based number of the chunk in the document.
         content_hash: SHA-256 of `text`.
         start_line: First source line, 1-based, including the text repeated from the chunk before.
+            A partial counts as the line of the document that shows it.
         end_line: Last source line, inclusive.
         start_byte: First byte in the normalized source (UTF-8), including the repeated text.
         content_start_byte: First byte after the repeated text.
@@ -268,6 +266,7 @@ class Chunk:
         text: The cleaned text, which is stored, shown and cited.
         embedding_text: The headings that EMBEDDING_TEXT selects, the sentence before code, `text`.
         blocks: The blocks of `text` in order of their start.
+        sources: Files and lines of the text if it contains a partial. Not printed if empty.
     """
 
     chunk_id: ChunkId
@@ -294,6 +293,7 @@ class Chunk:
     text: str
     embedding_text: str
     blocks: tuple[TextBlock, ...] = ()
+    sources: tuple[SourceLines, ...] = ()
 
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"

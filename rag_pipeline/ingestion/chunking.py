@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import bisect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.docusaurus import link_to_anchor
 from rag_pipeline.core.ids import hash_text, make_chunk_id
 from rag_pipeline.core.models import Chunk, ContentType, EmbeddingText, TextBlockKind
+from rag_pipeline.core.source_lines import find_page_line, find_sources
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.ingestion.markdown.source import count_bytes
 from rag_pipeline.ingestion.markdown.spans import find_span_blocks, read_span
@@ -28,7 +29,8 @@ from rag_pipeline.ingestion.packing import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rag_pipeline.core.models import Block, ChunkLimits, Heading, ParsedDoc
+    from rag_pipeline.core.models import Block, ChunkLimits, Heading, ParsedDoc, TextBlock
+    from rag_pipeline.core.source_lines import LineOrigin
     from rag_pipeline.ingestion.packing import Unit
 
 _TYPE_OF_KIND: Final = {
@@ -206,6 +208,10 @@ def _build_chunk(
     breadcrumb = _build_breadcrumb(document.title, path)
     anchor = path[-1].anchor if path else None
     parts = [_choose_headings(breadcrumb, embedding_text), draft.lead_in, draft.text]
+    first = bisect.bisect_left(newlines, draft.start) + 1
+    last = bisect.bisect_left(newlines, draft.end) + 1
+    blocks = find_span_blocks(parsed, draft.start, draft.end, draft.text)
+    origins = parsed.origins
     return Chunk(
         chunk_id=make_chunk_id(document.doc_path, index),
         doc_path=document.doc_path,
@@ -223,15 +229,22 @@ def _build_chunk(
         content_hash=hash_text(draft.text),
         word_count=len(draft.text.split()),
         token_count=draft.tokens,
-        start_line=bisect.bisect_left(newlines, draft.start) + 1,
-        end_line=bisect.bisect_left(newlines, draft.end) + 1,
+        start_line=find_page_line(origins, first),
+        end_line=find_page_line(origins, last),
         start_byte=byte_of[draft.start],
         content_start_byte=byte_of[draft.content_start],
         end_byte=byte_of[draft.end],
         text=draft.text,
         embedding_text="\n\n".join(part for part in parts if part),
-        blocks=find_span_blocks(parsed, draft.start, draft.end, draft.text),
+        blocks=tuple(_locate(origins, block) for block in blocks) if origins else blocks,
+        sources=find_sources(origins, first, last),
     )
+
+
+def _locate(origins: Sequence[LineOrigin], block: TextBlock) -> TextBlock:
+    """Return a block of a chunk's text with its lines in the document's file."""
+    first, last = (find_page_line(origins, line) for line in (block.start_line, block.end_line))
+    return replace(block, start_line=first, end_line=last)
 
 
 def _choose_headings(breadcrumb: Sequence[str], embedding_text: EmbeddingText) -> str:

@@ -5,7 +5,6 @@ Files that have not changed since the last scan are not read again.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from dataclasses import dataclass, field
@@ -18,12 +17,12 @@ from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure
 from rag_pipeline.ingestion.markdown.front_matter import is_draft
 from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.partials.files import hash_content, read_imports
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import KnownFile
 
 _STAGE: Final = "discovery"
 
@@ -40,11 +39,13 @@ class Discovery:
         failures: Files and folders that could not be read. The path of a folder ends with `/`; the
             path of a broken symbolic link does not, because its target is unknown.
         drafts: Files with `draft: true`, which Docusaurus does not build.
+        notes: Settings of the site that the pipeline does not follow.
     """
 
     docs: tuple[DiscoveredDoc, ...]
     failures: tuple[DocFailure, ...]
     drafts: tuple[DiscoveredDoc, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def is_hidden(self, doc_id: str) -> bool:
         """Return True if the document may exist although the scan could not see it.
@@ -55,6 +56,16 @@ class Discovery:
             doc_id == failure.doc_path or doc_id.startswith(failure.doc_path.rstrip("/") + "/")
             for failure in self.failures
         )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """Metadata of a file from the previous scan; an unchanged file need not be read again."""
+
+    size_bytes: int
+    mtime_ns: int
+    sha256: str
+    draft: bool = False
 
 
 @dataclass(slots=True)
@@ -143,7 +154,10 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
 
 
 def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
-    """Add one file to the walk's documents or drafts; read it only if its size or time changed."""
+    """Add one file to the walk's documents or drafts.
+
+    The file is read only if its size or time changed, or if it imports other files.
+    """
     status = entry.stat()
     if not stat.S_ISREG(status.st_mode):
         return
@@ -153,10 +167,14 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
         status.st_size,
         status.st_mtime_ns,
     )
+    mtime_ns = status.st_mtime_ns
     if known is not None and unchanged:
         digest, draft = known.sha256, known.draft
     else:
         content = Path(entry.path).read_bytes()
-        digest, draft = hashlib.sha256(content).hexdigest(), is_draft(normalize_source(content))
-    doc = DiscoveredDoc(doc_id, Path(entry.path), digest, status.st_size, status.st_mtime_ns)
+        imported = read_imports(doc_id, Path(entry.path), content)
+        digest, draft = hash_content(content, imported), is_draft(normalize_source(content))
+        if imported:  # a later scan must read the file again, to see changes of the other files
+            mtime_ns = -1
+    doc = DiscoveredDoc(doc_id, Path(entry.path), digest, status.st_size, mtime_ns)
     (walk.drafts if draft else walk.docs).append(doc)

@@ -53,6 +53,8 @@ class StageDone:
         chunks: The document's chunks if this is the chunking stage; empty for other stages.
         faults: Rules that the written points break, each with a description; only filled for the
             points stage.
+        warnings: The parts of the document that could not be read; only filled for the parsing
+            stage.
     """
 
     stage: Stage
@@ -61,6 +63,7 @@ class StageDone:
     counts: Mapping[str, int | float | str]
     chunks: tuple[Chunk, ...] = ()
     faults: tuple[Fault, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,7 @@ def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
         "text": chunk.text,
         "embedding_text": chunk.embedding_text,
         "blocks": [{**asdict(block), "kind": block.kind.value} for block in chunk.blocks],
+        **({"sources": [asdict(source) for source in chunk.sources]} if chunk.sources else {}),
     }
 
 

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.docusaurus import base_id, build_permalink
 from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import ContentType, Document, MarkdownFormat, ParsedDoc
+from rag_pipeline.core.source_lines import find_page_line
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
-from rag_pipeline.ingestion.markdown.page import read_page
+from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.partials.files import find_site_dir, locate_page, read_imports
+from rag_pipeline.ingestion.partials.splicing import Splicer
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import DiscoveredDoc, Heading, SiteSettings
     from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
+    from rag_pipeline.ingestion.partials.files import ImportedFiles
 
 _MODULE_FOLDER: Final = re.compile(r"(?:\d+[-_. ]+)?module[-_. ]*\d+\b.*", re.IGNORECASE)
 _WORD: Final = re.compile(r"[a-z]+")
@@ -37,13 +42,19 @@ _WORDS: Final = {
 _TYPE_OF_WORD: Final = {word: kind for kind, words in _WORDS.items() for word in words.split(" ")}
 
 
-def parse_doc(doc: DiscoveredDoc, site: SiteSettings, source: bytes | None = None) -> ParsedDoc:
-    """Parse a Markdown file into its metadata, headings and cleaned blocks.
+def parse_doc(
+    doc: DiscoveredDoc,
+    site: SiteSettings,
+    source: bytes | None = None,
+    imported: ImportedFiles | None = None,
+) -> ParsedDoc:
+    """Parse a Markdown file, with the files that it shows, into metadata, headings and blocks.
 
     Args:
         doc: The file as the scan of the docs folder found it.
         site: Settings of the built site: page addresses, and the syntax of `.md` files.
         source: The bytes of the file. If None, the file is read.
+        imported: The content of the files that the document imports. If None, they are read.
 
     Returns:
         The document. Each line of its source that is not blank is in exactly one block.
@@ -53,16 +64,53 @@ def parse_doc(doc: DiscoveredDoc, site: SiteSettings, source: bytes | None = Non
         FrontMatterError: The front matter is not valid YAML or has a value of a wrong type.
     """
     if source is None:
-        try:
-            source = doc.path.read_bytes()
-        except OSError as error:
-            problem = f"it cannot be read ({error.strerror}). Check the file and its permissions"
-            raise DocumentReadError(doc.doc_id, problem) from error
+        source = read_bytes(doc)
     text = normalize_source(source)
     front_matter = read_front_matter(doc.doc_id, text)
     mdx = is_mdx(doc.doc_id, front_matter, site)
-    blocks, headings = read_page(text, front_matter.end, mdx=mdx)
-    return ParsedDoc(_build_document(doc, site, front_matter, headings), text, blocks)
+    content = read_content(text, front_matter.end, _read_values(text, front_matter), mdx=mdx)
+    document = _build_document(doc, site, front_matter, content.headings)
+    if not (content.uses or content.left_out or content.unread):
+        return ParsedDoc(document, text, content.blocks)
+    if imported is None:
+        imported = read_imports(doc.doc_id, doc.path, source)
+    splicer = Splicer(doc.doc_id, imported, lambda place, head: is_mdx(place, head, site))
+    if not content.uses:
+        splicer.note(content)
+        return ParsedDoc(document, text, content.blocks, notes=splicer.notes)
+    place = locate_page(doc.path, find_site_dir(doc.doc_id, doc.path))
+    page = splicer.splice_page(text, content, place)
+    headings = (
+        replace(heading, line=find_page_line(page.origins, heading.line))
+        for heading in page.headings
+    )
+    document = replace(document, headings=tuple(headings))
+    return ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
+
+
+def read_bytes(doc: DiscoveredDoc) -> bytes:
+    """Return the content of a document's file.
+
+    Raises:
+        DocumentReadError: The file cannot be read.
+    """
+    try:
+        return doc.path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or error
+        problem = f"it cannot be read ({reason}). Check the file and its permissions"
+        raise DocumentReadError(doc.doc_id, problem) from error
+
+
+def _read_values(source: str, front_matter: FrontMatter) -> dict[str, str]:
+    """Return the values of expressions such as `{frontMatter.title}`."""
+    if "frontMatter." not in source:
+        return {}
+    return {
+        f"frontMatter.{name}": front_matter.text(name)
+        for name, node in front_matter.nodes.items()
+        if isinstance(node.value, str)
+    }
 
 
 def is_mdx(doc_id: str, front_matter: FrontMatter, site: SiteSettings) -> bool:

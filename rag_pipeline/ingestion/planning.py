@@ -6,14 +6,15 @@ The command, the Dagster sensor and a run all use these functions.
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import SpaceMismatchError
 from rag_pipeline.core.ids import parse_doc_id
-from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, KnownFile, Stage
-from rag_pipeline.ingestion.discovery import discover_docs
+from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, Stage
+from rag_pipeline.ingestion.discovery import KnownFile, discover_docs
+from rag_pipeline.ingestion.site.configuration import find_config_notes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -105,7 +106,10 @@ def scan_docs(
         doc_id: KnownFile(entry.size_bytes, entry.mtime_ns, entry.sha256)
         for doc_id, entry in entries.items()
     }
-    discovery = discover_docs(context.settings.docs_dir, {} if reread else known_files)
+    settings = context.settings
+    discovery = discover_docs(settings.docs_dir, {} if reread else known_files)
+    notes = find_config_notes(settings.docs_dir, settings.site)
+    discovery = replace(discovery, notes=notes)
     plan = plan_ingestion(discovery, entries, context.fingerprint, failures)
     return Scan(discovery, collection_id, entries, failures, plan)
 

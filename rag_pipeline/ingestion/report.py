@@ -23,6 +23,7 @@ _COUNTED: Final = {
     "tokens_embedded": "tokens_embedded",
     "tokens_reused": "tokens_saved",
     "windowed_chunks": "chunks_in_parts",
+    "expressions_left_out": "expressions_left_out",
     "requests": "requests",
     "retries": "retries",
     "cost_usd": "cost_usd",
@@ -41,6 +42,8 @@ class IngestionReport:
             including the points of unchanged documents.
         chunks_in_parts: Number of chunks that are longer than the embedding model's input. Such a
             chunk is embedded in parts, and its vector is the mean over the parts.
+        expressions_left_out: Number of MDX expressions without a known value, such as `{version}`.
+            The text of the chunks leaves them out.
         tokens_embedded: cl100k_base tokens of the chunks whose texts were sent to the model.
         tokens_saved: cl100k_base tokens of the chunks whose vectors were reused.
         cost_usd: Price of `tokens_embedded` in US dollars according to the configured prices; 0
@@ -62,6 +65,7 @@ class IngestionReport:
     chunks_unchanged: int = 0
     chunks_deleted: int = 0
     chunks_in_parts: int = 0
+    expressions_left_out: int = 0
     texts_embedded: int = 0
     embeddings_reused: int = 0
     tokens_embedded: int = 0
@@ -83,12 +87,14 @@ class IngestionReport:
             self.run_id, self.collection_id = event.run_id, scan.collection_id
             self.docs_discovered = len(scan.discovery.docs) + len(scan.discovery.failures)
             self.docs_unchanged = len(unchanged)
+            self.warnings += scan.discovery.notes
             self.chunks_unchanged += sum(scan.entries[doc.doc_id].chunk_count for doc in unchanged)
         elif isinstance(event, StageDone):
             for count, name in _COUNTED.items():
                 setattr(self, name, getattr(self, name) + event.counts.get(count, 0))
             self.stage_seconds[event.stage.value] += float(event.counts.get("duration_s", 0.0))
             self.docs_processed += event.stage is Stage.POINTS
+            self.warnings += event.warnings
             if event.counts.get("invalid_line"):
                 self.warnings.append(
                     f"{event.doc_id}: line {event.counts['invalid_line']} contains bytes that are "

@@ -24,11 +24,14 @@ from rag_pipeline.core.models import (
     TextBlock,
     TextBlockKind,
 )
+from rag_pipeline.core.source_lines import SourceLines
 from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors
+from rag_pipeline.ingestion.markdown.source import normalize_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rag_pipeline.ingestion.partials.files import ImportedFiles
 
 _DAMAGE: Final = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile)
 """Exceptions of NumPy and zipfile for damaged archives; fuzzing has produced each of them."""
@@ -64,6 +67,44 @@ def load_record(data: bytes | None) -> dict[str, Any] | None:
     if not isinstance(record, dict) or record.pop("format_version", None) != FORMAT_VERSION:
         return None
     return record
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSource:
+    """The source of a document, as the parsing stage stores it.
+
+    Attributes:
+        sha256: SHA-256 of the document's content.
+        source: The bytes of the file.
+        imported: The bytes of the files that it imports, by path below the site's folder.
+    """
+
+    sha256: str
+    source: bytes
+    imported: ImportedFiles
+
+
+def dump_source(doc_id: str, kept: KeptSource) -> bytes:
+    """Return the source of a document as UTF-8 JSON, with normalized text."""
+    texts = {
+        place: None if content is None else normalize_source(content)
+        for place, content in kept.imported.items()
+    }
+    record = {"doc_id": doc_id, "sha256": kept.sha256, "source": normalize_source(kept.source)}
+    return dump_record(record | ({"imported": texts} if texts else {}))
+
+
+def load_source(data: bytes | None) -> KeptSource | None:
+    """Read the output of `dump_source`; None if it is missing, damaged or of another version."""
+    record = load_record(data)
+    if record is None:
+        return None
+    imported = {
+        place: None if text is None else text.encode("utf-8", "surrogatepass")
+        for place, text in record.get("imported", {}).items()
+    }
+    source = record["source"].encode("utf-8", "surrogatepass")
+    return KeptSource(record["sha256"], source, imported)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,5 +234,6 @@ def _read_chunk(record: dict[str, Any]) -> Chunk:
                 TextBlock(**{**block, "kind": TextBlockKind(block["kind"])})
                 for block in record["blocks"]
             ),
+            "sources": tuple(SourceLines(**source) for source in record["sources"]),
         }
     )

@@ -13,7 +13,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import ArtifactMissingError, ArtifactStaleError, DocumentReadError
+from rag_pipeline.core.errors import ArtifactMissingError, ArtifactStaleError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols.state import LedgerEntry
@@ -21,13 +21,16 @@ from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.markdown.source import find_invalid_line
-from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.ingestion.parsing import parse_doc, read_bytes
+from rag_pipeline.ingestion.partials.files import hash_content, read_imports
 from rag_pipeline.ingestion.serialization import (
     KeptChunks,
+    KeptSource,
     dump_chunks,
     dump_record,
+    dump_source,
     load_chunks,
-    load_record,
+    load_source,
 )
 
 if TYPE_CHECKING:
@@ -131,11 +134,17 @@ class DocInProgress:
     begun: bool = False
 
     def keep_result(
-        self, stage: Stage, data_version: str, counts: Mapping[str, int | float | str]
+        self,
+        stage: Stage,
+        data_version: str,
+        counts: Mapping[str, int | float | str],
+        warnings: tuple[str, ...] = (),
     ) -> None:
         """Store the event of a finished stage; it replaces an earlier event of the same stage."""
         chunks = self.chunks if stage is Stage.CHUNKS else ()
-        self.results[stage] = StageDone(stage, self.doc.doc_id, data_version, counts, chunks)
+        self.results[stage] = StageDone(
+            stage, self.doc.doc_id, data_version, counts, chunks, warnings=warnings
+        )
 
 
 def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
@@ -148,8 +157,7 @@ def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
     if Stage.DISCOVERED in stages:
         record = {"doc_id": doc.doc_id, "sha256": doc.sha256, "size_bytes": doc.size_bytes}
         run.artifacts.write(Stage.DISCOVERED, doc.doc_id, dump_record(record))
-        counts = {"size_bytes": doc.size_bytes}
-        work.keep_result(Stage.DISCOVERED, doc.sha256[:16], counts)
+        work.keep_result(Stage.DISCOVERED, doc.sha256[:16], {"size_bytes": doc.size_bytes})
     parsed = _parse(run, work) if Stage.PARSED in stages else None
     if Stage.CHUNKS in stages:
         _chunk(run, work, parsed or _load_parsed(run, work))
@@ -177,40 +185,35 @@ def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
 def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     start = time.perf_counter()
     _LOG.info("parsing %s (%d KB)", work.doc.doc_id, work.doc.size_bytes // 1000)
-    try:
-        data = work.doc.path.read_bytes()
-    except OSError as error:
-        problem = (
-            f"it cannot be read ({error.strerror or error}). Check the file and its permissions"
-        )
-        raise DocumentReadError(work.doc.doc_id, problem) from error
+    data = read_bytes(work.doc)
     # The file may have changed since the scan. The bytes read here are what is indexed.
-    work.doc = doc = _take_content(work.doc, hashlib.sha256(data).hexdigest())
-    parsed = parse_doc(doc, run.context.settings.site, data)
-    record = {"doc_id": doc.doc_id, "sha256": doc.sha256, "source": parsed.source}
-    run.artifacts.write(Stage.PARSED, doc.doc_id, dump_record(record))
+    imported = read_imports(work.doc.doc_id, work.doc.path, data)
+    work.doc = doc = _take_content(work.doc, hash_content(data, imported))
+    parsed = parse_doc(doc, run.context.settings.site, data, imported)
+    kept = KeptSource(doc.sha256, data, imported)
+    run.artifacts.write(Stage.PARSED, doc.doc_id, dump_source(doc.doc_id, kept))
     document = parsed.document
     counts: dict[str, int | float | str] = {
         "title": document.title,
         "url": document.url,
         "heading_count": len(document.headings),
         "block_count": len(parsed.blocks),
+        "expressions_left_out": parsed.notes.left_out,
         "duration_s": time.perf_counter() - start,
     }
     if invalid_line := find_invalid_line(data):
         counts["invalid_line"] = invalid_line
     version = hash_text(repr((document, parsed.source)))[:16]
-    work.keep_result(Stage.PARSED, version, counts)
+    work.keep_result(Stage.PARSED, version, counts, parsed.notes.warnings)
     return parsed
 
 
 def _load_parsed(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
-    record = load_record(run.artifacts.read(Stage.PARSED, work.doc.doc_id))
-    if record is None:
+    kept = load_source(run.artifacts.read(Stage.PARSED, work.doc.doc_id))
+    if kept is None:
         raise ArtifactMissingError(work.doc.doc_id, Stage.PARSED.value)
-    work.doc = _take_content(work.doc, record["sha256"])
-    source = record["source"].encode("utf-8", "surrogatepass")
-    return parse_doc(work.doc, run.context.settings.site, source)
+    work.doc = _take_content(work.doc, kept.sha256)
+    return parse_doc(work.doc, run.context.settings.site, kept.source, kept.imported)
 
 
 def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:
@@ -230,8 +233,7 @@ def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:
         "word_total": sum(chunk.word_count for chunk in chunks),
         "duration_s": time.perf_counter() - start,
     }
-    version = hashlib.sha256(data).hexdigest()[:16]
-    work.keep_result(Stage.CHUNKS, version, counts)
+    work.keep_result(Stage.CHUNKS, hashlib.sha256(data).hexdigest()[:16], counts)
 
 
 def _take_content(doc: DiscoveredDoc, sha256: str) -> DiscoveredDoc:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import DocsFolderError
-from rag_pipeline.core.models import DocFailure, KnownFile
-from rag_pipeline.ingestion.discovery import Discovery, discover_docs
+from rag_pipeline.core.models import DocFailure
+from rag_pipeline.ingestion.discovery import Discovery, KnownFile, discover_docs
 
 if TYPE_CHECKING:
     from rag_pipeline.core.ids import DocId

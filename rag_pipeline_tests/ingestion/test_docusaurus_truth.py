@@ -23,7 +23,7 @@ _SITE = SiteSettings("/", "edge", trailing_slash=False, markdown_format=Markdown
 
 # The built pages differ from their own sources in: an emoji shortcode, a computed value, the
 # headings of an imported partial, and the heading that Docusaurus adds above footnotes.
-_SHOWN_TEXTS = {":rocket: shortcode": "\U0001f680 shortcode", "1 + 1 expr": "2 expr"}
+_SHOWN_TEXTS = {":rocket: shortcode": "\U0001f680 shortcode", "expr": "2 expr"}
 _FROM_ELSEWHERE = [(2, "From partial", "from-partial"), (2, "Same", "same")]
 _FOOTNOTES = (2, "Footnotes", "footnote-label")
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NewType, Union
 
 from rag_pipeline.answering import confidence
 from rag_pipeline.answering import models as answering
-from rag_pipeline.core import ids, models, payload
+from rag_pipeline.core import ids, models, payload, source_lines
 from rag_pipeline.core.protocols import state
 from rag_pipeline.evaluation import gates, records
 from rag_pipeline.retrieval import models as retrieval
@@ -21,7 +21,18 @@ Schema = dict[str, Any]
 
 _NAMES = {
     name: value
-    for module in (ids, models, payload, retrieval, answering, confidence, state, records, gates)
+    for module in (
+        ids,
+        models,
+        source_lines,
+        payload,
+        retrieval,
+        answering,
+        confidence,
+        state,
+        records,
+        gates,
+    )
     for name, value in vars(module).items()
     if not name.startswith("__")
 }
@@ -29,6 +40,9 @@ _NAMES = {
 
 _STORED = {field.name: field.declared.description for field in payload.PAYLOAD_FIELDS}
 """The meanings of payload fields, by name."""
+
+_OPTIONAL = frozenset({"Chunk.sources"})
+"""Fields that the JSON leaves out when they are empty."""
 
 _STORED_IN = (models.Chunk, models.Document, retrieval.Citation)
 """Classes whose fields become payload fields of the same name and meaning."""
@@ -92,7 +106,7 @@ def _describe_class(cls: type, definitions: Schema, without: frozenset[str]) -> 
         "type": "object",
         "description": read_summary(cls),
         "properties": properties,
-        "required": list(properties),
+        "required": [key for key in properties if f"{cls.__name__}.{key}" not in _OPTIONAL],
         "additionalProperties": False,
     }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.sentences import split_sentences
+from rag_pipeline.core.source_lines import find_page_line
 from rag_pipeline.core.tokens import count_tokens
 from rag_pipeline.evaluation.definitions import QUIZZES
 from rag_pipeline.ingestion.markdown.spans import read_span
@@ -69,9 +70,11 @@ def _is_whole(passage: Passage, documents: Mapping[str, ParsedDoc], max_chunk_to
     if parsed is None or not blocks or not passage.text.strip():
         return False
     first, last = blocks[0], blocks[-1]
+    start_line, _ = _find_block_lines(first, parsed)
+    _, end_line = _find_block_lines(last, parsed)
     whole, quoted = _close_up(read_span(parsed, first.start, last.end)), _close_up(passage.text)
     before, _, after = whole.partition(quoted)
-    inside = passage.start_line <= first.start_line and last.end_line <= passage.end_line
+    inside = passage.start_line <= start_line and end_line <= passage.end_line
     if inside and whole == quoted:
         return True
     starts = _read_edges(first, max_chunk_tokens)
@@ -95,9 +98,15 @@ def _read_edges(block: Block, max_chunk_tokens: int, *, at_end: bool = False) ->
 def _read_blocks(passage: Passage, parsed: ParsedDoc) -> Iterator[Block]:
     """Yield the blocks that lie on at least one of the passage's lines and have a text."""
     for block in parsed.blocks:
-        overlaps = block.start_line <= passage.end_line and block.end_line >= passage.start_line
-        if overlaps and block.text.strip():
+        first, last = _find_block_lines(block, parsed)
+        if first <= passage.end_line and last >= passage.start_line and block.text.strip():
             yield block
+
+
+def _find_block_lines(block: Block, parsed: ParsedDoc) -> tuple[int, int]:
+    """Return the first and last line of a block in the document's own file."""
+    first, last = block.start_line, block.end_line
+    return find_page_line(parsed.origins, first), find_page_line(parsed.origins, last)
 
 
 def name_flaw(passage: Passage, documents: Mapping[str, ParsedDoc]) -> str | None:

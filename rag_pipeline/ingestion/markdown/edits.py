@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from markdown_it.common.utils import normalizeReference
 
-from rag_pipeline.ingestion.markdown.mdx_syntax import (
-    find_literal,
-    find_tag_texts,
-    is_comment_expression,
-)
+from rag_pipeline.ingestion.markdown.mdx_syntax import find_literal
+from rag_pipeline.ingestion.markdown.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +59,7 @@ class BlockEdits:
     Attributes:
         scanner: Scanner that finds the ends of tags and braces in the whole source.
         source: Text of the whole page. All offsets refer to it.
+        scope: The names that the page knows. All blocks of a page share it.
         keeps_blank_lines: True to keep several blank lines in a row, as in code. Otherwise they
             are reduced to one.
         keeps_escaped_bars: True to keep `\|`, as in tables. Otherwise it becomes `|`.
@@ -70,6 +68,7 @@ class BlockEdits:
     def __init__(self, scanner: Scanner, references: Mapping[str, object], *, mdx: bool) -> None:
         self.scanner = scanner
         self.source = scanner.text
+        self.scope = Scope()
         self.keeps_blank_lines = False
         self.keeps_escaped_bars = False
         self._references = references
@@ -207,8 +206,10 @@ class BlockEdits:
         if close is None:
             return after
         at = start
-        for text_start, text_end in find_tag_texts(self.source, start, close):
+        for text_start, text_end, text in self.scope.read_tag(self.scanner, start, close):
             self.replace(at, text_start, " " if at > start else "")
+            if text is not None:
+                self.replace(text_start, text_end, text)
             at = text_end
         self.replace(at, close, " " if at > start or self._separates_text(start, close) else "")
         return close
@@ -226,17 +227,19 @@ class BlockEdits:
         return tag["opening"] is None or before != ">"
 
     def _brace(self, start: int, after: int, end: int) -> int:
-        close = self.scanner.find_brace_end(start, end) if self._mdx else None
+        is_expression = self._mdx or self.source.startswith("{@", start)
+        close = self.scanner.find_brace_end(start, end) if is_expression else None
         if close is None:
             return after
         for text_start, text_end in find_literal(self.source, start, close):
             self.replace(start, text_start, "")
             self.replace(text_end, close, "")
             return close
-        text = self.source[start:close]
-        if "*/" not in text or not is_comment_expression(text):
-            return after
-        self._remove(start, close)
+        value = self.scope.resolve(self.source[start + 1 : close - 1])
+        if value:
+            self.replace(start, close, value)
+        else:
+            self._remove(start, close)
         return close
 
     def _math(self, start: int, after: int, end: int) -> int:

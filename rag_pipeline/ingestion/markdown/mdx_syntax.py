@@ -25,6 +25,13 @@ _NAMED_ATTRIBUTE: Final = re.compile(
 )
 _TAG_NAME: Final = re.compile(r"</?([\w.:-]*)")
 _LITERAL: Final = re.compile(r"""\{\s*(["'`])((?:(?!\1|\\|\$\{).)*)\1\s*\}""", re.DOTALL)
+_VALUE: Final = re.compile(
+    r"""(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\\n]|\\.)*)(?P=quote)"""
+    r"""|`(?P<template>(?:[^`\\$]|\\.|\$(?!\{))*)`|(?P<number>-?\d{1,20}(?:\.\d{1,20})?)""",
+    re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(?:u\{?([0-9a-fA-F]{4,5})\}?|(.))", re.DOTALL)
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "", "\n": ""}
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*(?=\n)")
 _STATEMENT_JUMP: Final = re.compile(
     rf"{_BLANK_LINE.pattern}|\n(?=#{{1,6}}[ \t])"
@@ -169,6 +176,24 @@ def find_literal(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """
     match = _LITERAL.fullmatch(text, start, end)
     return [match.span(2)] if match else []
+
+
+def read_literal(expression: str) -> str | None:
+    """Return the text that a string or number of JavaScript shows; None for anything else.
+
+    A template with a value inside, such as `v${n}`, is not a plain string.
+    """
+    match = _VALUE.fullmatch(expression)
+    if match is None:
+        return None
+    text = match["text"] if match["text"] is not None else match["template"]
+    return match["number"] if text is None else _ESCAPE.sub(_unescape, text)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    if match[1] is not None:
+        return chr(int(match[1], 16))
+    return _ESCAPED.get(match[2], match[2])
 
 
 def find_tag_texts(text: str, start: int, end: int) -> list[tuple[int, int]]:

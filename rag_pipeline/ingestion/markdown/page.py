@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +10,38 @@ from rag_pipeline.core.docusaurus import HeadingIds
 from rag_pipeline.core.models import Block, Heading
 from rag_pipeline.ingestion.markdown.blocks import read_leaves
 from rag_pipeline.ingestion.markdown.construct import Leaf
+from rag_pipeline.ingestion.markdown.constructs.esm import ESM
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, read_heading
 from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER
 from rag_pipeline.ingestion.markdown.containers import find_chains
 from rag_pipeline.ingestion.markdown.edits import BlockEdits, StartEdits
 from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope, read_statements
 from rag_pipeline.ingestion.markdown.source import count_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from rag_pipeline.ingestion.markdown.scope import Use
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """The content of one file, without the files that it imports.
+
+    Attributes:
+        blocks: The blocks in source order.
+        headings: The headings in source order.
+        uses: Each place where another file belongs: the index of the block before it, and the file.
+        left_out: Number of expressions without a known value, which the text leaves out.
+        unread: Marks of directives that only a plugin of the site can read, in order.
+    """
+
+    blocks: tuple[Block, ...]
+    headings: tuple[Heading, ...]
+    uses: tuple[tuple[int, Use], ...]
+    left_out: int
+    unread: tuple[str, ...]
 
 
 def read_page(
@@ -25,10 +49,27 @@ def read_page(
 ) -> tuple[tuple[Block, ...], tuple[Heading, ...]]:
     """Parse the source of a page into cleaned blocks and headings.
 
+    The parameters are those of `read_content`.
+    """
+    content = read_content(source, body_start, {}, mdx=mdx, start_edits=start_edits)
+    return content.blocks, content.headings
+
+
+def read_content(
+    source: str,
+    body_start: int,
+    values: Mapping[str, str],
+    *,
+    mdx: bool,
+    start_edits: StartEdits = BlockEdits,
+) -> PageContent:
+    """Parse the source of a file into cleaned blocks and headings.
+
     Args:
-        source: The whole page, as `normalize_source` returns it.
+        source: The whole file, as `normalize_source` returns it.
         body_start: Offset of the first character after the front matter; 0 without front matter.
-        mdx: True if the page is MDX; False if it is CommonMark with HTML.
+        values: Known values of expressions, such as the props of a partial.
+        mdx: True if the file is MDX; False if it is CommonMark with HTML.
         start_edits: Creates the edits of one block, which decide what cleaning removes.
 
     Returns:
@@ -48,12 +89,21 @@ def read_page(
     byte_of = count_bytes(source, (offset for span in spans for offset in span))
     scanner = Scanner(source, mdx=mdx)
     references = env.get("references", {})
+    scope = env[SCOPE] = Scope(values=dict(values))
+    for leaf, (start, end) in zip(leaves, spans, strict=True):
+        if leaf.construct is ESM:
+            read_statements(scope, source[start:end])
     blocks: list[Block] = []
+    uses: list[tuple[int, Use]] = []
     headings = 0
     for leaf, chain, (start, end) in zip(leaves, chains, spans, strict=True):
         construct = leaf.construct
         edits = start_edits(scanner, references, mdx=mdx)
+        edits.scope = scope
         construct.clean(edits, start, end)
+        if scope.uses:
+            uses += ((len(blocks), use) for use in scope.uses)
+            scope.uses.clear()
         text, runs, holds = edits.apply(start, end)
         blocks.append(
             Block(
@@ -75,7 +125,10 @@ def read_page(
             )
         )
         headings += construct is HEADING
-    return tuple(blocks), _read_headings(leaves, env, mdx=mdx)
+    own_headings = _read_headings(leaves, env, mdx=mdx)
+    return PageContent(
+        tuple(blocks), own_headings, tuple(uses), scope.left_out, tuple(scope.unread)
+    )
 
 
 def _read_headings(

@@ -11,6 +11,7 @@ from typing import Final
 from markdown_it import MarkdownIt
 
 from rag_pipeline.ingestion.markdown.constructs.code import CODE, MDX_CODE_FENCE
+from rag_pipeline.ingestion.markdown.constructs.code_tag import CODE_TAG
 from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
 from rag_pipeline.ingestion.markdown.constructs.esm import ESM
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING
@@ -29,6 +30,7 @@ CONSTRUCTS: Final = (
     MATH,
     ESM,
     COMMENT,
+    CODE_TAG,
     JSX,
     EXPRESSION,
     CODE,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rag_pipeline.ingestion.markdown.mdx_syntax import find_literal
+from rag_pipeline.ingestion.markdown.mdx_syntax import read_literal
 
 if TYPE_CHECKING:
     from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+
+FindValue: TypeAlias = Callable[[str], "str | None"]
 
 _OPENING: Final = re.compile(r"<([A-Za-z][\w.:-]*)")
 _ATTRIBUTE: Final = re.compile(
@@ -17,13 +20,16 @@ _ATTRIBUTE: Final = re.compile(
 _LINKS: Final = frozenset({"a", "Link"})
 
 
-def read_attributes(scanner: Scanner, start: int, close: int) -> dict[str, str]:
-    """Return the attributes of a tag whose values are strings, such as `"x"` and `{'x'}`.
+def read_attributes(
+    scanner: Scanner, start: int, close: int, find_value: FindValue = read_literal
+) -> dict[str, str]:
+    """Return the attributes of a tag whose values are known, such as `"x"` and `{'x'}`.
 
     Args:
         scanner: Scanner of the whole source.
         start: Offset of the tag's first character.
         close: Offset after the tag's last character.
+        find_value: Function that returns the text of an expression; None if it is not known.
 
     Returns:
         The values by name. An attribute with another expression is left out, and so is everything
@@ -36,8 +42,9 @@ def read_attributes(scanner: Scanner, start: int, close: int) -> dict[str, str]:
         at = attribute.end()
         if source[at : at + 1] == "{":
             end = scanner.find_brace_end(at, close) or close
-            for text_start, text_end in find_literal(source, at, end):
-                found[attribute[1]] = source[text_start:text_end]
+            value = find_value(source[at + 1 : end - 1].strip())
+            if value is not None:
+                found[attribute[1]] = value
             at = end
         else:
             found[attribute[1]] = attribute[2] or attribute[3] or ""

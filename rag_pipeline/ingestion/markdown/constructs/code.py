@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from markdown_it.rules_block import fence as read_fence
@@ -17,17 +18,52 @@ from rag_pipeline.ingestion.markdown.constructs.directive import find_closing_ma
 from rag_pipeline.ingestion.markdown.constructs.marks import clean_away
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from markdown_it.rules_block import StateBlock
 
     from rag_pipeline.ingestion.markdown.edits import BlockEdits
 
-_MAGIC_COMMENT: Final = re.compile(
-    r"^[ \t>]*(?://|/\*|\{\s*/\*|\#|<!--|--|;;|%|'|REM|!|\*>)\s*"
-    r"highlight-(?:next-line|start|end)\s*(?:\*/\s*\}|\*/|-->)?[ \t]*(?:\n|\Z)",
-    re.MULTILINE,
-)
+_COMMENTS: Final = {
+    "js": (r"//", ""),
+    "block": (r"/\*", r"\*/"),
+    "jsx": (r"\{\s*/\*", r"\*/\s*\}"),
+    "bash": (r"\#", ""),
+    "html": ("<!--", "-->"),
+    "lua": ("--", ""),
+    "wasm": (";;", ""),
+    "tex": ("%", ""),
+    "vb": (r"(?:_\s*)?['\u2018\u2019]", ""),
+    "rem": (r"[Rr][Ee][Mm]\b", ""),
+    "f90": ("!", ""),
+    "ml": (r"\(\*", r"\*\)"),
+    "cobol": (r"\*>", ""),
+}
+_POPULAR: Final = "js block jsx bash html"
+_STYLES: Final = {
+    "js javascript ts typescript": "js block",
+    "jsx tsx": "js block jsx",
+    "html": "js block html",
+    "python py bash": "bash",
+    "markdown md": "html jsx bash",
+    "tex latex matlab": "tex",
+    "lua haskell": "lua",
+    "sql": "lua block",
+    "wasm": "wasm",
+    "vb vba visual-basic vbnet": "vb rem",
+    "batch": "rem",
+    "basic": "rem f90",
+    "fsharp": "js ml",
+    "ocaml sml": "ml",
+    "fortran": "f90",
+    "cobol": "cobol",
+}
+"""Comment styles of highlight comments by languages, as in Docusaurus's codeBlockUtils.js."""
+
+_STYLES_OF: Final = {name: styles for names, styles in _STYLES.items() for name in names.split()}
+_HIGHLIGHT: Final = "highlight-"
+_LINE_RANGE: Final = re.compile(r"\{[\d,-]+\}")
+_FENCE_LINE: Final = re.compile(r"[\s>]*(?:`{3,}|~{3,})(?P<info>[^\n]*)")
 _MDX_OPEN: Final = re.compile(r" *(`{3,4}) *mdx-code-block")
 _MDX_CLOSE: Final = re.compile(r" *(`{3,4})")
 
@@ -55,8 +91,37 @@ def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bo
 
 def _clean(edits: BlockEdits, start: int, end: int) -> None:
     edits.keeps_blank_lines = True
-    for match in _MAGIC_COMMENT.finditer(edits.source, start, end):
-        edits.replace(match.start(), match.end(), "")
+    fence = _FENCE_LINE.match(edits.source, start, end)
+    info = fence["info"] if fence is not None else ""
+    for first, last in find_magic_comments(edits.source, start, end, info):
+        edits.replace(first, last, "")
+
+
+def find_magic_comments(text: str, start: int, end: int, info: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end offset of the lines with highlight comments, which readers do not see.
+
+    As in Docusaurus, the style of comments depends on the language, and a code block whose lines
+    are named in braces has no highlight comments.
+
+    Args:
+        text: Text that contains the code.
+        start: Offset of the first character of the code block.
+        end: Offset after its last character.
+        info: The text after the opening fence, such as `js {1,3}`.
+    """
+    if text.find(_HIGHLIGHT, start, end) < 0 or _LINE_RANGE.search(info):
+        return
+    language = (info.split() or [""])[0].lower()
+    for match in _find_comment(_STYLES_OF.get(language, _POPULAR)).finditer(text, start, end):
+        yield match.span()
+
+
+@lru_cache
+def _find_comment(styles: str) -> re.Pattern[str]:
+    """Compile a regular expression for lines with a highlight comment in one of some styles."""
+    directive = rf"[ \t]*{_HIGHLIGHT}(?:next-line|start|end)[ \t]*"
+    comments = "|".join(directive.join(_COMMENTS[style]) for style in styles.split())
+    return re.compile(rf"^[ \t>]*(?:{comments})[ \t]*(?:\n|\Z)", re.MULTILINE)
 
 
 def find_mdx_fences(lines: Sequence[str], body_line: int) -> list[int]:

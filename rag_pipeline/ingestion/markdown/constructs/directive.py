@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MOST_DIRECTIVES: Final = 40  # open directives that are tracked at the same time
 _OPEN_DIRECTIVES: Final = "open_directives"
 _CONTAINER: Final = re.compile(r"(:{3,})(?:[A-Za-z][\w-]*(?:[\[{ \t].*)?)?[ \t]*")
-_LEAF: Final = re.compile(r"::[A-Za-z][\w-]*(?:\[[^\]]*\])?(?:\{[^}]*\})?[ \t]*")
+_LEAF: Final = re.compile(r"::(?P<name>[A-Za-z][\w-]*)(?:\[[^\]]*\])?(?:\{[^}]*\})?[ \t]*")
 _DIRECTIVE: Final = re.compile(r":{2,}(?P<name>[\w-]*)[ \t]*(?P<rest>.*)", re.DOTALL)
 _LABEL: Final = re.compile(r"\[(?P<title>.*)\](?:\{[^}]*\})?[ \t]*(?:$|\n)")
 _TITLE: Final = re.compile(r"""\{[^}]*\btitle=(["'])(?P<title>[^"'}]*)\1[^}]*\}""")
@@ -96,10 +96,19 @@ def is_closed_by(state: StateBlock, line: int, mark: re.Pattern[str]) -> bool:
 
 
 def _clean(edits: BlockEdits, start: int, end: int) -> None:
+    mark = edits.source.index("::", start)
+    leaf = _LEAF.match(edits.source, mark, end)
+    if leaf is not None:
+        edits.scope.unread.append(f"::{leaf['name']}")
     titles = _find_title(edits.source, start, end)
-    edits.keep_only(titles, start, end)
-    for title in titles:
-        edits.clean_inline(*title)
+    if not titles:
+        edits.keep_only([], start, end)
+        return
+    # The marks and the indentation before the title keep it in its list item or quote.
+    ((title_start, title_end),) = titles
+    edits.replace(mark, title_start, "")
+    edits.clean_inline(title_start, title_end)
+    edits.replace(title_end, end, "")
 
 
 def _find_title(source: str, start: int, end: int) -> list[tuple[int, int]]:

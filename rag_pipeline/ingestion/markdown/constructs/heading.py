@@ -17,6 +17,7 @@ from rag_pipeline.ingestion.markdown.constructs.jsx import JSX
 from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH, clean_text
 from rag_pipeline.ingestion.markdown.constructs.reference import FOOTNOTES
 from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner, is_comment_expression
+from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping, Sequence
@@ -228,8 +229,8 @@ def _mdx(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-
     """Parse an HTML comment, JSX tag or `{...}` expression; return True if there is one.
 
     HTML comments and tags add no text to the heading. The source of an expression becomes part of
-    the heading's id and, without quotation marks at its ends, of the displayed text. A custom id
-    such as `{#id}` is not an expression.
+    the heading's id. Its value becomes part of the displayed text if it is known. A custom id such
+    as `{#id}` is not an expression.
     """
     char = state.src[state.pos]
     comment = _COMMENT.match(state.src, state.pos)
@@ -249,6 +250,7 @@ def _mdx(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  # markdown-
         kind = "mdx_comment" if is_comment else "mdx_expression" if char == "{" else "jsx"
         token = state.push(kind, "", 0)
         token.content = source[1:-1]
-        token.markup = "" if is_comment else source[1:-1].strip("\"'` ")
+        scope: Scope = state.env.get(SCOPE) or Scope()
+        token.markup = "" if is_comment else scope.find_value(source[1:-1]) or ""
     state.pos = end
     return True

@@ -23,15 +23,17 @@ from rag_pipeline.ingestion.markdown.constructs.paragraph import is_hidden
 from rag_pipeline.ingestion.markdown.mdx_syntax import (
     SCANNER,
     find_literal,
-    find_tag_texts,
     is_comment_expression,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from markdown_it.rules_block import StateBlock
 
     from rag_pipeline.ingestion.markdown.edits import BlockEdits
     from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+    from rag_pipeline.ingestion.markdown.scope import Piece
 
 _HIDDEN_TAG: Final = re.compile(r"<(style|script)\b[^>]*(?<!/)>")
 
@@ -72,17 +74,19 @@ def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bo
 
 
 def _clean(edits: BlockEdits, start: int, end: int) -> None:
-    kept = [] if is_hidden(edits, start, end) else _find_texts(edits.scanner, start, end)
-    edits.keep_only(kept, start, end)
+    pieces = [] if is_hidden(edits, start, end) else [*_find_texts(edits, start, end)]
+    edits.keep_only([(first, last) for first, last, _ in pieces], start, end)
+    for first, last, text in pieces:
+        if text is not None:
+            edits.replace(first, last, text)
 
 
-def _find_texts(scanner: Scanner, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the start and end offsets of the visible texts in a block of tags and expressions.
+def _find_texts(edits: BlockEdits, start: int, end: int) -> Iterator[Piece]:
+    """Yield the visible texts in a block of tags and expressions, in order.
 
-    Visible texts are attribute values such as a tab's label, and string expressions `{'text'}`.
+    Visible texts are attribute values such as a tab's label, and expressions with a known value.
     """
-    kept: list[tuple[int, int]] = []
-    at = start
+    scanner, at = edits.scanner, start
     while at < end:
         char = scanner.text[at]
         find = {"<": scanner.find_tag_end, "{": scanner.find_brace_end}.get(char)
@@ -90,13 +94,14 @@ def _find_texts(scanner: Scanner, start: int, end: int) -> list[tuple[int, int]]
         if close is None:
             at += 1
             continue
-        kept += (
-            find_tag_texts(scanner.text, at, close)
-            if char == "<"
-            else find_literal(scanner.text, at, close)
-        )
+        literal = find_literal(scanner.text, at, close) if char == "{" else []
+        if char == "<":
+            yield from edits.scope.read_tag(scanner, at, close)
+        elif literal:
+            yield (*literal[0], None)
+        elif value := edits.scope.resolve(scanner.text[at + 1 : close - 1]):
+            yield at, close, value
         at = close
-    return kept
 
 
 JSX: Final = Construct(

@@ -1,0 +1,209 @@
+"""The names that one MDX file knows: its imports, its literal exports, and the values of its props.
+
+With them, the parser shows the value of an expression such as `{props.version}`, and finds the
+places where the content of another file belongs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rag_pipeline.ingestion.markdown.mdx_syntax import (
+    find_tag_texts,
+    is_comment_expression,
+    read_literal,
+)
+from rag_pipeline.ingestion.markdown.tags import read_attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+
+SCOPE: Final = "scope"
+"""Key in the parser's environment for the `Scope` of the file that is being parsed."""
+
+_IMPORT: Final = re.compile(
+    r"""^import\s+(?:(?P<name>[\w$]+)\s*(?:,[^'";]*?)?|\{[^'";}]*?\bdefault\s+as\s+(?P<alias>[\w$]+)[^'";}]*\})"""
+    r"""\s*from\s*["'](?P<target>[^"'\n]+)["']""",
+    re.MULTILINE,
+)
+_RAW: Final = re.compile(r"!*(?:raw-loader)!(?P<path>[^!?]+)(?:\?.*)?")
+_EXPORT: Final = re.compile(r"^export\s+(?:const|let|var)(?=\s)", re.MULTILINE)
+_CONSTANT: Final = re.compile(
+    r"""\s+([A-Za-z_$][\w$]*)(?:\s*:\s*\w+)?\s*=\s*"""
+    r"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.)*`|-?\d+(?:\.\d+)?)"""
+    r"""[ \t]*(?=(,)|;|\n|\Z)"""
+)
+_PLACEHOLDER: Final = re.compile(r"(?<!\\)\$\{([^{}`]*)\}")
+_SPECIAL: Final = re.compile(r"[`\\$]")
+_TAG_NAME: Final = re.compile(r"<([A-Za-z][\w.]*)")
+_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
+_CHILDREN: Final = frozenset({"props.children", "children"})
+_SHOWS_NOTHING: Final = frozenset({"true", "false", "null", "undefined", ""})
+_CHOICE: Final = re.compile(
+    r"""\{\s*label:\s*(["'`])(?P<label>[^"'`]*)\1\s*,\s*value:\s*(["'`])(?P<value>[^"'`]*)\3"""
+    r"""|\{\s*value:\s*(["'`])(?P<value2>[^"'`]*)\5\s*,\s*label:\s*(["'`])(?P<label2>[^"'`]*)\7"""
+)
+
+Piece: TypeAlias = "tuple[int, int, str | None]"
+"""Start and end offset of a text that readers see, and another text that replaces it, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place where a page shows the content of another file.
+
+    Attributes:
+        target: The file, as the `import` statement names it.
+        is_raw: True if the file is shown as code; False if it is a Markdown file.
+        values: The props of the tag by expression, such as `props.version`.
+        info: The text after the opening fence of a code block.
+    """
+
+    target: str
+    is_raw: bool = False
+    values: Mapping[str, str] = field(default_factory=dict)
+    info: str = ""
+
+
+@dataclass(slots=True)
+class Scope:
+    """The imports, literal values and tab labels of one file, and what cleaning the file has found.
+
+    Attributes:
+        parts: Target of each import of a Markdown file, by its name in the file.
+        raw_files: Path of each file that is imported as text, by its name in the file.
+        values: Value of each expression that is known without running code.
+        labels: Label of each tab that a `<Tabs>` tag lists, by the tab's value.
+        uses: The uses of other files in the block that is being cleaned.
+        left_out: Number of expressions without a known value.
+        unread: Directives such as `::include`, which only a plugin of the site can read.
+    """
+
+    parts: dict[str, str] = field(default_factory=dict)
+    raw_files: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    uses: list[Use] = field(default_factory=list)
+    left_out: int = 0
+    unread: list[str] = field(default_factory=list)
+
+    def find_value(self, expression: str) -> str | None:
+        """Return the text that an expression shows, without its braces; None if it is not known."""
+        text = expression.strip()
+        if text in _SHOWS_NOTHING or text in _CHILDREN:
+            return ""
+        literal = read_literal(text)
+        return self.values.get(text) if literal is None else literal
+
+    def resolve(self, expression: str, info: str = "") -> str:
+        """Return the text that an expression shows.
+
+        The text is empty for an expression without a known value, which is counted. It is also
+        empty for the name of a file that is imported as text, which counts as a use of the file.
+
+        Args:
+            expression: The expression without its braces.
+            info: Language and title of the code block, if the expression is its content.
+        """
+        name = expression.strip()
+        if name.startswith("@"):
+            self.unread.append(f"{{{name}}}")
+            return ""
+        if name in self.raw_files:
+            self.uses.append(Use(self.raw_files[name], is_raw=True, info=info))
+            return ""
+        value = self.find_value(expression)
+        if value is None and name.startswith("`") and name.endswith("`"):
+            # A template shows its text, also without the values that are not known.
+            filled = _PLACEHOLDER.sub(self._fill, name)
+            value = read_literal(filled)
+        if value is None and not is_comment_expression(f"{{{expression}}}"):
+            self.left_out += 1
+        return value or ""
+
+    def _fill(self, placeholder: re.Match[str]) -> str:
+        return _SPECIAL.sub(r"\\\g<0>", self.resolve(placeholder[1]))
+
+    def read_tag(self, scanner: Scanner, start: int, close: int) -> list[Piece]:
+        """Return the texts that a tag shows, and remember the tag if another file belongs there.
+
+        Args:
+            scanner: Scanner of the whole source.
+            start: Offset of the tag's first character.
+            close: Offset after the tag's last character.
+        """
+        match = _TAG_NAME.match(scanner.text, start, close)
+        name = match[1] if match is not None else ""
+        if name in self.parts:
+            values = self._read_props(scanner, start, close)
+            self.uses.append(Use(self.parts[name], values=values))
+            return []
+        if name.endswith("Tabs"):
+            found = [*_read_choices(scanner.text[start:close])]
+            self.labels.update(found)
+            if found:
+                return []
+        if name.endswith("TabItem") and self.labels:
+            attributes = read_attributes(scanner, start, close)
+            label = self.labels.get(attributes.get("value", ""))
+            if label is not None and "label" not in attributes:
+                return [(start, close, label)]
+        return [(first, last, None) for first, last in find_tag_texts(scanner.text, start, close)]
+
+    def _read_props(self, scanner: Scanner, start: int, close: int) -> dict[str, str]:
+        found = read_attributes(scanner, start, close, self.find_value)
+        return {f"props.{name}": value for name, value in found.items()}
+
+
+def read_statements(scope: Scope, text: str) -> None:
+    """Add the imports of files and the literal exports of a block of statements to a scope."""
+    for match in _IMPORT.finditer(text):
+        name, target = match["name"] or match["alias"], match["target"]
+        if is_markdown_import(target):
+            scope.parts[name] = target
+        elif (raw := find_raw_path(target)) is not None:
+            scope.raw_files[name] = raw
+    for name, value in _read_constants(text):
+        scope.values[name] = value
+
+
+def find_imports(text: str) -> Iterator[str]:
+    """Yield the files that a Markdown source may show: Markdown files, and files imported as text.
+
+    The statements are found without parsing the source, so code that looks like one counts too.
+    """
+    for match in _IMPORT.finditer(text):
+        if is_markdown_import(match["target"]):
+            yield match["target"]
+        elif (raw := find_raw_path(match["target"])) is not None:
+            yield raw
+
+
+def is_markdown_import(target: str) -> bool:
+    """Return True if an import names a Markdown file."""
+    return target.endswith((".md", ".mdx")) and "!" not in target
+
+
+def find_raw_path(target: str) -> str | None:
+    """Return the path in an import such as `!!raw-loader!./a.js`; None for any other import."""
+    match = _RAW.fullmatch(target)
+    return match["path"] if match is not None else None
+
+
+def _read_constants(text: str) -> Iterator[tuple[str, str]]:
+    for statement in _EXPORT.finditer(text):
+        at = statement.end()
+        while (constant := _CONSTANT.match(text, at)) is not None:
+            yield constant[1], read_literal(constant[2]) or ""
+            if not constant[3]:
+                break
+            at = constant.end() + 1
+
+
+def _read_choices(tag: str) -> Iterable[tuple[str, str]]:
+    for match in _CHOICE.finditer(tag):
+        yield match["value"] or match["value2"] or "", match["label"] or match["label2"] or ""

@@ -1,0 +1,110 @@
+"""Read the files that a page imports from the folder of its site, and hash them with the page."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rag_pipeline.ingestion.markdown.scope import find_imports
+from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.site.configuration import find_config
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rag_pipeline.core.ids import DocId
+
+ImportedFiles: TypeAlias = "Mapping[str, bytes | None]"
+"""Content of imported files by path below the site's folder; None for a file that is missing."""
+
+_MARKDOWN: Final = (".md", ".mdx")
+
+
+def read_imports(doc_id: DocId, path: Path, content: bytes) -> dict[str, bytes | None]:
+    """Read all files that a page imports, directly or through its partials.
+
+    Only files below the site's folder are read.
+
+    Args:
+        doc_id: Path of the page below the docs folder.
+        path: Path of the page on this machine.
+        content: Content of the page.
+
+    Returns:
+        The content of each file, or None if it cannot be read. Empty for a page without imports.
+    """
+    if b"import" not in content:
+        return {}
+    found: dict[str, bytes | None] = {}
+    site_dir: Path | None = None
+    pending = [("", content)]
+    while pending:
+        importer, source = pending.pop()
+        for target in find_imports(normalize_source(source)):
+            if site_dir is None:
+                site_dir = find_site_dir(doc_id, path)
+            place = resolve_import(importer or locate_page(path, site_dir), target)
+            if place is None or place in found:
+                continue
+            data = found[place] = _read_file(site_dir / place)
+            if data is not None and place.endswith(_MARKDOWN):
+                pending.append((place, data))
+    return found
+
+
+def resolve_import(importer: str, target: str) -> str | None:
+    """Return the path of an imported file below the site's folder; None if it is outside.
+
+    Args:
+        importer: Path of the importing file below the site's folder.
+        target: The file as the statement names it: `./x`, `../x` or `@site/x`. The name of a
+            package gives None.
+    """
+    if target.startswith("@site/"):
+        path = posixpath.normpath(target.removeprefix("@site/"))
+    elif target.startswith(("./", "../")):
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(importer), target))
+    else:
+        return None
+    return None if path.startswith(("../", "/")) else path
+
+
+def find_site_dir(doc_id: DocId, path: Path) -> Path:
+    """Return the folder of the site: the nearest folder above the docs with a docusaurus.config.
+
+    Without such a file, it is the folder that contains the docs folder.
+
+    Args:
+        doc_id: Path of a page below the docs folder.
+        path: Path of the page on this machine.
+    """
+    docs_dir = Path(os.path.abspath(path))  # noqa: PTH100  # symbolic links must not be resolved
+    for _ in doc_id.split("/"):
+        docs_dir = docs_dir.parent
+    config = find_config(docs_dir)
+    return docs_dir.parent if config is None else config.parent
+
+
+def locate_page(path: Path, site_dir: Path) -> str:
+    """Return the path of a page below the site's folder, with `/` between its parts."""
+    return Path(os.path.relpath(path, site_dir)).as_posix()
+
+
+def hash_content(content: bytes, imported: ImportedFiles) -> str:
+    """Return the SHA-256 of a page's content, and of the files that it imports, if any."""
+    digest = hashlib.sha256(content)
+    for place in sorted(imported):
+        data = imported[place]
+        own = "missing" if data is None else hashlib.sha256(data).hexdigest()
+        digest.update(f"\0{place}\0{own}".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _read_file(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,275 @@
+"""Put the content of imported files into the page that shows them.
+
+Each file is parsed on its own, as Docusaurus does: it has its own heading ids, link references and
+Markdown format. Its blocks follow the block of the page that shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.errors import FrontMatterError
+from rag_pipeline.core.models import Block
+from rag_pipeline.core.source_lines import LineOrigin, PageNotes
+from rag_pipeline.ingestion.markdown.constructs.code_tag import CODE_TAG, fence_code
+from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
+from rag_pipeline.ingestion.markdown.page import PageContent, read_content
+from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source
+from rag_pipeline.ingestion.partials.files import ImportedFiles, resolve_import
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.models import Container, Heading
+    from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
+    from rag_pipeline.ingestion.markdown.scope import Use
+
+# Limits of all files that a page shows, so that partials which show each other stay small.
+_MOST_CHARACTERS: Final = 2_000_000
+_MOST_USES: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SplicedPage:
+    """The text of a page with the files that it shows, its blocks, its headings and its origins."""
+
+    source: str
+    blocks: tuple[Block, ...]
+    headings: tuple[Heading, ...]
+    origins: tuple[LineOrigin, ...]
+
+
+@dataclass(slots=True)
+class Splicer:
+    """The state while the files that a page shows are put into it.
+
+    Attributes:
+        doc_id: Path of the page below the docs folder, for warnings.
+        files: The content of the files that the page imports.
+        is_mdx: Function that returns True if a file with a path and front matter is MDX.
+        warnings: Files that could not be shown, and directives that were not read.
+        left_out: Number of expressions without a known value.
+    """
+
+    doc_id: DocId
+    files: ImportedFiles
+    is_mdx: Callable[[str, FrontMatter], bool]
+    warnings: list[str] = field(default_factory=list)
+    left_out: int = 0
+    _characters: int = 0
+    _uses: int = 0
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    @property
+    def notes(self) -> PageNotes:
+        """The parts of the page that could not be read."""
+        return PageNotes(tuple(dict.fromkeys(self.warnings)), self.left_out)
+
+    def splice_page(self, source: str, content: PageContent, place: str) -> SplicedPage:
+        """Return a page with the files that it shows.
+
+        Args:
+            source: The normalized text of the page.
+            content: The parsed content of the page.
+            place: Path of the page below the site's folder.
+        """
+        page = self._splice(source, content, (place,))
+        offsets = (offset for block in page.blocks for offset in (block.start, block.end))
+        byte_of = count_bytes(page.source, offsets)
+        blocks = (
+            replace(block, start_byte=byte_of[block.start], end_byte=byte_of[block.end])
+            for block in page.blocks
+        )
+        return replace(page, blocks=tuple(blocks))
+
+    def note(self, content: PageContent, place: str = "the page") -> None:
+        """Add what could not be read of the page, or of a file that it shows, to the notes."""
+        self.left_out += content.left_out
+        for mark in dict.fromkeys(content.unread):
+            times = content.unread.count(mark)
+            shown = f"`{mark}`" if times == 1 else f"`{mark}` ({times} times)"
+            problem = "which only a plugin of the site can read. Its content is not indexed"
+            self.warnings.append(f"{self.doc_id}: {place} contains {shown}, {problem}")
+
+    def _splice(self, source: str, content: PageContent, chain: tuple[str, ...]) -> SplicedPage:
+        """Return a file with the files that it shows.
+
+        `chain` has the paths of the files that are being shown, from the page to this file.
+        """
+        self.note(content, *chain[1:][-1:])
+        shown: dict[int, list[SplicedPage]] = {}
+        for at, use in content.uses:
+            part = self._read_part(use, chain)
+            if part is not None:
+                shown.setdefault(at, []).append(part)
+        spliced = _Text(self._numbers, chain[-1])
+        for at, block in enumerate(content.blocks):
+            spliced.add_block(block, content.headings)
+            for part in shown.get(at, ()):
+                spliced.add_part(source, block, part)
+        return spliced.finish(source)
+
+    def _read_part(self, use: Use, chain: tuple[str, ...]) -> SplicedPage | None:
+        """Return a file that another one shows; None, with a warning, if it cannot be shown."""
+        place = resolve_import(chain[-1], use.target)
+        data = None if place is None else self.files.get(place)
+        if place is None:
+            problem = "is not a file below the folder of the site"
+        elif place in chain:
+            problem = "contains the file that imports it" if place != chain[-1] else "is that file"
+        elif data is None:
+            problem = "does not exist or cannot be read"
+        else:
+            text = normalize_source(data).rstrip("\n")
+            self._characters += len(text)
+            self._uses += 1
+            if self._characters <= _MOST_CHARACTERS and self._uses <= _MOST_USES:
+                try:
+                    return self._parse_part(use, text, (*chain, place))
+                except FrontMatterError as error:
+                    problem = f"has front matter that is not valid: {error}"
+            else:
+                problem = (
+                    f"is left out because a page can show files {_MOST_USES} times, with "
+                    f"{_MOST_CHARACTERS} characters in all"
+                )
+        self.warnings.append(
+            f"{self.doc_id}: {chain[-1]} imports {place or use.target}, which {problem}. The page "
+            "is indexed without it. Correct the import"
+        )
+        return None
+
+    def _parse_part(self, use: Use, text: str, chain: tuple[str, ...]) -> SplicedPage:
+        if use.is_raw:
+            return _build_code(text, use.info, chain[-1])
+        front_matter = read_front_matter(chain[-1], text)
+        mdx = self.is_mdx(chain[-1], front_matter)
+        content = read_content(text, front_matter.end, use.values, mdx=mdx)
+        return self._splice(text, content, chain)
+
+
+@dataclass(slots=True)
+class _Text:
+    """The text of a file while other files are put into it.
+
+    Attributes:
+        numbers: Numbers for containers, which are unique within the page.
+        place: Path of the file below the site's folder.
+        length: Number of characters so far.
+        lines: Number of line ends so far.
+        taken: Number of characters that were taken from the file.
+        taken_lines: Number of line ends that were taken from the file.
+    """
+
+    numbers: Iterator[int]
+    place: str
+    pieces: list[str] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    headings: list[Heading] = field(default_factory=list)
+    origins: list[LineOrigin] = field(default_factory=list)
+    length: int = 0
+    lines: int = 0
+    taken: int = 0
+    taken_lines: int = 0
+    _own_numbers: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin with the first line of the file."""
+        self.origins.append(LineOrigin(1, self.place, 1))
+
+    def add_block(self, block: Block, headings: Sequence[Heading]) -> None:
+        """Add a block of the file itself."""
+        shift = (self.length - self.taken, self.lines - self.taken_lines)
+        self._add(block, headings, shift, (), self._own_numbers)
+
+    def add_part(self, source: str, after: Block, part: SplicedPage) -> None:
+        """Add another file after a block of this file, whose whole text is `source`."""
+        self._append(source[self.taken : after.end])
+        self.taken, self.taken_lines = after.end, after.end_line - 1
+        around = tuple((self._own_numbers[number], kind) for number, kind in after.containers)
+        self._append("\n")
+        first = self.lines
+        self._append("\n")
+        shift, numbers = (self.length, self.lines), dict[int, int]()
+        for block in part.blocks:
+            self._add(block, part.headings, shift, around, numbers)
+        for origin in part.origins:
+            # The empty line before the file counts as its line 0.
+            start = origin.start + self.lines if origin.start > 1 else first + 1
+            line = origin.file_line if origin.start > 1 else 0
+            own = replace(origin, start=start, file_line=line, page_line=after.end_line)
+            self.origins.append(own)
+        self._append(part.source + "\n")
+        self.origins.append(LineOrigin(self.lines + 1, self.place, after.end_line))
+
+    def finish(self, source: str) -> SplicedPage:
+        """Add the rest of the file, whose whole text is `source`, and return the result."""
+        self._append(source[self.taken :])
+        return SplicedPage(
+            "".join(self.pieces), tuple(self.blocks), tuple(self.headings), tuple(self.origins)
+        )
+
+    def _add(
+        self,
+        block: Block,
+        headings: Sequence[Heading],
+        shift: tuple[int, int],
+        around: tuple[Container, ...],
+        numbers: dict[int, int],
+    ) -> None:
+        chars, lines = shift
+        for number, _ in block.containers:
+            if number not in numbers:
+                numbers[number] = next(self.numbers)
+        inner = tuple((numbers[number], kind) for number, kind in block.containers)
+        place = None
+        if block.heading is not None:
+            place = len(self.headings)
+            heading = headings[block.heading]
+            self.headings.append(replace(heading, line=heading.line + lines))
+        self.blocks.append(
+            replace(
+                block,
+                start_line=block.start_line + lines,
+                end_line=block.end_line + lines,
+                start=block.start + chars,
+                end=block.end + chars,
+                runs=tuple((start + chars, end + chars, at) for start, end, at in block.runs),
+                holds=tuple((start + chars, end + chars) for start, end in block.holds),
+                containers=(*around, *inner),
+                heading=place,
+            )
+        )
+
+    def _append(self, text: str) -> None:
+        self.pieces.append(text)
+        self.length += len(text)
+        self.lines += text.count("\n")
+
+
+def _build_code(text: str, info: str, place: str) -> SplicedPage:
+    """Return a file that is shown as a code block."""
+    if not text.strip():
+        return SplicedPage(text, (), (), (LineOrigin(1, place, 1),))
+    code, end = fence_code(text, info), len(text)
+    block = Block(
+        kind=CODE_TAG.name,
+        start_line=1,
+        end_line=text.count("\n") + 1,
+        start=0,
+        end=end,
+        start_byte=0,
+        end_byte=end,
+        text=code,
+        runs=((0, 0, 0), (end, end, len(code))),
+        holds=((0, end),),
+        text_kind=CODE_TAG.text_kind,
+        containers=(),
+        is_atomic=CODE_TAG.is_atomic,
+        leads=CODE_TAG.leads,
+        heading=None,
+    )
+    return SplicedPage(text, (block,), (), (LineOrigin(1, place, 1),))

@@ -1,0 +1,1 @@
+"""Tests of partials and of other files that pages import."""
