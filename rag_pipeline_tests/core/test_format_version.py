@@ -20,7 +20,7 @@ from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.cases.case_files import read_cases
 
 _DOCS_DIR = Path(__file__).parent.parent / "fixtures" / "docusaurus-edge-docs"
-_RECORDED = {4: "3191f332cffd2524f1dca6eab109944fb6424d3d904328317c40c334b4557660"}
+_RECORDED = {5: "22507131469a66830d489d4d8cc008c32929140be73c1a54434ba113576f2ea7"}
 
 
 def test_chunks_and_terms_do_not_change_without_a_new_format_version() -> None:
