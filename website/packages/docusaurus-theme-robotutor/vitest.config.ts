@@ -17,6 +17,7 @@ export default defineConfig({
       '@docusaurus/theme-common/internal': here('tests/docusaurus/colorMode.tsx'),
       '@docusaurus/theme-common': here('tests/docusaurus/colorMode.tsx'),
       '@docusaurus/useBaseUrl': here('tests/docusaurus/useBaseUrl.ts'),
+      '@docusaurus/useDocusaurusContext': here('tests/docusaurus/useDocusaurusContext.ts'),
       '@docusaurus/useGlobalData': here('tests/docusaurus/globalData.ts'),
       '@theme-init/DocBreadcrumbs': here('tests/docusaurus/DocBreadcrumbs.tsx'),
       '@theme-init/Root': here('tests/docusaurus/Root.tsx'),

@@ -1,27 +1,28 @@
 import {memo, useMemo, type ReactNode} from 'react';
 import CodeBlock from '@theme/CodeBlock';
-import {useBaseUrlUtils} from '@docusaurus/useBaseUrl';
 import type {Element} from 'hast';
 import ReactMarkdown, {type Components} from 'react-markdown';
+import {readAddress} from '../addresses';
 import {useLinks} from './AnswerContext';
 import {CitationLink} from './CitationLink';
 import {markCitations, readNumbers} from './citationMarks';
 import {prepareFormulas} from './dollars';
-import {isPlainClick, readAddress} from './links';
+import {followLink} from './links';
 import {markPassage} from './markPassage';
 import {keepWordsOfHtml} from './safeHtml';
 import {readTables} from './tables';
+import {useBookUrl} from './useBookUrl';
 import {useFormulas} from './useFormulas';
 import {words} from './words';
 import styles from './text.module.css';
 
 /** Longer blocks are shown as plain text, so that no answer can keep the browser busy. */
-export const MAX_BLOCK = 8000;
+const MAX_BLOCK = 8000;
 
 /** A block with more formulas is shown as TeX, for the same reason. */
 const MAX_FORMULAS = 150;
 
-/** What one block shows. */
+/** One block of text, and how it is shown. */
 export interface MarkdownProps {
   text: string;
   /** Parts of the text to mark, as offsets. */
@@ -71,7 +72,7 @@ function Heading({children}: WithNode): ReactNode {
 
 function Link({children, href = ''}: WithNode & {href?: string}): ReactNode {
   const {latest} = useLinks();
-  const {withBaseUrl} = useBaseUrlUtils();
+  const toBookUrl = useBookUrl();
   const address = readAddress(href, window.location.origin);
   if (!address) {
     return children;
@@ -83,16 +84,14 @@ function Link({children, href = ''}: WithNode & {href?: string}): ReactNode {
       </a>
     );
   }
-  const url = withBaseUrl(address.href);
+  const url = toBookUrl(address.href);
   return (
     <a
       href={url}
-      onClick={(event) => {
-        if (isPlainClick(event)) {
-          event.preventDefault();
-          latest.current.actions.onJump({url, text: ''});
-        }
-      }}>
+      {...followLink(
+        (target, byKeyboard) => latest.current.actions.onJump(target, byKeyboard),
+        () => ({url, text: ''}),
+      )}>
       {children}
     </a>
   );

@@ -47,7 +47,7 @@ function mark(parent: Root | Element, reading: Reading): void {
         reading.text = '';
       }
       if (isFormula || OPAQUE.has(child.tagName)) {
-        reading.text += readText(child);
+        reading.text += joinTexts(child);
       } else {
         mark(child, reading);
       }
@@ -90,9 +90,9 @@ function lastSentence(text: string): string {
   return last ? near.slice(last[0], last[1]).trim() : '';
 }
 
-function readText(node: ElementContent): string {
+function joinTexts(node: ElementContent): string {
   if (node.type === 'text') {
     return node.value;
   }
-  return node.type === 'element' ? node.children.map(readText).join('') : '';
+  return node.type === 'element' ? node.children.map(joinTexts).join('') : '';
 }

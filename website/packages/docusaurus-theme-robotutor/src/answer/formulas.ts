@@ -29,7 +29,7 @@ export function makeFormulaPlugins(): FormulaPlugins {
 }
 
 /** Returns true if the page has the styles of KaTeX, which hide its MathML from sight. */
-export function hasKatexStyles(): boolean {
+function hasKatexStyles(): boolean {
   const probe = document.createElement('span');
   probe.className = 'katex';
   probe.innerHTML = '<span class="katex-mathml"></span>';

@@ -43,6 +43,12 @@ describe('Markdown of an answer', () => {
     expect(page.textContent).toContain('A robot');
   });
 
+  it('adds the base URL of the book, and not that of the page\'s language', async () => {
+    await show(makeTurn({text: '[a](/docs/a) [b](/book/b) [c](/book)'}));
+    const hrefs = all('p a').map((link) => link.getAttribute('href'));
+    expect(hrefs).toEqual(['/book/docs/a', '/book/b', '/book']);
+  });
+
   it('opens other sites apart and pages of the site by a jump', async () => {
     const onJump = vi.fn();
     await show(answer('[a](https://other.org) [b](/book/c#d) [e](javascript:x) [f](./g)'), {onJump});
@@ -53,7 +59,7 @@ describe('Markdown of an answer', () => {
     ]);
     expect(links[0]!.getAttribute('rel')).toBe('noopener nofollow');
     await act(async () => links[1]!.click());
-    expect(onJump).toHaveBeenCalledWith({url: '/book/c#d', text: ''});
+    expect(onJump).toHaveBeenCalledWith({url: '/book/c#d', text: ''}, true);
   });
 
   it('reads no references and footnotes, so that [1] stays a citation', async () => {

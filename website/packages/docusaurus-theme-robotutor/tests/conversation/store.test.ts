@@ -1,7 +1,8 @@
 // @vitest-environment jsdom
 import {afterEach, beforeEach, describe, expect, it, vi} from 'vitest';
-import {STORAGE_KEY, loadConversation} from '../../src/conversation/storage';
+import {loadConversation} from '../../src/conversation/storage';
 import {ConversationStore} from '../../src/conversation/store';
+import {CONVERSATION_KEY} from '../../src/storage';
 import {
   DONE,
   LiveResponse,
@@ -202,7 +203,7 @@ describe('problems', () => {
     const store = open();
     await askAndWait(store, 'One?');
     expect(store.read().serviceDown).toBe(true);
-    expect(store.read().turns[0]?.problem?.message).toContain('not available right now');
+    expect(store.read().turns[0]?.problem?.words).toBe('down');
     await askAndWait(store, 'Two?');
     expect(store.read().serviceDown).toBe(false);
   });
@@ -255,7 +256,7 @@ describe('storage', () => {
     live.send(encodeEvent('delta', {text: 'late'}) + encodeEvent('done', DONE));
     await vi.waitFor(() => expect(live.isCancelled).toBe(true));
     expect(store.read()).toMatchObject({turns: [], busy: false});
-    expect(storage.getItem(STORAGE_KEY)).toBeNull();
+    expect(storage.getItem(CONVERSATION_KEY)).toBeNull();
     responses = [respond([encodeAnswer('Yes.')])];
     await askAndWait(store, 'New?');
     expect(sent.at(-1)).not.toHaveProperty('conversation_id');
