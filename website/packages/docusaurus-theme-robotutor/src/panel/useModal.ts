@@ -1,18 +1,13 @@
-import {createFocusTrap} from 'focus-trap';
-import {useLayoutEffect, type RefObject} from 'react';
+import {useLayoutEffect} from 'react';
 
 /**
- * Makes a panel modal while `active`: focus stays in it, and the page behind it is inert.
+ * Makes a panel modal while `active`: the page behind it is inert, so that the focus stays in it.
  *
  * All of that ends before effects of the same commit run, so that these can focus the page.
  */
-export function useModal(
-  panel: RefObject<HTMLElement | null>,
-  host: HTMLElement,
-  active: boolean,
-): void {
+export function useModal(host: HTMLElement, active: boolean): void {
   useLayoutEffect(() => {
-    if (!active || !panel.current) {
+    if (!active) {
       return undefined;
     }
     const behind = [...document.body.children].filter(
@@ -28,21 +23,12 @@ export function useModal(
     style.paddingInlineEnd = `${window.innerWidth - document.documentElement.clientWidth}px`;
     const {overflow} = document.documentElement.style;
     document.documentElement.style.overflow = 'hidden';
-    const trap = createFocusTrap(panel.current, {
-      initialFocus: false, // the field takes the focus itself
-      fallbackFocus: panel.current,
-      escapeDeactivates: false,
-      returnFocusOnDeactivate: false,
-      allowOutsideClick: true,
-    });
-    trap.activate();
     return () => {
-      trap.deactivate();
       document.documentElement.style.overflow = overflow;
       style.paddingInlineEnd = padding;
       behind.forEach((element) => {
         element.inert = false;
       });
     };
-  }, [active, host, panel]);
+  }, [active, host]);
 }
