@@ -68,7 +68,7 @@ async function serve(dir: string): Promise<string> {
 /** Opens a page and its panel. The test fails if the page throws an error. */
 async function open(path: string): Promise<Page> {
   const context = await browser.newContext({viewport: {width: 1280, height: 800}});
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(45_000);
   const page = await context.newPage();
   page.on('pageerror', (error) => {
     throw error;

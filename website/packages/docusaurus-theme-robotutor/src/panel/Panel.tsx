@@ -60,7 +60,7 @@ export default function Panel(props: Props): ReactNode {
   const follow = useFollow(list, turns, open);
   const [said, say] = useAnnouncement(turns, settings.name, open);
   const sheet = layout === 'sheet';
-  useModal(host, open && sheet);
+  useModal(panel, host, open && sheet);
   useKeptFocus(panel, open);
 
   const latest = {conversation, onJump};

@@ -1,11 +1,17 @@
-import {useLayoutEffect} from 'react';
+import {useLayoutEffect, type RefObject} from 'react';
+
+const STOPS = 'a[href], button:not(:disabled), input, select, summary, textarea, [tabindex]';
 
 /**
- * Makes a panel modal while `active`: the page behind it is inert, so that the focus stays in it.
+ * Makes a panel modal while `active`: focus stays in it, and the page behind it is inert.
  *
  * All of that ends before effects of the same commit run, so that these can focus the page.
  */
-export function useModal(host: HTMLElement, active: boolean): void {
+export function useModal(
+  panel: RefObject<HTMLElement | null>,
+  host: HTMLElement,
+  active: boolean,
+): void {
   useLayoutEffect(() => {
     if (!active) {
       return undefined;
@@ -23,12 +29,32 @@ export function useModal(host: HTMLElement, active: boolean): void {
     style.paddingInlineEnd = `${window.innerWidth - document.documentElement.clientWidth}px`;
     const {overflow} = document.documentElement.style;
     document.documentElement.style.overflow = 'hidden';
+    const onKeyDown = (event: KeyboardEvent): void => keepFocus(event, panel.current);
+    document.addEventListener('keydown', onKeyDown);
     return () => {
+      document.removeEventListener('keydown', onKeyDown);
       document.documentElement.style.overflow = overflow;
       style.paddingInlineEnd = padding;
       behind.forEach((element) => {
         element.inert = false;
       });
     };
-  }, [active, host]);
+  }, [active, host, panel]);
+}
+
+/** Leads Tab from the last control of a panel to the first one, and back. */
+function keepFocus(event: KeyboardEvent, panel: HTMLElement | null): void {
+  if (event.key !== 'Tab' || !panel) {
+    return;
+  }
+  const stops = [...panel.querySelectorAll<HTMLElement>(STOPS)].filter(
+    (element) => element.tabIndex >= 0 && element.getClientRects().length > 0,
+  );
+  const focused = document.activeElement;
+  const [first, last] = [stops[0], stops.at(-1)];
+  const isEdge = focused === panel ? event.shiftKey : focused === (event.shiftKey ? first : last);
+  if (isEdge || !panel.contains(focused)) {
+    event.preventDefault();
+    (event.shiftKey ? last : first)?.focus();
+  }
 }

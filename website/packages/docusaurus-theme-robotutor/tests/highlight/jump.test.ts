@@ -129,13 +129,15 @@ describe('a jump', () => {
   it('ends an earlier jump that is still opening a tab', async () => {
     openPage('tabs');
     const text = 'Rotate the trunk forward quickly when pushed forward';
+    let later: Promise<unknown> | undefined;
+    document.querySelectorAll('[role="tab"]').forEach((tab) =>
+      tab.addEventListener('click', () => {
+        openPage('repeated-headings');
+        const target = {url: '/book/walking', text: 'Repeat each experiment twice.'};
+        later ??= jump(target, makeRouter());
+      }),
+    );
     const earlier = jump({url: '/book/walking', text}, makeRouter());
-    await vi.waitFor(() => expect(document.querySelector('[role="tab"]')).not.toBeNull());
-    const clicked = vi.fn();
-    document.querySelectorAll('[role="tab"]').forEach((tab) => tab.addEventListener('click', clicked));
-    await vi.waitFor(() => expect(clicked).toHaveBeenCalled());
-    openPage('repeated-headings');
-    const later = jump({url: '/book/walking', text: 'Repeat each experiment twice.'}, makeRouter());
     expect(await earlier).toBeNull();
     expect(await later).toBe('highlighted');
     expect(shown()).toEqual(['Repeat each experiment twice.']);

@@ -71,7 +71,7 @@ async function waitFor(check: () => void): Promise<void> {
       await act(async () => {}); // React draws what has arrived
       check();
     },
-    {timeout: 4_000},
+    {timeout: 30_000},
   );
 }
 

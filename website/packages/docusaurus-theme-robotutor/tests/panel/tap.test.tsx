@@ -16,5 +16,5 @@ it('a tap says that the panel cannot be loaded, although its touch began to load
   await vi.waitFor(async () => {
     await act(async () => {});
     expect(element.querySelector('[role="alert"]')?.textContent).toContain('could not be loaded');
-  });
+  }, {timeout: 30_000});
 });
