@@ -43,6 +43,7 @@ test('the panel stays where the reader scrolled to, until a jump to the latest',
   const before = await panel.turn.evaluate((turn) => turn.getBoundingClientRect().top);
   await release(findModel());
   await panel.waitForText('Line 119 of the answer');
+  await panel.waitForEnd(); // the sources appear below the last line
   const after = await panel.turn.evaluate((turn) => turn.getBoundingClientRect().top);
   expect(Math.abs(after - before)).toBeLessThan(2);
 
