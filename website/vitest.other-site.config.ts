@@ -4,7 +4,7 @@ import {defineConfig} from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['tests/other-site/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 240_000,
+    testTimeout: 240_000,
+    hookTimeout: 600_000,
   },
 });

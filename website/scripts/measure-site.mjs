@@ -1,4 +1,4 @@
-// Measures what RoboTutor costs a reader who never opens it, and what opening it loads.
+// Measures the costs of RoboTutor: for a reader who never opens it, for opening it, and for an answer.
 //
 //     node scripts/measure-site.mjs [--before FOLDER] [--after FOLDER] [--runs 5] [--slowdown 4]
 //
@@ -8,7 +8,7 @@
 import {spawnSync} from 'node:child_process';
 import {existsSync, readFileSync} from 'node:fs';
 import {createServer} from 'node:http';
-import {dirname, extname, join, relative} from 'node:path';
+import {basename, dirname, extname, join, relative} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {parseArgs} from 'node:util';
 import {gzipSync} from 'node:zlib';
@@ -16,6 +16,8 @@ import {chromium} from 'playwright-core';
 
 const WEBSITE = join(dirname(fileURLToPath(import.meta.url)), '..');
 const PAGE = 'docs/module-4/4.2-locomotion-manipulation/balance-zmp-and-capture-point';
+// An answer that the service gave.
+const ANSWER = join(WEBSITE, 'packages/docusaurus-theme-robotutor/tests/service/recordings/quoted.sse');
 const TYPES = {
   '.html': 'text/html',
   '.js': 'text/javascript',
@@ -116,27 +118,48 @@ function printStartSizes() {
   }
 }
 
-/** Prints the sizes of the files that opening the panel loads. */
+/** Prints the sizes of the files that opening the panel and its first answer load. */
 async function printPanelSizes() {
   const page = await browser.newPage();
+  await page.route('**/v1/contents**', (route) => route.fulfill({json: {pages: []}}));
+  await page.route('**/v1/answers', (route) =>
+    route.fulfill({contentType: 'text/event-stream', body: readFileSync(ANSWER)}),
+  );
   await page.goto(sites.after.url + PAGE, {waitUntil: 'networkidle'});
   const loaded = new Set();
   page.on('request', (request) => loaded.add(request.url()));
   await page.getByRole('button', {name: 'Ask RoboTutor', exact: true}).click();
-  await page.getByRole('textbox', {name: 'Ask about this book'}).waitFor();
+  const field = page.getByRole('textbox', {name: 'Ask about this book'});
+  await field.waitFor();
   await page.waitForLoadState('networkidle');
+  const opened = printSizes('Loaded by opening the panel (gzip, bytes)', loaded);
+  loaded.clear();
+  await field.fill('What is the zero moment point?');
+  await field.press('Enter');
+  await page.locator('[data-robotutor="turn"][data-status="done"] blockquote p').first().waitFor();
+  await page.waitForLoadState('networkidle');
+  const answered = printSizes('Loaded by the first answer (gzip, bytes)', loaded);
   await page.close();
-  console.log('Loaded by opening the panel (gzip, bytes)');
+  console.log(`The panel with an answer, without KaTeX: ${opened + answered}`);
+}
+
+/** Prints the sizes of scripts and style sheets, and returns their sum without KaTeX. */
+function printSizes(title, urls) {
+  console.log(title);
   let total = 0;
-  for (const url of loaded) {
-    const file = join(sites.after.folder, new URL(url).pathname.slice(sites.after.base.length));
-    if (['.js', '.css'].includes(extname(file)) && existsSync(file)) {
+  for (const url of urls) {
+    const {folder, base} = sites.after;
+    const file = join(folder, new URL(url).pathname.slice(base.length));
+    // Docusaurus loads the pages behind visible links in advance. Their names are 8 digits.
+    const isPage = /^[0-9a-f]{8}\./.test(basename(file));
+    if (['.js', '.css'].includes(extname(file)) && !isPage && existsSync(file)) {
       const isKatex = /katex-mathml|ParseError:KaTeX/.test(readFileSync(file, 'utf8'));
       total += isKatex ? 0 : gzip(file).length;
-      console.log(`  ${relative(sites.after.folder, file)}: ${gzip(file).length}${isKatex ? ' (KaTeX)' : ''}`);
+      console.log(`  ${relative(folder, file)}: ${gzip(file).length}${isKatex ? ' (KaTeX)' : ''}`);
     }
   }
   console.log(`  all without KaTeX: ${total}`);
+  return total;
 }
 
 /** Prints the medians of load times, measured in turns so that both sites meet the same load. */

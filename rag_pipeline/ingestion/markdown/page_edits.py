@@ -58,6 +58,8 @@ class PageEdits(BlockEdits):
 
     def _tag(self, start: int, after: int, end: int) -> int:
         close = self.scanner.find_tag_end(start, end)
+        if close is not None and _SUMMARY.match(self.source, start, close):
+            return self._embolden_summary(start, close, end)
         mark = None if close is None else self._find_mark(start, close, end)
         if close is not None and mark is not None:
             self.replace(start, close, mark)
@@ -66,10 +68,20 @@ class PageEdits(BlockEdits):
             return self.source.index(">", start) + 1
         return super()._tag(start, after, end)
 
+    def _embolden_summary(self, start: int, close: int, end: int) -> int:
+        """Replace a tag of a summary by `**`, which must touch the words; return where it ends."""
+        if self.source.startswith("</", start):
+            words = len(self.source[:start].rstrip())
+            is_near = "\n\n" not in self.source[words:start]
+            self.replace(words if is_near else start, close, "**")
+            return close
+        text = self.source[close:end]
+        after = close + len(text) - len(text.lstrip())
+        self.replace(start, after, "**")
+        return after
+
     def _find_mark(self, start: int, close: int, end: int) -> str | None:
-        """Return the Markdown for a tag of a link or of a summary; None for any other tag."""
-        if _SUMMARY.match(self.source, start, close):
-            return "**"
+        """Return the Markdown for a tag of a link; None for any other tag."""
         if self._open_tags and self.source.startswith(f"</{self._open_tags[-1][0]}>", start):
             return f"]({self._open_tags.pop()[1]})"
         link = find_link_tag(self.scanner, start, close)

@@ -10,6 +10,7 @@ from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
 from rag_pipeline.ingestion.markdown.constructs.jsx import JSX
 from rag_pipeline.ingestion.markdown.constructs.marks import MARKER, THEMATIC_BREAK
+from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import read_page
 from rag_pipeline.ingestion.markdown.page_edits import PageEdits
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.markdown.page_edits import ResolveLink
 
 _NAME: Final = re.compile(r"[\s>]*:{2,}([A-Za-z][\w-]*)")
-_TABS: Final = re.compile(r"<(?:Tabs|TabItem)\b")
+_TITLED: Final = re.compile(r"<(?:Tabs|TabItem|Admonition)\b")
+_SUMMARY: Final = re.compile(r"<(/?)summary\b")
 _MARGIN: Final = re.compile(r"[ \t>]*")
 _UNDERLINED: Final = re.compile(r"(.+)\n {0,3}=+\s*", re.DOTALL)
 
@@ -85,9 +87,13 @@ def _join_blocks(
 ) -> str:
     """Return the text of blocks, with the blank lines between them as in the source."""
     margins = _find_margins(source, blocks) if mdx else [0] * len(blocks)
-    text, last_line, was_alone = "", 0, False
+    text, last_line, was_alone, in_summary = "", 0, False, False
     for block, margin in zip(blocks, margins, strict=True):
         part, is_alone = _render_block(source, block, headings)
+        if in_summary and block.kind == PARAGRAPH.name:
+            part, is_alone = _embolden(" ".join(part.split()), ""), True
+        if block.kind == JSX.name and (tags := _SUMMARY.findall(source, block.start, block.end)):
+            in_summary = not tags[-1]
         part = _cut_margin(part, margin).strip("\n")
         if not part.strip():
             continue
@@ -114,8 +120,8 @@ def _render_block(source: str, block: Block, headings: Sequence[Heading]) -> tup
             text = name.group(1).replace("-", " ").capitalize()
         return _embolden(text, indent), True
     if block.kind == JSX.name:
-        is_tab = _TABS.search(written) is not None
-        return _embolden(text, indent) if is_tab else indent + text if text else "", True
+        is_titled = _TITLED.search(written) is not None
+        return _embolden(text, indent) if is_titled else indent + text if text else "", True
     if block.heading is not None and written.lstrip(" \t>").startswith("<"):
         return f"{indent}{'#' * headings[block.heading].level} {' '.join(text.split())}", True
     return block.text, False

@@ -105,6 +105,14 @@ CASES: Final = {
         "<details>\n<summary>Why `x`?</summary>\n\nBecause.\n\n</details>",
         "# Title\n\n**Why `x`?**\n\nBecause.",
     ),
+    "a summary of several lines is bold, and the text after it is not": (
+        "<details>\n<summary>\nWhy is\nthat?\n</summary>\n\nBecause.\n\n</details>",
+        "# Title\n\n**Why is that?**\n\nBecause.",
+    ),
+    "the title of an admonition that is written as a tag is bold": (
+        '<Admonition type="tip" title="Watch out">\n\nBe careful.\n\n</Admonition>',
+        "# Title\n\n**Watch out**\n\nBe careful.",
+    ),
     "indentation inside tags does not become code": (
         (
             '<Tabs>\n  <TabItem value="a" label="A">\n\n    Text\n    more.\n\n'
@@ -174,6 +182,12 @@ CASES: Final = {
     "footnotes stay": ("a[^1]\n\n[^1]: b", "# Title\n\na[^1]\n\n[^1]: b"),
     "an empty page is its title": ("", "# Title"),
 }
+
+
+def test_a_summary_of_several_lines_is_bold_in_plain_markdown(tmp_path: Path) -> None:
+    source = "<details>\n<summary>\n  Why is\n  that?\n</summary>\n\nBecause.\n\n</details>\n"
+    page = render(tmp_path, source, mdx=False)
+    assert page == "# Title\n\n**Why is\n  that?**\n\nBecause.\n"
 
 
 @pytest.mark.parametrize("name", CASES)

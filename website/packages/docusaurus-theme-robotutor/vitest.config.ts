@@ -6,7 +6,8 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 // Unit tests run without Docusaurus. These modules stand for what a site's build provides.
 export default defineConfig({
   esbuild: {jsx: 'automatic'},
-  test: {include: ['tests/**/*.test.{ts,tsx}']},
+  // No test is meant to reach the limit, also on a slow machine.
+  test: {include: ['tests/**/*.test.{ts,tsx}'], testTimeout: 120_000, hookTimeout: 120_000},
   resolve: {
     alias: {
       '@docusaurus/ErrorBoundary': here('tests/docusaurus/ErrorBoundary.tsx'),
@@ -17,6 +18,7 @@ export default defineConfig({
       '@docusaurus/theme-common/internal': here('tests/docusaurus/colorMode.tsx'),
       '@docusaurus/theme-common': here('tests/docusaurus/colorMode.tsx'),
       '@docusaurus/useBaseUrl': here('tests/docusaurus/useBaseUrl.ts'),
+      '@docusaurus/useDocusaurusContext': here('tests/docusaurus/useDocusaurusContext.ts'),
       '@docusaurus/useGlobalData': here('tests/docusaurus/globalData.ts'),
       '@theme-init/DocBreadcrumbs': here('tests/docusaurus/DocBreadcrumbs.tsx'),
       '@theme-init/Root': here('tests/docusaurus/Root.tsx'),

@@ -47,6 +47,24 @@ test('an answer is announced once, and not word by word', async () => {
   expect(announced.length).toBeLessThanOrEqual(3);
 });
 
+test('a jump on a phone is announced outside of the closed sheet, each time', async () => {
+  const phone = {viewport: {width: 360, height: 640}, hasTouch: true, isMobile: true};
+  const {page, panel} = await openBook({context: phone, path: 'docs/glossary'});
+  await panel.open();
+  await panel.ask('What is the zero moment point?');
+  const region = page.locator('[data-robotutor="host"] > [role="status"]');
+  for (let times = 0; times < 2; times += 1) {
+    const before = await region.locator('span').elementHandle({timeout: 1}).catch(() => null);
+    await panel.citations.first().click();
+    await panel.root.waitFor({state: 'hidden'});
+    await expect
+      .poll(() => region.locator('span').evaluate((said, old) => said !== old, before))
+      .toBe(true);
+    expect(await region.innerText()).toBe('The passage is highlighted in the page.');
+    await panel.open();
+  }
+});
+
 test('a refusal and a problem are announced', async () => {
   const {context, page, panel} = await openBook({
     before: noteAnnouncements,

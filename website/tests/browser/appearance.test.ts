@@ -78,6 +78,17 @@ test('a question and an answer from right to left are aligned so', async () => {
   expect(await panel.root.evaluate((node) => getComputedStyle(node).direction)).toBe('ltr');
 });
 
+test('formulas of the book are readable in forced colors and on a page from right to left', async () => {
+  const {page} = await openBook({context: {forcedColors: 'active'}});
+  const formula = page.locator('article p .katex').first();
+  const [text, sign] = await formula.evaluate((node) =>
+    [node.closest('p') as Element, node].map((each) => getComputedStyle(each).color),
+  );
+  expect(sign).toBe(text);
+  await page.evaluate(() => document.documentElement.setAttribute('dir', 'rtl'));
+  expect(await formula.evaluate((node) => getComputedStyle(node).direction)).toBe('ltr');
+});
+
 test('printing shows the book only', async () => {
   const {page, panel} = await openBook();
   await panel.open();

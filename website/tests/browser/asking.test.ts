@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 
-import {setScript} from './harness/model';
+import {release, setScript} from './harness/model';
 import {readTargets} from './harness/panel';
 import {openBook} from './harness/reader';
 import {findModel, findWriting} from './harness/scripted';
@@ -34,19 +34,18 @@ test('formulas of an answer are typeset and its code is highlighted', async () =
 });
 
 test('an answer of a model appears while it is being written', async () => {
-  const words = 'The zero moment point is a point on the ground [1]. '.repeat(3).split(/(?<= )/);
-  await setScript(findModel(), {pieces: words, pauseMs: 60});
+  const pieces = 'The zero moment point is a point on the ground [1]. '.repeat(3).split(/(?<= )/);
+  await setScript(findModel(), {pieces, held: ['This is the end [1].']});
   const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForStatus('streaming');
-  const lengths = new Set<number>();
-  while ((await panel.status()) === 'streaming') {
-    lengths.add((await panel.turn.innerText()).length);
-    await panel.page.waitForTimeout(80);
-  }
-  expect(await panel.status()).toBe('done');
-  expect(lengths.size).toBeGreaterThan(3);
+  await panel.waitForText('The zero moment point is a point on the ground');
+  expect(await panel.status()).toBe('streaming');
+  expect(await panel.turn.innerText()).not.toContain('This is the end');
+  await release(findModel());
+  await panel.waitForStatus('done');
+  await panel.waitForText('This is the end');
   expect(await panel.citations.count()).toBeGreaterThan(0);
 });
 

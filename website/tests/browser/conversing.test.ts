@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 
-import {setScript} from './harness/model';
+import {release, setScript} from './harness/model';
 import {Panel} from './harness/panel';
 import {openBook, PAGE} from './harness/reader';
 import {findModel, findWriting} from './harness/scripted';
@@ -42,8 +42,8 @@ test('a reload keeps the conversation and asks nothing again', async () => {
 });
 
 test('a reload while an answer arrives offers to try again', async () => {
-  const pieces = Array.from({length: 100}, () => 'More text [1]. ');
-  await setScript(findModel(), {pieces, pauseMs: 100});
+  const pieces = Array.from({length: 5}, () => 'More text [1]. ');
+  await setScript(findModel(), {pieces, held: ['The end [1].']});
   const {page, panel, sent} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
@@ -56,16 +56,18 @@ test('a reload while an answer arrives offers to try again', async () => {
 });
 
 test('another page keeps the panel, and an answer goes on arriving', async () => {
-  const pieces = Array.from({length: 40}, (_, number) => `Part ${number} [1]. `);
-  await setScript(findModel(), {pieces, pauseMs: 100});
+  const pieces = Array.from({length: 5}, (_, number) => `Part ${number} [1]. `);
+  await setScript(findModel(), {pieces, held: ['The last part [1].']});
   const {page, panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
   await panel.waitForStatus('streaming');
   await page.locator('.pagination-nav__link--next').click();
   await page.waitForURL((url) => !url.pathname.endsWith(PAGE));
+  expect(await panel.status()).toBe('streaming');
+  await release(findModel());
   expect(await panel.waitForEnd()).toBe('done');
-  await panel.waitForText('Part 39');
+  await panel.waitForText('The last part');
 });
 
 test('back and forward keep the conversation', async () => {

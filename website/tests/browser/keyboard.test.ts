@@ -1,6 +1,7 @@
 import type {Page} from 'playwright-core';
 import {expect, test} from 'vitest';
 
+import {waitForHighlight} from './harness/highlights';
 import {openBook, PAGE} from './harness/reader';
 
 /** Presses the shortcut that the button names for assistive technology. */
@@ -41,6 +42,11 @@ test('a reader can ask and follow a citation with the keyboard only', async () =
   expect(isCitation).toBe(true);
   await page.keyboard.press('Enter');
   await page.waitForURL((url) => url.pathname.endsWith(PAGE));
+  // The reader goes on at the passage, and not in the panel.
+  await waitForHighlight(page);
+  await expect
+    .poll(() => page.evaluate(() => document.activeElement?.textContent ?? ''))
+    .toContain('The ZMP is the point on the ground');
 });
 
 test('Escape closes the panel and returns the focus to the button', async () => {

@@ -1,6 +1,7 @@
 import type {Page} from 'playwright-core';
 import {expect, test} from 'vitest';
 
+import {waitForHighlight} from './harness/highlights';
 import {openBook, PAGE} from './harness/reader';
 
 const PHONE = {viewport: {width: 360, height: 640}, hasTouch: true, isMobile: true};
@@ -17,8 +18,8 @@ test('a phone shows a sheet that keeps the focus until Escape', async () => {
   await panel.open();
   expect(await panel.root.getAttribute('role')).toBe('dialog');
   expect(await panel.root.getAttribute('aria-modal')).toBe('true');
-  for (let steps = 0; steps < 20; steps += 1) {
-    await page.keyboard.press('Tab');
+  for (let steps = 0; steps < 40; steps += 1) {
+    await page.keyboard.press(steps < 20 ? 'Tab' : 'Shift+Tab');
     const isInside = await panel.root.evaluate((node) => node.contains(document.activeElement));
     expect(isInside).toBe(true);
   }
@@ -48,6 +49,9 @@ test('a citation on a phone shows the place and not the sheet', async () => {
   await panel.citations.first().click();
   await page.waitForURL((url) => url.pathname.endsWith(PAGE));
   await panel.root.waitFor({state: 'hidden'});
+  await waitForHighlight(page);
+  const focused = await page.evaluate(() => document.activeElement?.textContent);
+  expect(focused).toContain('The ZMP is the point on the ground');
   await panel.open();
   expect(await panel.turns.count()).toBe(1);
 });

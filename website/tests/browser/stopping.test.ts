@@ -1,14 +1,17 @@
 import {expect, test} from 'vitest';
 
-import {readState, setScript} from './harness/model';
+import {readState, release, setScript} from './harness/model';
 import {openBook} from './harness/reader';
 import {findModel, findWriting} from './harness/scripted';
 
 const QUESTION = 'What is the zero moment point?';
-const LONG = Array.from({length: 200}, (_, number) => `Sentence ${number} says it [1]. `);
+const SCRIPT = {
+  pieces: Array.from({length: 5}, (_, number) => `Sentence ${number} says it [1]. `),
+  held: ['The end [1].'],
+};
 
 test('Stop keeps the text so far and ends the work of the model', async () => {
-  await setScript(findModel(), {pieces: LONG, pauseMs: 100});
+  await setScript(findModel(), SCRIPT);
   const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
@@ -20,12 +23,12 @@ test('Stop keeps the text so far and ends the work of the model', async () => {
   await expect.poll(async () => (await readState(findModel())).writing).toBe(0);
   expect(await panel.button('Stop').count()).toBe(0);
   // Nothing may arrive after the answer was stopped.
-  await panel.page.waitForTimeout(300);
+  await release(findModel());
   expect(await panel.turn.innerText()).toBe(text);
 });
 
 test('Try again replaces a stopped answer', async () => {
-  await setScript(findModel(), {pieces: LONG, pauseMs: 100});
+  await setScript(findModel(), SCRIPT);
   const {panel, sent} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
@@ -42,7 +45,7 @@ test('Try again replaces a stopped answer', async () => {
 });
 
 test('Stop works before the first word', async () => {
-  await setScript(findModel(), {pieces: ['late'], pauseMs: 20_000});
+  await setScript(findModel(), {pieces: [], held: ['late']});
   const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
@@ -53,7 +56,7 @@ test('Stop works before the first word', async () => {
 });
 
 test('a question that is being answered does not take another one', async () => {
-  await setScript(findModel(), {pieces: LONG, pauseMs: 100});
+  await setScript(findModel(), SCRIPT);
   const {panel, sent} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);

@@ -1,7 +1,7 @@
 import {execFile, spawn} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {once} from 'node:events';
-import {readFile} from 'node:fs/promises';
+import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import {type Browser, chromium, type Page} from 'playwright-core';
@@ -70,7 +70,7 @@ async function serve(dir: string): Promise<string> {
 /** Opens a page and its panel. The test fails if the page throws an error. */
 async function open(path: string): Promise<Page> {
   const context = await browser.newContext({viewport: {width: 1280, height: 800}});
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(45_000);
   const page = await context.newPage();
   page.on('pageerror', (error) => {
     throw error;
@@ -168,6 +168,16 @@ async function findIds(folder: string): Promise<string[]> {
   ]);
   return [...new Set(stdout.match(/theme\.robotutor\.[A-Za-z.]+/g))].sort();
 }
+
+test('a site that switches the panel off has none of it', async () => {
+  await site.edit('docusaurus.config.ts', "name: 'Gardener',", "name: 'Gardener', enabled: false,");
+  await site.docusaurus('build', '--locale', 'en', '--out-dir', 'without');
+  const page = await readFile(join(site.dir, 'without/index.html'), 'utf8');
+  expect(page).toContain('Opens in spring.');
+  expect(page).not.toMatch(/robotutor|gardener/i);
+  const scripts = await readdir(join(site.dir, 'without/assets/js'));
+  expect(scripts.filter((name) => name.includes('robotutor'))).toEqual([]);
+});
 
 test('a wrong option stops the build with an explanation', async () => {
   await site.edit('docusaurus.config.ts', "shortcut: 'mod+shift+k'", "shortcut: 'mod+k'");

@@ -47,6 +47,12 @@ export function findArticle(wanted: (article: Element) => boolean = () => true):
   return null;
 }
 
+/** Returns the navigation bar if it stays at the top of the window. */
+export function findFixedNavbar(): HTMLElement | null {
+  const bar = document.querySelector<HTMLElement>('.navbar');
+  return bar && /sticky|fixed/.test(getComputedStyle(bar).position) ? bar : null;
+}
+
 /** The titles of admonitions. */
 export const ADMONITION_TITLE = '.theme-admonition > [class*="admonitionHeading"]';
 

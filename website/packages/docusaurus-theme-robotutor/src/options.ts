@@ -2,9 +2,10 @@
 
 import {Joi} from '@docusaurus/utils-validation';
 import type {OptionValidationContext} from '@docusaurus/types';
+import {MAX_SUGGESTIONS} from './panel/maxSuggestions';
 import {parseShortcut} from './panel/shortcut';
 
-/** What a site may set. Every option has a default. */
+/** The options of a site. Every option has a default. */
 export interface Options {
   /** The address of the service. Default: the origin of the site. */
   serviceUrl?: string;
@@ -39,9 +40,6 @@ export interface CheckedOptions {
   manifest: boolean;
   shortcut: string | false;
 }
-
-/** The most questions that an empty panel offers. */
-export const MAX_SUGGESTIONS = 4;
 
 const SERVICE_URL = /^(?:https?:\/\/[^\s/?#]+)?(?:\/[^\s?#]*)?$/i;
 

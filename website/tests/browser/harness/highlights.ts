@@ -3,7 +3,7 @@
 import type {Page} from 'playwright-core';
 import {expect} from 'vitest';
 
-/** What is highlighted on a page. */
+/** The highlighted part of a page. */
 export interface Highlighted {
   /** The highlighted text, without blanks at its ends. */
   text: string;
@@ -14,7 +14,7 @@ export interface Highlighted {
 /** Waits until something is highlighted and inside the window, and returns it. */
 export async function waitForHighlight(page: Page): Promise<Highlighted> {
   await expect
-    .poll(async () => (await readHighlight(page)).isVisible, {timeout: 15_000})
+    .poll(async () => (await readHighlight(page)).isVisible, {timeout: 45_000})
     .toBe(true);
   return readHighlight(page);
 }

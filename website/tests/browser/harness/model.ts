@@ -9,7 +9,7 @@ import {createServer, type IncomingMessage, type ServerResponse} from 'node:http
 import type {AddressInfo} from 'node:net';
 import {setTimeout as sleep} from 'node:timers/promises';
 
-/** What the model replies to a question. */
+/** The reply of the model to a question. */
 export interface Script {
   /** The HTTP status; other than 200, nothing is written. */
   status?: number;
@@ -17,13 +17,15 @@ export interface Script {
   pieces?: string[];
   /** A text of the book. The model writes it and cites the source that contains it. */
   quote?: string;
+  /** Further pieces, which the model writes when a test calls `release`. */
+  held?: string[];
   /** The pause before each piece. */
   pauseMs?: number;
   /** How the answer ends: in order, by a broken connection, or with silence. */
   end?: 'done' | 'cut' | 'silence';
 }
 
-/** What the model was asked so far, and how many answers it is writing now. */
+/** The prompts that the model got so far, and the number of answers that it is writing now. */
 export interface ModelState {
   prompts: string[];
   writing: number;
@@ -33,11 +35,18 @@ export interface ModelState {
 export async function startModel(): Promise<{url: string; stop: () => void}> {
   const state: ModelState = {prompts: [], writing: 0};
   let script: Script = {};
+  let release = (): void => {};
+  let released = Promise.resolve();
   const server = createServer(async (request, response) => {
     const body = await readBody(request);
     if (request.url === '/script') {
+      release(); // an answer that is still held would never end
       script = JSON.parse(body) as Script;
+      released = new Promise((resolve) => (release = resolve));
       state.prompts = [];
+      response.end();
+    } else if (request.url === '/release') {
+      release();
       response.end();
     } else if (request.url === '/state') {
       response.end(JSON.stringify(state));
@@ -47,7 +56,7 @@ export async function startModel(): Promise<{url: string; stop: () => void}> {
       state.writing += 1;
       // The connection closes when the service gives up the answer.
       response.once('close', () => (state.writing -= 1));
-      await write(response, script, prompt);
+      await write(response, script, prompt, released);
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -64,12 +73,22 @@ export async function setScript(url: string, script: Script): Promise<void> {
   await fetch(`${url}/script`, {method: 'POST', body: JSON.stringify(script)});
 }
 
+/** Lets the model write the pieces that its script holds back. */
+export async function release(url: string): Promise<void> {
+  await fetch(`${url}/release`, {method: 'POST'});
+}
+
 /** Returns what the model was asked since its script was set. */
 export async function readState(url: string): Promise<ModelState> {
   return (await (await fetch(`${url}/state`)).json()) as ModelState;
 }
 
-async function write(response: ServerResponse, script: Script, prompt: string): Promise<void> {
+async function write(
+  response: ServerResponse,
+  script: Script,
+  prompt: string,
+  released: Promise<void>,
+): Promise<void> {
   if (script.status && script.status !== 200) {
     response.writeHead(script.status, {'content-type': 'application/json'});
     response.end(JSON.stringify({error: {message: 'This model does not answer.'}}));
@@ -77,12 +96,22 @@ async function write(response: ServerResponse, script: Script, prompt: string): 
   }
   response.writeHead(200, {'content-type': 'text/event-stream'});
   response.flushHeaders();
-  for (const piece of script.pieces ?? quote(prompt, script.quote)) {
-    await sleep(script.pauseMs ?? 5);
-    if (response.destroyed) {
-      return;
+  const writeAll = async (pieces: string[]): Promise<void> => {
+    for (const piece of pieces) {
+      await sleep(script.pauseMs ?? 5);
+      if (response.destroyed) {
+        return;
+      }
+      response.write(encode(piece, null));
     }
-    response.write(encode(piece, null));
+  };
+  await writeAll(script.pieces ?? quote(prompt, script.quote));
+  if (script.held) {
+    await released;
+    await writeAll(script.held);
+  }
+  if (response.destroyed) {
+    return;
   }
   if (script.end === 'cut') {
     response.destroy();

@@ -6,7 +6,7 @@ import {onTestFinished} from 'vitest';
 
 import type {Service} from './service';
 
-/** What the proxy changes. */
+/** The changes that the proxy makes. */
 export interface Changes {
   /** Breaks the connection of an answer after so many bytes of its body. */
   cutAnswersAfter?: () => number | undefined;

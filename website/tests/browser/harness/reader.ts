@@ -95,7 +95,7 @@ async function openContext({context: given, before}: ReaderOptions): Promise<Bro
     reducedMotion: 'reduce',
     ...given,
   });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(45_000);
   if (before) {
     await context.addInitScript(before);
   }

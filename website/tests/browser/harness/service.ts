@@ -13,8 +13,8 @@ const run = promisify(execFile);
 
 const PROGRAM = join(REPOSITORY, '.venv/bin/rag-pipeline');
 const PYTHON = join(REPOSITORY, '.venv/bin/python');
-const START_MS = 90_000;
-const STOP_MS = 15_000;
+const START_MS = 240_000;
+const STOP_MS = 30_000;
 
 /** Settings of the service by their environment variables. */
 export type Settings = Record<string, string>;

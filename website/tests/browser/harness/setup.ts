@@ -21,7 +21,7 @@ export interface Scripted {
 }
 
 declare module 'vitest' {
-  /** What the global setup gives to the tests. */
+  /** The values that the global setup gives to the tests. */
   export interface ProvidedContext {
     /** The folder of the index. */
     indexDir: string;

@@ -13,7 +13,7 @@ export const WEBSITE = join(REPOSITORY, 'website');
 /** The folder of the built site. */
 export const BUILD = join(WEBSITE, 'build');
 
-// What the build reads. Other folders, such as the tests, do not change the site.
+// The files that the build reads. Other folders, such as the tests, do not change the site.
 const SOURCES = [
   'docs',
   'src',

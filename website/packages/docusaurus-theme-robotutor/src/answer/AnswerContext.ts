@@ -9,7 +9,7 @@ export interface AnswerContextValue {
 }
 
 /**
- * What links in the text of an answer need.
+ * The data that links in the text of an answer need.
  *
  * `latest` is read when a link is pressed. Text that arrives therefore renders no link again.
  */

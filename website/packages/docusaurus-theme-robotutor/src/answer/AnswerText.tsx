@@ -9,7 +9,7 @@ import {
   type ReactNode,
 } from 'react';
 import type {MarkdownProps} from './Markdown';
-import {joinBlocks, splitBlocks} from './fences';
+import {joinBlocks, splitBlocks} from './blocks';
 import {calmEnd} from './unfinished';
 import styles from './text.module.css';
 

@@ -1,18 +1,18 @@
 import {useEffect, useMemo, useRef, type ReactNode} from 'react';
 import type {AnswerActions, Turn} from '../conversation/model';
+import {sayClosest} from '../conversation/outcome';
+import {isOpen} from '../conversation/turns';
 import {AnswerContext, LinksContext} from './AnswerContext';
 import {AnswerText, loadMarkdown} from './AnswerText';
-import {CopyButton} from './CopyButton';
+import {CopyAnswer} from './CopyAnswer';
 import {Notices, SearchNote} from './Notices';
 import {Passages} from './Passages';
 import {ProblemNote} from './ProblemNote';
 import {Refusal} from './Refusal';
 import {Sources} from './Sources';
 import {isAboutSelection, isQuoted} from './sortSources';
-import {closestWords, words} from './words';
+import {words} from './words';
 import styles from './answer.module.css';
-
-export {copyAnswer} from './copyAnswer';
 
 interface AnswerViewProps {
   turn: Turn;
@@ -25,7 +25,7 @@ export function AnswerView({turn, actions}: AnswerViewProps): ReactNode {
   const latest = useRef(value);
   latest.current = value;
   const links = useMemo(() => ({sources: turn.sources, latest}), [turn.sources]);
-  const running = turn.status === 'searching' || turn.status === 'streaming';
+  const running = isOpen(turn);
   useEffect(() => {
     // While the book is searched. A failure shows when there is something to draw.
     loadMarkdown().catch(() => undefined);
@@ -45,7 +45,7 @@ export function AnswerView({turn, actions}: AnswerViewProps): ReactNode {
           <ProblemNote />
           {!running && !turn.refusal && turn.kind !== 'reply' && <Sources />}
           {!running && !turn.refusal && <Notices />}
-          {finished && turn.kind !== 'reply' && <CopyButton />}
+          {finished && turn.kind !== 'reply' && <CopyAnswer />}
         </div>
       </LinksContext.Provider>
     </AnswerContext.Provider>
@@ -56,7 +56,7 @@ function Body({running, turn}: {running: boolean; turn: Turn}): ReactNode {
   return (
     <>
       {turn.level === 'closest_passages' && (
-        <p className={styles.closest}>{closestWords(isAboutSelection(turn))}</p>
+        <p className={styles.closest}>{sayClosest(isAboutSelection(turn))}</p>
       )}
       {isQuoted(turn) ? <Passages /> : <AnswerText streaming={running} text={turn.text} />}
     </>

@@ -7,10 +7,11 @@ import {
   type PointerEvent,
   type ReactNode,
 } from 'react';
+import {readAddress} from '../addresses';
 import type {Source} from '../service/protocol';
 import {useLinks} from './AnswerContext';
 import {chooseQuote} from './chooseQuote';
-import {followLink, readAddress} from './links';
+import {followLink} from './links';
 import {namePlace} from './PlaceLink';
 import {dropHeading, readPlainText, shorten} from './plainText';
 import {citationWords} from './words';
@@ -56,12 +57,12 @@ export function CitationLink(props: CitationLinkProps): ReactNode {
           data-robotutor="citation"
           href={address.href}
           {...followLink(
-            (target) => {
+            (target, byKeyboard) => {
               preview.close();
-              latest.current.actions.onJump(target);
+              latest.current.actions.onJump(target, byKeyboard);
             },
             () => ({
-              url: source.url,
+              url: address.href,
               text: chooseQuote(latest.current.turn, source.number, sentence),
             }),
           )}>

@@ -1,4 +1,5 @@
 import type {ReactNode} from 'react';
+import {AskButton} from '../compose/AskButton';
 import {useAnswer} from './AnswerContext';
 import {shorten} from './plainText';
 import {exactWords, searchedWords, showingWords} from './words';
@@ -11,7 +12,7 @@ const SHOWN_ELSEWHERE = new Set(['no_model', 'cut_off', 'search_changed']);
 const EXACT_LENGTH = 80;
 
 /**
- * What was searched for, if that is not the question. It stands above the answer.
+ * The words that were searched for, if they are not the question. They stand above the answer.
  *
  * After a correction, a button searches the words as they were typed.
  */
@@ -35,13 +36,11 @@ export function SearchNote(): ReactNode {
         {showingWords(searchQuestion)}
       </p>
       <div className={styles.offers}>
-        <button
-          className="button button--sm button--secondary"
-          dir="auto"
-          type="button"
-          onClick={() => actions.onAsk({...asked, exactWords: true})}>
+        <AskButton
+          className={styles.action}
+          onAsk={() => actions.onAsk({...asked, exactWords: true})}>
           {exactWords(shorten(asked.question, EXACT_LENGTH))}
-        </button>
+        </AskButton>
       </div>
     </>
   );

@@ -1,7 +1,8 @@
 import type {ReactNode} from 'react';
+import {readAddress} from '../addresses';
 import type {Citation} from '../service/protocol';
 import {useAnswer} from './AnswerContext';
-import {followLink, readAddress} from './links';
+import {followLink} from './links';
 import styles from './answer.module.css';
 
 /** Returns the page and the section of a citation, in the order of the book. */
@@ -28,7 +29,7 @@ export function PlaceLink({place, quote = ''}: PlaceLinkProps): ReactNode {
       className={styles.place}
       dir="auto"
       href={address.href}
-      {...followLink(actions.onJump, () => ({url: place.url, text: quote}))}>
+      {...followLink(actions.onJump, () => ({url: address.href, text: quote}))}>
       {name}
     </a>
   );

@@ -1,4 +1,6 @@
 import type {ReactNode} from 'react';
+import {AskButton} from '../compose/AskButton';
+import {sayRefusal} from '../conversation/outcome';
 import type {Offer, Refusal as RefusalData} from '../service/protocol';
 import {useAnswer} from './AnswerContext';
 import {Notices} from './Notices';
@@ -6,27 +8,19 @@ import {PlaceLink} from './PlaceLink';
 import {words} from './words';
 import styles from './answer.module.css';
 
-const MESSAGES: Record<string, () => string> = {
-  no_passages: words.notCovered,
-  not_covered: words.notCovered,
-  unrelated_to_selection: words.notInSelection,
-  model_declined: words.declined,
-};
-
 const OFFERS: Record<Offer, () => string> = {
   answer_anyway: words.answerAnyway,
   whole_book: words.wholeBook,
-  drop_filters: words.dropFilters,
+  drop_filters: words.wholeBook,
 };
 
-/** Why a question has no answer from the book, sections that may help, and what to do next. */
+/** The reason why the book does not answer, sections that may help, and what to do next. */
 export function Refusal({refusal}: {refusal: RefusalData}): ReactNode {
   const {actions, turn} = useAnswer();
-  const own = Object.hasOwn(MESSAGES, refusal.reason) ? MESSAGES[refusal.reason] : undefined;
   const offers = refusal.offers.filter((offer) => Object.hasOwn(OFFERS, offer));
   return (
     <div className={styles.refusal} data-reason={refusal.reason}>
-      <p dir="auto">{own?.() ?? refusal.message}</p>
+      <p dir="auto">{sayRefusal(refusal)}</p>
       <Notices />
       {refusal.related.length > 0 && (
         <>
@@ -43,13 +37,12 @@ export function Refusal({refusal}: {refusal: RefusalData}): ReactNode {
       {offers.length > 0 && (
         <div className={styles.offers}>
           {offers.map((offer) => (
-            <button
+            <AskButton
               key={offer}
               className={styles.action}
-              type="button"
-              onClick={() => actions.onOffer(turn, offer)}>
+              onAsk={() => actions.onOffer(turn, offer)}>
               {OFFERS[offer]()}
-            </button>
+            </AskButton>
           ))}
         </div>
       )}

@@ -1,43 +1,10 @@
-/** The addresses that an answer may link to. */
+/** Clicks on the links of an answer. */
 
 import type {MouseEvent} from 'react';
-import type {JumpTarget} from '../conversation/model';
+import type {AnswerActions, JumpTarget} from '../conversation/model';
 import {saveForNewTab} from '../highlight/pending';
 
-/** An address of a link: within the site, or somewhere else. */
-export interface Address {
-  href: string;
-  internal: boolean;
-}
-
 const MIDDLE_BUTTON = 1;
-const BASE = 'https://site.invalid';
-
-/**
- * Returns the address that a link may lead to, or null if the link is dropped.
- *
- * Only `http:`, `https:` and `mailto:` are kept, and paths from the root of the site. A relative
- * path is dropped, because it is relative to a page that the reader may not be on.
- */
-export function readAddress(url: string, origin: string): Address | null {
-  let parsed: URL;
-  try {
-    parsed = new URL(url, BASE);
-  } catch {
-    return null;
-  }
-  const isWeb = /^https?:$/.test(parsed.protocol);
-  if (isWeb && (parsed.origin === BASE || parsed.origin === origin)) {
-    const fromRoot = url.startsWith('/') || parsed.origin !== BASE;
-    // A second slash after the first one would name another host once the address is used.
-    const path = `${parsed.pathname}${parsed.search}${parsed.hash}`;
-    return fromRoot && !path.startsWith('//') ? {href: path, internal: true} : null;
-  }
-  if (parsed.protocol === 'mailto:') {
-    return {href: parsed.href, internal: false};
-  }
-  return isWeb && /^https?:\/\//i.test(url) ? {href: parsed.href, internal: false} : null;
-}
 
 /**
  * Returns the handlers of a link to a passage.
@@ -46,14 +13,14 @@ export function readAddress(url: string, origin: string): Address | null {
  * loaded its page.
  */
 export function followLink(
-  jump: (target: JumpTarget) => void,
+  jump: AnswerActions['onJump'],
   readTarget: () => JumpTarget,
 ): {onClick: (event: MouseEvent) => void; onAuxClick: (event: MouseEvent) => void} {
   return {
     onClick: (event) => {
       if (isPlainClick(event)) {
         event.preventDefault();
-        jump(readTarget());
+        jump(readTarget(), isByKeyboard(event));
       } else if (!event.defaultPrevented && !event.altKey) {
         saveForNewTab(readTarget());
       }
@@ -71,3 +38,6 @@ export function isPlainClick(event: MouseEvent): boolean {
   const {altKey, button, ctrlKey, defaultPrevented, metaKey, shiftKey} = event;
   return button === 0 && !altKey && !ctrlKey && !metaKey && !shiftKey && !defaultPrevented;
 }
+
+/** Returns true if a key or an assistive technology made the click, and no mouse or finger. */
+export const isByKeyboard = ({detail}: MouseEvent): boolean => detail === 0;

@@ -1,6 +1,6 @@
 /** Raw HTML in Markdown, of which only the words are kept. */
 
-import type {Nodes, Root} from 'mdast';
+import type {Nodes} from 'mdast';
 
 const NAMES =
   'a abbr article aside audio b blockquote button center cite code col colgroup dd del details ' +
@@ -16,19 +16,13 @@ const TAGS = new Set(NAMES.split(' '));
  * Comments and the tags of HTML are removed. Other words between angle brackets, such as
  * `vector<int>`, are part of the text and stay.
  */
-export function keepWordsOfHtml() {
-  return (tree: Root): void => {
-    replace(tree);
-  };
-}
-
-function replace(node: Nodes): void {
+export function keepWordsOfHtml(node: Nodes): void {
   if (!('children' in node)) {
     return;
   }
   node.children.forEach((child, at) => {
     if (child.type !== 'html') {
-      replace(child);
+      keepWordsOfHtml(child);
       return;
     }
     const text = readWords(child.value);

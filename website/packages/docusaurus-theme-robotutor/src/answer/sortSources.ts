@@ -5,7 +5,7 @@ import type {Source} from '../service/protocol';
 import {readCitations} from './citationMarks';
 
 /** The sources to list below an answer. */
-export interface SortedSources {
+interface SortedSources {
   /** Sources that the answer cites and does not quote. */
   cited: Source[];
   /** Sources that the answer does not use. */

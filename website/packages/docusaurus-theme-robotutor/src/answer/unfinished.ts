@@ -1,7 +1,7 @@
 /** The end of a text that is still arriving, shown without signs that the next words explain. */
 
-import {splitCode} from './dollars';
-import {readFence, type Fence} from './fences';
+import {splitCode} from '../text/code';
+import {readFence, type Fence} from '../text/fences';
 
 /**
  * Returns the last block of a streamed text so that it does not change its look with every word.

@@ -1,21 +1,25 @@
 import {useEffect, useState} from 'react';
-import type {FormulaPlugins} from './formulas';
 
-let loaded: FormulaPlugins | null = null;
+const load = () => import(/* webpackChunkName: "robotutor-formulas" */ './formulas');
 
-/** Returns the plugins for formulas once they have arrived, and loads them if they are needed. */
-export function useFormulas(needed: boolean): FormulaPlugins | null {
-  const [plugins, setPlugins] = useState(loaded);
+/** The code that reads and draws formulas. */
+export type Formulas = Awaited<ReturnType<typeof load>>;
+
+let loaded: Formulas | null = null;
+
+/** Returns the code for formulas once it has arrived, and loads it if it is needed. */
+export function useFormulas(needed: boolean): Formulas | null {
+  const [formulas, setFormulas] = useState(loaded);
   useEffect(() => {
-    if (!needed || plugins) {
+    if (!needed || formulas) {
       return undefined;
     }
     let wanted = true;
-    import(/* webpackChunkName: "robotutor-formulas" */ './formulas')
-      .then(({makeFormulaPlugins}) => {
-        loaded ??= makeFormulaPlugins();
+    load()
+      .then((module) => {
+        loaded = module;
         if (wanted) {
-          setPlugins(loaded);
+          setFormulas(module);
         }
       })
       // Without the network, formulas stay readable as TeX.
@@ -23,6 +27,6 @@ export function useFormulas(needed: boolean): FormulaPlugins | null {
     return () => {
       wanted = false;
     };
-  }, [needed, plugins]);
-  return needed ? plugins : null;
+  }, [needed, formulas]);
+  return needed ? formulas : null;
 }

@@ -2,19 +2,6 @@
 
 import {translate} from '@docusaurus/Translate';
 
-/** Returns the sentence above the passages of an answer that may not fit the question. */
-export const closestWords = (selected: boolean): string =>
-  selected
-    ? translate({
-        id: 'theme.robotutor.answer.closestInSelection',
-        message: 'Your selection may not answer this. This part of it comes closest.',
-      })
-    : translate({
-        id: 'theme.robotutor.answer.closest',
-        message:
-          'The book does not seem to answer this directly. These passages come closest.',
-      });
-
 /** Returns the heading of the passages that an answer quotes or cites. */
 export const sourcesWords = (selected: boolean): string =>
   selected
@@ -49,21 +36,6 @@ export const exactWords = (question: string): string =>
     {question},
   );
 
-/** Returns the request to wait after too many questions. */
-export const waitWords = (seconds: number): string =>
-  seconds > 0
-    ? translate(
-        {
-          id: 'theme.robotutor.answer.wait',
-          message: 'That was a lot of questions. Try again in {seconds} seconds.',
-        },
-        {seconds},
-      )
-    : translate({
-        id: 'theme.robotutor.answer.waited',
-        message: 'You can ask again now.',
-      });
-
 /** Words without variable parts. Each is a function, because a site's language is known late. */
 export const words = {
   searching: () =>
@@ -73,21 +45,6 @@ export const words = {
     translate({id: 'theme.robotutor.answer.related', message: 'These sections may help'}),
   more: () => translate({id: 'theme.robotutor.answer.more', message: 'Show more'}),
   less: () => translate({id: 'theme.robotutor.answer.less', message: 'Show less'}),
-  notCovered: () =>
-    translate({
-      id: 'theme.robotutor.answer.notCovered',
-      message: 'The book does not cover this.',
-    }),
-  notInSelection: () =>
-    translate({
-      id: 'theme.robotutor.answer.notInSelection',
-      message: 'Your selection does not answer this.',
-    }),
-  declined: () =>
-    translate({
-      id: 'theme.robotutor.answer.declined',
-      message: 'I could not find an answer in these passages.',
-    }),
   answerAnyway: () =>
     translate({
       id: 'theme.robotutor.answer.answerAnyway',
@@ -95,23 +52,5 @@ export const words = {
     }),
   wholeBook: () =>
     translate({id: 'theme.robotutor.answer.wholeBook', message: 'Search the whole book'}),
-  dropFilters: () =>
-    translate({id: 'theme.robotutor.answer.dropFilters', message: 'Search the whole book'}),
-  stopped: () => translate({id: 'theme.robotutor.answer.stopped', message: 'Stopped.'}),
-  cutOff: () =>
-    translate({id: 'theme.robotutor.answer.cutOff', message: 'The answer was cut off.'}),
-  failed: () =>
-    translate({
-      id: 'theme.robotutor.answer.failed',
-      message: 'RoboTutor is not available right now. The book works as usual.',
-    }),
-  retry: () => translate({id: 'theme.robotutor.answer.retry', message: 'Try again'}),
-  copy: () => translate({id: 'theme.robotutor.answer.copy', message: 'Copy'}),
-  copied: () => translate({id: 'theme.robotutor.answer.copied', message: 'Copied'}),
-  notCopied: () =>
-    translate({
-      id: 'theme.robotutor.answer.notCopied',
-      message: 'Your browser did not allow copying. Select the text and copy it yourself.',
-    }),
   table: () => translate({id: 'theme.robotutor.answer.table', message: 'Table'}),
 };

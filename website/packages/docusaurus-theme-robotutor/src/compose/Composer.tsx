@@ -2,6 +2,8 @@ import {useEffect, useId, useLayoutEffect, useRef, useState} from 'react';
 import type {FormEvent, KeyboardEvent, ReactNode} from 'react';
 import type {Selection} from '../conversation/model';
 import {MAX_QUESTION_CHARS, MAX_SELECTION_CHARS} from '../conversation/requests';
+import {sayProblem} from '../service/words';
+import {useSettings} from '../settings';
 import {ScopeChoice, type Scope, type ScopeId} from './ScopeChoice';
 import {SelectionChip} from './SelectionChip';
 import styles from './Composer.module.css';
@@ -11,7 +13,6 @@ import {
   sayFieldHint,
   sayFieldName,
   saySelectionHint,
-  saySelectionTooLong,
   sayStop,
   sayWait,
 } from './words';
@@ -19,7 +20,7 @@ import {
 /** Characters before the limit at which the counter appears. */
 const COUNTER_FROM = 200;
 
-/** What the field shows, and what it tells the panel. */
+/** The state that the field shows, and its requests to the panel. */
 export interface ComposerProps {
   /** True while an answer is arriving; the button then stops it. */
   busy: boolean;
@@ -43,6 +44,7 @@ export interface ComposerProps {
 export function Composer(props: ComposerProps): ReactNode {
   const {busy, waitS, selection, onAsk, onStop} = props;
   const [text, setText] = useState('');
+  const {name} = useSettings();
   const field = useGrowingField(text);
   const noteId = useId();
   useFocus(field, props.autoFocusKey);
@@ -84,7 +86,7 @@ export function Composer(props: ComposerProps): ReactNode {
       )}
       {isSelectionTooLong && (
         <p className={styles.problem} role="alert">
-          {saySelectionTooLong()}
+          {sayProblem('selectionTooLong', name)}
         </p>
       )}
       <div className={styles.row}>

@@ -91,13 +91,6 @@ export const sayRemoveSelection = (): string =>
 export const saySelectedText = (): string =>
   translate({id: 'theme.robotutor.compose.selectedText', message: 'Your selection'});
 
-/** Says that too much text is selected, and what helps. */
-export const saySelectionTooLong = (): string =>
-  translate({
-    id: 'theme.robotutor.compose.selectionTooLong',
-    message: 'Your selection is too long. Select a shorter passage.',
-  });
-
 /** Returns the label of the choice of the part of the book. */
 export const sayScope = (): string =>
   translate({id: 'theme.robotutor.compose.scope', message: 'Look in'});

@@ -9,6 +9,7 @@ import type {
   Sentence,
   Source,
 } from '../service/protocol';
+import type {ProblemWords} from '../service/words';
 
 /** Text that the reader selected in an article. */
 export interface Selection {
@@ -22,7 +23,7 @@ export interface Selection {
   section: string;
 }
 
-/** What the reader asked, with everything that the request needs. */
+/** A question of the reader, with everything that the request needs. */
 export interface Asked {
   question: string;
   selection?: Selection;
@@ -50,10 +51,11 @@ export type TurnStatus =
   | 'cut_off'
   | 'failed';
 
-/** Why a question failed, in words for the reader. */
+/** The reason why a question failed. */
 export interface Problem {
   code: string;
-  message: string;
+  /** Names the sentence for the reader, which depends on the language and on the options. */
+  words: ProblemWords;
   /** The seconds after which the question may be asked again, if the service names them. */
   retryAfterS?: number;
 }
@@ -65,7 +67,7 @@ export interface Turn {
   asked: Asked;
   status: TurnStatus;
   answerId?: string;
-  /** What the service searched for, if that is not the question. */
+  /** The words that the service searched for, if they are not the question. */
   searchQuestion?: string;
   kind?: 'generated' | 'extracted' | 'refused' | 'reply';
   level?: 'answered' | 'closest_passages' | 'not_covered';
@@ -90,9 +92,10 @@ export interface JumpTarget {
   text: string;
 }
 
-/** What components of an answer tell the panel. */
+/** The requests of an answer's components to the panel. */
 export interface AnswerActions {
-  onJump: (target: JumpTarget) => void;
+  /** Goes to a place. After a jump by keyboard, the place has the focus. */
+  onJump: (target: JumpTarget, byKeyboard: boolean) => void;
   onOffer: (turn: Turn, offer: Offer) => void;
   onRetry: (turn: Turn) => void;
   /** Asks the exact words instead of the corrected ones. */

@@ -11,10 +11,10 @@ export const MAX_SELECTION_CHARS = 20_000;
 const MAX_PLACE_CHARS = 2_000;
 
 /** The number of earlier turns that the service accepts. */
-export const MAX_HISTORY_TURNS = 20;
+const MAX_HISTORY_TURNS = 20;
 
 /** Characters of an earlier answer. The service accepts more, but reads no more. */
-export const MAX_HISTORY_ANSWER_CHARS = 8_000;
+const MAX_HISTORY_ANSWER_CHARS = 8_000;
 
 /** Bytes of all earlier turns, because the service reads at most 256 KiB of a request. */
 export const MAX_HISTORY_BYTES = 96 * 1024;
@@ -52,7 +52,7 @@ export function makeRequest(
  * For a question about a selection, only turns about the same selection count. Otherwise every
  * answered turn counts, but of a turn about a selection only the question.
  */
-export function chooseHistory(
+function chooseHistory(
   selection: Selection | undefined,
   earlier: readonly Turn[],
 ): HistoryTurn[] {

@@ -25,18 +25,17 @@ import {
 } from '../service/fields';
 import type {Fields} from '../service/fields';
 import type {Filters} from '../service/protocol';
+import {PROBLEM_WORDS} from '../service/words';
+import {CONVERSATION_KEY, readJson, writeItem} from '../storage';
 import type {Asked, Problem, Selection, Turn, TurnStatus} from './model';
 import {endTurn} from './turns';
 
-/** What is kept of a conversation. */
-export interface Saved {
+/** The part of a conversation that is kept. */
+interface Saved {
   turns: Turn[];
   /** The id that the service gave to the conversation. */
   conversationId?: string;
 }
-
-/** The only key that is used in the session storage. */
-export const STORAGE_KEY = 'robotutor.conversation';
 
 /** The version of the format. Content of another version is ignored. */
 export const STORAGE_VERSION = 1;
@@ -61,19 +60,15 @@ const FILTERS = ['modules', 'chapters', 'content_types', 'tags', 'doc_paths'] as
  * A turn whose answer was still arriving becomes `cut_off`.
  */
 export function loadConversation(storage: Storage | null): Saved {
-  try {
-    const value: unknown = JSON.parse(storage?.getItem(STORAGE_KEY) ?? 'null');
-    if (!isRecord(value) || value.version !== STORAGE_VERSION) {
-      return {turns: []};
-    }
-    const ids = new Set<string>();
-    const turns = readList(value.turns, readTurn).filter(
-      ({id}) => !ids.has(id) && Boolean(ids.add(id)),
-    );
-    return {turns, ...optional('conversationId', readName(value.conversationId))};
-  } catch {
-    return {turns: []}; // the content is not JSON, or storage is blocked
+  const value = readJson(storage, CONVERSATION_KEY);
+  if (!isRecord(value) || value.version !== STORAGE_VERSION) {
+    return {turns: []};
   }
+  const ids = new Set<string>();
+  const turns = readList(value.turns, readTurn).filter(
+    ({id}) => !ids.has(id) && Boolean(ids.add(id)),
+  );
+  return {turns, ...optional('conversationId', readName(value.conversationId))};
 }
 
 /**
@@ -82,32 +77,7 @@ export function loadConversation(storage: Storage | null): Saved {
  * The oldest turns are dropped if the conversation is too large.
  */
 export function saveConversation(storage: Storage | null, saved: Saved): void {
-  try {
-    if (saved.turns.length === 0) {
-      storage?.removeItem(STORAGE_KEY);
-      return;
-    }
-    storage?.setItem(STORAGE_KEY, encode(saved));
-  } catch {
-    forget(storage); // an older state than the one on the screen would confuse
-  }
-}
-
-/** Returns the session storage of the tab, or null if the browser blocks it. */
-export function openStorage(): Storage | null {
-  try {
-    return window.sessionStorage;
-  } catch {
-    return null;
-  }
-}
-
-function forget(storage: Storage | null): void {
-  try {
-    storage?.removeItem(STORAGE_KEY);
-  } catch {
-    // Storage is blocked, so nothing is stored.
-  }
+  writeItem(storage, CONVERSATION_KEY, saved.turns.length === 0 ? null : encode(saved));
 }
 
 function encode({turns, conversationId}: Saved): string {
@@ -184,7 +154,7 @@ function readFilters(fields: Fields): Filters {
 
 const readProblem = (fields: Fields): Problem => ({
   code: readText(fields.code),
-  message: readText(fields.message),
+  words: readChoice(fields.words, PROBLEM_WORDS, 'failed'),
 });
 
 /** Returns an object with one field, or without it if the value is null. */

@@ -17,7 +17,7 @@ import {makeRequest} from './requests';
 import {loadConversation, saveConversation} from './storage';
 import {applyEvent, beginTurn, endTurn, failTurn, stopTurn} from './turns';
 
-/** What a panel shows of a conversation. */
+/** The state of a conversation that a panel shows. */
 export interface ConversationState {
   /** Oldest first. At most one, the running one, is still arriving. */
   readonly turns: Turn[];
@@ -32,7 +32,8 @@ export interface ConversationState {
 /** Milliseconds between two saves while an answer arrives. */
 const SAVE_EVERY_MS = 2_000;
 
-const EMPTY: ConversationState = {turns: [], busy: false, waitS: 0, serviceDown: false};
+/** The state of a conversation without turns. */
+export const EMPTY: ConversationState = {turns: [], busy: false, waitS: 0, serviceDown: false};
 
 /**
  * A conversation with the service.

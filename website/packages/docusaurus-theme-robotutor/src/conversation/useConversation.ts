@@ -1,8 +1,8 @@
 import {useSyncExternalStore} from 'react';
 import type {ServiceSettings} from '../service/requests';
+import {openStorage} from '../storage';
 import type {Asked, Turn} from './model';
-import {openStorage} from './storage';
-import {ConversationStore, type ConversationState} from './store';
+import {ConversationStore, EMPTY, type ConversationState} from './store';
 
 /** The conversation of this tab, and what the reader can do with it. */
 export interface Conversation extends ConversationState {
@@ -20,8 +20,6 @@ export interface Conversation extends ConversationState {
 
 const stores = new Map<string, ConversationStore>();
 
-const EMPTY: ConversationState = {turns: [], busy: false, waitS: 0, serviceDown: false};
-
 /**
  * Returns the conversation of this tab with a service.
  *
@@ -38,7 +36,7 @@ function findStore(settings: ServiceSettings): ConversationStore {
   const key = JSON.stringify([settings.serviceUrl, settings.apiKey ?? '']);
   let store = stores.get(key);
   if (!store) {
-    store = new ConversationStore(settings, typeof window === 'undefined' ? null : openStorage());
+    store = new ConversationStore(settings, openStorage('session'));
     stores.set(key, store);
   }
   return store;

@@ -1,8 +1,7 @@
 import {useEffect, useRef} from 'react';
 import {useLocation} from '@docusaurus/router';
 
-import {showPassage} from './jump';
-import {normalizePath, parseUrl} from './pageChange';
+import {beginJump, showPassage} from './jump';
 import {removeHighlight} from './paint';
 import {takePending} from './pending';
 import {nextFrame} from './reveal';
@@ -22,12 +21,15 @@ export function PendingHighlight(): null {
   }, [pathname]);
   useEffect(() => {
     const target = takePending();
-    const url = target && parseUrl(target.url);
-    if (!url || normalizePath(url.pathname) !== normalizePath(window.location.pathname)) return;
+    if (!target) return;
+    const isCurrent = beginJump();
     // Docusaurus renders a loaded page a second time at once.
     void nextFrame()
       .then(nextFrame)
-      .then(() => showPassage(target, false));
+      .then(async () => {
+        const options = {isSmooth: false, takesFocus: false};
+        if (isCurrent()) await showPassage(target, options, isCurrent);
+      });
   }, []);
   return null;
 }

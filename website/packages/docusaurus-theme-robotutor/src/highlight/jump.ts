@@ -1,9 +1,11 @@
 /** Goes to a cited place of the site and highlights the passage. */
 
-import {findArticle} from '../article';
+import {decode, isSamePage, readAddress} from '../addresses';
+import {findArticle, findFixedNavbar} from '../article';
 import type {JumpTarget} from '../conversation/model';
 import {findPassage} from './findPassage';
-import {normalizePath, parseUrl, watchPage} from './pageChange';
+import {focusPlace} from './focusPlace';
+import {watchPage} from './pageChange';
 import {highlightRanges, keepHighlight, removeHighlight} from './paint';
 import {savePending} from './pending';
 import {nextFrame, reveal} from './reveal';
@@ -28,92 +30,119 @@ const MARGIN_PX = 24;
 
 let jumps = 0;
 
-/** Returns the height of a navigation bar that stays at the top of the window. */
-function measureNavbar(): number {
-  const bar = document.querySelector<HTMLElement>('.navbar');
-  if (!bar) return 0;
-  const {position} = getComputedStyle(bar);
-  return position === 'sticky' || position === 'fixed' ? bar.offsetHeight : 0;
-}
-
 /** Scrolls so that the first line of a place is below the navigation bar. */
 function scrollTo(place: Range | Element, isSmooth: boolean): void {
   const lines = place instanceof Range ? Array.from(place.getClientRects()) : [];
   const line = lines.find(({width, height}) => width > 1 && height > 1);
   const {top} = line ?? place.getBoundingClientRect();
+  const navbarHeight = findFixedNavbar()?.offsetHeight ?? 0;
   const isStill = window.matchMedia?.('(prefers-reduced-motion: reduce)').matches;
   window.scrollTo({
-    top: Math.max(0, window.scrollY + top - measureNavbar() - MARGIN_PX),
+    top: Math.max(0, window.scrollY + top - navbarHeight - MARGIN_PX),
     behavior: isSmooth && !isStill ? 'smooth' : 'instant',
   });
 }
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+/** Options of a jump. */
+interface Options {
+  /** True if the reader has seen the page before and can follow the movement. */
+  isSmooth: boolean;
+  /** True if the place takes the focus. */
+  takesFocus: boolean;
+}
+
+/**
+ * Begins a jump, which ends an earlier one.
+ *
+ * @returns A function that returns false after a later jump has begun.
+ */
+export function beginJump(): () => boolean {
+  jumps += 1;
+  const own = jumps;
+  removeHighlight();
+  return () => own === jumps;
 }
 
 /**
  * Shows a passage of the page that is open.
  *
- * @param isSmooth - True if the reader has seen the page before and can follow the movement.
+ * @param isCurrent - The function of `beginJump`.
+ * @returns `null` if a later jump has begun.
  */
-export async function showPassage(target: JumpTarget, isSmooth: boolean): Promise<JumpResult> {
-  removeHighlight();
+export async function showPassage(
+  target: JumpTarget,
+  {isSmooth, takesFocus}: Options,
+  isCurrent: () => boolean,
+): Promise<JumpResult | null> {
   const anchor = decode(target.url.split('#')[1] ?? '');
   const find = (): Range[] | null => {
     const article = findArticle();
     return article && target.text ? findPassage(article, target.text, anchor) : null;
   };
+  const show = (place: Range | Element): void => {
+    scrollTo(place, isSmooth);
+    if (takesFocus) focusPlace(place);
+  };
   let ranges = find();
-  if (ranges) {
-    for (const range of ranges) await reveal(range.startContainer);
-    // A tab may render its text again when it is opened.
-    if (ranges.some((range) => range.collapsed)) ranges = find();
+  for (const range of ranges ?? []) {
+    await reveal(range.startContainer);
+    if (!isCurrent()) return null;
   }
+  // A tab may render its text again when it is opened.
+  if (ranges?.some((range) => range.collapsed)) ranges = find();
   const first = ranges?.[0];
   if (ranges && first) {
-    scrollTo(first, isSmooth);
+    show(first);
     if (!highlightRanges(ranges)) return 'section';
     keepHighlight(document.body, ranges, find);
     return 'highlighted';
   }
   const heading = anchor ? document.getElementById(anchor) : null;
-  if (!heading) return 'page';
+  if (!heading) {
+    const title = document.querySelector('main h1');
+    if (takesFocus && title) focusPlace(title);
+    return 'page';
+  }
   await reveal(heading);
-  scrollTo(heading, isSmooth);
+  if (!isCurrent()) return null;
+  show(heading);
   return 'section';
 }
 
 /**
- * Goes to a place of the site and highlights the passage there.
+ * Goes to a place of the site and highlights the passage there. Other sites are not opened.
  *
- * The page is loaded by the site's router if it is a page of the site. Other pages are loaded by the
- * browser, and `PendingHighlight` highlights the passage there. A later call ends an earlier one.
+ * The page is loaded by the site's router if it is a page of the site. Other pages of the same
+ * host are loaded by the browser, and `PendingHighlight` highlights the passage there.
+ *
+ * @param takesFocus - True if the place takes the focus, for readers who use a keyboard.
+ * @returns `null` if a later jump has begun.
  */
-export async function jump(target: JumpTarget, router: Router): Promise<JumpResult> {
-  jumps += 1;
-  const own = jumps;
-  removeHighlight();
-  const url = parseUrl(target.url);
-  if (!url || !/^https?:$/.test(url.protocol)) return 'page';
-  const isOurs = url.origin === window.location.origin;
-  if (!isOurs || !`${url.pathname}/`.startsWith(router.baseUrl)) {
-    if (isOurs) savePending(target);
-    window.location.assign(url.href);
+export async function jump(
+  target: JumpTarget,
+  router: Router,
+  takesFocus = false,
+): Promise<JumpResult | null> {
+  const isCurrent = beginJump();
+  const {origin, pathname, search, hash} = window.location;
+  const address = readAddress(target.url, origin);
+  if (!address?.internal) return 'page';
+  const {href} = address;
+  const url = new URL(href, origin);
+  if (!`${url.pathname}/`.startsWith(router.baseUrl)) {
+    savePending(target);
+    window.location.assign(href);
     return 'page';
   }
-  const path = url.pathname + url.search + url.hash;
-  const isHere = normalizePath(url.pathname) === normalizePath(window.location.pathname);
+  const isHere = isSamePage(href, pathname);
   const waitForPage = watchPage();
-  const {pathname, search, hash} = window.location;
-  if (path !== pathname + search + hash) router.push(isHere ? pathname + search + url.hash : path);
-  if (!isHere && !(await waitForPage(PAGE_LIMIT_MS))) return 'page';
+  if (href !== pathname + search + hash) {
+    router.push(isHere ? pathname + search + url.hash : href);
+  }
+  const hasPage = isHere || (await waitForPage(PAGE_LIMIT_MS));
   // Docusaurus scrolls to the anchor itself when it has rendered a page.
   await nextFrame();
   await nextFrame();
-  return own === jumps ? showPassage(target, isHere) : 'page';
+  if (!isCurrent()) return null;
+  return hasPage ? showPassage(target, {isSmooth: isHere, takesFocus}, isCurrent) : 'page';
 }

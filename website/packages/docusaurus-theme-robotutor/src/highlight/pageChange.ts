@@ -2,19 +2,6 @@
 
 import {findArticle} from '../article';
 
-/** Returns a path without what servers and routers treat as equal, such as a slash at the end. */
-export const normalizePath = (path: string): string =>
-  path.replace(/\/index\.html$/, '/').replace(/\.html$/, '').replace(/(?!^)\/+$/, '');
-
-/** Returns an address of this page's links, or `null` if it is not valid. */
-export function parseUrl(text: string): URL | null {
-  try {
-    return new URL(text, window.location.href);
-  } catch {
-    return null;
-  }
-}
-
 /** Waits until a condition holds, or until the time is over. */
 function waitUntil(holds: () => boolean, limitMs: number): Promise<boolean> {
   return new Promise((resolve) => {

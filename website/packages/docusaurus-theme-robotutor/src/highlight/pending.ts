@@ -1,10 +1,9 @@
 /** A jump that ends on a page that the browser loads anew. */
 
+import {isSamePage} from '../addresses';
 import type {JumpTarget} from '../conversation/model';
-import {normalizePath, parseUrl} from './pageChange';
-
-// In the session storage: the jump of this tab. In the local storage: those of tabs to be opened.
-const KEY = 'robotutor.jump';
+import {isRecord, readList, readNumber, readObject} from '../service/fields';
+import {JUMP_KEY, openStorage, readJson, writeItem} from '../storage';
 
 /** Milliseconds that a new tab has to load its page. */
 const NEW_TAB_MS = 60_000;
@@ -17,11 +16,7 @@ interface NewTab extends JumpTarget {
 
 /** Keeps a jump for the next page of this tab. Nothing is kept if the reader blocks storage. */
 export function savePending(target: JumpTarget): void {
-  try {
-    sessionStorage.setItem(KEY, JSON.stringify(target));
-  } catch {
-    // The page is shown without a highlight.
-  }
+  writeItem(openStorage('session'), JUMP_KEY, JSON.stringify(target));
 }
 
 /**
@@ -31,58 +26,42 @@ export function savePending(target: JumpTarget): void {
  * jump by its address.
  */
 export function saveForNewTab(target: JumpTarget): void {
-  try {
-    const kept = readNewTabs().slice(1 - MAX_NEW_TABS);
-    writeNewTabs([...kept, {...target, until: Date.now() + NEW_TAB_MS}]);
-  } catch {
-    // The tab shows its page without a highlight.
-  }
+  const kept = readNewTabs().slice(1 - MAX_NEW_TABS);
+  writeNewTabs([...kept, {...target, until: Date.now() + NEW_TAB_MS}]);
 }
 
 /** Returns the jump that an earlier page kept for this one, once; `null` if there is none. */
 export function takePending(): JumpTarget | null {
-  try {
-    const kept = sessionStorage.getItem(KEY);
-    sessionStorage.removeItem(KEY);
-    return readTarget(JSON.parse(kept ?? 'null')) ?? takeNewTab();
-  } catch {
-    return null;
+  const storage = openStorage('session');
+  const target = readTarget(readJson(storage, JUMP_KEY));
+  writeItem(storage, JUMP_KEY, null);
+  if (target) {
+    return isSamePage(target.url, window.location.pathname) ? target : null;
   }
-}
-
-function takeNewTab(): JumpTarget | null {
   const tabs = readNewTabs();
-  const found = tabs.find(({url}) => isOpenPage(url));
+  const found = tabs.find(isOpenPage);
   writeNewTabs(tabs.filter((tab) => tab !== found));
   return found ? {url: found.url, text: found.text} : null;
 }
 
-function isOpenPage(text: string): boolean {
+function isOpenPage({url}: JumpTarget): boolean {
   const {pathname, hash} = window.location;
-  const url = parseUrl(text);
-  return url?.hash === hash && normalizePath(url.pathname) === normalizePath(pathname);
+  return (url.split('#')[1] ?? '') === hash.slice(1) && isSamePage(url, pathname);
 }
 
 function readNewTabs(): NewTab[] {
-  const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]');
   const now = Date.now();
-  return (Array.isArray(kept) ? kept : []).flatMap((value: unknown) => {
+  return readList(readJson(openStorage('local'), JUMP_KEY), (value) => {
     const target = readTarget(value);
-    const until = Number((value as {until?: unknown} | null)?.until);
-    return target && until > now && until <= now + NEW_TAB_MS ? [{...target, until}] : [];
+    const until = isRecord(value) ? (readNumber(value.until) ?? 0) : 0;
+    return target && until > now && until <= now + NEW_TAB_MS ? {...target, until} : null;
   });
 }
 
-function writeNewTabs(tabs: NewTab[]): void {
-  if (tabs.length === 0) {
-    localStorage.removeItem(KEY);
-  } else {
-    localStorage.setItem(KEY, JSON.stringify(tabs));
-  }
-}
+const writeNewTabs = (tabs: NewTab[]): void =>
+  writeItem(openStorage('local'), JUMP_KEY, tabs.length > 0 ? JSON.stringify(tabs) : null);
 
-function readTarget(value: unknown): JumpTarget | null {
-  if (typeof value !== 'object' || value === null) return null;
-  const {url, text} = value as Partial<Record<keyof JumpTarget, unknown>>;
-  return typeof url === 'string' && typeof text === 'string' ? {url, text} : null;
-}
+const readTarget = (value: unknown): JumpTarget | null =>
+  readObject(value, ({url, text}) =>
+    typeof url === 'string' && typeof text === 'string' ? {url, text} : null,
+  );

@@ -1,8 +1,7 @@
 /** The letters of Markdown that readers see on the page. */
 
+import {readFence, type Fence} from '../text/fences';
 import {toLetters} from './letters';
-
-const FENCE = /^[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*$/;
 
 // The order matters: code and formulas are kept as they are, before anything is taken for a mark.
 const MARKS = new RegExp(
@@ -47,21 +46,19 @@ function readProse(markdown: string): string {
 export function readMarkdown(markdown: string): string[] {
   const seen: string[] = [];
   let lines: string[] = [];
-  let fence = '';
-  let isDiagram = false;
+  let fence: Fence | null = null;
   const flush = (): void => {
     const text = lines.join('\n');
-    if (!isDiagram) seen.push(...(fence ? text : readProse(text)).split('\n'));
+    if (fence?.language !== 'mermaid') seen.push(...(fence ? text : readProse(text)).split('\n'));
     lines = [];
   };
   for (const line of markdown.split(/\r?\n/)) {
-    const [, marks = '', language = ''] = FENCE.exec(line) ?? [];
-    if (fence ? marks.startsWith(fence) && !language : marks) {
-      flush();
-      isDiagram = !fence && language === 'mermaid';
-      fence = fence ? '' : marks;
-    } else {
+    const after = readFence(line, fence);
+    if (after === fence) {
       lines.push(line);
+    } else {
+      flush();
+      fence = after;
     }
   }
   flush();

@@ -65,7 +65,7 @@ export function readPage(root: Element): PageText {
 }
 
 /** Returns the index of the piece that contains a letter. */
-export function pieceAt({pieces}: PageText, letter: number): number {
+function pieceAt({pieces}: PageText, letter: number): number {
   let low = 0;
   let high = pieces.length - 1;
   while (low < high) {

@@ -1,4 +1,5 @@
 import type {ReactNode} from 'react';
+import {AskButton} from '../compose/AskButton';
 import type {Asked} from '../conversation/model';
 import type {Settings} from '../settings';
 import styles from './Panel.module.css';
@@ -12,7 +13,7 @@ interface Props {
   onAsk: (asked: Asked) => void;
 }
 
-/** What the panel shows before the first question. */
+/** The panel's greeting before the first question. */
 export default function Empty({settings, book, onAsk}: Props): ReactNode {
   const {name, greeting, suggestions} = settings;
   return (
@@ -39,9 +40,9 @@ function Suggestions({asked, onAsk}: {asked: Asked[]; onAsk: Props['onAsk']}): R
       <ul className={styles.suggestions} aria-labelledby="robotutor-suggestions">
         {asked.map((entry) => (
           <li key={entry.question}>
-            <button type="button" className={styles.suggestion} onClick={() => onAsk(entry)}>
+            <AskButton className={styles.suggestion} onAsk={() => onAsk(entry)}>
               {entry.question}
-            </button>
+            </AskButton>
           </li>
         ))}
       </ul>

@@ -3,14 +3,11 @@
 import ErrorBoundary from '@docusaurus/ErrorBoundary';
 import {useEffect, useMemo, useRef, useState, type ComponentType, type ReactNode} from 'react';
 import {useSettings} from '../settings';
+import {JUMP_KEY, OPEN_KEY, openStorage, readItem, writeItem} from '../storage';
 import styles from './Launcher.module.css';
-import {rememberOpen, wasOpen} from './openState';
 import {isShortcut, nameForAria, parseShortcut} from './shortcut';
 import type {WidgetProps} from './Widget';
 import {words} from './words';
-
-/** The storage has this key while a jump waits for the page, or the tab, that it goes to. */
-const PENDING_JUMP = 'robotutor.jump';
 
 /** Shows the button that opens the panel, and the panel after it was opened once. */
 export default function Launcher(): ReactNode {
@@ -26,8 +23,12 @@ export default function Launcher(): ReactNode {
   const [opened, setOpened] = useState(0);
   const button = useRef<HTMLButtonElement>(null);
   const loading = useRef(false);
+  // True if the reader asked for the panel. A load that began unasked, such as by the touch before
+  // a tap, then fails with a message as well.
+  const wanted = useRef(false);
 
   const load = (quietly: boolean): void => {
+    wanted.current ||= !quietly;
     if (loading.current) {
       return;
     }
@@ -40,13 +41,14 @@ export default function Launcher(): ReactNode {
       () => {
         loading.current = false;
         setOpen(false);
-        setProblem(quietly ? '' : words.loadFailed(settings.name));
+        setProblem(wanted.current ? words.loadFailed(settings.name) : '');
+        wanted.current = false;
       },
     );
   };
   const show = (next: boolean): void => {
     setOpen(next);
-    rememberOpen(next);
+    writeItem(openStorage('session'), OPEN_KEY, next ? 'true' : null);
     if (next) {
       setOpened((count) => count + 1);
       load(false);
@@ -148,12 +150,9 @@ function selectsText(): boolean {
   return Boolean(selection && !selection.isCollapsed && element?.closest('article, main'));
 }
 
-function isJumpPending(): boolean {
-  try {
-    return [window.sessionStorage, window.localStorage].some(
-      (storage) => storage.getItem(PENDING_JUMP) !== null,
-    );
-  } catch {
-    return false;
-  }
-}
+/** Returns true if the panel was open before a reload. */
+const wasOpen = (): boolean => readItem(openStorage('session'), OPEN_KEY) === 'true';
+
+/** Returns true if a jump waits for this page, or for a new tab. */
+const isJumpPending = (): boolean =>
+  (['session', 'local'] as const).some((kind) => readItem(openStorage(kind), JUMP_KEY) !== null);

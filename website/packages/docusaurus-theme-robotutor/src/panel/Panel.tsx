@@ -1,18 +1,22 @@
 /** The panel with the conversation. */
 
-import {useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode} from 'react';
+import {useEffect, useMemo, useRef, type KeyboardEvent, type ReactNode} from 'react';
+import {AskingContext} from '../compose/AskButton';
 import {Composer} from '../compose/Composer';
-import type {AnswerActions, Asked, JumpTarget, Selection} from '../conversation/model';
+import type {AnswerActions, JumpTarget, Selection} from '../conversation/model';
+import {sayRetry} from '../conversation/outcome';
 import {useConversation} from '../conversation/useConversation';
+import type {JumpResult} from '../highlight/jump';
 import type {Settings} from '../settings';
-import {useAnnouncement} from './announcement';
+import {useAnnouncement, type Said} from './announcement';
 import Empty from './Empty';
 import Header from './Header';
 import {takeOffer} from './offers';
 import styles from './Panel.module.css';
 import {describeShortcut, type Shortcut} from './shortcut';
 import Unavailable from './Unavailable';
-import {listScopes, makeFilters, useBook, type Scope} from './useBook';
+import {makeFilters, useBook} from './useBook';
+import {useScope} from './useScope';
 import {useFollow} from './useFollow';
 import type {Layout} from './useLayout';
 import {useLoaded} from './useLoaded';
@@ -30,12 +34,12 @@ interface Props {
   focusKey: number;
   selection: Selection | null;
   onRemoveSelection: () => void;
-  onJump: (target: JumpTarget) => Promise<'highlighted' | 'section' | 'page'>;
+  onJump: (target: JumpTarget, byKeyboard: boolean) => Promise<JumpResult | null>;
   onClose: () => void;
 }
 
 /**
- * What draws answers is larger than the rest, so it is loaded after the panel is shown.
+ * Loads the code that draws answers. It is larger than the rest, so the panel is shown before.
  *
  * It is not loaded as late as with the first question, because a reader may be offline by then.
  */
@@ -51,17 +55,15 @@ export default function Panel(props: Props): ReactNode {
   const conversation = useConversation(settings);
   const {turns, busy, waitS, serviceDown, ask, rate} = conversation;
   const book = useBook(settings, open);
-  const [chosen, setChosen] = useState<Scope>('book');
-  const scopes = listScopes(book.page);
-  const scope = scopes.some(({id}) => id === chosen) ? chosen : 'book';
+  const {scope, scopes, choose, afterLoading} = useScope(book);
   const {loaded: TurnList, failed, retry} = useLoaded(loadTurnList, open || turns.length > 0);
   const follow = useFollow(list, turns, open);
-  const [announcement, announce] = useAnnouncement(turns);
+  const [said, say] = useAnnouncement(turns, settings.name, open);
   const sheet = layout === 'sheet';
   useModal(panel, host, open && sheet);
   useKeptFocus(panel, open);
 
-  const latest = {conversation, onJump, announce};
+  const latest = {conversation, onJump};
   const now = useRef(latest);
   useEffect(() => {
     now.current = latest;
@@ -69,22 +71,24 @@ export default function Panel(props: Props): ReactNode {
   // The actions stay the same, so that a turn is drawn again only when it changes.
   const actions = useMemo<AnswerActions>(
     () => ({
-      onJump: (target) => {
-        void now.current.onJump(target).then((shown) => {
-          now.current.announce(describeJump(shown));
+      onJump: (target, byKeyboard) => {
+        void now.current.onJump(target, byKeyboard).then((shown) => {
+          if (shown) say(describeJump(shown));
         });
       },
       onOffer: (turn, offer) => now.current.conversation.ask(takeOffer(turn.asked, offer)),
       onRetry: (turn) => now.current.conversation.retry(turn),
       onAsk: (asked) => now.current.conversation.ask(asked),
     }),
-    [],
+    [say],
   );
+  const asking = useMemo(() => ({canAsk: !busy && waitS === 0, waitS}), [busy, waitS]);
   const submit = (question: string): void => {
-    const asked: Asked = selection
-      ? {question, selection}
-      : {question, filters: makeFilters(scope, book.page)};
-    ask(asked);
+    if (selection) {
+      ask({question, selection});
+    } else {
+      afterLoading((page) => ask({question, filters: makeFilters(scope, page)}));
+    }
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const composing = event.nativeEvent.isComposing || event.keyCode === 229;
@@ -97,7 +101,7 @@ export default function Panel(props: Props): ReactNode {
   const unavailable = serviceDown || (turns.length === 0 && book.failed);
 
   return (
-    <>
+    <AskingContext.Provider value={asking}>
       {open && sheet && <div className={styles.backdrop} onClick={onClose} />}
       <div
         ref={panel}
@@ -148,7 +152,7 @@ export default function Panel(props: Props): ReactNode {
             selection={selection}
             scope={scope}
             scopes={scopes}
-            onScope={setChosen}
+            onScope={choose}
             onRemoveSelection={onRemoveSelection}
             onAsk={submit}
             onStop={conversation.stop}
@@ -156,11 +160,19 @@ export default function Panel(props: Props): ReactNode {
           />
           <p className={styles.smallPrint}>{words.smallPrint()}</p>
         </div>
-        <p className={styles.spoken} role="status" aria-live="polite">
-          {announcement}
-        </p>
+        <Spoken said={said?.inPanel ? said : null} />
       </div>
-    </>
+      <Spoken said={said?.inPanel ? null : said} />
+    </AskingContext.Provider>
+  );
+}
+
+/** A live region. A new element, even with the same words, is said. */
+function Spoken({said}: {said: Said | null}): ReactNode {
+  return (
+    <p className={styles.spoken} role="status" aria-live="polite">
+      {said && <span key={said.id}>{said.text}</span>}
+    </p>
   );
 }
 
@@ -169,13 +181,13 @@ function LoadFailed({name, onRetry}: {name: string; onRetry: () => void}): React
     <div className={styles.unavailable} role="alert">
       <p>{words.loadFailed(name)}</p>
       <button type="button" className={styles.quietButton} onClick={onRetry}>
-        {words.retry()}
+        {sayRetry()}
       </button>
     </div>
   );
 }
 
-function describeJump(shown: 'highlighted' | 'section' | 'page'): string {
+function describeJump(shown: JumpResult): string {
   switch (shown) {
     case 'highlighted':
       return words.highlighted();

@@ -1,8 +1,9 @@
 import Link from '@docusaurus/Link';
 import {useAllPluginInstancesData} from '@docusaurus/useGlobalData';
 import {useEffect, useState, type ReactNode} from 'react';
+import {sayProblem} from '../service/words';
 import styles from './Panel.module.css';
-import {findContents, findSearch, openSearch} from './siteSearch';
+import {findFirstPage, findSearch, openSearch} from './siteSearch';
 import {words} from './words';
 
 interface Props {
@@ -13,10 +14,10 @@ interface Props {
   onLeave: () => void;
 }
 
-/** Says that the service is not available, and offers the site's search or its contents. */
+/** Says that the service is not available, and offers the site's search or the first page. */
 export default function Unavailable({name, said, onLeave}: Props): ReactNode {
   const docs = useAllPluginInstancesData('docusaurus-plugin-content-docs');
-  const contents = findContents(docs?.default ?? Object.values(docs ?? {})[0]);
+  const firstPage = findFirstPage(docs?.default ?? Object.values(docs ?? {})[0]);
   const [hasSearch, setHasSearch] = useState(false);
   useEffect(() => setHasSearch(findSearch() !== null), []);
   const search = (): void => {
@@ -25,15 +26,15 @@ export default function Unavailable({name, said, onLeave}: Props): ReactNode {
   };
   return (
     <div className={styles.unavailable} data-robotutor="unavailable">
-      {!said && <p>{words.down(name)}</p>}
+      {!said && <p>{sayProblem('down', name)}</p>}
       {hasSearch ? (
         <button type="button" className={styles.quietButton} onClick={search}>
           {words.search()}
         </button>
       ) : (
-        contents && (
-          <Link to={contents} className={styles.quietButton} onClick={onLeave}>
-            {words.contents()}
+        firstPage && (
+          <Link to={firstPage} className={styles.quietButton} onClick={onLeave}>
+            {words.firstPage()}
           </Link>
         )
       )}

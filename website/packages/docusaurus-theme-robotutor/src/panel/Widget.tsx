@@ -5,9 +5,11 @@ import {useEffect, useLayoutEffect, useRef, useState, type ReactNode, type RefOb
 import {createPortal} from 'react-dom';
 import type {JumpTarget, Selection} from '../conversation/model';
 import {PendingHighlight} from '../highlight/PendingHighlight';
+import type {JumpResult} from '../highlight/jump';
+import {nextFrame} from '../highlight/reveal';
 import {useJump} from '../highlight/useJump';
 import {AskAboutThis} from '../selection/AskAboutThis';
-import {readSelection} from '../selection/readSelection';
+import {currentSelection} from '../selection/readSelection';
 import type {Settings} from '../settings';
 import ColorMode from './ColorMode';
 import Panel from './Panel';
@@ -52,7 +54,7 @@ export default function Widget(props: WidgetProps): ReactNode {
 
   useEffect(() => {
     if (opened > 0) {
-      const selected = readSelected(pathname);
+      const selected = currentSelection(pathname);
       setSelection((before) => selected ?? before);
       setFocusKey((key) => key + 1);
     }
@@ -77,19 +79,22 @@ export default function Widget(props: WidgetProps): ReactNode {
     setSelection(selected);
     onShow(true);
   };
-  const goTo = async (target: JumpTarget): Promise<'highlighted' | 'section' | 'page'> => {
-    if (layout === 'sheet') {
-      close(); // the sheet would hide the place
+  const goTo = async (target: JumpTarget, byKeyboard: boolean): Promise<JumpResult | null> => {
+    const hidesPlace = layout === 'sheet';
+    if (hidesPlace) {
+      onShow(false);
+      // By then the page is drawn without the sheet.
+      await nextFrame();
       await nextFrame();
     }
-    return jump(target);
+    return jump(target, byKeyboard || hidesPlace);
   };
 
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       if (shortcut && isShortcut(event, shortcut)) {
         event.preventDefault();
-        const selected = open ? readSelected(pathname) : null;
+        const selected = open ? currentSelection(pathname) : null;
         if (selected && selected.text !== selection?.text) {
           ask(selected);
         } else if (open) {
@@ -128,13 +133,3 @@ export default function Widget(props: WidgetProps): ReactNode {
     </>
   );
 }
-
-/** Returns what the reader has selected in the article, or null. */
-function readSelected(path: string): Selection | null {
-  const selection = document.getSelection();
-  return selection && readSelection(selection, path);
-}
-
-/** Two frames: by then the page is drawn without the sheet. */
-const nextFrame = (): Promise<void> =>
-  new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));

@@ -1,6 +1,9 @@
-import {useEffect, useRef, useState} from 'react';
+import {useCallback, useEffect, useRef, useState} from 'react';
 import {readPlainText, shorten} from '../answer/plainText';
+import {isAboutSelection} from '../answer/sortSources';
 import type {Turn} from '../conversation/model';
+import {sayClosest, sayOutcome} from '../conversation/outcome';
+import {isOpen} from '../conversation/turns';
 import {words} from './words';
 
 // Numbers of sources, which would be read in the middle of sentences.
@@ -9,48 +12,57 @@ const CITATIONS = /[ \t]*\[\d+(?:,\s*\d+)*\](?!\()/g;
 /** Characters of an answer that are announced. A longer one is read in the panel. */
 const SPOKEN_LENGTH = 1000;
 
-/** Returns what a screen reader says about an answer; empty while it is arriving. */
-export function describeOutcome(turn: Turn): string {
+/** Something that a screen reader says. A new `id` makes it say the same words again. */
+export interface Said {
+  id: number;
+  text: string;
+  /** True if the panel was open. A closed panel is silent, so the words are said outside of it. */
+  inPanel: boolean;
+}
+
+/** Returns the words of a screen reader about an answer; empty if the reader knows the outcome. */
+export function describeOutcome(turn: Turn, name: string): string {
   switch (turn.status) {
     case 'done':
       return turn.level === 'closest_passages'
-        ? words.closest()
+        ? sayClosest(isAboutSelection(turn))
         : shorten(readPlainText(turn.text.replace(CITATIONS, '')), SPOKEN_LENGTH) ||
             words.answered();
-    case 'refused':
-      return turn.refusal?.message || words.notCovered();
-    case 'cut_off':
-      return words.cutOff();
-    case 'failed':
-      return turn.problem?.message || words.failed();
+    case 'stopped':
+      return ''; // the reader stopped it
     default:
-      return ''; // the reader stopped it, or it is arriving
+      return sayOutcome(turn, name, turn.problem?.retryAfterS ?? 0);
   }
 }
 
 /**
- * Returns the text of the live region and a function that says something else.
+ * Returns what a screen reader says now, and a function that says something else.
  *
  * An answer is announced once, when it ends. Answers from before a reload are not announced.
  */
-export function useAnnouncement(turns: Turn[]): [string, (text: string) => void] {
-  const [text, setText] = useState('');
-  const last = turns.at(-1);
-  const arriving = useRef<string | null>(null);
+export function useAnnouncement(
+  turns: Turn[],
+  name: string,
+  open: boolean,
+): [Said | null, (text: string) => void] {
+  const [said, setSaid] = useState<Said | null>(null);
+  const [known] = useState(() => new Set<string>(turns.filter(hasEnded).map(({id}) => id)));
+  const inPanel = useRef(open);
+  inPanel.current = open;
+  const say = useCallback((text: string): void => {
+    if (text) {
+      setSaid((before) => ({id: (before?.id ?? 0) + 1, text, inPanel: inPanel.current}));
+    }
+  }, []);
   useEffect(() => {
-    if (!last) {
-      arriving.current = null;
-      return;
-    }
-    if (last.status === 'searching' || last.status === 'streaming') {
-      if (arriving.current !== last.id) {
-        arriving.current = last.id;
-        setText(''); // so that the same words are said again
+    for (const turn of turns) {
+      if (hasEnded(turn) && !known.has(turn.id)) {
+        known.add(turn.id);
+        say(describeOutcome(turn, name));
       }
-    } else if (arriving.current === last.id) {
-      arriving.current = null;
-      setText(describeOutcome(last));
     }
-  }, [last]);
-  return [text, setText];
+  }, [turns, name, known, say]);
+  return [said, say];
 }
+
+const hasEnded = (turn: Turn): boolean => !isOpen(turn);

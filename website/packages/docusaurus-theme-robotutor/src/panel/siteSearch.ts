@@ -32,7 +32,7 @@ interface DocsVersion {
 }
 
 /** Returns the path of the book's first page, by the data of the docs plugin; null without one. */
-export function findContents(docsData: unknown): string | null {
+export function findFirstPage(docsData: unknown): string | null {
   const {versions} = (docsData ?? {}) as {versions?: DocsVersion[]};
   const version = versions?.find(({isLast}) => isLast) ?? versions?.[0];
   const main = version?.docs?.find(({id}) => id === version.mainDocId) ?? version?.docs?.[0];

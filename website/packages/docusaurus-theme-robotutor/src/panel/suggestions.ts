@@ -1,7 +1,7 @@
 import type {Page} from '../service/requests';
+import {MAX_SUGGESTIONS} from './maxSuggestions';
 import {words} from './words';
 
-const MAX_SUGGESTIONS = 4;
 const MAX_HEADING_CHARS = 70;
 
 /**

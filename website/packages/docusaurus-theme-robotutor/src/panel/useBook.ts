@@ -1,18 +1,19 @@
 import {useLocation} from '@docusaurus/router';
 import {useEffect, useRef, useState} from 'react';
+import {isSamePage, readPath} from '../addresses';
+import type {Scope, ScopeId} from '../compose/ScopeChoice';
 import type {Filters} from '../service/protocol';
 import {fetchContents, type Page, type ServiceSettings} from '../service/requests';
 import {words} from './words';
 
-/** The part of the book in which a question is searched. */
-export type Scope = 'book' | 'module' | 'page';
-
-/** What the service knows about the book. */
+/** The pages of the book that are known so far. */
 export interface Book {
   /** The pages that were asked for so far: those that the reader opened, with their modules. */
   pages: Page[];
   /** The page that the reader is on; null if it is not in the index. */
   page: Page | null;
+  /** True until the service has said if it knows the page that the reader is on. */
+  loading: boolean;
   /** True if the service could not be asked. */
   failed: boolean;
 }
@@ -21,30 +22,32 @@ export interface Book {
 export function useBook(settings: ServiceSettings, open: boolean): Book {
   const {pathname} = useLocation();
   const [pages, setPages] = useState<Page[]>([]);
+  // Paths that the service has answered for, also those that it does not know.
+  const [answered, setAnswered] = useState<readonly string[]>([]);
   const [failed, setFailed] = useState(false);
-  // Pages that the service was asked for, also those that it does not know.
   const asked = useRef(new Set<string>());
   const {serviceUrl, apiKey} = settings;
+  const path = readPath(pathname);
   const page = findPage(pages, pathname);
-  const known = page !== null;
+  const known = page !== null || answered.includes(path);
   useEffect(() => {
-    const path = normalizePath(pathname);
     if (!open || known || asked.current.has(path)) {
       return;
     }
     asked.current.add(path);
-    fetchPage({serviceUrl, apiKey}, pathname).then(
-      (found) => {
-        setPages((before) => addPages(before, found));
-        setFailed(false);
-      },
-      () => {
-        asked.current.delete(path); // it is asked again when the panel is opened again
-        setFailed(true);
-      },
-    );
-  }, [open, known, pathname, serviceUrl, apiKey]);
-  return {pages, page, failed};
+    setFailed(false);
+    fetchPage({serviceUrl, apiKey}, pathname)
+      .then(
+        (found) => {
+          setPages((before) => addPages(before, found));
+          setAnswered((before) => [...before, path]);
+        },
+        () => setFailed(true),
+      )
+      // After a failure, it is asked again when the panel is opened again.
+      .finally(() => asked.current.delete(path));
+  }, [open, known, path, pathname, serviceUrl, apiKey]);
+  return {pages, page, loading: !known && !failed, failed};
 }
 
 /**
@@ -69,13 +72,12 @@ function addPages(pages: Page[], more: Page[]): Page[] {
 
 /** Returns the page with a path, with or without a slash at the end or the host of its URL. */
 export function findPage(pages: Page[], pathname: string): Page | null {
-  const wanted = normalizePath(pathname);
-  return pages.find((page) => page.url !== '' && normalizePath(page.url) === wanted) ?? null;
+  return pages.find((page) => page.url !== '' && isSamePage(page.url, pathname)) ?? null;
 }
 
 /** Returns the scopes that a reader of a page can choose from. */
-export function listScopes(page: Page | null): {id: Scope; label: string}[] {
-  const scopes: {id: Scope; label: string}[] = [{id: 'book', label: words.wholeBook()}];
+export function listScopes(page: Page | null): Scope[] {
+  const scopes: Scope[] = [{id: 'book', label: words.wholeBook()}];
   if (page?.module) {
     scopes.push({id: 'module', label: words.thisModule()});
   }
@@ -86,7 +88,7 @@ export function listScopes(page: Page | null): {id: Scope; label: string}[] {
 }
 
 /** Returns the filters of a scope, or undefined for the whole book. */
-export function makeFilters(scope: Scope, page: Page | null): Filters | undefined {
+export function makeFilters(scope: ScopeId, page: Page | null): Filters | undefined {
   if (scope === 'page' && page) {
     return {doc_paths: [page.doc_path]};
   }
@@ -94,15 +96,4 @@ export function makeFilters(scope: Scope, page: Page | null): Filters | undefine
     return {modules: [page.module]};
   }
   return undefined;
-}
-
-function normalizePath(url: string): string {
-  const {pathname} = new URL(url, 'http://site');
-  let path = pathname;
-  try {
-    path = decodeURIComponent(pathname);
-  } catch {
-    // A lone percent sign stays as it is.
-  }
-  return path.replace(/(?:\/index)?(?:\.html)?\/*$/, '') || '/';
 }

@@ -1,7 +1,7 @@
 import {useCallback, useEffect, useState} from 'react';
 
 /** Code that is loaded when it is needed. */
-export interface Loaded<T> {
+interface Loaded<T> {
   /** Null until it is loaded. */
   loaded: T | null;
   failed: boolean;

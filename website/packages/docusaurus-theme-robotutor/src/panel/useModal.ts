@@ -1,5 +1,6 @@
-import {createFocusTrap} from 'focus-trap';
 import {useLayoutEffect, type RefObject} from 'react';
+
+const STOPS = 'a[href], button:not(:disabled), input, select, summary, textarea, [tabindex]';
 
 /**
  * Makes a panel modal while `active`: focus stays in it, and the page behind it is inert.
@@ -12,7 +13,7 @@ export function useModal(
   active: boolean,
 ): void {
   useLayoutEffect(() => {
-    if (!active || !panel.current) {
+    if (!active) {
       return undefined;
     }
     const behind = [...document.body.children].filter(
@@ -28,16 +29,10 @@ export function useModal(
     style.paddingInlineEnd = `${window.innerWidth - document.documentElement.clientWidth}px`;
     const {overflow} = document.documentElement.style;
     document.documentElement.style.overflow = 'hidden';
-    const trap = createFocusTrap(panel.current, {
-      initialFocus: false, // the field takes the focus itself
-      fallbackFocus: panel.current,
-      escapeDeactivates: false,
-      returnFocusOnDeactivate: false,
-      allowOutsideClick: true,
-    });
-    trap.activate();
+    const onKeyDown = (event: KeyboardEvent): void => keepFocus(event, panel.current);
+    document.addEventListener('keydown', onKeyDown);
     return () => {
-      trap.deactivate();
+      document.removeEventListener('keydown', onKeyDown);
       document.documentElement.style.overflow = overflow;
       style.paddingInlineEnd = padding;
       behind.forEach((element) => {
@@ -45,4 +40,21 @@ export function useModal(
       });
     };
   }, [active, host, panel]);
+}
+
+/** Leads Tab from the last control of a panel to the first one, and back. */
+function keepFocus(event: KeyboardEvent, panel: HTMLElement | null): void {
+  if (event.key !== 'Tab' || !panel) {
+    return;
+  }
+  const stops = [...panel.querySelectorAll<HTMLElement>(STOPS)].filter(
+    (element) => element.tabIndex >= 0 && element.getClientRects().length > 0,
+  );
+  const focused = document.activeElement;
+  const [first, last] = [stops[0], stops.at(-1)];
+  const isEdge = focused === panel ? event.shiftKey : focused === (event.shiftKey ? first : last);
+  if (isEdge || !panel.contains(focused)) {
+    event.preventDefault();
+    (event.shiftKey ? last : first)?.focus();
+  }
 }

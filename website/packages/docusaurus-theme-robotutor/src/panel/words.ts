@@ -22,7 +22,6 @@ export const words = {
       },
       {name},
     ),
-  retry: (): string => translate({id: 'theme.robotutor.panel.retry', message: 'Try again'}),
   clear: (): string =>
     translate({id: 'theme.robotutor.panel.clear', message: 'New conversation'}),
   close: (): string => translate({id: 'theme.robotutor.panel.close', message: 'Close'}),
@@ -64,35 +63,12 @@ export const words = {
     translate({id: 'theme.robotutor.panel.scope.module', message: 'This module'}),
   thisPage: (): string =>
     translate({id: 'theme.robotutor.panel.scope.page', message: 'This page'}),
-  down: (name: string): string =>
-    translate(
-      {
-        id: 'theme.robotutor.panel.down',
-        message: '{name} is not available right now. The book works as usual.',
-      },
-      {name},
-    ),
   search: (): string =>
     translate({id: 'theme.robotutor.panel.search', message: 'Search the book'}),
-  contents: (): string =>
-    translate({id: 'theme.robotutor.panel.contents', message: 'Go to the table of contents'}),
+  firstPage: (): string =>
+    translate({id: 'theme.robotutor.panel.firstPage', message: 'Go to the first page of the book'}),
   answered: (): string =>
     translate({id: 'theme.robotutor.panel.said.answered', message: 'The answer is here.'}),
-  closest: (): string =>
-    translate({
-      id: 'theme.robotutor.panel.said.closest',
-      message:
-        'The book does not seem to answer this directly. The passages that come closest are here.',
-    }),
-  notCovered: (): string =>
-    translate({
-      id: 'theme.robotutor.panel.said.notCovered',
-      message: 'The book does not cover this.',
-    }),
-  cutOff: (): string =>
-    translate({id: 'theme.robotutor.panel.said.cutOff', message: 'The answer was cut off.'}),
-  failed: (): string =>
-    translate({id: 'theme.robotutor.panel.said.failed', message: 'The question failed.'}),
   highlighted: (): string =>
     translate({
       id: 'theme.robotutor.panel.said.highlighted',

@@ -2,6 +2,7 @@ import type {ReactNode} from 'react';
 import {useLayoutEffect, useRef, useState} from 'react';
 import {createPortal} from 'react-dom';
 
+import {findFixedNavbar} from '../article';
 import type {Selection} from '../conversation/model';
 import type {Place} from './place';
 import {placeControl} from './place';
@@ -9,13 +10,6 @@ import {currentSelection} from './readSelection';
 import {useSelectedLines} from './useSelectedLines';
 import {askAboutThis} from './words';
 import styles from './AskAboutThis.module.css';
-
-/** Returns the bottom of a navigation bar that stays at the top of the window. */
-function findTop(): number {
-  const bar = document.querySelector('.navbar');
-  const isFixed = bar && /sticky|fixed/.test(getComputedStyle(bar).position);
-  return isFixed ? Math.max(0, bar.getBoundingClientRect().bottom) : 0;
-}
 
 /** A small button next to text that the reader selects in the article. */
 export function AskAboutThis({onAsk}: {onAsk: (selection: Selection) => void}): ReactNode {
@@ -30,7 +24,7 @@ export function AskAboutThis({onAsk}: {onAsk: (selection: Selection) => void}): 
     }
     const {offsetWidth: width, offsetHeight: height} = button.current;
     const view = {
-      top: findTop(),
+      top: Math.max(0, findFixedNavbar()?.getBoundingClientRect().bottom ?? 0),
       bottom: window.innerHeight,
       width: document.documentElement.clientWidth,
     };

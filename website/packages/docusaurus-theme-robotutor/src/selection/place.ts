@@ -7,7 +7,7 @@ export interface Place {
 }
 
 /** The size of something in pixels. */
-export interface Size {
+interface Size {
   width: number;
   height: number;
 }

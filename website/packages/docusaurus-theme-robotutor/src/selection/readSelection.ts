@@ -2,7 +2,7 @@
 
 import {findArticle, isOwnNode} from '../article';
 import type {Selection} from '../conversation/model';
-import {readText, visibleTexts} from './selectedPart';
+import {readSelected, visibleTexts} from './selectedPart';
 import {writeMarkdown} from './writeBlocks';
 
 /** Returns the part of a range that is inside an article. */
@@ -31,7 +31,7 @@ function findRanges(selection: globalThis.Selection): {article: Element; ranges:
 /** Returns the first text node of which the range selects a visible character. */
 function findFirstText(range: Range, article: Element): Text | null {
   for (const text of visibleTexts(article)) {
-    if (readText(range, text).trim()) return text;
+    if (readSelected(range, text).trim()) return text;
   }
   return null;
 }
@@ -107,7 +107,7 @@ export function readSelection(
   };
 }
 
-/** Reads what is selected now, for a shortcut. See `readSelection`. */
+/** Reads what the reader has selected now. See `readSelection`. */
 export function currentSelection(articlePath: string): Selection | null {
   const selection = window.getSelection();
   return selection && readSelection(selection, articlePath);

@@ -3,7 +3,7 @@
 import {NOT_TEXT} from '../article';
 
 /** Returns the text of a text node that the range selects. */
-export function readText(range: Range, node: Text): string {
+export function readSelected(range: Range, node: Text): string {
   if (!range.intersectsNode(node)) return '';
   const start = node === range.startContainer ? range.startOffset : 0;
   const end = node === range.endContainer ? range.endOffset : node.length;
@@ -45,7 +45,7 @@ export function* visibleTexts(node: Node): Generator<Text> {
 export function touches(range: Range, element: Element): boolean {
   return (
     range.intersectsNode(element) &&
-    (textsOf(element).some((text) => readText(range, text).trim()) ||
+    (textsOf(element).some((text) => readSelected(range, text).trim()) ||
       Array.from(element.querySelectorAll('img')).some((image) => containsNode(range, image)))
   );
 }
@@ -63,7 +63,7 @@ export function containsNode(range: Range, node: Node): boolean {
 /** Says if the range selects all visible text of an element. */
 export function containsText(range: Range, element: Element): boolean {
   for (const text of visibleTexts(element)) {
-    if (readText(range, text).trim() !== text.data.trim()) return false;
+    if (readSelected(range, text).trim() !== text.data.trim()) return false;
   }
   return true;
 }

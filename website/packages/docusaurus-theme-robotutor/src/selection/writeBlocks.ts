@@ -122,7 +122,7 @@ const joinBlocks = (blocks: Block[]): string => blocks.map(({text}) => text).joi
 /**
  * Returns the part of an article that the range selects, as Markdown.
  *
- * What readers do not see or cannot select is left out.
+ * Text that readers do not see or cannot select is left out.
  */
 export const writeMarkdown = (range: Range, article: Element): string =>
   joinBlocks(writeBlocks(range, article));

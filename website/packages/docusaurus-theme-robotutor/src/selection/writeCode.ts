@@ -1,6 +1,6 @@
 /** Selected code as Markdown. */
 
-import {isLeftOut, readText, touches} from './selectedPart';
+import {isLeftOut, readSelected, touches} from './selectedPart';
 
 interface Code {
   text: string;
@@ -14,7 +14,7 @@ function readCode(range: Range, code: Element): Code {
   const read: Code = {text: '', start: -1, end: -1};
   const walk = (node: Node): void => {
     if (node instanceof Text) {
-      const selected = readText(range, node);
+      const selected = readSelected(range, node);
       if (selected) {
         const offset = node === range.startContainer ? range.startOffset : 0;
         if (read.start < 0) read.start = read.text.length + offset;

@@ -1,6 +1,6 @@
 /** Selected text within a paragraph as Markdown. */
 
-import {containsNode, isLeftOut, readText, touches, visibleTexts} from './selectedPart';
+import {containsNode, isLeftOut, readSelected, touches, visibleTexts} from './selectedPart';
 import {writeCodeSpan} from './writeCode';
 
 const EMPHASIS: Readonly<Record<string, string>> = {
@@ -44,7 +44,7 @@ function writeElement(range: Range, element: Element): string {
   if (element instanceof HTMLImageElement) return containsNode(range, element) ? element.alt : '';
   if (element instanceof HTMLInputElement) return element.checked ? '[x] ' : '[ ] ';
   if (element.matches('code')) {
-    const code = Array.from(visibleTexts(element), (text) => readText(range, text)).join('');
+    const code = Array.from(visibleTexts(element), (text) => readSelected(range, text)).join('');
     return code.trim() ? writeCodeSpan(code) : '';
   }
   const text = writeInline(range, Array.from(element.childNodes));
@@ -59,7 +59,7 @@ export function writeInline(range: Range, nodes: readonly Node[]): string {
   return nodes
     .map((node) => {
       if (!range.intersectsNode(node)) return '';
-      if (node instanceof Text) return escapeMarks(readText(range, node));
+      if (node instanceof Text) return escapeMarks(readSelected(range, node));
       return node instanceof Element && !isLeftOut(node) ? writeElement(range, node) : '';
     })
     .join('');

@@ -46,7 +46,7 @@ export async function* askService(
         return;
       }
     }
-    throw makeError(CUT_OFF, 'cutOff');
+    throw makeError(CUT_OFF, 'failed');
   } catch (error) {
     if (signal.aborted) {
       return;

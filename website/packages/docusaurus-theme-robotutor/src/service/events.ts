@@ -19,7 +19,7 @@ const OFFERS: readonly Offer[] = ['answer_anyway', 'whole_book', 'drop_filters']
 /** The kinds of answers. */
 export const KINDS = ['generated', 'extracted', 'refused', 'reply'] as const;
 
-/** What an answer says about the question. */
+/** The levels of an answer, from a complete answer to none. */
 export const LEVELS = ['answered', 'closest_passages', 'not_covered'] as const;
 
 /** Returns an event, or null if this version does not know its name. It never throws. */

@@ -1,9 +1,9 @@
-/** Problems of a request, in words for the reader. */
+/** Problems of a request. */
 
 import type {Problem} from '../conversation/model';
 import {isRecord} from './fields';
 import type {Failure} from './protocol';
-import {sayProblem, type ProblemWords} from './words';
+import type {ProblemWords} from './words';
 
 // Codes of problems that this package finds itself. Other codes come from the service.
 
@@ -25,12 +25,12 @@ export const RATE_LIMITED = 'RATE_LIMITED';
 /** Seconds to wait after too many questions if the service names no time. */
 const DEFAULT_WAIT_S = 10;
 
-/** A request that failed. `problem` says why, in words for the reader. */
+/** A request that failed. */
 export class ServiceError extends Error {
   readonly problem: Problem;
 
   constructor(problem: Problem) {
-    super(`${problem.code}: ${problem.message}`);
+    super(problem.code);
     this.name = 'ServiceError';
     this.problem = problem;
   }
@@ -38,8 +38,7 @@ export class ServiceError extends Error {
 
 /** Returns an error with the words of a problem. */
 export function makeError(code: string, words: ProblemWords, retryAfterS?: number): ServiceError {
-  const message = sayProblem(words, retryAfterS);
-  return new ServiceError({code, message, ...(retryAfterS === undefined ? {} : {retryAfterS})});
+  return new ServiceError({code, words, ...(retryAfterS === undefined ? {} : {retryAfterS})});
 }
 
 /** Returns true if the service could not be reached. */

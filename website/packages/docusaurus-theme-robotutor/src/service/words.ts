@@ -2,56 +2,80 @@
 
 import {translate} from '@docusaurus/Translate';
 
-/** Names the words of a problem. */
-export type ProblemWords =
-  | 'down'
-  | 'notAllowed'
-  | 'versions'
-  | 'tooSlow'
-  | 'tooMany'
-  | 'unreadable'
-  | 'selectionUnreadable'
-  | 'questionTooLong'
-  | 'selectionTooLong'
-  | 'tooLong'
-  | 'failed'
-  | 'cutOff';
+/** The names of all problems. */
+export const PROBLEM_WORDS = [
+  'down',
+  'notAllowed',
+  'versions',
+  'tooSlow',
+  'tooMany',
+  'unreadable',
+  'selectionUnreadable',
+  'questionTooLong',
+  'selectionTooLong',
+  'tooLong',
+  'failed',
+] as const;
 
-/** Returns the words of a problem for the reader. `seconds` is used by `tooMany`. */
-export function sayProblem(name: ProblemWords, seconds?: number): string {
-  switch (name) {
+/** Names the words of a problem. */
+export type ProblemWords = (typeof PROBLEM_WORDS)[number];
+
+/**
+ * Returns the words of a problem for the reader.
+ *
+ * @param name - The name of the panel.
+ * @param waitS - The seconds until the next question; 0 if it may be asked now. Only `tooMany`
+ *   uses them.
+ */
+export function sayProblem(problem: ProblemWords, name: string, waitS = 0): string {
+  switch (problem) {
     case 'down':
-      return translate({
-        id: 'theme.robotutor.problem.down',
-        message: 'RoboTutor is not available right now. The book works as usual.',
-      });
+      return translate(
+        {
+          id: 'theme.robotutor.problem.down',
+          message: '{name} is not available right now. The book works as usual.',
+        },
+        {name},
+      );
     case 'notAllowed':
-      return translate({
-        id: 'theme.robotutor.problem.notAllowed',
-        message: 'RoboTutor is not set up for this website yet. The book works as usual.',
-      });
+      return translate(
+        {
+          id: 'theme.robotutor.problem.notAllowed',
+          message: '{name} is not set up for this website yet. The book works as usual.',
+        },
+        {name},
+      );
     case 'versions':
-      return translate({
-        id: 'theme.robotutor.problem.versions',
-        message: 'This page and RoboTutor do not fit together. Reload the page.',
-      });
+      return translate(
+        {
+          id: 'theme.robotutor.problem.versions',
+          message: 'This page and {name} do not fit together. Reload the page.',
+        },
+        {name},
+      );
     case 'tooSlow':
       return translate({
         id: 'theme.robotutor.problem.tooSlow',
         message: 'This took too long. Try again.',
       });
     case 'tooMany':
-      return sayTooMany(seconds);
+      return sayTooMany(waitS);
     case 'unreadable':
-      return translate({
-        id: 'theme.robotutor.problem.unreadable',
-        message: 'RoboTutor could not read this question. Ask it in other words.',
-      });
+      return translate(
+        {
+          id: 'theme.robotutor.problem.unreadable',
+          message: '{name} could not read this question. Ask it in other words.',
+        },
+        {name},
+      );
     case 'selectionUnreadable':
-      return translate({
-        id: 'theme.robotutor.problem.selectionUnreadable',
-        message: 'RoboTutor could not read your selection. Select the passage again.',
-      });
+      return translate(
+        {
+          id: 'theme.robotutor.problem.selectionUnreadable',
+          message: '{name} could not read your selection. Select the passage again.',
+        },
+        {name},
+      );
     case 'questionTooLong':
       return translate({
         id: 'theme.robotutor.problem.questionTooLong',
@@ -68,26 +92,24 @@ export function sayProblem(name: ProblemWords, seconds?: number): string {
         message: 'This is too long. Ask a shorter question or select a shorter passage.',
       });
     case 'failed':
-      return translate({
-        id: 'theme.robotutor.problem.failed',
-        message: 'RoboTutor could not answer this time. Try again.',
-      });
-    case 'cutOff':
-      return translate({
-        id: 'theme.robotutor.problem.cutOff',
-        message: 'The answer was cut off.',
-      });
+      return translate(
+        {
+          id: 'theme.robotutor.problem.failed',
+          message: '{name} could not answer this time. Try again.',
+        },
+        {name},
+      );
   }
 }
 
-function sayTooMany(seconds: number | undefined): string {
-  if (seconds === undefined) {
+function sayTooMany(waitS: number): string {
+  if (waitS === 0) {
     return translate({
-      id: 'theme.robotutor.problem.tooMany',
-      message: 'That was a lot of questions. Try again soon.',
+      id: 'theme.robotutor.problem.tooManyBefore',
+      message: 'That was a lot of questions. You can ask again now.',
     });
   }
-  if (seconds === 1) {
+  if (waitS === 1) {
     return translate({
       id: 'theme.robotutor.problem.tooManyOneSecond',
       message: 'That was a lot of questions. Try again in 1 second.',
@@ -98,6 +120,6 @@ function sayTooMany(seconds: number | undefined): string {
       id: 'theme.robotutor.problem.tooManySeconds',
       message: 'That was a lot of questions. Try again in {seconds} seconds.',
     },
-    {seconds},
+    {seconds: waitS},
   );
 }

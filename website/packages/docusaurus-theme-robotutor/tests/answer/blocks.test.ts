@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, it} from 'vitest';
-import {joinBlocks, splitBlocks} from '../../src/answer/fences';
+import {joinBlocks, splitBlocks} from '../../src/answer/blocks';
 import {calmEnd} from '../../src/answer/unfinished';
 
 const texts = (source: string): string[] => splitBlocks(source).map(({text}) => text);

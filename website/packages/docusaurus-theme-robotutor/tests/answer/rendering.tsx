@@ -3,6 +3,7 @@
 import {act} from 'react';
 import {createRoot, type Root} from 'react-dom/client';
 import {AnswerView} from '../../src/answer/AnswerView';
+import {AskingContext, type Asking} from '../../src/compose/AskButton';
 import type {AnswerActions, Turn} from '../../src/conversation/model';
 import {makeActions} from './turns';
 
@@ -11,8 +12,12 @@ import {makeActions} from './turns';
 let root: Root | null = null;
 
 /** Shows a turn in the page, in place of the one before, and waits for formulas to load. */
-export async function show(turn: Turn, actions: Partial<AnswerActions> = {}): Promise<HTMLElement> {
-  await draw(turn, actions);
+export async function show(
+  turn: Turn,
+  actions: Partial<AnswerActions> = {},
+  asking: Asking = {canAsk: true, waitS: 0},
+): Promise<HTMLElement> {
+  await draw(turn, actions, asking);
   // Markdown and formulas are drawn by modules that are loaded when they are first needed.
   await act(async () => {
     await import('../../src/answer/Markdown');
@@ -22,13 +27,23 @@ export async function show(turn: Turn, actions: Partial<AnswerActions> = {}): Pr
 }
 
 /** Shows a turn without waiting for formulas. */
-export async function draw(turn: Turn, actions: Partial<AnswerActions> = {}): Promise<HTMLElement> {
+export async function draw(
+  turn: Turn,
+  actions: Partial<AnswerActions> = {},
+  asking: Asking = {canAsk: true, waitS: 0},
+): Promise<HTMLElement> {
   if (!root) {
     const element = document.createElement('div');
     document.body.append(element);
     root = createRoot(element);
   }
-  await act(async () => root!.render(<AnswerView actions={makeActions(actions)} turn={turn} />));
+  await act(async () =>
+    root!.render(
+      <AskingContext.Provider value={asking}>
+        <AnswerView actions={makeActions(actions)} turn={turn} />
+      </AskingContext.Provider>,
+    ),
+  );
   return document.body;
 }
 

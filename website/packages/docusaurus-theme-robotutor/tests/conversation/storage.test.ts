@@ -4,11 +4,11 @@ import {beforeEach, describe, expect, it} from 'vitest';
 import type {Turn} from '../../src/conversation/model';
 import {
   MAX_STORED_CHARS,
-  STORAGE_KEY,
   STORAGE_VERSION,
   loadConversation,
   saveConversation,
 } from '../../src/conversation/storage';
+import {CONVERSATION_KEY} from '../../src/storage';
 import {beginTurn} from '../../src/conversation/turns';
 
 const FULL: Turn = {
@@ -37,7 +37,7 @@ const FULL: Turn = {
   }],
   notices: [{code: 'no_model', text: 'Quoted.'}],
   refusal: {reason: 'r', message: 'm', related: [], offers: ['whole_book']},
-  problem: {code: 'c', message: 'm'},
+  problem: {code: 'c', words: 'tooSlow'},
   model: 'm',
   rating: 'up',
 };
@@ -68,7 +68,7 @@ describe('the stored conversation', () => {
       ...FULL, id: `t${at}`, text: 'x'.repeat(20_000),
     }));
     saveConversation(storage, {turns});
-    expect(storage.getItem(STORAGE_KEY)!.length).toBeLessThan(MAX_STORED_CHARS + 1_000);
+    expect(storage.getItem(CONVERSATION_KEY)!.length).toBeLessThan(MAX_STORED_CHARS + 1_000);
     const ids = loadConversation(storage).turns.map(({id}) => id);
     expect(ids.at(-1)).toBe('t49');
     expect(ids.length).toBeGreaterThan(5);
@@ -97,7 +97,7 @@ describe('the stored conversation', () => {
 
   it('ignores content of another version', () => {
     const other = {version: STORAGE_VERSION + 1, turns: [FULL]};
-    storage.setItem(STORAGE_KEY, JSON.stringify(other));
+    storage.setItem(CONVERSATION_KEY, JSON.stringify(other));
     expect(loadConversation(storage)).toEqual({turns: []});
   });
 
@@ -121,7 +121,7 @@ describe('the stored conversation', () => {
     );
     fc.assert(
       fc.property(content, (text) => {
-        storage.setItem(STORAGE_KEY, text);
+        storage.setItem(CONVERSATION_KEY, text);
         for (const turn of loadConversation(storage).turns) {
           expect(typeof turn.id).toBe('string');
           expect(turn.asked.question).not.toBe('');

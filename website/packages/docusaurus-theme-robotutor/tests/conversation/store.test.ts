@@ -1,7 +1,8 @@
 // @vitest-environment jsdom
 import {afterEach, beforeEach, describe, expect, it, vi} from 'vitest';
-import {STORAGE_KEY, loadConversation} from '../../src/conversation/storage';
+import {loadConversation} from '../../src/conversation/storage';
 import {ConversationStore} from '../../src/conversation/store';
+import {CONVERSATION_KEY} from '../../src/storage';
 import {
   DONE,
   LiveResponse,
@@ -11,6 +12,9 @@ import {
   respond,
   respondProblem,
 } from '../service/streams';
+
+/** A slow machine needs more than the usual second. */
+const PATIENT = {timeout: 30_000};
 
 const SETTINGS = {serviceUrl: 'https://tutor.test'};
 const storage = window.sessionStorage;
@@ -43,7 +47,7 @@ const texts = (store: ConversationStore): string[] => store.read().turns.map(({t
 const statuses = (store: ConversationStore): string[] =>
   store.read().turns.map(({status}) => status);
 const rest = (store: ConversationStore): Promise<void> =>
-  vi.waitFor(() => expect(store.read().busy).toBe(false));
+  vi.waitFor(() => expect(store.read().busy).toBe(false), PATIENT);
 
 async function askAndWait(store: ConversationStore, question: string): Promise<void> {
   store.ask({question});
@@ -57,7 +61,7 @@ async function openRunning(text = 'A rob'): Promise<[ConversationStore, LiveResp
   const store = open();
   store.ask({question: 'What is a robot?'});
   live.send(encodeEvent('start', START) + encodeEvent('delta', {text}));
-  await vi.waitFor(() => expect(texts(store).at(-1)).toBe(text));
+  await vi.waitFor(() => expect(texts(store).at(-1)).toBe(text), PATIENT);
   return [store, live];
 }
 
@@ -121,7 +125,7 @@ describe('stopping', () => {
     store.stop();
     expect(store.read()).toMatchObject({busy: false, serviceDown: false});
     live.send(encodeEvent('delta', {text: 'late'}) + encodeEvent('done', DONE));
-    await vi.waitFor(() => expect(live.isCancelled).toBe(true));
+    await vi.waitFor(() => expect(live.isCancelled).toBe(true), PATIENT);
     expect(texts(store)).toEqual(['A rob']);
     expect(statuses(store)).toEqual(['stopped']);
     store.stop();
@@ -136,7 +140,7 @@ describe('stopping', () => {
     store.retry(store.read().turns[0]!);
     first.send(encodeEvent('delta', {text: ' old'}) + encodeEvent('done', {...DONE, text: 'old'}));
     second.send(encodeEvent('start', START) + encodeEvent('delta', {text: 'new'}));
-    await vi.waitFor(() => expect(texts(store)).toEqual(['new']));
+    await vi.waitFor(() => expect(texts(store)).toEqual(['new']), PATIENT);
     expect(store.read().busy).toBe(true);
     second.send(encodeEvent('done', {...DONE, text: 'new.'}));
     await rest(store);
@@ -202,7 +206,7 @@ describe('problems', () => {
     const store = open();
     await askAndWait(store, 'One?');
     expect(store.read().serviceDown).toBe(true);
-    expect(store.read().turns[0]?.problem?.message).toContain('not available right now');
+    expect(store.read().turns[0]?.problem?.words).toBe('down');
     await askAndWait(store, 'Two?');
     expect(store.read().serviceDown).toBe(false);
   });
@@ -220,11 +224,11 @@ describe('problems', () => {
     const store = open();
     await askAndWait(store, 'One?');
     window.dispatchEvent(new Event('online'));
-    await vi.waitFor(() => expect(sent).toHaveLength(2));
+    await vi.waitFor(() => expect(sent).toHaveLength(2), PATIENT);
     expect(store.read().serviceDown).toBe(true);
     responses = [new Response('{}', {headers: {'content-type': 'application/json'}})];
     window.dispatchEvent(new Event('online'));
-    await vi.waitFor(() => expect(store.read().serviceDown).toBe(false));
+    await vi.waitFor(() => expect(store.read().serviceDown).toBe(false), PATIENT);
     expect(sent.slice(1)).toEqual([{}, {}]);
   });
 });
@@ -253,9 +257,9 @@ describe('storage', () => {
     const [store, live] = await openRunning();
     store.clear();
     live.send(encodeEvent('delta', {text: 'late'}) + encodeEvent('done', DONE));
-    await vi.waitFor(() => expect(live.isCancelled).toBe(true));
+    await vi.waitFor(() => expect(live.isCancelled).toBe(true), PATIENT);
     expect(store.read()).toMatchObject({turns: [], busy: false});
-    expect(storage.getItem(STORAGE_KEY)).toBeNull();
+    expect(storage.getItem(CONVERSATION_KEY)).toBeNull();
     responses = [respond([encodeAnswer('Yes.')])];
     await askAndWait(store, 'New?');
     expect(sent.at(-1)).not.toHaveProperty('conversation_id');

@@ -54,13 +54,13 @@ describe('a turn', () => {
     expect(turn).toMatchObject({
       status: 'failed',
       text: 'A ',
-      problem: {code: 'ANSWER_TIMEOUT', message: 'This took too long. Try again.', retryAfterS: 2},
+      problem: {code: 'ANSWER_TIMEOUT', words: 'tooSlow', retryAfterS: 2},
     });
   });
 
   it('changes only while it is open', () => {
     const open = play(['delta', {text: 'A '}]);
-    const problem = {code: 'c', message: 'm'};
+    const problem = {code: 'c', words: 'failed'} as const;
     expect(stopTurn(open)).toMatchObject({status: 'stopped', text: 'A '});
     expect(endTurn(open)).toMatchObject({status: 'cut_off', text: 'A '});
     expect(failTurn(open, problem)).toMatchObject({status: 'failed', text: 'A ', problem});

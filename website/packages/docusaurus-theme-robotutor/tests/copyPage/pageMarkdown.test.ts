@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import {afterEach, describe, expect, it, vi} from 'vitest';
-import {copyMarkdown, markdownAddress, withOrigin} from '../../src/copyPage/pageMarkdown';
+import {copyMarkdown, markdownAddress} from '../../src/copyPage/pageMarkdown';
 
 const answer = (text: string, status = 200, type = 'text/markdown'): void => {
   const response = new Response(text, {status, headers: {'content-type': type}});
@@ -31,39 +31,6 @@ describe('markdownAddress', () => {
 
   it('names the file of the root of a site without a base URL', () => {
     expect(markdownAddress('/', '/')).toBe('/index.md');
-  });
-});
-
-describe('withOrigin', () => {
-  it('makes the links of the text absolute', () => {
-    const text = 'See [a](/docs/a#x), [b](https://b.example) and ![c](/img/c.png).';
-    expect(withOrigin(text, 'https://me.example')).toBe(
-      'See [a](https://me.example/docs/a#x), [b](https://b.example) and ' +
-        '![c](https://me.example/img/c.png).',
-    );
-  });
-
-  it('leaves code and links to other hosts as they are', () => {
-    const text = [
-      'Write `[a](/docs/a)`.',
-      '',
-      '````md',
-      '```',
-      '[a](/docs/a)',
-      '````',
-      '',
-      '- ~~~',
-      '  [a](/docs/a)',
-      '  ~~~',
-      '[b](//b.example/x)',
-    ].join('\n');
-    expect(withOrigin(text, 'https://me.example')).toBe(text);
-  });
-
-  it('changes links again after a code block', () => {
-    expect(withOrigin('```\nx\n```\n[a](/a)', 'https://me.example')).toBe(
-      '```\nx\n```\n[a](https://me.example/a)',
-    );
   });
 });
 

@@ -110,18 +110,75 @@ describe('a jump', () => {
     expect(shown()).toEqual(['Repeat each experiment twice.']);
   });
 
-  it.each(['javascript:alert(1)', 'data:text/html,x', 'http://['])('ignores %s', async (url) => {
+  it.each([
+    'javascript:alert(1)',
+    'data:text/html,x',
+    'http://[',
+    '//evil.example/book/walking',
+    'https://evil.example/book/walking',
+    `${window.location.origin}//evil.example`,
+  ])('ignores %s', async (url) => {
     openPage('repeated-headings');
-    const router = makeRouter();
+    const push = vi.fn();
+    const router = {...makeRouter(), push};
     expect(await jump({url, text: 'Push off with the toes.'}, router)).toBe('page');
-    expect(window.location.pathname).toBe('/book/walking');
+    expect(push).not.toHaveBeenCalled();
+    expect(sessionStorage.length).toBe(0);
+  });
+
+  it('ends an earlier jump that is still opening a tab', async () => {
+    openPage('tabs');
+    const text = 'Rotate the trunk forward quickly when pushed forward';
+    let later: Promise<unknown> | undefined;
+    document.querySelectorAll('[role="tab"]').forEach((tab) =>
+      tab.addEventListener('click', () => {
+        openPage('repeated-headings');
+        const target = {url: '/book/walking', text: 'Repeat each experiment twice.'};
+        later ??= jump(target, makeRouter());
+      }),
+    );
+    const earlier = jump({url: '/book/walking', text}, makeRouter());
+    expect(await earlier).toBeNull();
+    expect(await later).toBe('highlighted');
+    expect(shown()).toEqual(['Repeat each experiment twice.']);
+  });
+});
+
+describe('the focus after a jump', () => {
+  const readFocus = (): string => document.activeElement?.textContent ?? '';
+
+  it('is at the passage until it goes on', async () => {
+    openPage('repeated-headings');
+    const target = {url: '/book/walking#running', text: 'Push off with the toes.'};
+    await jump(target, makeRouter(), true);
+    expect(readFocus()).toContain('Push off with the toes.');
+    const block = document.activeElement as HTMLElement;
+    expect(block.tabIndex).toBe(-1);
+    block.blur();
+    expect(block.hasAttribute('tabindex')).toBe(false);
+  });
+
+  it('is at the heading if there is no passage', async () => {
+    openPage('repeated-headings');
+    await jump({url: '/book/walking#hints', text: ''}, makeRouter(), true);
+    expect(document.activeElement?.id).toBe('hints');
+  });
+
+  it('stays after a jump by mouse', async () => {
+    openPage('repeated-headings');
+    const target = {url: '/book/walking#running', text: 'Push off with the toes.'};
+    await jump(target, makeRouter());
+    expect(document.activeElement).toBe(document.body);
   });
 });
 
 describe('a kept jump', () => {
   it('is returned once and only if it is valid', () => {
-    sessionStorage.setItem('robotutor.jump', JSON.stringify({url: '/book/x#y', text: 'z'}));
-    expect(takePending()).toEqual({url: '/book/x#y', text: 'z'});
+    const kept = JSON.stringify({url: '/book/walking/#y', text: 'z'});
+    sessionStorage.setItem('robotutor.jump', kept);
+    expect(takePending()).toEqual({url: '/book/walking/#y', text: 'z'});
+    expect(takePending()).toBeNull();
+    sessionStorage.setItem('robotutor.jump', kept.replace('walking', 'other'));
     expect(takePending()).toBeNull();
     sessionStorage.setItem('robotutor.jump', '{"url": 1}');
     expect(takePending()).toBeNull();

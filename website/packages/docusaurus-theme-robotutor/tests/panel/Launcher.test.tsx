@@ -3,7 +3,7 @@ import {act} from 'react';
 import {afterEach, beforeAll, beforeEach, describe, expect, it, vi} from 'vitest';
 import Root from '../../src/theme/Root';
 import {globalData} from '../docusaurus/globalData';
-import {click, findButton, press, render} from '../render';
+import {click, findButton, press, render, type} from '../render';
 
 let wide = true;
 const PAGE = '/docs/a';
@@ -71,7 +71,7 @@ async function waitFor(check: () => void): Promise<void> {
       await act(async () => {}); // React draws what has arrived
       check();
     },
-    {timeout: 4_000},
+    {timeout: 30_000},
   );
 }
 
@@ -106,6 +106,29 @@ describe('the button', () => {
     const button = findButton(renderSite(), 'Ask Ada');
     globalData['docusaurus-theme-robotutor'] = before;
     expect(button.hasAttribute('aria-keyshortcuts')).toBe(false);
+  });
+});
+
+describe('a question that may not be asked', () => {
+  it('has buttons that look so while an answer arrives', async () => {
+    fetched.mockImplementationOnce(async () => Response.json(CONTENTS));
+    await open(renderSite());
+    await waitFor(() => findButton(findPanel()!, 'What does this page say about “Torque”?'));
+    fetched.mockImplementationOnce(() => new Promise(() => {}));
+    type(findField()!, 'What is torque?');
+    press(findField()!, {key: 'Enter'});
+    await waitFor(() => expect(findButton(findPanel()!, 'Stop')).toBeTruthy());
+    await click(findButton(findPanel()!, 'Stop'));
+    await waitFor(() => findButton(findPanel()!, 'Try again'));
+    expect(findButton(findPanel()!, 'Try again').ariaDisabled).toBeNull();
+    fetched.mockImplementationOnce(() => new Promise(() => {}));
+    type(findField()!, 'What is force?');
+    press(findField()!, {key: 'Enter'});
+    await waitFor(() => {
+      expect(findButton(findPanel()!, 'Try again').ariaDisabled).toBe('true');
+    });
+    await click(findButton(findPanel()!, 'Stop'));
+    await click(findButton(findPanel()!, 'New conversation'));
   });
 });
 
@@ -195,7 +218,7 @@ describe('an empty panel', () => {
 });
 
 describe('without the service', () => {
-  it('the panel says so once and offers the table of contents', async () => {
+  it('the panel says so once and offers the first page of the book', async () => {
     vi.stubGlobal('fetch', async () => {
       throw new TypeError('Failed to fetch');
     });

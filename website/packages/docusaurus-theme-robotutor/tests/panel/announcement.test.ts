@@ -11,7 +11,7 @@ const makeTurn = (fields: Partial<Turn>): Turn => ({
 describe('describeOutcome', () => {
   it('says nothing while an answer arrives, and after the reader stopped it', () => {
     for (const status of ['searching', 'streaming', 'stopped'] as const) {
-      expect(describeOutcome(makeTurn({status}))).toBe('');
+      expect(describeOutcome(makeTurn({status}), 'Ada')).toBe('');
     }
   });
 
@@ -23,12 +23,12 @@ describe('describeOutcome', () => {
       makeTurn({status: 'refused'}),
       makeTurn({status: 'refused', refusal}),
       makeTurn({status: 'cut_off'}),
-      makeTurn({status: 'failed', problem: {code: 'X', message: 'Try later.'}}),
+      makeTurn({status: 'failed', problem: {code: 'X', words: 'down'}}),
       makeTurn({kind: 'reply', text: 'Hello.'}),
-    ].map(describeOutcome);
+    ].map((turn) => describeOutcome(turn, 'Ada'));
     expect(new Set(said).size).toBe(said.length);
     expect(said).toContain('Not in your selection.');
-    expect(said).toContain('Try later.');
+    expect(said).toContain('Ada is not available right now. The book works as usual.');
     expect(said).toContain('Hello.');
   });
 });
@@ -36,11 +36,11 @@ describe('describeOutcome', () => {
 describe('the words of an answer', () => {
   it('are said without Markdown and numbers of sources', () => {
     const text = '## Balance\n\nThe **ZMP** is on the ground [1, 2]. See [this](/a) [3].';
-    expect(describeOutcome(makeTurn({text}))).toBe('Balance The ZMP is on the ground. See this.');
+    expect(describeOutcome(makeTurn({text}), 'Ada')).toBe('Balance The ZMP is on the ground. See this.');
   });
 
   it('are limited', () => {
-    expect(describeOutcome(makeTurn({text: 'word '.repeat(1000)})).length).toBeLessThan(1010);
+    expect(describeOutcome(makeTurn({text: 'word '.repeat(1000)}), 'Ada').length).toBeLessThan(1010);
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, it} from 'vitest';
-import {readAddress} from '../../src/answer/links';
+import {readAddress} from '../src/addresses';
 
 const ORIGIN = 'https://example.org';
 

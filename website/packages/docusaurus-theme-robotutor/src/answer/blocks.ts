@@ -1,28 +1,8 @@
-/** Code fences and blocks of Markdown, read line by line. */
+/** Blocks of Markdown, which can be parsed one by one while text arrives. */
 
-/** An open code fence: its character and the least length of the closing fence. */
-export interface Fence {
-  char: string;
-  size: number;
-}
+import {readFence, type Fence} from '../text/fences';
 
-const FENCE = /^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})(.*)$/;
 const LIST_ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)/;
-
-/** Returns the fence that is open after a line, given the fence that was open before it. */
-export function readFence(line: string, open: Fence | null): Fence | null {
-  const match = FENCE.exec(line);
-  if (!match) {
-    return open;
-  }
-  const [, run = '', rest = ''] = match;
-  if (!open) {
-    // A backtick after the opening run makes it inline code.
-    return run[0] === '`' && rest.includes('`') ? null : {char: run[0]!, size: run.length};
-  }
-  const closes = run[0] === open.char && run.length >= open.size && rest.trim() === '';
-  return closes ? null : open;
-}
 
 /** A part of a text that Markdown renders alike alone. `start` is its offset in the text. */
 export interface Block {

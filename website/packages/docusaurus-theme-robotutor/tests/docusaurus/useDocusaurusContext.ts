@@ -1,0 +1,11 @@
+/** A site with a book in English below `/book/`, and a page in Arabic below `/book/ar/`. */
+export default function useDocusaurusContext(): unknown {
+  return {
+    siteConfig: {baseUrl: '/book/ar/'},
+    i18n: {
+      currentLocale: 'ar',
+      defaultLocale: 'en',
+      localeConfigs: {en: {baseUrl: '/book/'}, ar: {baseUrl: '/book/ar/'}},
+    },
+  };
+}
