@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from rag_pipeline.answering.answer_stream import AnswerStream
     from rag_pipeline.answering.assistant import (
         Assistant,
         open_assistant,
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
         Answer,
         AnswerKind,
         AnswerSentence,
-        AnswerStream,
         GroundedResponse,
         Level,
         Passage,
@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 _MODULES: Final = {
+    "AnswerStream": "answer_stream",
     "Assistant": "assistant",
     "AsyncAnswerStream": "streams",
     "PreparedAnswer": "preparing",

@@ -20,7 +20,8 @@ from rag_pipeline.retrieval.queries import name_questions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rag_pipeline.answering.models import Answer, AnswerStream, Turn
+    from rag_pipeline.answering.answer_stream import AnswerStream
+    from rag_pipeline.answering.models import Answer, Turn
     from rag_pipeline.answering.preparing import Plan
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.settings import Settings

@@ -11,7 +11,8 @@ from rag_pipeline.answering.reading.small_talk import find_reply
 from rag_pipeline.retrieval.queries import Query, check_query, name_questions
 
 if TYPE_CHECKING:
-    from rag_pipeline.answering.models import Answer, AnswerStream
+    from rag_pipeline.answering.answer_stream import AnswerStream
+    from rag_pipeline.answering.models import Answer
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.retriever import Retriever

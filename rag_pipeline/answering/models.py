@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from rag_pipeline.core.closing import Closing, InterruptibleGenerator
-from rag_pipeline.core.errors import AnswerError
 from rag_pipeline.core.json_form import to_json
 from rag_pipeline.core.models import ContentType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-
     from rag_pipeline.core.models import TextBlock
-    from rag_pipeline.retrieval.models import Citation, RetrievalResult
+    from rag_pipeline.retrieval.models import Citation
     from rag_pipeline.retrieval.queries import Mode
 
 
@@ -229,63 +225,65 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as a dictionary for `json.dumps`, with the fields of `AnswerRecord`."""
-        from rag_pipeline.answering.records import record_answer  # noqa: PLC0415  # it imports this
+        fields: dict[str, Any] = to_json(self.to_record())
+        return fields
 
-        record: dict[str, Any] = to_json(record_answer(self))
-        return record
+    def to_record(self) -> AnswerRecord:
+        """Return the fields of the answer's JSON form."""
+        grounding = self.grounding
+        return AnswerRecord(
+            question=self.question,
+            mode=grounding.mode.value,
+            kind=self.kind.value,
+            answer=self.text,
+            level=grounding.level.value,
+            sufficient_context=grounding.sufficient_context,
+            reason=grounding.reason.value,
+            confidence=grounding.confidence,
+            model=self.model,
+            complete=self.complete,
+            sentences=self.sentences,
+            passages=self.passages,
+            citations=self.citations,
+            sources=grounding.sources,
+            notices=self.notices,
+        )
 
 
-class AnswerStream(Closing):
-    """An iterator over the pieces of an answer's text while the answer is being written.
-
-    The property `answer` returns the complete answer. Closing the stream, or leaving its `with`
-    block, aborts the model's request. Any thread may close it; for a thread that waits for the next
-    piece, the iteration then ends.
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """An answer in the form that `Answer.to_dict()` returns as JSON.
 
     Attributes:
-        result: The passages that retrieval found.
-        grounding: The sources, and the decision whether they suffice. Known before the first piece.
+        question: The question as it was asked.
+        mode: `normal` (the whole book) or `selected_text_only`.
+        kind: `generated` (by a model), `extracted` (quoted passages), `refused` or `reply`.
+        answer: The text of the answer. `[n]` cites `sources[n-1]`.
+        level: `answered`, `closest_passages` (perhaps no answer) or `not_covered`.
+        sufficient_context: True if `level` is `answered`.
+        reason: Why the passages suffice or not: a value of `Reason`.
+        confidence: Estimated probability that the passages contain the answer, 0 to 1, or null.
+        model: Name of the model that wrote the answer; null if none did.
+        complete: False if the token limit or a content filter cut off the answer.
+        sentences: The sentences of the answer with their citations; empty for a refusal.
+        passages: The passages of an extracted answer, the main passage first.
+        citations: The cited places by number, or the sections that a refusal suggests.
+        sources: The texts that the answer could cite, by number, one for each section.
+        notices: Hints for the reader.
     """
 
-    def __init__(
-        self,
-        result: RetrievalResult,
-        grounding: GroundedResponse,
-        pieces: Generator[str, None, Answer],
-        abort: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.result = result
-        self.grounding = grounding
-        self._pieces = InterruptibleGenerator(pieces, abort)
-        self._answer: Answer | None = None
-
-    def __iter__(self) -> Iterator[str]:
-        """Return the stream itself, because it is an iterator."""
-        return self
-
-    def __next__(self) -> str:
-        """Return the next piece of the answer's text, which is never empty."""
-        try:
-            return next(self._pieces)
-        except StopIteration as end:
-            if end.value is not None:
-                self._answer = end.value
-            raise
-
-    @property
-    def answer(self) -> Answer:
-        """The complete answer. Reading it first consumes the rest of the stream.
-
-        Raises:
-            AnswerError: The stream was closed or failed before the answer was complete.
-        """
-        for _ in self:
-            pass
-        if self._answer is None:
-            message = "the stream ended before the answer was complete. Ask the question again"
-            raise AnswerError(message)
-        return self._answer
-
-    def close(self) -> None:
-        """Abort the model's request. Any thread may call this, also repeatedly."""
-        self._pieces.close()
+    question: str
+    mode: str
+    kind: str
+    answer: str
+    level: str
+    sufficient_context: bool
+    reason: str
+    confidence: float | None
+    model: str | None
+    complete: bool
+    sentences: tuple[AnswerSentence, ...]
+    passages: tuple[Passage, ...]
+    citations: tuple[Citation, ...]
+    sources: tuple[Source, ...]
+    notices: tuple[str, ...]

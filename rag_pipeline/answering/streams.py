@@ -6,8 +6,9 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rag_pipeline.answering.answer_stream import AnswerStream
 from rag_pipeline.answering.confidence import weigh_question
-from rag_pipeline.answering.models import Answer, AnswerStream, Level, Reason
+from rag_pipeline.answering.models import Answer, Level, Reason
 from rag_pipeline.answering.prompts import build_messages
 from rag_pipeline.answering.quoting.extracted import quote_answer
 from rag_pipeline.answering.reading.small_talk import give_reply

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.answering.confidence import measure_signals
+from rag_pipeline.answering.models import AnswerRecord
 from rag_pipeline.answering.reading.questions import read_question
-from rag_pipeline.answering.records import AnswerRecord, record_answer
 from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:
@@ -65,6 +65,6 @@ def record_query(answer: Answer, result: RetrievalResult) -> QueryRecord:
         signals=measure_signals(result, searched) if is_measured else None,
         passages=answer.explanation,
     )
-    known = record_answer(answer)
+    known = answer.to_record()
     fields: dict[str, Any] = {name: getattr(known, name) for name in AnswerRecord.__slots__}
     return QueryRecord(**fields, chunks=result.chunks, explanation=explanation)

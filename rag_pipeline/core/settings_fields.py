@@ -69,8 +69,7 @@ class LibrarySettings(BaseSettings):
     site_markdown_format: rules.Format = rules.SITE.setting(
         None,
         "`markdown.format` of docusaurus.config. With `detect`, `.md` files are CommonMark and "
-        "`.mdx` files are MDX. If empty, it is read from the same file. Allowed: `mdx`, `md` or "
-        "`detect`.",
+        "`.mdx` files are MDX. If empty, it is read from the same file. Also `mdx` or `md`.",
     )
 
     qdrant_url: rules.Place = rules.STORE.setting(
@@ -88,8 +87,7 @@ class LibrarySettings(BaseSettings):
     )
     qdrant_timeout_s: float = rules.STORE.setting(
         10.0,
-        "Timeout of the Qdrant server in seconds. It bounds both the silence within one request "
-        "and the time to receive one response.",
+        "Timeout of the Qdrant server in seconds, for a silence and for a whole response.",
         bounds=rules.TIMEOUT_S,
     )
     store_lock_timeout_s: float = rules.STORE.setting(
@@ -272,8 +270,8 @@ class LibrarySettings(BaseSettings):
     @property
     def site(self) -> SiteSettings:
         """The settings from which page addresses are built, with Docusaurus's own defaults."""
-        values = {name: getattr(self, f"site_{name}") for name in rules.SITE_FIELDS}
-        return SiteSettings(**{name: value for name, value in values.items() if value is not None})
+        own = {name: getattr(self, f"site_{name}") for name in rules.SITE_FIELDS}
+        return SiteSettings(**{name: value for name, value in own.items() if value is not None})
 
     @property
     def unset_site_fields(self) -> tuple[str, ...]:
@@ -298,5 +296,5 @@ class LibrarySettings(BaseSettings):
 
     @property
     def state_dir(self) -> Path:
-        """The folder below DATA_DIR that stores the state of this docs folder only."""
+        """The folder below DATA_DIR with the state of this docs folder only."""
         return find_state_dir(self.docs_dir, self.data_dir)

@@ -5,18 +5,17 @@ Module, chapter and content type come from the front matter, or else from the fi
 
 from __future__ import annotations
 
-import posixpath
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.docusaurus import base_id, build_permalink
 from rag_pipeline.core.errors import DocumentReadError
-from rag_pipeline.core.models import ContentType, Document, MarkdownFormat, ParsedDoc
+from rag_pipeline.core.models import ContentType, Document, ParsedDoc
 from rag_pipeline.core.source_lines import find_page_line
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import read_content
-from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source
 from rag_pipeline.ingestion.partials.files import find_site_dir, locate_page, read_imports
 from rag_pipeline.ingestion.partials.splicing import Splicer
 
@@ -111,18 +110,6 @@ def _read_values(source: str, front_matter: FrontMatter) -> dict[str, str]:
         for name, node in front_matter.nodes.items()
         if isinstance(node.value, str)
     }
-
-
-def is_mdx(doc_id: str, front_matter: FrontMatter, site: SiteSettings) -> bool:
-    """Return True if a file is parsed as MDX, False if it is parsed as CommonMark with HTML.
-
-    The field `mdx: {format: ...}` in the front matter takes precedence over the site's setting.
-    """
-    given = front_matter.section("mdx").text("format")
-    chosen = given if given in set(MarkdownFormat) else site.markdown_format.value
-    if chosen == MarkdownFormat.DETECT:
-        return posixpath.splitext(doc_id)[1] != ".md"
-    return chosen == MarkdownFormat.MDX
 
 
 def _build_document(

@@ -14,7 +14,7 @@ from rag_pipeline.core.errors import SpaceMismatchError
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, Stage
 from rag_pipeline.ingestion.discovery import KnownFile, discover_docs
-from rag_pipeline.ingestion.site.configuration import find_config_notes
+from rag_pipeline.ingestion.site.config_notes import find_config_notes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

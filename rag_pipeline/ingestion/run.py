@@ -75,8 +75,7 @@ def run_ingestion(
         DocsFolderError: The docs folder is missing or empty. Nothing was changed.
         SpaceMismatchError: The current collection needs a rebuild. Nothing was changed.
         StoreUnavailableError: Another process holds the lock or the store, or no server answers.
-        EmbeddingServiceError: The service does not answer. The message says how many documents are
-            indexed; the next run continues with the others.
+        EmbeddingServiceError: The service does not answer. The next run continues.
         RebuildIncompleteError: Documents failed in a rebuild. The current collection was kept.
     """
     start, services = time.perf_counter(), context.services

@@ -11,7 +11,6 @@ import threading
 import time
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import (
@@ -21,6 +20,7 @@ from rag_pipeline.core.errors import (
     StoreLockedError,
 )
 from rag_pipeline.retrieval.forks import keep_inherited, watch_forks
+from rag_pipeline.retrieval.open_collection import OpenCollection, Opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,36 +31,6 @@ if TYPE_CHECKING:
 
 _MAKE_WAY_S = 0.3  # seconds; a waiting process tries at least every 0.25 s
 _LOOK_S = 0.25  # seconds between two checks of an idle session for a waiting process
-
-
-@dataclass(slots=True)
-class _OpenCollection:
-    """An open collection and its users.
-
-    Attributes:
-        users: Number of `use` blocks that are running.
-        last_used: The `time.monotonic()` at which a user last left.
-        closing: True if the last user must close the collection.
-    """
-
-    store: PointStore
-    users: int = 0
-    last_used: float = 0.0
-    closing: bool = False
-
-
-@dataclass(slots=True)
-class _Opening:
-    """The opening of the collection by one thread, for which the other threads wait.
-
-    Attributes:
-        error: The reason why it failed, if it has.
-        closing: True if the last user must close the collection after the opening.
-    """
-
-    ended: threading.Event = field(default_factory=threading.Event)
-    error: StoreError | None = None
-    closing: bool = False
 
 
 class StoreSession:
@@ -94,8 +64,8 @@ class StoreSession:
         self._find_running = find_running
         self._checked_at = -recheck_s
         self._begin_locks()
-        self._opened: _OpenCollection | None = None
-        self._opening: _Opening | None = None
+        self._opened: OpenCollection | None = None
+        self._opening: Opening | None = None
         self._closer: threading.Thread | None = None
         self._threads: list[int] = []  # ids of the users' threads, one entry for each running use
         self._is_paused = False
@@ -193,7 +163,7 @@ class StoreSession:
         # A separate condition: waking the closing thread would cost each use a thread switch.
         self._dropped = threading.Condition(lock)
 
-    def _enter(self, own: int) -> _OpenCollection:
+    def _enter(self, own: int) -> OpenCollection:
         deadline = time.monotonic() + self._catalog.timeout_s
         self._drop_if_replaced()
         with self._changed:
@@ -202,7 +172,7 @@ class StoreSession:
             if self._opened is not None:
                 self._add_user(self._opened, own)
                 return self._opened
-            self._opening = opening = _Opening()
+            self._opening = opening = Opening()
         return self._open(opening, own, deadline)
 
     def _wait_to_enter(self, own: int, deadline: float) -> None:
@@ -230,7 +200,7 @@ class StoreSession:
             self._changed.wait_for(opening.ended.is_set, left_s)
             failure = opening.error or failure
 
-    def _open(self, opening: _Opening, own: int, deadline: float) -> _OpenCollection:
+    def _open(self, opening: Opening, own: int, deadline: float) -> OpenCollection:
         """Open the collection without holding the lock, and enter it."""
         store = None
         try:
@@ -243,13 +213,13 @@ class StoreSession:
                 opening.ended.set()
                 self._opening = None
                 if store is not None:
-                    self._opened = opened = _OpenCollection(store, closing=opening.closing)
+                    self._opened = opened = OpenCollection(store, closing=opening.closing)
                     self._checked_at = time.monotonic()
                     self._add_user(opened, own)
                 self._changed.notify_all()
         return opened
 
-    def _add_user(self, opened: _OpenCollection, own: int) -> None:
+    def _add_user(self, opened: OpenCollection, own: int) -> None:
         opened.users += 1
         self._threads.append(own)
 
@@ -279,7 +249,7 @@ class StoreSession:
         if self._opened is None:
             self._changed.wait(_MAKE_WAY_S)
 
-    def _leave(self, opened: _OpenCollection, own: int) -> None:
+    def _leave(self, opened: OpenCollection, own: int) -> None:
         with self._changed:
             opened.users -= 1
             opened.last_used = time.monotonic()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_pipeline.answering import Assistant, Turn, answer, stream_answer
-from rag_pipeline.answering.records import AnswerRecord
+from rag_pipeline.answering.models import AnswerRecord
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.retrieval import (

@@ -22,7 +22,8 @@ NAMES = {
     "Evidence", "InvalidKError", "Mode", "Query", "QueryEmptyError", "QueryError", "QueryFilters",
     "QueryTooLongError", "RagPipelineError", "Reranker", "ResultInvalidError", "RetrievalResult",
     "RetrievalService", "Retriever", "RetrieverOptions", "ScoredChunk", "SelectionMissingError",
-    "SelectionVerdict", "ServiceLimits", "SpaceMismatchError", "StoreError", "StoreLockedError",
+    "SelectionVerdict", "ServiceLimits", "SpaceMismatchError", "StoreDamagedError", "StoreError",
+    "StoreLockedError",
     "StoreTimeoutError", "StoreUnavailableError", "TermWeight", "ValidationFailedError",
     "count_filter_values", "open_retriever", "read_contents", "read_section",
 }  # fmt: skip

@@ -54,7 +54,8 @@ def commands_named() -> list[str]:
 def environment(tmp_path: Path) -> dict[str, str]:
     secrets = ("OPENAI_", "COHERE_", "QDRANT_", "EMBEDDING_", "ANSWER_", "DAGSTER_HOME")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(secrets)}
-    return kept | {"DOCS_DIR": str(tmp_path / "docs"), "DATA_DIR": str(tmp_path / "data")}
+    folders = {"DOCS_DIR": str(tmp_path / "docs"), "DATA_DIR": str(tmp_path / "data")}
+    return kept | folders | {"SITE_BASE_URL": "/book/"}
 
 
 @pytest.fixture(scope="module")

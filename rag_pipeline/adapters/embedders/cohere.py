@@ -10,7 +10,8 @@ import httpx
 
 from rag_pipeline.adapters.connections import limit_answers
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
-from rag_pipeline.adapters.embedders.service import BatchAnswer, Provider, ServiceEmbedder
+from rag_pipeline.adapters.embedders.provider import Provider
+from rag_pipeline.adapters.embedders.service import BatchAnswer, ServiceEmbedder
 from rag_pipeline.adapters.http import UNREADABLE
 from rag_pipeline.core.errors import MissingDependencyError
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rag_pipeline.adapters.connections import limit_answers
-from rag_pipeline.adapters.embedders.service import BatchAnswer, Provider, ServiceEmbedder
+from rag_pipeline.adapters.embedders.provider import Provider
+from rag_pipeline.adapters.embedders.service import BatchAnswer, ServiceEmbedder
 from rag_pipeline.adapters.http import UNREADABLE
 from rag_pipeline.adapters.openai_api import (
     DEFAULT_BASE_URL,

@@ -1,11 +1,17 @@
-"""Decode a file into the normalized text whose lines and bytes all stages count."""
+"""Decode a file into the text whose lines and bytes all stages count, and choose its syntax."""
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING
+
+from rag_pipeline.core.models import MarkdownFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from rag_pipeline.core.models import SiteSettings
+    from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
 
 
 def normalize_source(content: bytes) -> str:
@@ -45,3 +51,15 @@ def count_bytes(source: str, offsets: Iterable[int]) -> dict[int, int]:
         found[offset] = size
         at = offset
     return found
+
+
+def is_mdx(doc_id: str, front_matter: FrontMatter, site: SiteSettings) -> bool:
+    """Return True if a file is parsed as MDX, False if it is parsed as CommonMark with HTML.
+
+    The field `mdx: {format: ...}` in the front matter takes precedence over the site's setting.
+    """
+    given = front_matter.section("mdx").text("format")
+    chosen = given if given in set(MarkdownFormat) else site.markdown_format.value
+    if chosen == MarkdownFormat.DETECT:
+        return posixpath.splitext(doc_id)[1] != ".md"
+    return chosen == MarkdownFormat.MDX

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.ingestion.markdown.scope import find_imports
 from rag_pipeline.ingestion.markdown.source import normalize_source
-from rag_pipeline.ingestion.site.configuration import find_config
+from rag_pipeline.ingestion.site.docusaurus_config import find_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.site.js_literals import Literal
 
 _SUFFIXES: Final = (".ts", ".mts", ".cts", ".js", ".mjs", ".cjs")
+_NAMES: Final = (
+    "url",
+    "baseUrl",
+    "trailingSlash",
+    "markdown.format",
+    "routeBasePath",
+    "markdown.parseFrontMatter",
+)
 _CLASSIC: Final = {"classic", "@docusaurus/classic", "@docusaurus/preset-classic"}
 _DOCS_PLUGIN: Final = {
     "content-docs",
@@ -66,7 +74,10 @@ class ConfigValue:
 
 @dataclass(frozen=True, slots=True)
 class SiteConfig:
-    """The values of one `docusaurus.config` that decide the addresses of a docs folder's pages."""
+    """The values of one `docusaurus.config` for a docs folder: its addresses, and how it is read.
+
+    `parse_front_matter` is true if the site has a function of its own that reads front matter.
+    """
 
     path: Path
     url: ConfigValue
@@ -74,6 +85,7 @@ class SiteConfig:
     trailing_slash: ConfigValue
     markdown_format: ConfigValue
     route_base_path: ConfigValue
+    parse_front_matter: ConfigValue
 
     @property
     def site(self) -> SiteSettings:
@@ -94,9 +106,9 @@ def find_config(docs_dir: Path) -> Path | None:
     The folders above the docs folder are searched first, the nearest first, then the folders beside
     it, because a site may lie in `website/` next to `docs/`.
     """
-    docs_dir = docs_dir.resolve()
-    beside = sorted(path for path in docs_dir.parent.glob("*/") if path != docs_dir)
-    for folder in (*docs_dir.parents, *beside):
+    given, real = docs_dir.absolute(), docs_dir.resolve()
+    beside = sorted(path for path in real.parent.glob("*/") if path != real)
+    for folder in dict.fromkeys((*given.parents, *real.parents, *beside)):
         for suffix in _SUFFIXES:
             path = folder / f"docusaurus.config{suffix}"
             if path.is_file():
@@ -120,11 +132,7 @@ def read_config(path: Path, docs_dir: Path) -> SiteConfig:
         config, problem = None, str(error)
     if not isinstance(config, ObjectLiteral):
         return SiteConfig(
-            path,
-            *(
-                ConfigValue(name, None, Origin.UNKNOWN, problem)
-                for name in ("url", "baseUrl", "trailingSlash", "markdown.format", "routeBasePath")
-            ),
+            path, *(ConfigValue(name, None, Origin.UNKNOWN, problem) for name in _NAMES)
         )
     markdown = config.get("markdown")
     inner = _get(markdown, "format")
@@ -136,6 +144,7 @@ def read_config(path: Path, docs_dir: Path) -> SiteConfig:
         _read("trailingSlash", config.get("trailingSlash"), _is_boolean, None),
         _read("markdown.format", inner, lambda value: value in formats, MarkdownFormat.MDX.value),
         _read_route(config, path.parent, docs_dir),
+        ConfigValue(_NAMES[-1], _get(markdown, "parseFrontMatter") is not None, Origin.READ),
     )
 
 

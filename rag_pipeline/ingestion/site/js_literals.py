@@ -79,12 +79,9 @@ def read_exported_value(source: bytes, *, typescript: bool) -> Literal:
         MissingDependencyError: The parser is not installed.
     """
     root = _parse(source, typescript=typescript)
-    broken = next((node for node in _walk(root) if node.is_error or node.is_missing), None)
-    if broken is not None:
-        message = (
-            f"line {_line(broken)} is not valid {'TypeScript' if typescript else 'JavaScript'}"
-        )
-        raise ModuleSyntaxError(message)
+    if broken := next((node for node in _walk(root) if node.is_error or node.is_missing), None):
+        language = "TypeScript" if typescript else "JavaScript"
+        raise ModuleSyntaxError(f"line {_line(broken)} is not valid {language}")
     exported = _find_export(root)
     if exported is None:
         message = "it has neither `export default` nor `module.exports`"
@@ -203,9 +200,8 @@ def _find_export(root: Node) -> Node | None:
             if value is not None:
                 return value
             declared = statement.child_by_field_name("declaration")
-            if declared is not None and any(
-                child.type == "default" for child in statement.children
-            ):
+            kinds = {child.type for child in statement.children}
+            if declared is not None and "default" in kinds:
                 return declared
         assigned = statement.named_children[0] if statement.named_children else statement
         if assigned.type == "assignment_expression" and (

@@ -14,8 +14,7 @@ from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import read_page
 from rag_pipeline.ingestion.markdown.page_edits import PageEdits
-from rag_pipeline.ingestion.markdown.source import normalize_source
-from rag_pipeline.ingestion.parsing import is_mdx
+from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

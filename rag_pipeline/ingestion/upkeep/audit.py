@@ -204,10 +204,7 @@ def _audit_document(
     artifacts: ArtifactStore,
     store: VectorIndex,
 ) -> Iterable[AuditFinding]:
-    """Yield each difference between a document's points and its stored chunks and vectors.
-
-    The vectors are read in parts. `stored` contains all points of the document without vectors.
-    """
+    """Yield each difference between a document's points, without vectors, and its artifacts."""
     doc_id = entry.doc_id
     kept = load_chunks(artifacts.read(Stage.CHUNKS, doc_id))
     if kept is not None and (kept.sha256, kept.pipeline_fingerprint) != (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
-from rag_pipeline.ingestion.site.configuration import find_config_notes
+from rag_pipeline.ingestion.site.config_notes import find_config_notes
 from rag_pipeline_tests.book import make_book
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_settings_that_the_pipeline_does_not_follow_are_noted(
 
 
 def test_the_setting_of_the_site_is_compared(tmp_path: Path) -> None:
-    (tmp_path / "docusaurus.config.js").write_text("x = {markdown: {format: 'md'}}")
+    (tmp_path / "docusaurus.config.js").write_text("module.exports = {markdown: {format: 'md'}}")
     docs_dir = tmp_path / "content" / "docs"
     assert find_config_notes(docs_dir, SiteSettings(markdown_format=MarkdownFormat.MD)) == ()
     assert len(find_config_notes(docs_dir, SiteSettings())) == 1
@@ -51,6 +51,8 @@ def test_the_setting_of_the_site_is_compared(tmp_path: Path) -> None:
 
 def test_the_report_of_an_ingestion_contains_the_notes(tmp_path: Path) -> None:
     book = make_book(tmp_path, memory=True)
-    (tmp_path / "docusaurus.config.js").write_text("x = {markdown: {parseFrontMatter: y}}")
+    (tmp_path / "docusaurus.config.js").write_text(
+        "module.exports = {markdown: {parseFrontMatter: y}}"
+    )
     (warning,) = book.ingest().warnings
     assert "parseFrontMatter" in warning
