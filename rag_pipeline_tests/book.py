@@ -87,12 +87,14 @@ class Book:
         embedder: Embedder that records the texts that it was asked to embed.
         catalog: Catalog of the book's collection; None for an embedded store in the state folder.
         limits: Chunk sizes, small enough for several chunks per page.
+        manifest: The manifest of the built site; None if there is none.
     """
 
     root: Path
     embedder: HashingEmbedder = field(default_factory=HashingEmbedder)
     catalog: CollectionCatalog | None = None
     limits: ChunkLimits = LIMITS
+    manifest: Path | None = None
 
     @property
     def docs(self) -> Path:
@@ -122,6 +124,7 @@ class Book:
             site_base_url=SITE.base_url,
             site_route_base_path=SITE.route_base_path,
             site_trailing_slash=SITE.trailing_slash,
+            site_manifest=self.manifest,
             embedding_prices={self.embedder.model.model: 1.0},
             embedding_text=self.limits.embedding_text,
             chunk_min_tokens=self.limits.min_tokens,

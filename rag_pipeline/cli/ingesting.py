@@ -102,8 +102,8 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """
     from rag_pipeline.ingestion.export import chunk_folder
 
-    settings = load_book(docs_dir)
-    record = chunk_folder(settings.docs_dir, settings.site, settings.chunk_limits)
+    book = load_book(docs_dir)
+    record = chunk_folder(book.docs_dir, book.site, book.chunk_limits, book.site_manifest)
     documents, found, failures = (
         _as_list(record[key]) for key in ("documents", "chunks", "failures")
     )

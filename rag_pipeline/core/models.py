@@ -72,10 +72,7 @@ class SiteSettings:
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
-    """Sizes of chunks in cl100k_base tokens, and the headings embedded before a chunk's text.
-
-    `min <= target <= max`, `0 <= overlap < min`. Only code, tables and formulas may exceed `max`.
-    """
+    """Sizes of chunks in tokens (cl100k_base); only code, tables and formulas may exceed `max`."""
 
     min_tokens: int = 200
     target_tokens: int = 500
@@ -93,6 +90,7 @@ class DiscoveredDoc:
         path: Path of the file on this machine.
         sha256: Hash of the file's bytes and of the files it imports, 64 hexadecimal digits.
         mtime_ns: Time of the file's last change in nanoseconds; -1 if it imports other files.
+        built: Its entry in the manifest of the built site; empty if there is none.
     """
 
     doc_id: DocId
@@ -100,6 +98,7 @@ class DiscoveredDoc:
     sha256: str
     size_bytes: int
     mtime_ns: int
+    built: bytes = b""
 
 
 DOCUMENT_MISSING: Final = "DocumentMissing"

@@ -71,6 +71,11 @@ class LibrarySettings(BaseSettings):
         "`markdown.format` of docusaurus.config. With `detect`, `.md` files are CommonMark and "
         "`.mdx` files are MDX. If empty, it is read from the same file. Also `mdx` or `md`.",
     )
+    site_manifest: rules.FileUnset = rules.SITE.setting(
+        None,
+        "The `rag-manifest.json` that docusaurus-theme-robotutor writes when the site is built. "
+        "With it, addresses and anchors of unchanged pages are those of the built site.",
+    )
 
     qdrant_url: rules.Place = rules.STORE.setting(
         "",
@@ -259,12 +264,7 @@ class LibrarySettings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_chunk_sizes(self) -> Self:
-        if not self.chunk_min_tokens <= self.chunk_target_tokens <= self.chunk_max_tokens:
-            problem = "CHUNK_MIN_TOKENS <= CHUNK_TARGET_TOKENS <= CHUNK_MAX_TOKENS is not true"
-            raise ValueError(problem)
-        if self.chunk_overlap_tokens >= self.chunk_min_tokens:
-            problem = "CHUNK_OVERLAP_TOKENS must be smaller than CHUNK_MIN_TOKENS"
-            raise ValueError(problem)
+        rules.check_chunk_sizes(self.chunk_limits)
         return self
 
     @property

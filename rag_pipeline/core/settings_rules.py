@@ -18,6 +18,8 @@ from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rag_pipeline.core.models import ChunkLimits
+
 SITE_FIELDS: Final = tuple(field.name for field in fields(SiteSettings))
 """The fields of `SiteSettings`. The setting of a field has the prefix `site_`."""
 
@@ -75,6 +77,20 @@ def _close_base_url(url: str | None) -> str | None:
     return url if url.endswith("/") else url + "/"
 
 
+def check_chunk_sizes(limits: ChunkLimits) -> None:
+    """Check that the sizes of chunks fit together.
+
+    Raises:
+        ValueError: They do not.
+    """
+    if not limits.min_tokens <= limits.target_tokens <= limits.max_tokens:
+        problem = "CHUNK_MIN_TOKENS <= CHUNK_TARGET_TOKENS <= CHUNK_MAX_TOKENS is not true"
+        raise ValueError(problem)
+    if limits.overlap_tokens >= limits.min_tokens:
+        problem = "CHUNK_OVERLAP_TOKENS must be smaller than CHUNK_MIN_TOKENS"
+        raise ValueError(problem)
+
+
 Place: TypeAlias = Annotated[str, BeforeValidator(_read_place)]
 """A folder, a file or an address; empty if it is not set."""
 
@@ -90,6 +106,11 @@ Route: TypeAlias = Annotated[
     str | None, _UNSET, AfterValidator(lambda path: path if path is None else path.strip("/"))
 ]
 """A path without slashes at its ends; None for the empty text."""
+
+FileUnset: TypeAlias = Annotated[
+    Path | None, BeforeValidator(lambda text: _read_folder(text) if text else None)
+]
+"""A file; None for the empty text."""
 
 YesNoUnset: TypeAlias = Annotated[bool | None, _UNSET]
 """A boolean; None for the empty text."""

@@ -144,7 +144,7 @@ def evaluate_book(
     if accept_baseline:
         _require_gates(checked=not paraphrased and answering is not Answering.NONE)
     test_set = choose_test_set(settings, test_set)
-    corpus = parse_corpus(settings.docs_dir, settings.site)
+    corpus = parse_corpus(settings.docs_dir, settings.site, settings.site_manifest)
     documents, golden = corpus.documents, load_for(test_set, corpus)
     if accept_baseline:
         _require_gates(checked=not golden.is_machine_made)
@@ -260,13 +260,15 @@ class Corpus:
     problems: dict[str, str]
 
 
-def parse_corpus(docs_dir: Path, site: SiteSettings) -> Corpus:
+def parse_corpus(docs_dir: Path, site: SiteSettings, manifest: Path | None) -> Corpus:
     """Parse all documents of a docs folder, and collect the errors of those that fail.
+
+    The manifest is that of the built site, if there is one.
 
     Raises:
         DocsFolderError: The docs folder is missing, cannot be read or contains no document.
     """
-    discovery = discover_docs(docs_dir)
+    discovery = discover_docs(docs_dir, manifest=manifest)
     documents = []
     problems = {failure.doc_path: failure.message for failure in discovery.failures}
     for doc in discovery.docs:

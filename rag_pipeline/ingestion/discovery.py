@@ -18,6 +18,7 @@ from rag_pipeline.core.models import DiscoveredDoc, DocFailure
 from rag_pipeline.ingestion.markdown.front_matter import is_draft
 from rag_pipeline.ingestion.markdown.source import normalize_source
 from rag_pipeline.ingestion.partials.files import hash_content, read_imports
+from rag_pipeline.ingestion.site.manifest import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,6 +74,7 @@ class _Walk:
     """The state of a walk through the docs folder: folders still to read, and what was found."""
 
     known: Mapping[DocId, KnownFile]
+    built: Mapping[str, bytes]
     pending: list[tuple[Path, str, _Folders]]
     docs: list[DiscoveredDoc] = field(default_factory=list)
     drafts: list[DiscoveredDoc] = field(default_factory=list)
@@ -83,7 +85,11 @@ class _Walk:
         self.failures.append(DocFailure(shown, _STAGE, error, f"{shown}: {problem}"))
 
 
-def discover_docs(docs_dir: Path, known: Mapping[DocId, KnownFile] | None = None) -> Discovery:
+def discover_docs(
+    docs_dir: Path,
+    known: Mapping[DocId, KnownFile] | None = None,
+    manifest: Path | None = None,
+) -> Discovery:
     """Find the documents that Docusaurus would build from a docs folder.
 
     Symbolic links are followed. A link to a folder above itself is skipped and listed as a failure.
@@ -92,6 +98,7 @@ def discover_docs(docs_dir: Path, known: Mapping[DocId, KnownFile] | None = None
         docs_dir: The docs folder.
         known: Size, modification time and hash of files, as an earlier scan found them. A file
             with the same size and time is not read; it keeps the known hash.
+        manifest: The `rag-manifest.json` of the built site. With it, all files are read.
 
     Returns:
         The documents, drafts and failures. A file or folder that cannot be read is a failure and
@@ -99,11 +106,13 @@ def discover_docs(docs_dir: Path, known: Mapping[DocId, KnownFile] | None = None
 
     Raises:
         DocsFolderError: The docs folder is missing, unreadable or contains no Markdown file.
+        ConfigurationError: The manifest is missing or damaged.
     """
     if not docs_dir.is_dir():
         is_file = docs_dir.exists()
         raise DocsFolderError(docs_dir, "is a file" if is_file else "does not exist")
-    walk = _Walk(known or {}, [(docs_dir, "", frozenset())])
+    built = read_manifest(manifest, docs_dir) if manifest else {}
+    walk = _Walk({} if manifest else known or {}, built, [(docs_dir, "", frozenset())])
     while walk.pending:
         _read_folder(walk, *walk.pending.pop())
     if not (walk.docs or walk.drafts or walk.failures):
@@ -172,9 +181,10 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
         digest, draft = known.sha256, known.draft
     else:
         content = Path(entry.path).read_bytes()
-        imported = read_imports(doc_id, Path(entry.path), content)
+        imported = read_imports(doc_id, Path(entry.path), content, walk.built.get(doc_id, b""))
         digest, draft = hash_content(content, imported), is_draft(normalize_source(content))
         if imported:  # a later scan must read the file again, to see changes of the other files
             mtime_ns = -1
-    doc = DiscoveredDoc(doc_id, Path(entry.path), digest, status.st_size, mtime_ns)
+    built = walk.built.get(doc_id, b"")
+    doc = DiscoveredDoc(doc_id, Path(entry.path), digest, status.st_size, mtime_ns, built)
     (walk.drafts if draft else walk.docs).append(doc)

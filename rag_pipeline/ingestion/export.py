@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import Chunk, ChunkLimits, Document, JsonValue, SiteSettings
 
 
-def chunk_folder(docs_dir: Path, site: SiteSettings, limits: ChunkLimits) -> dict[str, JsonValue]:
+def chunk_folder(
+    docs_dir: Path, site: SiteSettings, limits: ChunkLimits, manifest: Path | None = None
+) -> dict[str, JsonValue]:
     """Find, parse and chunk the documents of a docs folder, without a model or a store.
 
     Args:
         docs_dir: The docs folder.
         site: Settings of the built site, for the page addresses.
         limits: Chunk sizes.
+        manifest: The `rag-manifest.json` of the built site, if it has one.
 
     Returns:
         A JSON object with the lists `documents`, `chunks` and `failures`, each in the order of
@@ -32,7 +35,7 @@ def chunk_folder(docs_dir: Path, site: SiteSettings, limits: ChunkLimits) -> dic
     Raises:
         DocsFolderError: The folder is missing, unreadable or contains no Markdown file.
     """
-    discovery = discover_docs(docs_dir)
+    discovery = discover_docs(docs_dir, manifest=manifest)
     documents: list[JsonValue] = []
     chunks: list[JsonValue] = []
     failures = list(discovery.failures)

@@ -18,6 +18,7 @@ from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source
 from rag_pipeline.ingestion.partials.files import find_site_dir, locate_page, read_imports
 from rag_pipeline.ingestion.partials.splicing import Splicer
+from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, read_page, take_addresses
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import DiscoveredDoc, Heading, SiteSettings
@@ -69,14 +70,15 @@ def parse_doc(
     mdx = is_mdx(doc.doc_id, front_matter, site)
     content = read_content(text, front_matter.end, _read_values(text, front_matter), mdx=mdx)
     document = _build_document(doc, site, front_matter, content.headings)
-    if not (content.uses or content.left_out or content.unread):
-        return ParsedDoc(document, text, content.blocks)
     if imported is None:
-        imported = read_imports(doc.doc_id, doc.path, source)
+        imported = read_imports(doc.doc_id, doc.path, source, doc.built)
+    if not (content.uses or content.left_out or content.unread):
+        return _take_built_page(ParsedDoc(document, text, content.blocks), imported)
     splicer = Splicer(doc.doc_id, imported, lambda place, head: is_mdx(place, head, site))
     if not content.uses:
         splicer.note(content)
-        return ParsedDoc(document, text, content.blocks, notes=splicer.notes)
+        parsed = ParsedDoc(document, text, content.blocks, notes=splicer.notes)
+        return _take_built_page(parsed, imported)
     place = locate_page(doc.path, find_site_dir(doc.doc_id, doc.path))
     page = splicer.splice_page(text, content, place)
     headings = (
@@ -84,7 +86,8 @@ def parse_doc(
         for heading in page.headings
     )
     document = replace(document, headings=tuple(headings))
-    return ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
+    parsed = ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
+    return _take_built_page(parsed, imported)
 
 
 def read_bytes(doc: DiscoveredDoc) -> bytes:
@@ -99,6 +102,17 @@ def read_bytes(doc: DiscoveredDoc) -> bytes:
         reason = error.strerror or error
         problem = f"it cannot be read ({reason}). Check the file and its permissions"
         raise DocumentReadError(doc.doc_id, problem) from error
+
+
+def _take_built_page(parsed: ParsedDoc, imported: ImportedFiles) -> ParsedDoc:
+    """Return a document with the addresses of the manifest, if the manifest has it."""
+    entry = imported.get(MANIFEST_FILE)
+    if not entry:
+        return parsed
+    document, differences = take_addresses(parsed.document, read_page(entry))
+    warnings = tuple(str(difference) for difference in differences)
+    notes = replace(parsed.notes, warnings=parsed.notes.warnings + warnings)
+    return replace(parsed, document=document, notes=notes)
 
 
 def _read_values(source: str, front_matter: FrontMatter) -> dict[str, str]:

@@ -107,7 +107,9 @@ def scan_docs(
         for doc_id, entry in entries.items()
     }
     settings = context.settings
-    discovery = discover_docs(settings.docs_dir, {} if reread else known_files)
+    discovery = discover_docs(
+        settings.docs_dir, {} if reread else known_files, settings.site_manifest
+    )
     notes = find_config_notes(settings.docs_dir, settings.site)
     discovery = replace(discovery, notes=notes)
     plan = plan_ingestion(discovery, entries, context.fingerprint, failures)

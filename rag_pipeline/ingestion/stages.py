@@ -187,7 +187,7 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     _LOG.info("parsing %s (%d KB)", work.doc.doc_id, work.doc.size_bytes // 1000)
     data = read_bytes(work.doc)
     # The file may have changed since the scan. The bytes read here are what is indexed.
-    imported = read_imports(work.doc.doc_id, work.doc.path, data)
+    imported = read_imports(work.doc.doc_id, work.doc.path, data, work.doc.built)
     work.doc = doc = _take_content(work.doc, hash_content(data, imported))
     parsed = parse_doc(doc, run.context.settings.site, data, imported)
     kept = KeptSource(doc.sha256, data, imported)

@@ -1,4 +1,4 @@
-"""Read the files that a page imports from the folder of its site, and hash them with the page."""
+"""Read the files of a site that a page depends on, and hash them with the page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from rag_pipeline.ingestion.markdown.scope import find_imports
 from rag_pipeline.ingestion.markdown.source import normalize_source
 from rag_pipeline.ingestion.site.docusaurus_config import find_config
+from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,9 @@ ImportedFiles: TypeAlias = "Mapping[str, bytes | None]"
 _MARKDOWN: Final = (".md", ".mdx")
 
 
-def read_imports(doc_id: DocId, path: Path, content: bytes) -> dict[str, bytes | None]:
+def read_imports(
+    doc_id: DocId, path: Path, content: bytes, built: bytes = b""
+) -> dict[str, bytes | None]:
     """Read all files that a page imports, directly or through its partials.
 
     Only files below the site's folder are read.
@@ -32,13 +35,17 @@ def read_imports(doc_id: DocId, path: Path, content: bytes) -> dict[str, bytes |
         doc_id: Path of the page below the docs folder.
         path: Path of the page on this machine.
         content: Content of the page.
+        built: The page's entry in the manifest of the built site; empty without a manifest.
 
     Returns:
-        The content of each file, or None if it cannot be read. Empty for a page without imports.
+        The content of each file, or None if it cannot be read. If the site was built from this
+        content, the name of the manifest has the page's entry. Empty without both.
     """
-    if b"import" not in content:
-        return {}
     found: dict[str, bytes | None] = {}
+    if built and describes(built, content):
+        found[MANIFEST_FILE] = built
+    if b"import" not in content:
+        return found
     site_dir: Path | None = None
     pending = [("", content)]
     while pending:

@@ -6,22 +6,27 @@ build itself, so they are right for sites whose configuration or plugins change 
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.ingestion.site.docusaurus_config import find_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from rag_pipeline.core.models import Document, Heading
 
 MANIFEST_FILE: Final = "rag-manifest.json"
 
 _FORMAT: Final = 1
+_HOST: Final = re.compile(r"https?://[^/]+")
 _REMEDY: Final = "Build the website again with the matching version of docusaurus-theme-robotutor"
 
 
@@ -74,27 +79,44 @@ class Difference:
         return f"{place}: expected {self.predicted or 'no anchor'}, the site has {built}"
 
 
-def read_manifest(path: Path) -> dict[str, ManifestPage]:
-    """Return the pages of a manifest by their Markdown files below the folder of the site.
+def read_manifest(path: Path, docs_dir: Path) -> dict[str, bytes]:
+    """Return the entries of a manifest for a docs folder, by the path of each document below it.
+
+    The files in a manifest are named from the site's folder, which is the folder of
+    `docusaurus.config`, or else the folder that contains the docs folder.
+
+    Returns:
+        The JSON text of each entry, for `read_page`.
 
     Raises:
         ConfigurationError: The file cannot be read, is damaged or has an unknown format.
     """
+    config, docs_dir = find_config(docs_dir), docs_dir.absolute()
+    docs = Path(os.path.relpath(docs_dir, (config or docs_dir).parent)).as_posix()
+    prefix = "" if docs == "." else f"{docs}/"
     try:
         content = json.loads(path.read_bytes())
         if content["format"] != _FORMAT:
             problem = f"{path} has format {content['format']!r}, but format {_FORMAT} is needed"
-            raise ConfigurationError("manifest", problem, _REMEDY)
-        pages = [_read_page(page) for page in content["pages"]]
+            raise ConfigurationError("SITE_MANIFEST", problem, _REMEDY)
+        pages = {str(page["source"]): json.dumps(page, sort_keys=True) for page in content["pages"]}
+        for page in pages.values():
+            read_page(page)
     except OSError as error:
         problem = f"{path} cannot be read ({error.strerror})"
-        raise ConfigurationError("manifest", problem, _REMEDY) from error
+        raise ConfigurationError("SITE_MANIFEST", problem, _REMEDY) from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ConfigurationError("manifest", f"{path} is damaged", _REMEDY) from error
-    return {page.source: page for page in pages}
+        raise ConfigurationError("SITE_MANIFEST", f"{path} is damaged", _REMEDY) from error
+    return {
+        source.removeprefix(prefix): page.encode()
+        for source, page in pages.items()
+        if source.startswith(prefix)
+    }
 
 
-def _read_page(page: dict[str, Any]) -> ManifestPage:
+def read_page(entry: bytes | str) -> ManifestPage:
+    """Return an entry of a manifest."""
+    page: dict[str, Any] = json.loads(entry)
     return ManifestPage(
         source=str(page["source"]),
         source_sha256=str(page["sourceHash"]),
@@ -106,8 +128,13 @@ def _read_page(page: dict[str, Any]) -> ManifestPage:
     )
 
 
+def describes(entry: bytes, content: bytes) -> bool:
+    """Return True if an entry was made from this content of the Markdown file."""
+    return read_page(entry).source_sha256 == hashlib.sha256(content).hexdigest()
+
+
 def take_addresses(
-    document: Document, page: ManifestPage, host: str = ""
+    document: Document, page: ManifestPage
 ) -> tuple[Document, tuple[Difference, ...]]:
     """Return a document with the address and anchors of the built page, and what differs.
 
@@ -117,10 +144,10 @@ def take_addresses(
     Args:
         document: The document with the address and anchors that the rules predict.
         page: The page that the site built from the same file content.
-        host: Scheme and host that the document's address begins with; may be empty.
     """
     differences: list[Difference] = []
-    url = host + page.permalink
+    host = _HOST.match(document.url)
+    url = (host[0] if host else "") + page.permalink
     if url != document.url:
         differences.append(Difference(document.doc_path, 0, document.url, url))
     built = _align(document.headings, page.headings)

@@ -1,7 +1,9 @@
 """Tests of addresses and anchors from the manifest of a built site."""
 
+import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,10 @@ from rag_pipeline.ingestion.site.manifest import (
     ManifestHeading,
     ManifestPage,
     read_manifest,
+    read_page,
     take_addresses,
 )
+from rag_pipeline_tests.book import Book, make_book
 
 
 def make_document(text: str) -> Document:
@@ -52,12 +56,13 @@ def test_the_title_that_the_site_adds_is_skipped() -> None:
 
 def test_address_and_anchors_come_from_the_site() -> None:
     document = make_document("## Joints\n\n## Gears\n")
+    document = replace(document, url="https://example.org/docs/arms")
     page = make_page((2, "Joints", "s1"), (2, "Gears", "s2"), permalink="/book/a")
-    taken, differences = take_addresses(document, page, "https://example.org")
+    taken, differences = take_addresses(document, page)
     assert taken.url == "https://example.org/book/a"
     assert read_anchors(taken) == ["s1", "s2"]
     assert [str(one) for one in differences] == [
-        "arms.md: expected /docs/arms, the site has https://example.org/book/a",
+        "arms.md: expected https://example.org/docs/arms, the site has https://example.org/book/a",
         "arms.md:1: expected joints, the site has s1",
         "arms.md:3: expected gears, the site has s2",
     ]
@@ -111,9 +116,9 @@ def write_manifest(path: Path, **changes: object) -> Path:
 
 
 def test_a_manifest_is_read(tmp_path: Path) -> None:
-    pages = read_manifest(write_manifest(tmp_path / "rag-manifest.json"))
-    assert pages == {
-        "docs/arms.md": ManifestPage(
+    pages = read_manifest(write_manifest(tmp_path / "rag-manifest.json"), tmp_path / "docs")
+    assert {name: read_page(entry) for name, entry in pages.items()} == {
+        "arms.md": ManifestPage(
             "docs/arms.md",
             "a" * 64,
             "/docs/arms",
@@ -150,4 +155,48 @@ def test_an_unusable_manifest_is_refused(
     path = write_manifest(tmp_path / "rag-manifest.json")
     damage(path)
     with pytest.raises(ConfigurationError, match=problem):
-        read_manifest(path)
+        read_manifest(path, tmp_path / "docs")
+
+
+def build_site(book: Book, doc_id: str, anchor: str) -> None:
+    """Write the manifest of a site that gives the second heading of one page another anchor."""
+    path = book.root / "docs" / doc_id
+    entry = {
+        "source": f"docs/{doc_id}",
+        "sourceHash": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "permalink": "/book/arms",
+        "headings": [{"level": 2, "id": anchor, "text": "Joints"}],
+    }
+    write_manifest(book.root / "build.json", pages=[entry])
+
+
+def read_urls(book: Book) -> set[object]:
+    return {point.payload["url"] for point in book.read_points()}
+
+
+def test_an_ingestion_follows_each_build_of_the_site(tmp_path: Path) -> None:
+    text = "## Joints\n\nA joint turns around its axis.\n"
+    book = make_book(tmp_path, {"arms.md": text, "legs.md": text}, memory=True)
+    assert book.ingest().docs_processed == 2
+    predicted = read_urls(book)
+
+    build_site(book, "arms.md", "s1")
+    book.manifest = tmp_path / "build.json"
+    report = book.ingest()
+    assert (report.docs_processed, report.texts_embedded) == (1, 0)
+    assert any("expected joints, the site has s1" in warning for warning in report.warnings)
+    assert "/book/arms#s1" in read_urls(book)
+    assert book.ingest().docs_processed == 0
+
+    build_site(book, "arms.md", "s2")
+    assert book.ingest().docs_processed == 1
+    assert "/book/arms#s2" in read_urls(book)
+
+    book.edit("arms.md", "axis", "shaft")  # the build does not know the new text
+    assert book.ingest().docs_processed == 1
+    assert read_urls(book) == predicted
+    book.edit("arms.md", "shaft", "axis")
+    assert book.ingest().docs_processed == 1
+    book.manifest = None
+    assert book.ingest().docs_processed == 1
+    assert read_urls(book) == predicted
