@@ -101,12 +101,13 @@ def evaluate(
         "answers": dataclasses.asdict(evaluation.answers) if evaluation.answers else None,
     }
     text = render_verdict(evaluation.report, evaluation.gates)
-    if verbose:
+    shows_measures = verbose or not evaluation.gates
+    if shows_measures:
         text += f"\n{render_text(evaluation.report)}"
         if evaluation.answers is not None:
             text += render_answers(evaluation.answers, evaluation.report.latency)
     text += f"Report: {html or evaluation.files.html_path}"
-    if not verbose:
+    if not shows_measures:
         text += "\nThe measures are in the report. --verbose prints them too."
     print_result(record, text, as_json=as_json)
     if not evaluation.passed:

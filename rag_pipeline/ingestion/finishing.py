@@ -52,4 +52,6 @@ def record_site(context: IngestionContext, ledger: Ledger) -> None:
         entry.pipeline_fingerprint == context.fingerprint or doc_id in failed
         for doc_id, entry in ledger.entries().items()
     ):
-        ledger.record_site(context.settings.site)
+        site = context.settings.site
+        if ledger.read_site() != site:
+            ledger.record_site(site)

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.adapters.connect import connect_services
-from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
+from rag_pipeline.core.errors import (
+    CollectionMissingError,
+    ConfigurationError,
+    MissingDependencyError,
+)
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.settings import EmbeddingProvider, load_settings
@@ -33,15 +37,18 @@ def build(tmp_path: Path, state_url: str) -> Services:
     )
 
 
-@pytest.mark.parametrize(
-    ("url", "problem"), [("s3://bucket/prefix", "s3fs"), ("s3:/b", "s3fs"), ("nope://x", "nope")]
-)
-def test_the_error_for_an_unusable_state_url_names_the_cause(
-    url: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("url", ["s3://bucket/prefix", "s3:/b"])
+def test_the_package_for_a_state_url_is_named_if_it_is_missing(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(ConfigurationError, match=f"^STATE_URL: .*{problem}"):
+    with pytest.raises(MissingDependencyError, match="pip install s3fs"):
         build(tmp_path, url)
+
+
+def test_the_error_for_an_unknown_state_url_names_the_setting(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"^STATE_URL: .*nope"):
+        build(tmp_path, "nope://x")
 
 
 @pytest.mark.parametrize("scheme", ["", "file://", "local://"])

@@ -207,7 +207,9 @@ def _look(book: Book) -> dict[str, Any]:
     scan = scan_docs(context)
     with closing(context.services.catalog.open_current()) as store:
         collection_id, points = store.collection_id, store.scroll(with_vectors=True)
-        opened: Any = SimpleNamespace(scroll=store.scroll, count=store.count, close=lambda: None)
+        opened: Any = SimpleNamespace(
+            scroll=store.scroll, fetch=store.fetch, count=store.count, close=lambda: None
+        )
         looked_at = replace_services(context, catalog=SimpleNamespace(open=lambda _: opened))
         audit = audit_collection(looked_at, collection_id, scan.entries)
     return {

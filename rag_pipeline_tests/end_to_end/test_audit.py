@@ -170,7 +170,7 @@ def test_the_number_of_documents_read_at_once_does_not_change_the_findings(
 ) -> None:
     damage(book)
     findings = audit(book)
-    monkeypatch.setattr("rag_pipeline.ingestion.upkeep.audit._PAGE_DOCS", 1)
+    monkeypatch.setattr("rag_pipeline.ingestion.upkeep.audit._PAGE_CHUNKS", 1)
     assert audit(book) == findings
 
 

@@ -172,7 +172,7 @@ def test_an_answering_service_that_fails_is_recorded_for_each_question(
         arguments = ("evaluate", "--answers", "--test-set", str(test_set), "--json")
         told = call(*arguments, OPENAI_BASE_URL=f"{server.url}/v1", ANSWER_MODEL="m")
     assert told.json["answers"]["failure_count"] == 2
-    assert told.json["answers"]["questions"][0]["error"].startswith("ConfigurationError: ")
+    assert told.json["answers"]["questions"][0]["error"].startswith("CONFIGURATION_ERROR: ")
     gates = {gate["name"]: gate for gate in told.json["gates"]}
     assert gates["answer_leaks"]["passed"]  # the set has no selected-text case
 

@@ -86,7 +86,7 @@ def test_the_service_answers_until_a_signal_ends_it(
         assert httpx.get(f"{url}/readyz", timeout=30).status_code == 200
         assert "RoboTutor is running" in httpx.get(url, timeout=30).text
         outcome = stop(process, number)
-    assert (outcome.code, outcome.err) == (0, "")
+    assert (outcome.code, outcome.err) == (0, "Ready for questions.\n")
 
 
 def test_the_answer_is_in_the_question_log_after_the_end(indexed: Command) -> None:
@@ -135,7 +135,7 @@ def test_an_open_stream_ends_before_the_service_does(indexed: Command) -> None:
             outcome = finish(process)
     assert "event: done" in received, received
     assert "event: error" not in received
-    assert (outcome.code, outcome.err) == (0, "")
+    assert (outcome.code, outcome.err) == (0, "Ready for questions.\n")
 
 
 def test_a_second_ctrl_c_does_not_wait_for_open_streams(indexed: Command) -> None:
@@ -192,9 +192,10 @@ def _wait_until_closed(url: str) -> None:
 
 def test_a_service_without_an_index_becomes_ready_after_an_ingest(command: Command) -> None:
     with serving(command) as (process, url):
-        assert process.stdout is not None
-        lines = [next(process.stdout) for _ in range(4)]
-        assert any(line.startswith("Not ready yet: ") and "ingest" in line for line in lines)
+        assert process.stderr is not None
+        line = next(process.stderr)
+        assert line.startswith("Not ready yet: ")
+        assert "ingest" in line
         missing = httpx.post(f"{url}/v1/answers", json=ASKED, timeout=30)
         assert (missing.status_code, missing.json()["code"]) == (503, "COLLECTION_MISSING")
         assert command.run("ingest").code == 0

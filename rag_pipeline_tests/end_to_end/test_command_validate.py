@@ -17,7 +17,7 @@ def test_a_validation_writes_its_files_to_the_data_folder_and_prints_their_paths
     call: Callable[..., Outcome], command: Command
 ) -> None:
     assert call("ingest").code == 0
-    data = command.root / "data"
+    (data,) = (command.root / "data").glob("docs-*/")
     shown = call("validate")
     paths = [str(data / name) for name in FILES]
     assert shown.out.splitlines()[-3:] == [f"Written: {path}" for path in paths]
@@ -35,12 +35,13 @@ def test_without_a_collection_no_file_is_written(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     assert_one_line(call("validate"), 1, "rag-pipeline ingest")
-    assert not any((command.root / "data" / name).exists() for name in FILES)
+    assert not any(any((command.root / "data").rglob(name)) for name in FILES)
 
 
 def test_a_data_folder_that_cannot_be_written_is_named_first(
     call: Callable[..., Outcome], command: Command
 ) -> None:
     assert call("ingest").code == 0
-    (command.root / "data" / FILES[0]).mkdir()
+    (data,) = (command.root / "data").glob("docs-*/")
+    (data / FILES[0]).mkdir()
     assert_one_line(call("validate"), 2, "DATA_DIR", FILES[0], "cannot be written")

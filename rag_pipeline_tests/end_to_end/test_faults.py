@@ -289,5 +289,7 @@ def test_an_unexpected_error_fails_one_document_and_names_it(tmp_path: Path) -> 
     report = book.ingest()
     (failure,) = report.failures
     assert (failure.doc_path, failure.error) == ("intro.md", "RecursionError")
-    assert failure.message.startswith("intro.md: unexpected RecursionError in embeddings: too deep")
+    assert failure.message.startswith(
+        "intro.md: unexpected recursion error in embeddings: too deep"
+    )
     assert report.docs_processed == 2

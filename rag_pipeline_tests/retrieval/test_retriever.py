@@ -384,9 +384,11 @@ def test_a_hit_is_expanded_within_its_section_and_budget(retriever: Retriever) -
     assert small.context_text == hit.text
 
 
-_HOLD_SHARD = """
-import sys, qdrant_edge
-shard = qdrant_edge.EdgeShard.load(sys.argv[1])
+_HOLD_BUILD = """
+import sys
+from pathlib import Path
+from rag_pipeline.adapters.stores.edge_opening import open_build
+build = open_build(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -526,13 +528,13 @@ def test_a_store_that_another_process_has_locked_is_an_error_until_unlocked(
 ) -> None:
     settings = make_settings(tmp_path, store_lock_timeout_s=0.2)
     collection_id = build_collection(settings, book_points)
-    shard = settings.state_dir / "store" / settings.qdrant_collection / collection_id / "shard"
+    build = settings.state_dir / "store" / settings.qdrant_collection / collection_id
     holder = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            _HOLD_SHARD,
-            str(shard),
+            _HOLD_BUILD,
+            str(build),
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

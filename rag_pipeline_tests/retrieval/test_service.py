@@ -218,10 +218,10 @@ def test_every_operation_refuses_and_logs_a_question_that_is_none(
         for operation in (service.search, service.validate_retrieval):
             with pytest.raises(QueryError) as caught:
                 operation(nothing)
-            assert caught.value.code == "QUERY_EMPTY"
+            assert caught.value.code == "QUERY_INVALID"
     assert [(line["operation"], line["error_code"]) for line in lines] == [
-        ("search", "QUERY_EMPTY"),
-        ("validate_retrieval", "QUERY_EMPTY"),
+        ("search", "QUERY_INVALID"),
+        ("validate_retrieval", "QUERY_INVALID"),
     ]
 
 

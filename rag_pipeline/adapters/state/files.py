@@ -37,7 +37,7 @@ def open_root(url: str) -> UPath:
     except ImportError as error:
         from fsspec.registry import known_implementations  # type: ignore[import-untyped]  # noqa: PLC0415  # needed only here
 
-        place = known_implementations.get(url.partition("://")[0], {}).get("class", "fsspec")
+        place = known_implementations.get(url.partition(":")[0], {}).get("class", "fsspec")
         raise MissingDependencyError(place.partition(".")[0]) from error
     except Exception as error:  # each file system raises its own errors
         problem = f"the URL cannot be opened ({error})"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.ingestion.markdown.scope import find_imports
 from rag_pipeline.ingestion.markdown.source import normalize_source
-from rag_pipeline.ingestion.site.docusaurus_config import find_config
+from rag_pipeline.ingestion.site.docusaurus_config import find_config_above
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def find_site_dir(doc_id: DocId, path: Path) -> Path:
     docs_dir = Path(os.path.abspath(path))  # noqa: PTH100  # symbolic links must not be resolved
     for _ in doc_id.split("/"):
         docs_dir = docs_dir.parent
-    config = find_config(docs_dir)
+    config = find_config_above(docs_dir)
     return docs_dir.parent if config is None else config.parent
 
 

@@ -19,7 +19,7 @@ from rag_pipeline.ingestion.site.js_literals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from rag_pipeline.ingestion.site.js_literals import Literal
@@ -106,14 +106,22 @@ def find_config(docs_dir: Path) -> Path | None:
     The folders above the docs folder are searched first, the nearest first, then the folders beside
     it, because a site may lie in `website/` next to `docs/`.
     """
-    given, real = docs_dir.absolute(), docs_dir.resolve()
+    real = docs_dir.resolve()
     beside = sorted(path for path in real.parent.glob("*/") if path != real)
-    for folder in dict.fromkeys((*given.parents, *real.parents, *beside)):
-        for suffix in _SUFFIXES:
-            path = folder / f"docusaurus.config{suffix}"
-            if path.is_file():
-                return path
-    return None
+    return find_config_above(docs_dir) or _find_in((*real.parents, *beside))
+
+
+def find_config_above(docs_dir: Path) -> Path | None:
+    """Return the `docusaurus.config` in the nearest folder above a docs folder, if there is one.
+
+    Symbolic links in the path of the docs folder are not followed.
+    """
+    return _find_in(docs_dir.absolute().parents)
+
+
+def _find_in(folders: Iterable[Path]) -> Path | None:
+    paths = (folder / f"docusaurus.config{suffix}" for folder in folders for suffix in _SUFFIXES)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def read_config(path: Path, docs_dir: Path) -> SiteConfig:

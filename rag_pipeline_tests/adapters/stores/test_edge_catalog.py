@@ -398,9 +398,7 @@ def test_a_damaged_embedding_space_is_an_error(root: Path, text: str) -> None:
         catalog.open_current(SPACE)
 
 
-@pytest.mark.parametrize(
-    "name", ["edge_config.json", "wal/first-index", "segment.json", "status.dat"]
-)
+@pytest.mark.parametrize("name", ["edge_config.json", "segment.json", "status.dat"])
 def test_damaged_files_of_the_engine_raise_a_store_error(root: Path, name: str) -> None:
     """The engine panics on some of these files, and users must not see a traceback."""
     catalog = EdgeCatalog(root, "book", 0.1)
