@@ -68,6 +68,16 @@ def test_events_come_in_the_order_of_the_work(book: Book) -> None:
     assert failure.doc_path == "broken.md"
 
 
+def test_pages_with_the_same_address_are_named_at_the_end(book: Book) -> None:
+    book.write("a.md", "---\nslug: /same\n---\n\n# One\n\nText.\n\n## Part\n\nMore text.\n")
+    book.write("b/c.md", "---\nslug: /same\n---\n\n# Two\n\nOther text.\n")
+    ended = run(book)[-1]
+    assert isinstance(ended, RunEnded)
+    (warning,) = ended.warnings
+    assert warning.startswith("a.md and b/c.md have the same address ")
+    assert "/same," in warning
+
+
 def test_a_run_that_an_error_aborts_ends_with_a_failure_event(tmp_path: Path) -> None:
     book = make_book(tmp_path, {}, memory=True)
     events = run_ingestion(book.build_context(), IngestionRequest(), "run")

@@ -211,6 +211,17 @@ def test_a_damaged_point_is_found_in_the_whole_collection(
     assert [check in entry.name for entry in checks if not entry.passed] == [True]
 
 
+def test_an_address_of_two_documents_is_found() -> None:
+    points = [to_point(chunk) for chunk in build_chunks()]
+    other = next(p for p in points if p.payload["doc_path"] != points[0].payload["doc_path"])
+    place = points.index(other)
+    points[place] = replace(other, payload={**other.payload, "url": points[0].payload["url"]})
+    _, checks = check_collection(points)
+    assert [entry.name for entry in checks if not entry.passed] == [
+        "the address of every page belongs to one document"
+    ]
+
+
 def test_a_point_with_a_wrong_id_is_found() -> None:
     points = [to_point(chunk) for chunk in build_chunks()]
     points[3] = replace(points[3], point_id=PointId(5))
