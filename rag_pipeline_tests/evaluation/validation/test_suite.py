@@ -212,7 +212,9 @@ def test_a_damaged_point_is_found_in_the_whole_collection(
 
 
 def test_a_title_longer_than_a_question_may_be_gives_a_shorter_query() -> None:
-    chunk = make_chunk("Balance depends on the ankle.", title="long " * 2000, section="word " * 2000)
+    chunk = make_chunk(
+        "Balance depends on the ankle.", title="long " * 2000, section="word " * 2000
+    )
     questions = [probe.question for probe in derive_probes([(chunk.metadata, chunk.text)])]
     assert max(len(question) for question in questions) == MAX_QUESTION_CHARS
 
