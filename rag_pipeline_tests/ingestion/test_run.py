@@ -88,6 +88,23 @@ def test_a_run_that_an_error_aborts_ends_with_a_failure_event(tmp_path: Path) ->
         next(events)
 
 
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        ("---\ntitle: Robots\n\n# Text\n\nOne.\n", 1),
+        ("---\r\ntags:\r\n  - a\r\n\r\nOne.\r\n----\r\n", 1),
+        ("---\ntitle: Robots\n---\n\nOne.\n", 0),
+        ("---\n\nA rule: and text.\n", 0),
+        ("---\nhttps://example.org is an address.\n", 0),
+    ],
+)
+def test_front_matter_without_its_last_line_is_noted(book: Book, text: str, notes: int) -> None:
+    book.write("open.md", text)
+    warnings = [found for event in run(book) for found in getattr(event, "warnings", ())]
+    begin = "open.md: the front matter has no `---`"
+    assert [each.startswith(begin) for each in warnings] == [True] * notes
+
+
 def test_a_page_that_is_not_utf8_is_indexed_and_the_report_names_its_line(book: Book) -> None:
     path = book.write("latin.md", "")
     path.write_bytes(b"# Caf\xc3\xa9\r\n\r\nA caf\xe9.\r\n")
