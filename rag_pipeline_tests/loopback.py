@@ -207,6 +207,10 @@ class LoopbackServer:
                 self.connection.close()
                 self.close_connection = True
 
+            def handle(self) -> None:
+                with suppress(ConnectionError):  # the client reset a connection that was kept open
+                    super().handle()
+
             def log_message(self, *_: object) -> None:
                 """Print nothing."""
 

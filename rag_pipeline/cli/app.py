@@ -8,7 +8,7 @@ document failed; 2 wrong usage or configuration; 130 interrupted.
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -86,9 +86,22 @@ def run_command() -> None:
         if usage is None:
             raise
         message = usage()  # empty if the help text was shown instead
-        code = tell_failure("USAGE", f"{message} See `rag-pipeline --help`", 2) if message else 2
+        advice = _advise_usage(message, getattr(error, "ctx", None))
+        code = tell_failure("USAGE", advice, 2) if message else 2
     end_output()
     sys.exit(code or 0)
+
+
+def _advise_usage(message: str, context: Any) -> str:  # noqa: ANN401  # click's, see above
+    """Return a message about wrong usage as a sentence, with the help that explains the command."""
+    text = message if message.endswith((".", "?")) else f"{message}."
+    if "unexpected extra argument" in message:
+        text = text.replace("argument(s)", "argument") + " Put an argument with spaces in quotes."
+    names: list[str] = []
+    while context is not None and context.parent is not None:
+        names.insert(0, context.info_name)
+        context = context.parent
+    return f"{text} See `{' '.join(['rag-pipeline', *names])} --help`"
 
 
 def _is_ingesting() -> bool:

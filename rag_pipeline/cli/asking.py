@@ -16,7 +16,9 @@ from rag_pipeline.core.json_form import to_json
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval.filters import QueryFilters
     from rag_pipeline.retrieval.queries import Mode, Query
+    from rag_pipeline.retrieval.retriever import Retriever
 
 commands = typer.Typer()
 
@@ -55,6 +57,8 @@ def search(
     load_model_early(settings)
     with open_retriever(settings) as retriever:
         result = retriever.retrieve(asked)
+        if not result.chunks:
+            _tell_unknown_values(retriever, asked.filters)
     print_result(result.to_dict(), show_hits(result), as_json=as_json)
 
 
@@ -113,6 +117,26 @@ def query(
     _answer(asked, settings, as_json, even_if_unrelated=even_if_unrelated, explain=explain)
 
 
+def _tell_unknown_values(retriever: Retriever, filters: QueryFilters | None) -> None:
+    """Write a note to standard error for each filter value that no page of the book has."""
+    import difflib
+
+    from rag_pipeline.cli.progress import tell_note
+    from rag_pipeline.core.payload import FILTERS
+    from rag_pipeline.retrieval import count_filter_values
+
+    given = {declared: getattr(filters, declared.name) or () for declared in FILTERS.values()}
+    if not any(given.values()):
+        return
+    known = count_filter_values(retriever)
+    for declared, values in given.items():
+        for value in values:
+            if value not in known[declared.name]:
+                near = difflib.get_close_matches(value, known[declared.name], n=1, cutoff=0.5)
+                advice = f" Did you mean {near[0]}?" if near else ""
+                tell_note(f"{declared.flags[0]} {value}: no page has this value.{advice}")
+
+
 def _choose_mode(requested: AskedMode, selected_text: str | None, remedy: str) -> Mode:
     """Return the query mode that follows from the options.
 
@@ -147,7 +171,8 @@ def _answer(
     from rag_pipeline.retrieval import Mode
 
     asked.check()
-    if asked.mode is Mode.NORMAL and not find_reply(asked):
+    is_searched = asked.mode is Mode.NORMAL and not find_reply(asked)
+    if is_searched:
         tell_running_ingestion(settings)
         load_model_early(settings)
     from rag_pipeline.answering import open_assistant
@@ -164,6 +189,8 @@ def _answer(
             for piece in stream:
                 write_text(piece)
         answer = stream.answer
+        if is_searched and stream.result and not stream.result.chunks:
+            _tell_unknown_values(assistant.retriever, asked.filters)
     record = record_query(answer, stream.result)
     text = show_quotes(answer) if model is None else show_answer_sources(answer)
     if explain:

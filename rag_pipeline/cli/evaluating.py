@@ -199,7 +199,9 @@ def validate(
     elif site is not None:
         if not site or not Path(site).is_dir():
             problem = f"{site!r} is not a folder"
-            raise ConfigurationError("--site", problem, "Build the site with `make site`")
+            raise ConfigurationError(
+                "--site", problem, "Build the site with `npm run build` in its folder"
+            )
         check = partial(check_built_site, site_dir=Path(site), base_url=settings.site.base_url)
     with open_retriever(settings) as retriever:
         _prepare_file("DATA_DIR", settings.state_dir / "VALIDATION_RESULTS.md")

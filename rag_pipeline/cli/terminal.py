@@ -43,15 +43,15 @@ def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
             f"${report.cost_usd:.4f}"
         ),
     ]
-    if report.chunks_in_parts:
+    if count := report.chunks_in_parts:
+        subject, verb = ("chunk is", "was") if count == 1 else ("chunks are", "were")
         lines.append(
-            f"  note: {report.chunks_in_parts} chunks are longer than the model's input and were "
-            "embedded in parts"
+            f"  note: {count} {subject} longer than the model's input and {verb} embedded in parts"
         )
-    if report.expressions_left_out:
+    if count := report.expressions_left_out:
+        subject, verb = ("expression has", "was") if count == 1 else ("expressions have", "were")
         lines.append(
-            f"  note: {report.expressions_left_out} MDX expressions have no known value and were "
-            "left out of the text"
+            f"  note: {count} MDX {subject} no known value and {verb} left out of the text"
         )
     lines += [f"  note: {warning}" for warning in report.warnings]
     lines += [f"  FAILED {failure.message}" for failure in report.failures]

@@ -236,6 +236,13 @@ def _citation(collection: StoredCollection) -> Iterator[str]:
             yield metadata.chunk_id
 
 
+@register_rule(COLLECTION_RULES, "the address of every page belongs to one document")
+def _addresses(collection: StoredCollection) -> Iterator[str]:
+    places = ((point.metadata.url, point.metadata.doc_path) for point in collection.readable)
+    for address, doc_paths in find_shared_addresses(places).items():
+        yield f"{address} ({', '.join(doc_paths)})"
+
+
 @register_rule(COLLECTION_RULES, "the chunks of every document are numbered from 0 without gaps")
 def _positions(collection: StoredCollection) -> Iterator[str]:
     indexes: dict[str, list[int]] = defaultdict(list)
@@ -246,6 +253,18 @@ def _positions(collection: StoredCollection) -> Iterator[str]:
     for path, found in indexes.items():
         if sorted(found) != list(range(len(found))):
             yield path
+
+
+def find_shared_addresses(places: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the addresses that several documents have, from the URL and document of each chunk."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for url, doc_path in places:
+        found[url.partition("#")[0]].add(doc_path)
+    return {
+        address: sorted(paths)
+        for address, paths in sorted(found.items())
+        if address and len(paths) > 1
+    }
 
 
 def is_closed(code: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
+from rag_pipeline.core.env_file import check_env_file
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings_rules import EmbeddingProvider
 from rag_pipeline.core.settings_serving import Settings
@@ -25,9 +26,11 @@ def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401  # field values
 
     Raises:
         ConfigurationError: A value has a wrong type or is out of its bounds (the message names the
-            setting and never contains a secret), or `.env` is not encoded in UTF-8.
+            setting and never contains a secret), or `.env` is not encoded in UTF-8 or has a line
+            that cannot be read.
     """
     try:
+        check_env_file({name.upper() for name in Settings.model_fields})
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]

@@ -64,7 +64,8 @@ def suggest_questions(pages: Sequence[ParsedDoc], limit: int = 50) -> list[dict[
     for section in _spread(sections):
         words = _choose_words(section, counts, len(sections))
         is_unique = headings[section.heading.casefold()] == 1
-        is_clear = is_unique and len(extract_terms(section.heading)) >= _MIN_HEADING_TERMS
+        terms = len(extract_terms(section.heading))
+        is_clear = is_unique and _MIN_HEADING_TERMS <= terms <= _MAX_SENTENCE_WORDS
         heading = section.heading if is_clear else ""
         question = (heading or words) if len(entries) % 2 == 0 else (words or heading)
         if question and len(entries) < limit:

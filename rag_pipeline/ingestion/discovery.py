@@ -6,6 +6,7 @@ Files that have not changed since the last scan are not read again.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import DocId
 
 _STAGE: Final = "discovery"
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _Folders: TypeAlias = frozenset[tuple[int, int]]
 """Device and inode numbers of all folders above a folder, to detect loops of symbolic links."""
@@ -81,7 +84,9 @@ class _Walk:
     failures: list[DocFailure] = field(default_factory=list)
 
     def fail(self, doc_path: str, error: str, problem: str) -> None:
-        shown = doc_path.encode("utf-8", "backslashreplace").decode()
+        # A name may contain line ends and bytes that are not UTF-8, but a message is one line.
+        shown = _CONTROL.sub(lambda found: ascii(found.group())[1:-1], doc_path)
+        shown = shown.encode("utf-8", "backslashreplace").decode()
         self.failures.append(DocFailure(shown, _STAGE, error, f"{shown}: {problem}"))
 
 

@@ -79,9 +79,16 @@ class DocDeleted:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The last event of a run that reached its end, even if single documents failed."""
+    """The last event of a run that reached its end, even if single documents failed.
+
+    Attributes:
+        duration_s: Seconds that the run took.
+        warnings: Faults of the book that no single document shows, such as two pages with the same
+            address. Only the documents that the run processed are compared.
+    """
 
     duration_s: float
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.rules import find_shared_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -40,6 +41,19 @@ def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None
     with suppress(RagPipelineError, OSError), services.lock(timeout_s=0.0):
         services.sweep()
         services.open_artifacts(services.catalog.current_id() or "").keep_only(doc_ids)
+
+
+def describe_shared_addresses(places: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return a warning for each address that several documents have.
+
+    Args:
+        places: The URL and the document of each chunk.
+    """
+    return tuple(
+        f"{' and '.join(doc_paths)} have the same address {address}, but only one page can be "
+        "there. Give each page a slug or file name of its own"
+        for address, doc_paths in find_shared_addresses(places).items()
+    )
 
 
 def record_site(context: IngestionContext, ledger: Ledger) -> None:

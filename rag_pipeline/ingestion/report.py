@@ -108,6 +108,7 @@ class IngestionReport:
             self.chunks_deleted += event.point_count
         elif isinstance(event, RunEnded):
             self.duration_s = event.duration_s
+            self.warnings += event.warnings
 
     def merge(self, other: IngestionReport) -> None:
         """Add the totals of a later run that processed other documents of the same docs folder.

@@ -22,8 +22,18 @@ from rag_pipeline.core.protocols.state import LedgerFailure
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.disk_room import check_room
 from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, embed_docs, load_embeddings
-from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunFailed, RunPlanned
-from rag_pipeline.ingestion.finishing import record_site, refresh_ledger
+from rag_pipeline.ingestion.events import (
+    DocDeleted,
+    RunEnded,
+    RunFailed,
+    RunPlanned,
+    StageDone,
+)
+from rag_pipeline.ingestion.finishing import (
+    describe_shared_addresses,
+    record_site,
+    refresh_ledger,
+)
 from rag_pipeline.ingestion.planning import (
     Scan,
     choose_collection,
@@ -91,7 +101,7 @@ def run_ingestion(
             progress = RunProgress(planned, announce)
             yield planned
             yield from failures
-            failed = list(failures)
+            failed, places = list(failures), []
             run = _open_run(context, request, planned)
             with ExitStack() as stack:
                 if request.rebuild:
@@ -99,6 +109,8 @@ def run_ingestion(
                 for event in progress.follow(_carry_out(run, docs, deletes)):
                     if isinstance(event, DocFailure):
                         failed.append(event)
+                    if isinstance(event, StageDone):
+                        places += [(chunk.url, chunk.doc_path) for chunk in event.chunks]
                     yield event
             if request.rebuild and scan.collection_id:
                 _switch(run, failed)
@@ -108,7 +120,7 @@ def run_ingestion(
     except Exception as error:
         yield RunFailed(error)
         raise
-    yield RunEnded(time.perf_counter() - start)
+    yield RunEnded(time.perf_counter() - start, describe_shared_addresses(places))
 
 
 def _choose_target(context: IngestionContext, request: IngestionRequest, scan: Scan) -> Scan:

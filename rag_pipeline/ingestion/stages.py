@@ -20,7 +20,7 @@ from rag_pipeline.core.protocols.state import LedgerEntry
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.events import StageDone
-from rag_pipeline.ingestion.markdown.source import find_invalid_line
+from rag_pipeline.ingestion.markdown.source import find_invalid_line, has_open_front_matter
 from rag_pipeline.ingestion.parsing import parse_doc, read_bytes
 from rag_pipeline.ingestion.partials.files import hash_content, read_imports
 from rag_pipeline.ingestion.serialization import (
@@ -203,8 +203,12 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     }
     if invalid_line := find_invalid_line(data):
         counts["invalid_line"] = invalid_line
+    warnings = parsed.notes.warnings
+    if has_open_front_matter(parsed.source):
+        problem = "the front matter has no `---` at its end, so it was read as text. Add that line"
+        warnings = (*warnings, f"{doc.doc_id}: {problem}")
     version = hash_text(repr((document, parsed.source)))[:16]
-    work.keep_result(Stage.PARSED, version, counts, parsed.notes.warnings)
+    work.keep_result(Stage.PARSED, version, counts, warnings)
     return parsed
 
 

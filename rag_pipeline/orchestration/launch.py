@@ -8,6 +8,8 @@ from pathlib import Path
 
 import dagster as dg
 from dagster._core.events import RunFailureReason
+from dagster._core.instance.ref import InstanceRef
+from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 from sqlalchemy.exc import DBAPIError
 
 from rag_pipeline.adapters.state.locks import hold_lock
@@ -22,17 +24,27 @@ _OPENING_ADVICE = (
     "That process opens Dagster's instance, which takes seconds. Try again, or end the process if "
     "it hangs"
 )
+_NO_OUTPUT_LOGS = {
+    "compute_logs": {
+        "module": NoOpComputeLogManager.__module__,
+        "class": NoOpComputeLogManager.__name__,
+    }
+}
 
 
 def _open_instance() -> dg.DagsterInstance:
-    """Open the Dagster instance at DAGSTER_HOME.
+    """Open the Dagster instance at DAGSTER_HOME, without a copy of the run's output in its logs.
+
+    Dagster copies the output with child processes. Ctrl-C in a terminal reaches them too, and they
+    would print tracebacks. The user of a command sees its output anyway.
 
     A lock file lets only one process do this at a time, because opening a new instance fails if two
     processes create its tables at the same time.
     """
     lock_file = Path(os.environ["DAGSTER_HOME"]) / ".opening.lock"
     with hold_lock(lock_file, _OPENING_TIMEOUT_S, _OPENING_ADVICE):
-        return dg.DagsterInstance.get()
+        settings = InstanceRef.from_dir(os.environ["DAGSTER_HOME"], overrides=_NO_OUTPUT_LOGS)
+        return dg.DagsterInstance.from_ref(settings)
 
 
 def run_ingest_job(definitions: dg.Definitions, request: IngestionRequest) -> bool:

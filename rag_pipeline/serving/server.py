@@ -248,7 +248,7 @@ def describe_addresses(port: int, settings: Settings, place: Place) -> list[str]
         f"  Health:     {base}/readyz and {base}/metrics",
     ]
     if place.site_dir is None:
-        lines.append("The book itself is not served: there is no built website (make site).")
+        lines.append("The book itself is not served: its website is not built (npm run build).")
     if everywhere and not settings.serve_hosts:
         lines.append("Requests from other machines are refused until SERVE_HOSTS names this host.")
     if not _is_own(place.host) and not settings.serve_api_key.get_secret_value():

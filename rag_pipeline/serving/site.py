@@ -99,7 +99,7 @@ def find_site(docs_dir: Path, chosen: Path | None) -> Path | None:
         return folder
     if chosen is None:
         return None
-    remedy = "Build the website with `make site`, or leave the option out"
+    remedy = "Build the website with `npm run build` in its folder, or leave the option out"
     raise ConfigurationError("--site", f"{chosen} contains no index.html", remedy)
 
 

@@ -43,6 +43,13 @@ def test_a_notice_of_a_refusal_starts_on_its_own_line() -> None:
     assert show_quotes(refused) == f"{refused.text}\nNote: {refused.notices[0]}"
 
 
+def test_one_chunk_in_parts_and_one_expression_are_reported_in_the_singular() -> None:
+    report = IngestionReport(chunks_in_parts=1, expressions_left_out=1)
+    shown = show_ingestion(report, "docs")
+    assert "note: 1 chunk is longer than the model's input and was embedded in parts" in shown
+    assert "note: 1 MDX expression has no known value and was left out of the text" in shown
+
+
 def test_chunks_embedded_in_parts_are_reported_in_one_line_without_a_warning() -> None:
     report = IngestionReport()
     for name in ("a.md", "b.md", "c.md", "d.md"):

@@ -55,6 +55,7 @@ def test_names_and_sentences_of_the_rules_do_not_change() -> None:
         "the id of every point is the number of its chunk id",
         "the content hash of every point is the hash of its text",
         "every point has a URL and a title for citations",
+        "the address of every page belongs to one document",
         "the chunks of every document are numbered from 0 without gaps",
     ]
 

@@ -64,6 +64,42 @@ def test_an_env_file_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert load_settings().docs_dir == Path("bücher")
 
 
+@pytest.mark.parametrize("line", ["STORE_IDLE_S: 3", "STORE_IDLE_S='3", "to be done", "DATA_DIR"])
+def test_a_line_of_an_env_file_without_a_value_is_an_error(line: str, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(f"# places\nDOCS_DIR=docs\n{line}\n")
+    with pytest.raises(ConfigurationError, match=r"^\.env: line 3 .*NAME=value"):
+        load_settings()
+
+
+def test_an_env_file_may_contain_comments_exports_and_settings_of_other_programs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "# book\n\nexport docs_dir='my docs' # here\nPORT=80\nNODE_ENV=x\nOPENAI_API_KEY=\n"
+    (tmp_path / ".env").write_text(text)
+    assert load_settings().docs_dir == Path("my docs")
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("CHUNK_TARGT_TOKENS", "CHUNK_TARGET_TOKENS"),
+        ("openai_key", "OPENAI_API_KEY"),
+        ("SITE_BASEURL", "SITE_BASE_URL"),
+        ("DATADIR", "DATA_DIR"),
+    ],
+)
+def test_a_misspelled_setting_in_an_env_file_is_warned_about_once(
+    name: str, meant: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / ".env").write_text(f"\n{name}=secret-{name}\n")
+    for _ in "ab":
+        load_settings()
+    (message,) = caplog.messages
+    assert f"line 2: {name} is not a setting. Did you mean {meant}?" in message
+    assert "secret" not in message
+
+
 @pytest.mark.parametrize("name", PLACES)
 def test_a_tilde_stands_for_the_home_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

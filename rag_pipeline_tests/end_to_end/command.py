@@ -92,6 +92,7 @@ class Command:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # a process group of its own, as a shell gives to a command
         )
 
     def run(self, *arguments: str, **changes: str) -> Outcome:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from queue import Queue
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -281,6 +282,19 @@ def test_an_interrupted_ingest_says_so_and_the_next_one_continues(
             call("ingest", OPENAI_BASE_URL=f"{stopping.url}/v1"), 130, "stopped", "next ingest"
         )
     assert call("ingest", "--json").json["docs_processed"] == 3
+
+
+def test_ctrl_c_in_a_terminal_gives_one_line(tmp_path: Path) -> None:
+    started: Queue[int] = Queue()
+
+    def stop(request: Received) -> Reply:
+        os.killpg(started.get(), signal.SIGINT)  # a terminal signals the children as well
+        return embed(request)
+
+    with serve(stop) as stopping:
+        process = make_command(tmp_path, stopping.url).start("ingest")
+        started.put(process.pid)
+        assert_one_line(finish(process), 130, "stopped", "next ingest")
 
 
 @pytest.mark.usefixtures("server")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SELECTION = "A servo holds its joint at an angle."
 ASKED = ("query", "What holds a servo?", "--selected-text", SELECTION)
+QUOTES = "Put an argument with spaces in quotes"
 UNRELATED = ("query", "Which glue holds wooden chairs?", "--selected-text", SELECTION)
 
 
@@ -58,6 +59,41 @@ def test_a_question_unrelated_to_the_selection_is_answered_only_on_request(
         assert refused.json["reason"] == "unrelated_to_selection"
         given = call(*UNRELATED, "--even-if-unrelated", "--json", **model_at(server.url))
     assert (given.json["kind"], given.json["answer"]) == ("generated", "None is named [1].")
+
+
+@pytest.mark.parametrize("asked", ["search", "query"])
+def test_a_filter_value_that_no_page_has_is_named_with_the_nearest(
+    call: Callable[..., Outcome], asked: str
+) -> None:
+    call("ingest")
+    filters = ("--doc-path", "./intro.mdx", "--module", "modul-1", "--module", "module-1")
+    told = call(asked, "robots", *filters)
+    assert told.code == 0
+    assert told.err.splitlines() == [
+        "rag-pipeline: --doc-path ./intro.mdx: no page has this value. Did you mean intro.md?",
+        "rag-pipeline: --module modul-1: no page has this value. Did you mean module-1?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "helped"),
+    [
+        (["query", "How", "tall"], f"Got unexpected extra argument (tall). {QUOTES}.", " query"),
+        (["ingest", "--fast"], "No such option: --fast.", " ingest"),
+        (["serach"], "No such command 'serach'. Did you mean 'search'?", ""),
+        (
+            ["golden-set", "suggest", "docs"],
+            f"Got unexpected extra argument (docs). {QUOTES}.",
+            " golden-set suggest",
+        ),
+    ],
+)
+def test_wrong_usage_names_the_help_of_the_command(
+    call: Callable[..., Outcome], arguments: list[str], message: str, helped: str
+) -> None:
+    told = call(*arguments)
+    line = f"rag-pipeline: {message} See `rag-pipeline{helped} --help`\n"
+    assert (told.code, told.err) == (2, line)
 
 
 def test_the_option_even_if_unrelated_needs_a_selection(call: Callable[..., Outcome]) -> None:

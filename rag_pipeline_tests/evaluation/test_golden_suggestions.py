@@ -47,6 +47,12 @@ def test_a_question_is_a_heading_or_the_rare_words_of_a_sentence(tmp_path: Path)
     assert len(asked) == 3
 
 
+def test_a_heading_longer_than_a_sentence_is_no_question() -> None:
+    heading = "ankle strategies " * 500
+    page = make_page("long.md", f"# Walking\n\n## {heading}\n\nShort.\n")
+    assert all(len(str(entry["question"])) < 500 for entry in suggest_questions([page]))
+
+
 def test_the_questions_of_the_book_fit_it_and_come_from_many_pages(tmp_path: Path) -> None:
     pages = list(read_book().values())
     golden = load(pages, tmp_path)

@@ -160,7 +160,9 @@ def test_a_file_name_that_is_not_a_valid_document_id_is_reported(
     assert names(discovery) == ["a.md"]
     (failure,) = discovery.failures
     assert failure.error == "DOCUMENT_ID_INVALID"
-    (failure.doc_path + failure.message).encode()
+    shown = failure.doc_path + failure.message
+    shown.encode()
+    assert len(shown.splitlines()) == 1
 
 
 def test_a_pipe_named_like_a_page_does_not_block(tmp_path: Path) -> None:

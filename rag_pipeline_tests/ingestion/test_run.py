@@ -68,6 +68,16 @@ def test_events_come_in_the_order_of_the_work(book: Book) -> None:
     assert failure.doc_path == "broken.md"
 
 
+def test_pages_with_the_same_address_are_named_at_the_end(book: Book) -> None:
+    book.write("a.md", "---\nslug: /same\n---\n\n# One\n\nText.\n\n## Part\n\nMore text.\n")
+    book.write("b/c.md", "---\nslug: /same\n---\n\n# Two\n\nOther text.\n")
+    ended = run(book)[-1]
+    assert isinstance(ended, RunEnded)
+    (warning,) = ended.warnings
+    assert warning.startswith("a.md and b/c.md have the same address ")
+    assert "/same," in warning
+
+
 def test_a_run_that_an_error_aborts_ends_with_a_failure_event(tmp_path: Path) -> None:
     book = make_book(tmp_path, {}, memory=True)
     events = run_ingestion(book.build_context(), IngestionRequest(), "run")
@@ -76,6 +86,23 @@ def test_a_run_that_an_error_aborts_ends_with_a_failure_event(tmp_path: Path) ->
     assert isinstance(failed.error, DocsFolderError)
     with pytest.raises(DocsFolderError):
         next(events)
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        ("---\ntitle: Robots\n\n# Text\n\nOne.\n", 1),
+        ("---\r\ntags:\r\n  - a\r\n\r\nOne.\r\n----\r\n", 1),
+        ("---\ntitle: Robots\n---\n\nOne.\n", 0),
+        ("---\n\nA rule: and text.\n", 0),
+        ("---\nhttps://example.org is an address.\n", 0),
+    ],
+)
+def test_front_matter_without_its_last_line_is_noted(book: Book, text: str, notes: int) -> None:
+    book.write("open.md", text)
+    warnings = [found for event in run(book) for found in getattr(event, "warnings", ())]
+    begin = "open.md: the front matter has no `---`"
+    assert [each.startswith(begin) for each in warnings] == [True] * notes
 
 
 def test_a_page_that_is_not_utf8_is_indexed_and_the_report_names_its_line(book: Book) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.settings import Settings
+from rag_pipeline.core.settings_rules import OWN_DOCS_DIR
+from rag_pipeline.ingestion.site.settling import settle_site
 from rag_pipeline_tests.site.proof import BuiltSite, Proof
 
 if TYPE_CHECKING:
@@ -22,8 +24,8 @@ _PROOFS = pytest.StashKey[list[Proof]]()
 
 @pytest.fixture(scope="session")
 def default_settings() -> Settings:
-    """Return the default settings, without the environment and `.env`."""
-    return Settings.model_construct()
+    """Return the default settings of the textbook, without the environment and `.env`."""
+    return settle_site(Settings.model_construct(docs_dir=OWN_DOCS_DIR))
 
 
 @pytest.fixture(scope="session")

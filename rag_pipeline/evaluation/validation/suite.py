@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -151,7 +151,7 @@ def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
 
     Keyword queries are tags and words of titles, phrase queries are section headings, and complex
     queries ask how a section fits into its page. They are taken at even distances from the whole
-    book. Edge cases, such as one letter or 5,000 characters, are added.
+    book. Edge cases, such as one letter or 5,000 characters, are added. Longer queries are cut.
 
     Args:
         chunks: Metadata and text of every chunk, in any order.
@@ -177,7 +177,8 @@ def derive_probes(chunks: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
         )
         for entry in _spread(_unique_headings(headed)[1:])
     ]
-    return [*probes, *_edge_probes(ordered)]
+    probes += _edge_probes(ordered)
+    return [replace(probe, question=probe.question[:MAX_QUESTION_CHARS]) for probe in probes]
 
 
 def _edge_probes(ordered: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
@@ -186,9 +187,7 @@ def _edge_probes(ordered: Sequence[tuple[ChunkMetadata, str]]) -> list[Probe]:
     long_chunks = [chunk for chunk in ordered if len(chunk[1]) > _MIN_LONG_CHARS]
     if long_chunks:
         metadata, text = long_chunks[len(long_chunks) // 2]
-        probes.append(
-            Probe(ProbeClass.EDGE, text[:MAX_QUESTION_CHARS], expected_doc=metadata.doc_path)
-        )
+        probes.append(Probe(ProbeClass.EDGE, text, expected_doc=metadata.doc_path))
     probes.append(Probe(ProbeClass.EDGE, "why " * (MAX_QUESTION_CHARS // 4)))
     return probes
 

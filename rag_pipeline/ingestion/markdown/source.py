@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import MarkdownFormat
 
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
+
+_OPEN_HEAD: Final = re.compile(
+    r"---[ \t]*\n[A-Za-z_][\w-]*:(?=\s)(?!.*^---[ \t]*$)", re.DOTALL | re.MULTILINE
+)
+"""A line `---` and a line `name: value`, but no second line `---`."""
 
 
 def normalize_source(content: bytes) -> str:
@@ -31,6 +37,14 @@ def find_invalid_line(content: bytes) -> int | None:
     except UnicodeDecodeError as error:
         return normalize_source(content[: error.start]).count("\n") + 1
     return None
+
+
+def has_open_front_matter(source: str) -> bool:
+    """Return True if a normalized source begins with front matter that no line `---` ends.
+
+    Its lines are then a part of the text.
+    """
+    return _OPEN_HEAD.match(source) is not None
 
 
 def count_bytes(source: str, offsets: Iterable[int]) -> dict[int, int]:

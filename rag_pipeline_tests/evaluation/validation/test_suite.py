@@ -24,7 +24,7 @@ from rag_pipeline.evaluation.validation.suite import (
     run_validation,
 )
 from rag_pipeline.retrieval.models import RetrievalResult
-from rag_pipeline.retrieval.queries import Mode
+from rag_pipeline.retrieval.queries import MAX_QUESTION_CHARS, Mode
 from rag_pipeline_tests.answering.factories import make_chunk
 
 if TYPE_CHECKING:
@@ -209,6 +209,25 @@ def test_a_damaged_point_is_found_in_the_whole_collection(
     points[7] = replace(points[7], payload=payload)  # type: ignore[arg-type]  # damaged on purpose
     _, checks = check_collection(points)
     assert [check in entry.name for entry in checks if not entry.passed] == [True]
+
+
+def test_a_title_longer_than_a_question_may_be_gives_a_shorter_query() -> None:
+    chunk = make_chunk(
+        "Balance depends on the ankle.", title="long " * 2000, section="word " * 2000
+    )
+    questions = [probe.question for probe in derive_probes([(chunk.metadata, chunk.text)])]
+    assert max(len(question) for question in questions) == MAX_QUESTION_CHARS
+
+
+def test_an_address_of_two_documents_is_found() -> None:
+    points = [to_point(chunk) for chunk in build_chunks()]
+    other = next(p for p in points if p.payload["doc_path"] != points[0].payload["doc_path"])
+    place = points.index(other)
+    points[place] = replace(other, payload={**other.payload, "url": points[0].payload["url"]})
+    _, checks = check_collection(points)
+    assert [entry.name for entry in checks if not entry.passed] == [
+        "the address of every page belongs to one document"
+    ]
 
 
 def test_a_point_with_a_wrong_id_is_found() -> None:

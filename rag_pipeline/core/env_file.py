@@ -1,0 +1,60 @@
+"""Checks of the file `.env` for faults that would otherwise be ignored."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import logging
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from dotenv.parser import parse_stream
+
+from rag_pipeline.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_NAME: Final = ".env"
+_LIKENESS: Final = 0.8  # of 1; the file may also contain settings of other programs
+_logger = logging.getLogger(__name__)
+
+
+def check_env_file(known: Collection[str]) -> None:
+    """Check the lines of `.env` in the current folder. A missing file is valid.
+
+    A name that is almost the name of a setting is a warning. Other unknown names are ignored,
+    because the file may be shared with other programs.
+
+    Args:
+        known: Names of all settings, in upper case.
+
+    Raises:
+        ConfigurationError: A line is neither a comment nor `NAME=value`. The message names the line
+            but does not show it, because it may contain a secret.
+        UnicodeDecodeError: The file is not encoded in UTF-8.
+    """
+    path = Path(_NAME)
+    if not path.is_file():
+        return
+    for line in parse_stream(io.StringIO(path.read_text(encoding="utf-8-sig"))):
+        # The parser counts blank lines before an entry as a part of it.
+        text = line.original.string
+        number = line.original.line + text[: len(text) - len(text.lstrip())].count("\n")
+        if line.error or (line.key is not None and line.value is None):
+            problem = f"line {number} cannot be read"
+            raise ConfigurationError(_NAME, problem, "Write NAME=value, or # before a comment")
+        name = (line.key or "").upper()
+        if name and name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=_LIKENESS)
+            if near:
+                _warn_once(
+                    f"{_NAME}: line {number}: {line.key} is not a setting. Did you mean {near[0]}?"
+                )
+
+
+@cache
+def _warn_once(message: str) -> None:
+    """Log a warning, unless this process has already logged the same message."""
+    _logger.warning("rag-pipeline: warning: %s", message)
