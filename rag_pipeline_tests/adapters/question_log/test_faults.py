@@ -114,3 +114,34 @@ def test_an_sqlite_file_can_be_named_by_its_address(tmp_path: Path) -> None:
     assert [one.answer_id for one in log.read_answers()] == ["a1"]
     log.close()
     assert path.is_file()
+
+
+def test_a_log_that_was_deleted_is_begun_again(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged("a1")])
+    for file in settings.state_dir.glob(f"{FILE_NAME}*"):
+        file.unlink()
+    log.add_answers([make_logged("a2")])
+    other = open_question_log(settings)
+    assert other
+    assert other.read_answers() == [make_logged("a2")]
+    other.close()
+    log.close()
+
+
+def test_a_log_is_not_begun_again_in_a_folder_that_was_moved(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged("a1")])
+    folder, moved = settings.state_dir, settings.data_dir / "moved"
+    folder.rename(moved)
+    with pytest.raises(QuestionLogError, match="No such file"):
+        log.add_answers([make_logged("a2")])
+    assert not folder.exists()
+    moved.rename(folder)
+    log.add_answers([make_logged("a2")])
+    assert len(log.read_answers()) == 2
+    log.close()
