@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from rag_pipeline.adapters.chat_request import LONGEST_WAIT_S, EventReader
+from rag_pipeline.adapters.chat_request import LONGEST_WAIT_S
 from rag_pipeline.adapters.client_environment import reading_environment
 from rag_pipeline.adapters.connections import RequestLine
 from rag_pipeline.adapters.http import acall_with_retries
@@ -81,7 +81,7 @@ class OpenAIChatStream:
     async def _write(
         self, messages: Sequence[ChatMessage], tls: ssl.SSLContext
     ) -> AsyncGenerator[str, None]:
-        reader = EventReader()
+        reader = self._request.read_events()
         async with self._connect(tls) as client:
             stream = await acall_with_retries(
                 lambda: self._open(client, messages),
@@ -95,6 +95,8 @@ class OpenAIChatStream:
                         piece = reader.feed(event)
                         if piece:
                             yield piece
+                        if reader.is_full:
+                            break
                     half = reader.finish()
             if half:
                 yield half

@@ -98,7 +98,7 @@ class OpenAIChatModel:
                     sleep=self._sleep,
                 )
                 with request.translating(line), stream:
-                    reason = yield from _read_pieces(stream)
+                    reason = yield from _read_pieces(stream, request.read_events())
         finally:
             alarm.cancel()
         return request.judge_end(reason, line)
@@ -144,16 +144,19 @@ def _read_refusal(response: httpx2.Response) -> None:
         response.read()
 
 
-def _read_pieces(stream: Stream[ChatCompletionChunk]) -> Generator[str, None, str]:
+def _read_pieces(
+    stream: Stream[ChatCompletionChunk], reader: EventReader
+) -> Generator[str, None, str]:
     """Yield the pieces of text in a streamed answer and return the reason why the answer ended.
 
     `EventReader` lists the errors.
     """
-    reader = EventReader()
     for event in stream:
         piece = reader.feed(event)
         if piece:
             yield piece
+        if reader.is_full:
+            break
     half = reader.finish()
     if half:
         yield half

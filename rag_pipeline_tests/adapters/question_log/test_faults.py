@@ -76,9 +76,10 @@ def test_a_damaged_log_fails_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_fails_without_showing_its_path(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("a file in the way")
-    log = open_question_log(make_log_settings(tmp_path))
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
     assert log
+    settings.data_dir.write_text("a file in the way")
     with pytest.raises(QuestionLogError) as caught:
         log.add_answers([make_logged()])
     assert str(tmp_path) not in str(caught.value)
