@@ -141,7 +141,10 @@ def _choose_mode(requested: AskedMode, selected_text: str | None, remedy: str) -
 
 
 def write_pieces(pieces: Iterable[str]) -> None:
-    """Write the pieces of an answer. If they break off, end the line, so that the error has its own."""
+    """Write the pieces of an answer.
+
+    If they break off, end the line, so that the error has a line of its own.
+    """
     last = ""
     try:
         for piece in pieces:
