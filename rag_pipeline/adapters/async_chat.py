@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import openai
 
-from rag_pipeline.adapters.chat_request import LONGEST_WAIT_S, EventReader
+from rag_pipeline.adapters.chat_request import LONGEST_WAIT_S
+from rag_pipeline.adapters.client_environment import reading_environment
 from rag_pipeline.adapters.connections import RequestLine
 from rag_pipeline.adapters.http import acall_with_retries
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
     from typing import Self
 
     import httpx2
@@ -80,7 +81,7 @@ class OpenAIChatStream:
     async def _write(
         self, messages: Sequence[ChatMessage], tls: ssl.SSLContext
     ) -> AsyncGenerator[str, None]:
-        reader = EventReader()
+        reader = self._request.read_events()
         async with self._connect(tls) as client:
             stream = await acall_with_retries(
                 lambda: self._open(client, messages),
@@ -94,19 +95,21 @@ class OpenAIChatStream:
                         piece = reader.feed(event)
                         if piece:
                             yield piece
+                        if reader.is_full:
+                            break
                     half = reader.finish()
             if half:
                 yield half
         self.complete = self._request.judge_end(reader.reason, self._line)
 
     def _connect(self, tls: ssl.SSLContext) -> openai.AsyncOpenAI:
-        return openai.AsyncOpenAI(
-            **self._request.client_arguments,
-            http_client=openai.DefaultAsyncHttpxClient(
-                verify=tls,
-                event_hooks={"request": [self._line.aattach], "response": [_read_refusal]},
-            ),
-        )
+        hooks: dict[str, list[Callable[..., Any]]] = {
+            "request": [self._line.aattach],
+            "response": [_read_refusal],
+        }
+        with reading_environment():
+            http = openai.DefaultAsyncHttpxClient(verify=tls, event_hooks=hooks)
+        return openai.AsyncOpenAI(**self._request.client_arguments, http_client=http)
 
     async def _open(
         self, client: openai.AsyncOpenAI, messages: Sequence[ChatMessage]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 import openai
 
 from rag_pipeline.adapters.async_chat import OpenAIChatStream
 from rag_pipeline.adapters.chat_request import LONGEST_WAIT_S, ChatRequest, EventReader
+from rag_pipeline.adapters.client_environment import reading_environment
 from rag_pipeline.adapters.connections import RequestLine
 from rag_pipeline.adapters.http import call_with_retries
 from rag_pipeline.core.closing import InterruptibleGenerator
@@ -53,7 +54,8 @@ class OpenAIChatModel:
         self._request = ChatRequest(
             model or DEFAULT_MODEL, api_key, base_url, timeout_s, max_tokens
         )
-        self._tls = httpx2.create_ssl_context()  # takes 0.1 s to create, so all answers share it
+        with reading_environment():
+            self._tls = httpx2.create_ssl_context()  # takes 0.1 s, so all answers share it
 
     @property
     def name(self) -> str:
@@ -96,7 +98,7 @@ class OpenAIChatModel:
                     sleep=self._sleep,
                 )
                 with request.translating(line), stream:
-                    reason = yield from _read_pieces(stream)
+                    reason = yield from _read_pieces(stream, request.read_events())
         finally:
             alarm.cancel()
         return request.judge_end(reason, line)
@@ -106,13 +108,13 @@ class OpenAIChatModel:
 
         Answers that shared a client could share a connection, and an abort ends the connection.
         """
-        return openai.OpenAI(
-            **self._request.client_arguments,
-            http_client=openai.DefaultHttpxClient(
-                verify=self._tls,
-                event_hooks={"request": [line.attach], "response": [_read_refusal]},
-            ),
-        )
+        hooks: dict[str, list[Callable[..., Any]]] = {
+            "request": [line.attach],
+            "response": [_read_refusal],
+        }
+        with reading_environment():
+            http = openai.DefaultHttpxClient(verify=self._tls, event_hooks=hooks)
+        return openai.OpenAI(**self._request.client_arguments, http_client=http)
 
     def _open(
         self,
@@ -142,16 +144,19 @@ def _read_refusal(response: httpx2.Response) -> None:
         response.read()
 
 
-def _read_pieces(stream: Stream[ChatCompletionChunk]) -> Generator[str, None, str]:
+def _read_pieces(
+    stream: Stream[ChatCompletionChunk], reader: EventReader
+) -> Generator[str, None, str]:
     """Yield the pieces of text in a streamed answer and return the reason why the answer ended.
 
     `EventReader` lists the errors.
     """
-    reader = EventReader()
     for event in stream:
         piece = reader.feed(event)
         if piece:
             yield piece
+        if reader.is_full:
+            break
     half = reader.finish()
     if half:
         yield half

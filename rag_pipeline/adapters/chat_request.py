@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 LONGEST_WAIT_S: Final = 2.0
 """Seconds between two attempts; a reader is waiting for the answer."""
 
+_TOKEN_CHARS: Final = 50  # far more than a token of text has, which is about 4 characters
+
 _NO_KEY: Final = "none"  # the client requires a key, even for a server that needs none
 
 
@@ -56,6 +58,7 @@ class ChatRequest:
         self.timeout_s = timeout_s
         self._api_key = api_key
         self._address, self._login = separate_login(base_url or DEFAULT_BASE_URL)
+        self._max_tokens = max_tokens
         self._limit: dict[str, Any] = {name_limit(self._address): max_tokens}
         self._service = Service(
             "the answer service",
@@ -84,6 +87,10 @@ class ChatRequest:
             "default_headers": self._login,
             "max_retries": 0,  # our own retries respect the time limit
         }
+
+    def read_events(self) -> EventReader:
+        """Return a reader for the events of one answer."""
+        return EventReader(self._max_tokens * _TOKEN_CHARS)
 
     def build_body(self, messages: Sequence[ChatMessage]) -> dict[str, Any]:
         """Return the model, its token limit and the messages as arguments of a request."""
@@ -141,12 +148,19 @@ class EventReader:
     returned as a whole with the second. A half without its partner cannot be encoded and becomes
     U+FFFD.
 
+    Args:
+        max_chars: Most characters of an answer. A longer answer is cut off, because a server that
+            ignores the limit of tokens could write without end.
+
     Attributes:
         reason: Reason why the answer ended; empty if the service has given none.
+        is_full: True if the answer was cut off. The rest of the stream need not be read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_chars: int) -> None:
         self.reason = ""
+        self.is_full = False
+        self._left = max_chars
         self._join = codecs.getincrementaldecoder("utf-16-le")("replace").decode
         self._is_empty = True
 
@@ -166,7 +180,11 @@ class EventReader:
                 problem = "a piece of the answer is not a string"
                 raise TypeError(problem)
         self.reason = choice.finish_reason or self.reason
-        return self._join((content or "").encode("utf-16-le", "surrogatepass"))
+        text = content or ""
+        if len(text) > self._left:
+            text, self.reason, self.is_full = text[: self._left], "length", True
+        self._left -= len(text)
+        return self._join(text.encode("utf-16-le", "surrogatepass"))
 
     def finish(self) -> str:
         """Return the rest of the text after the last event; empty unless a pair is incomplete.

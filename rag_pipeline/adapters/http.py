@@ -20,6 +20,7 @@ from tenacity import (
     stop_before_delay,
 )
 
+from rag_pipeline.adapters.client_environment import advise_on_proxy, describe_broken
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.core.errors.hiding import describe_kind
 
@@ -136,11 +137,11 @@ class Service:
     def describe_unreachable(self, cause: BaseException | None) -> RagPipelineError:
         """Return the error for a connection that could not be made, or that broke off.
 
-        The error may be retried. Its message names the kind of the cause.
+        The error may be retried. Its message names the cause.
         """
-        reason = describe_kind(cause) if cause else "no connection"
+        problem = f"cannot be reached or closed the connection ({describe_broken(cause)})"
         check = f"Check {self.url_setting}, the network, and that the service is running"
-        return self.fail(f"cannot be reached or closed the connection ({reason}). {check}")
+        return self.fail(f"{problem}. {check}{advise_on_proxy(self.host)}")
 
     def describe_unreadable(self, cause: str | Exception) -> RagPipelineError:
         """Return the error for a response that does not have the form of this kind of service.
@@ -199,8 +200,7 @@ def call_with_retries(
         if error is not None:
             on_retry(error, state.upcoming_sleep)
 
-    plan = _plan_retries(longest_wait_s, longest_s)
-    retrying = Retrying(sleep=sleep, before_sleep=tell, **plan)
+    retrying = Retrying(sleep=sleep, before_sleep=tell, **_plan_retries(longest_wait_s, longest_s))
     result = retrying(action)
     return result, int(retrying.statistics["attempt_number"]) - 1
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,8 @@ from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.json_form import to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.filters import QueryFilters
     from rag_pipeline.retrieval.queries import Mode, Query
@@ -161,6 +164,23 @@ def _choose_mode(requested: AskedMode, selected_text: str | None, remedy: str) -
     raise ConfigurationError(f"--mode {requested}", problem, "Remove one of the two options")
 
 
+def write_pieces(pieces: Iterable[str]) -> None:
+    """Write the pieces of an answer.
+
+    If they break off, end the line, so that the error has a line of its own.
+    """
+    last = ""
+    try:
+        for piece in pieces:
+            write_text(piece)
+            last = piece or last
+    except BaseException:
+        if last and not last.endswith("\n"):
+            with suppress(OSError):  # nobody reads standard output any more
+                write_text("\n")
+        raise
+
+
 def _answer(
     asked: Query, settings: Settings, as_json: bool, *, even_if_unrelated: bool, explain: bool
 ) -> None:
@@ -186,8 +206,7 @@ def _answer(
     ):
         model = assistant.chat_model
         if model is not None and not as_json:
-            for piece in stream:
-                write_text(piece)
+            write_pieces(stream)
         answer = stream.answer
         if is_searched and stream.result and not stream.result.chunks:
             _tell_unknown_values(assistant.retriever, asked.filters)

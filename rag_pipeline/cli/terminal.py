@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _TEXT_LINES = 6
 _LINE_WIDTH = 100
+_LISTED_DOCS = 3  # documents that one line about a failure names
 
 
 def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
@@ -54,7 +55,7 @@ def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
             f"  note: {count} MDX {subject} no known value and {verb} left out of the text"
         )
     lines += [f"  note: {warning}" for warning in report.warnings]
-    lines += [f"  FAILED {failure.message}" for failure in report.failures]
+    lines += [f"  {line}" for line in show_failures(report.failures)]
     if any(failure.error != DOCUMENT_MISSING for failure in report.failures):
         lines.append(
             "The next ingest tries failed documents again. All other documents are indexed."
@@ -62,6 +63,20 @@ def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
     if report.docs_processed or report.docs_unchanged:
         lines.append('Next: ask a question with the same settings: rag-pipeline query "..."')
     return "\n".join(lines)
+
+
+def show_failures(failures: Sequence[DocFailure]) -> list[str]:
+    """Format failures as one line for each message, with the documents that it does not name."""
+    docs: dict[str, list[str]] = {}
+    for failure in failures:
+        docs.setdefault(failure.message, []).append(failure.doc_path)
+    lines = []
+    for message, paths in docs.items():
+        shown = ", ".join(paths[:_LISTED_DOCS])
+        more = len(paths) - _LISTED_DOCS
+        place = "" if paths[0] in message else f"{shown}{f' and {more} more' * (more > 0)}: "
+        lines.append(f"FAILED {place}{message}")
+    return lines
 
 
 def show_hits(result: RetrievalResult) -> str:
@@ -148,7 +163,7 @@ def _show_repair(found: AuditReport, left: AuditReport, failures: Sequence[DocFa
     lines += [f"left      {_show_finding(finding)}" for finding in left.findings]
     totals = _count_problems(left, len(found.findings))
     lines.append(f"{totals}, {len(repaired)} repaired, {len(left.findings)} left")
-    lines += [f"FAILED {failure.message}" for failure in failures]
+    lines += show_failures(failures)
     if not left.findings:
         lines.append("All problems were repaired.")
     elif failures:

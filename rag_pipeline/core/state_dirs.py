@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.ids import hash_place
 
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ def find_state_dir(docs_dir: Path, data_dir: Path) -> Path:
     3. If the docs folder is missing: the only state folder in DATA_DIR.
     4. The folder with an index of at least half of the same documents, if its docs folder is not
        where it was, or DATA_DIR was moved.
+
+    Raises:
+        ConfigurationError: DATA_DIR, or a folder above it, is a file.
     """
+    _check_folder(data_dir)
     wanted = _Places(docs_dir.resolve(), data_dir.resolve())
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", wanted.docs_dir.name) or "docs"
     own = wanted.data_dir / f"{name}-{hash_place(wanted.docs_dir, wanted.data_dir)}"
@@ -93,6 +98,15 @@ def describe_indexes(docs_dir: Path, data_dir: Path) -> str:
         f"DATA_DIR {data_dir} contains indexes of these docs folders: {shown}. Set DOCS_DIR to use "
         "one of them"
     )
+
+
+def _check_folder(data_dir: Path) -> None:
+    path = data_dir.absolute()
+    nearest = next(one for one in (path, *path.parents) if os.path.lexists(one))
+    if not nearest.is_dir():
+        problem = f"{nearest} is not a folder"
+        remedy = "Set it to a folder; it is created if it is missing"
+        raise ConfigurationError("DATA_DIR", problem, remedy)
 
 
 def _list_state_dirs(data_dir: Path) -> list[Path]:

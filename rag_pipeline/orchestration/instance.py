@@ -53,6 +53,9 @@ def prepare_dagster_home(settings: Settings) -> Path:
                 )
     except OSError as error:
         setting = "DATA_DIR" if named is None else "DAGSTER_HOME"
+        if home.is_file():
+            problem = f"{home} is a file, and Dagster needs a folder there"
+            raise ConfigurationError(setting, problem, "Move the file away") from error
         problem = f"{home} cannot be written ({error.strerror})"
         raise ConfigurationError(setting, problem, "Choose a folder that you can write") from error
     os.environ["DAGSTER_HOME"] = str(home)

@@ -101,6 +101,13 @@ def test_an_answer_cut_by_a_limit_or_a_filter_is_incomplete(finish: str) -> None
         assert read(server) == ("Becau", False)
 
 
+def test_an_answer_of_a_server_that_ignores_the_limit_is_cut_off() -> None:
+    with serve([stream_reply(*["word " * 10_000] * 40)]) as server:
+        text, is_complete = read(server)
+    assert len(text) < 100_000
+    assert not is_complete
+
+
 @pytest.mark.parametrize(
     "first", [Reply(429, headers={"Retry-After": "0"}), Reply(503, headers={"Retry-After": "0"})]
 )

@@ -134,6 +134,13 @@ def test_an_answer_cut_by_a_limit_or_a_filter_is_incomplete(finish: str) -> None
         assert read(make_model(server)) == ("Becau", False)
 
 
+def test_an_answer_of_a_server_that_ignores_the_limit_is_cut_off() -> None:
+    with serve([stream_reply(*["word " * 10_000] * 40)]) as server:
+        text, is_complete = read(make_model(server))
+    assert len(text) < 100_000
+    assert not is_complete
+
+
 def test_nothing_is_sent_before_the_first_piece_is_asked_for() -> None:
     with serve([stream_reply("x")]) as server:
         make_model(server).stream(MESSAGES).close()

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
+
 from rag_pipeline.answering import answer
+from rag_pipeline.cli.asking import write_pieces
 from rag_pipeline.cli.terminal import show_answer_sources, show_ingestion, show_quotes
+from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.core.ids import DocId
-from rag_pipeline.core.models import Stage
+from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.ingestion.events import StageDone
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.retrieval import Mode, Query, QueryFilters
 from rag_pipeline_tests.answering.factories import FixedRetriever
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SETTINGS = Settings(_env_file=None)
 SELECTION = "A servo holds its joint at an angle."
@@ -58,3 +67,27 @@ def test_chunks_embedded_in_parts_are_reported_in_one_line_without_a_warning() -
     assert len(notes) == 1
     assert "64 chunks are longer than the model's input" in notes[0]
     assert report.warnings == []
+
+
+def test_documents_that_failed_for_the_same_reason_share_one_line() -> None:
+    report = IngestionReport()
+    for name in ("a.md", "b.md", "c.md", "d.md", "e.md"):
+        report.add(DocFailure(name, "qdrant_points", "StoreError", "the disk is full"))
+    report.add(DocFailure("f.md", "parsed_docs", "FrontMatterError", "f.md: line 2 is wrong"))
+    lines = [line for line in show_ingestion(report, "docs").split("\n") if "FAILED" in line]
+    assert lines == [
+        "  FAILED a.md, b.md, c.md and 2 more: the disk is full",
+        "  FAILED f.md: line 2 is wrong",
+    ]
+
+
+def test_the_error_after_a_part_of_an_answer_has_its_own_line(
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    def break_off() -> Iterator[str]:
+        yield "A servo is"
+        raise AnswerServiceError("the service stopped")
+
+    with pytest.raises(AnswerServiceError):
+        write_pieces(break_off())
+    assert capfdbinary.readouterr().out == b"A servo is\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
 from rag_pipeline.core.state_dirs import RECORD, describe_indexes, dump_places, find_state_dir
 
 
@@ -106,3 +107,17 @@ def test_the_error_says_that_there_is_no_data_folder_or_no_index_in_it(tmp_path:
     assert describe_indexes(tmp_path, data) == f"DATA_DIR {data} does not exist"
     data.mkdir()
     assert "no other index" in describe_indexes(tmp_path, data)
+
+
+@pytest.mark.parametrize("below", ["", "data"])
+def test_a_file_in_place_of_the_data_folder_is_an_error(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match=r"DATA_DIR: .*file is not a folder"):
+        find_state_dir(tmp_path / "docs", tmp_path / "file" / below)
+
+
+def test_the_public_message_about_a_missing_folder_names_the_setting_once(tmp_path: Path) -> None:
+    others = describe_indexes(tmp_path / "docs", tmp_path / "data")
+    message = CollectionMissingError("book", tmp_path / "data", others).public_message
+    assert message.endswith("DATA_DIR does not exist")
+    assert "DATA_DIR DATA_DIR" not in message

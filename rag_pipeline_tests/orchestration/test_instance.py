@@ -92,6 +92,12 @@ def test_the_error_about_a_home_that_cannot_be_created_names_the_setting(tmp_pat
         prepare_dagster_home(settings_for(tmp_path, dagster_home=str(tmp_path / "file" / "home")))
 
 
+def test_the_error_about_a_file_in_place_of_the_home_says_so(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("")
+    with pytest.raises(ConfigurationError, match=r"home is a file, .*\. Move the file away$"):
+        prepare_dagster_home(settings_for(tmp_path, dagster_home=str(tmp_path / "home")))
+
+
 def test_every_instance_setting_has_a_comment() -> None:
     sections = re.split(r"\n(?=\w)", (ROOT / "dagster.yaml").read_text(encoding="utf-8"))[1:]
     for section in sections:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
+from rag_pipeline.adapters.client_environment import reading_environment
 from rag_pipeline.adapters.connections import limit_answers
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.adapters.embedders.provider import Provider
@@ -62,12 +63,13 @@ class CohereEmbedder(ServiceEmbedder):
             request.headers.update(login)  # replaces the client's own header with the key
             return request
 
-        http = httpx.Client(
-            timeout=self._timeout_s,
-            follow_redirects=True,
-            auth=log_in,
-            event_hooks=limit_answers(httpx, self._timeout_s),
-        )
+        with reading_environment():
+            http = httpx.Client(
+                timeout=self._timeout_s,
+                follow_redirects=True,
+                auth=log_in,
+                event_hooks=limit_answers(httpx, self._timeout_s),
+            )
         weakref.finalize(self, http.close)  # Cohere's client leaves it open
         return cohere.ClientV2(
             api_key=self._api_key,

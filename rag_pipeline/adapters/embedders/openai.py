@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from rag_pipeline.adapters.client_environment import reading_environment
 from rag_pipeline.adapters.connections import limit_answers
 from rag_pipeline.adapters.embedders.provider import Provider
 from rag_pipeline.adapters.embedders.service import BatchAnswer, ServiceEmbedder
@@ -61,7 +62,8 @@ class OpenAIEmbedder(ServiceEmbedder):
         import httpx2  # noqa: PLC0415  # installed with the openai client
         import openai  # noqa: PLC0415  # takes 0.5 s, which an ingest without new text saves
 
-        http = openai.DefaultHttpxClient(event_hooks=limit_answers(httpx2, self._timeout_s))
+        with reading_environment():
+            http = openai.DefaultHttpxClient(event_hooks=limit_answers(httpx2, self._timeout_s))
         weakref.finalize(self, http.close)  # OpenAI's client closes only its own HTTP client
         return openai.OpenAI(
             api_key=self._api_key,

@@ -50,6 +50,7 @@ class SqlQuestionLog(Closing):
         self._engine = engine
         self._days = days
         self._is_open = False
+        self._file: tuple[int, int] | None = None
         self._expired_at: datetime | None = None
         self._opening = RLock()
 
@@ -140,14 +141,24 @@ class SqlQuestionLog(Closing):
                 yield connection
 
     def _prepare(self) -> None:
-        """Create the tables on first use, and delete expired answers once a day."""
+        """Create the tables on first use, and delete expired answers once a day.
+
+        An SQLite file that was deleted or replaced is opened again, because its open connections
+        would write to the file that is gone.
+        """
+        database = self._engine.url.database
+        path = Path(database) if self._engine.dialect.name == "sqlite" and database else None
         with self._opening:
+            if self._is_open and path and _identify(path) != self._file:
+                self._engine.dispose()
+                self._is_open = False
             if not self._is_open:
-                path = self._engine.url.database
-                if self._engine.dialect.name == "sqlite" and path:
-                    Path(path).parent.mkdir(parents=True, exist_ok=True)
-                    Path(path).touch(mode=0o600)  # questions are personal data
+                if path:
+                    if self._file is None:  # a folder that was moved away later stays away
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                    path.touch(mode=0o600)  # questions are personal data
                 migrate(self._engine)
+                self._file = _identify(path) if path else None
                 self._is_open = True
             now = datetime.now(UTC)
             if self._expired_at is None or now - self._expired_at >= _DAY:
@@ -161,6 +172,15 @@ def _delete_answers(connection: Connection, chosen: sa.ColumnElement[bool]) -> i
     ids = sa.select(ANSWERS.c.answer_id).where(chosen)
     connection.execute(sa.delete(RATINGS).where(RATINGS.c.answer_id.in_(ids)))
     return connection.execute(sa.delete(ANSWERS).where(chosen)).rowcount
+
+
+def _identify(path: Path) -> tuple[int, int] | None:
+    """Return the device and the number of a file; None if the file is missing."""
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        return None
+    return state.st_dev, state.st_ino
 
 
 @contextmanager

@@ -5,6 +5,7 @@ The module edge_catalog manages the folders of a collection.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -36,8 +37,17 @@ _RESERVE_BYTES: Final = 16_000_000  # several times what one write or a new shar
 
 _MORE_SPACE: Final = "Free disk space, or set DATA_DIR to a folder with more space"
 
-# Errors of the system: no memory, no permission, too many open files, full disk, read-only disk.
-_NO_DAMAGE: Final = tuple(f"os error {number})" for number in (12, 13, 24, 28, 30))
+# Advice for the errors of the system that the engine reports by their number. They are no damage.
+_SYSTEM_ERRORS: Final = {
+    f"os error {number})": advice
+    for number, advice in (
+        (errno.ENOMEM, "Free memory, or end other programs"),
+        (errno.EACCES, "Check the permissions of DATA_DIR"),
+        (errno.EMFILE, "Raise the limit of open files (`ulimit -n`)"),
+        (errno.ENOSPC, "Free disk space"),
+        (errno.EROFS, "Set DATA_DIR to a folder that can be written"),
+    )
+}
 
 # Loading a shard reads all of the files in these folders. The engine creates the files sparse, with
 # a hole for later data.
@@ -271,11 +281,9 @@ def _call(action: Callable[..., Any], *arguments: Any, is_reading: bool = False)
             raise StoreLockedError(hint) from error
         cause = next(iter(message.splitlines()), describe_kind(error))
         is_damage = is_reading or not isinstance(error, Exception)
-        if is_damage and not any(reason in message for reason in _NO_DAMAGE):
+        advice = next((_SYSTEM_ERRORS[one] for one in _SYSTEM_ERRORS if one in message), None)
+        if is_damage and advice is None:
             inner = cause.rsplit("error: ", 1)[-1]  # the engine repeats the path for each layer
             raise StoreDamagedError(f"the embedded store cannot be read ({inner})") from error
-        hint = (
-            f"the embedded store failed: {cause}. "
-            "Free disk space or run `rag-pipeline ingest --rebuild`"
-        )
-        raise StoreError(hint) from error
+        advice = advice or "Free disk space or run `rag-pipeline ingest --rebuild`"
+        raise StoreError(f"the embedded store failed: {cause}. {advice}") from error

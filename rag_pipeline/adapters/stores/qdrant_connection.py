@@ -10,6 +10,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
+from rag_pipeline.adapters.client_environment import reading_environment
 from rag_pipeline.adapters.connections import limit_answers
 from rag_pipeline.adapters.http import Service, call_with_retries, name_host, separate_login
 from rag_pipeline.core.errors import (
@@ -157,15 +158,16 @@ def connect_server(
         address, headers = separate_login(url)
         if api_key:
             headers["api-key"] = api_key
-        client = QdrantClient(
-            url=address,
-            timeout=timeout_s,  # type: ignore[arg-type]  # the client rounds it up
-            # The key is a header, because the client's own argument prints a warning for http URLs.
-            headers=headers,
-            check_compatibility=False,  # the check would print from a thread
-            limits=limits,  # the default keeps no connections to this machine
-            event_hooks=limit_answers(httpx, timeout_s),
-        )
+        with reading_environment():
+            client = QdrantClient(
+                url=address,
+                timeout=timeout_s,  # type: ignore[arg-type]  # the client rounds it up
+                # Not the argument for a key, which prints a warning for http URLs.
+                headers=headers,
+                check_compatibility=False,  # the check would print from a thread
+                limits=limits,  # the default keeps no connections to this machine
+                event_hooks=limit_answers(httpx, timeout_s),
+            )
     except (ValueError, TypeError) as error:
         problem = f"the address is not valid (host: {name_host(url)})"
         raise ConfigurationError("QDRANT_URL", problem, "Example: http://localhost:6333") from error

@@ -33,7 +33,8 @@ def hide_places(message: str, name: str, known: Iterable[str] = ()) -> str:
     """
     for path in sorted(known, key=len, reverse=True):
         message = re.sub(rf"{re.escape(path)}(?:[/\\]{_WORD}*{_END})?", lambda _: name, message)
-    return _PASSWORD.sub("", _PATH.sub(lambda _: name, message))
+    hidden = _PATH.sub(lambda _: name, message).replace(f"{name} {name}", name)
+    return _PASSWORD.sub("", hidden)
 
 
 def describe_kind(error: BaseException) -> str:

@@ -76,9 +76,10 @@ def test_a_damaged_log_fails_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_fails_without_showing_its_path(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("a file in the way")
-    log = open_question_log(make_log_settings(tmp_path))
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
     assert log
+    settings.data_dir.write_text("a file in the way")
     with pytest.raises(QuestionLogError) as caught:
         log.add_answers([make_logged()])
     assert str(tmp_path) not in str(caught.value)
@@ -114,3 +115,34 @@ def test_an_sqlite_file_can_be_named_by_its_address(tmp_path: Path) -> None:
     assert [one.answer_id for one in log.read_answers()] == ["a1"]
     log.close()
     assert path.is_file()
+
+
+def test_a_log_that_was_deleted_is_begun_again(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged("a1")])
+    for file in settings.state_dir.glob(f"{FILE_NAME}*"):
+        file.unlink()
+    log.add_answers([make_logged("a2")])
+    other = open_question_log(settings)
+    assert other
+    assert other.read_answers() == [make_logged("a2")]
+    other.close()
+    log.close()
+
+
+def test_a_log_is_not_begun_again_in_a_folder_that_was_moved(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged("a1")])
+    folder, moved = settings.state_dir, settings.data_dir / "moved"
+    folder.rename(moved)
+    with pytest.raises(QuestionLogError, match="No such file"):
+        log.add_answers([make_logged("a2")])
+    assert not folder.exists()
+    moved.rename(folder)
+    log.add_answers([make_logged("a2")])
+    assert len(log.read_answers()) == 2
+    log.close()

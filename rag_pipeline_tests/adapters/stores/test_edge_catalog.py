@@ -412,6 +412,27 @@ def test_damaged_files_of_the_engine_raise_a_store_error(root: Path, name: str) 
     assert "\n" not in str(caught.value)
 
 
+def test_the_error_about_a_limit_of_the_system_gives_its_own_advice(root: Path) -> None:
+    process = start_process(
+        root,
+        """
+        import resource
+        from rag_pipeline.adapters.stores.edge_store import load_shard
+        shard = Path(sys.argv[1], catalog.current_id(), "shard")
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, free + 1))  # one more file
+        try:
+            load_shard(shard)
+        except Exception as error:
+            print(error)
+        """,
+    )
+    said = process.communicate()[0]
+    assert "ulimit -n" in said
+    assert "--rebuild" not in said
+
+
 def test_a_deleted_build_counts_as_missing(root: Path) -> None:
     catalog = EdgeCatalog(root, "book", 0.1)
     current = str(catalog.current_id())
