@@ -10,7 +10,6 @@ import json
 import select
 import socket
 import struct
-import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -84,16 +83,6 @@ NESTED = Reply(body=b"[" * 100_000, headers={"Content-Type": "application/json"}
 MALFORMED = Reply(body=b'{"result": [1, 2', headers={"Content-Type": "application/json"})
 
 
-class _Server(ThreadingHTTPServer):
-    """A server that prints no traceback if a client resets its connection."""
-
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]  # any socket
-
-
 class LoopbackServer:
     """A running server that follows a plan and records the requests.
 
@@ -113,7 +102,8 @@ class LoopbackServer:
         self._in_flight = 0
         self._lock = Lock()
         self._closing = Event()
-        self._http = _Server(("127.0.0.1", 0), self._make_handler())
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._make_handler())
+        self._http.daemon_threads = True
         self._thread = Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 
