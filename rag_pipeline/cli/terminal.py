@@ -56,11 +56,11 @@ def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
         )
     lines += [f"  note: {warning}" for warning in report.warnings]
     lines += [f"  {line}" for line in show_failures(report.failures)]
+    is_any_indexed = bool(report.docs_processed or report.docs_unchanged)
     if any(failure.error != DOCUMENT_MISSING for failure in report.failures):
-        lines.append(
-            "The next ingest tries failed documents again. All other documents are indexed."
-        )
-    if report.docs_processed or report.docs_unchanged:
+        rest = " All other documents are indexed." if is_any_indexed else ""
+        lines.append(f"The next ingest tries failed documents again.{rest}")
+    if is_any_indexed:
         lines.append('Next: ask a question with the same settings: rag-pipeline query "..."')
     return "\n".join(lines)
 

@@ -203,6 +203,28 @@ def test_the_words_with_which_a_model_declines_are_never_shown() -> None:
         assert list(stream) == ["The sources do not agree", " [1]."]
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("<think>Is it [9]?</think>It steps [1].", "It steps [1]."),
+        ("\n<think>\nHm.\n</think>\n\nIt steps [1].", "It steps [1]."),
+        ("It steps [1]. Write <think> first [1].", "It steps [1]. Write <think> first [1]."),
+        ("<thin fingers> hold it [1].", "<thin fingers> hold it [1]."),
+        ("<th", "<th"),
+    ],
+)
+def test_the_thoughts_before_an_answer_are_left_out(written: str, shown: str) -> None:
+    for size in (1, 3, len(written)):
+        pieces = [written[at : at + size] for at in range(0, len(written), size)]
+        given = ask(ScriptedModel(pieces))
+        assert (given.text, given.dropped_numbers) == (shown, ())
+
+
+def test_a_model_that_only_thinks_has_written_nothing() -> None:
+    with pytest.raises(AnswerError, match="wrote nothing"):
+        ask(ScriptedModel(["<think>It could step", " [1]."], complete=False))
+
+
 def test_a_refusal_for_a_selection_names_no_related_sections() -> None:
     query = Query(QUESTION, Mode.SELECTED_TEXT_ONLY, selected_text=WALKING)
     given = answer(query, chat_model=ScriptedModel([DECLINED]), settings=make_settings())

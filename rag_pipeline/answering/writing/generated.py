@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.models import GroundedResponse
     from rag_pipeline.retrieval.protection.breaker import CircuitBreaker
 
+_THOUGHTS: Final = ("<think>", "</think>")
+
 CUT_NOTICE: Final = "ANSWER_MAX_TOKENS or the content filter of the service cut the answer off."
 UNCITED_NOTICE: Final = "Sentences without a number do not name a source. Check them in the book."
 
@@ -83,10 +85,14 @@ class AnswerWriter:
         self._model = model
         self._checked = CitationFilter(frozenset(source.number for source in grounded.sources))
         self._shown = 0
+        self._beginning: str | None = ""  # None after the answer itself has begun
 
     def feed(self, piece: str) -> str:
-        """Take the next piece of the model's text, and return the text to show, often empty."""
-        self._checked.feed(piece)
+        """Take the next piece of the model's text, and return the text to show, often empty.
+
+        A block `<think>...</think>` before the answer, as some models write it, is left out.
+        """
+        self._checked.feed(self._drop_thoughts(piece))
         text = self._checked.text
         # A text that may become the reply "no answer" is not shown before that is certain.
         if len(text) <= self._shown or (not self._shown and _may_decline(text)):
@@ -103,6 +109,8 @@ class AnswerWriter:
             AnswerError: The model wrote nothing.
         """
         checked = self._checked
+        if self._beginning and not self._beginning.startswith(_THOUGHTS[0]):
+            checked.feed(self._beginning)
         checked.finish()
         text = checked.text
         if not text:
@@ -127,6 +135,19 @@ class AnswerWriter:
         )
         noted = replace(generated, notices=_collect_notices(generated))
         return self._show(text), cite_sources(noted)
+
+    def _drop_thoughts(self, piece: str) -> str:
+        if self._beginning is None:
+            return piece
+        opening, closing = _THOUGHTS
+        self._beginning = beginning = (self._beginning + piece).lstrip()
+        if opening.startswith(beginning[: len(opening)]):
+            _, is_closed, rest = beginning.partition(closing)
+            if not is_closed:
+                return ""
+            beginning = rest.lstrip()
+        self._beginning = None
+        return beginning
 
     def _show(self, text: str) -> str:
         start, self._shown = self._shown, len(text)
