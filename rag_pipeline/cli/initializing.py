@@ -46,6 +46,7 @@ def init(
 
     Exits with code 1 if a value is not known.
     """
+    from rag_pipeline.adapters.state.files import write_text_atomically
     from rag_pipeline.ingestion.site.site_file import (
         compare_site_file,
         describe_site_file,
@@ -71,7 +72,7 @@ def init(
     }
     lines = [f"{found.config.path}, read by {found.reader}:", *_show_values(found)]
     if check:
-        differences = _check(found, path, compare_site_file)
+        differences = compare_site_file(found, path)
         record["differences"] = [
             {"setting": one.setting, "in_file": one.in_file, "on_site": one.on_site}
             for one in differences
@@ -86,11 +87,16 @@ def init(
         if differences:
             raise typer.Exit(1)
         return
-    text = describe_site_file(found, read_site_file(path))
+    stated = read_site_file(path)
+    text = describe_site_file(found, stated)
     if path.is_file() and path.read_text(encoding="utf-8") != text and not yes:
         _ask(path)
-    path.write_text(text, encoding="utf-8")
-    unknown = [value.setting for value in found.values if value.value is None]
+    write_text_atomically(path, text)
+    unknown = [
+        value.setting
+        for value in found.values
+        if value.value is None and value.setting not in stated
+    ]
     lines.append(f"Wrote {path}")
     if unknown:
         lines.append(f"Set {' and '.join(unknown)} in it, because the site does not say the value")
@@ -129,6 +135,10 @@ def load_book_or_site(
     for line in (f"{found.config.path}, read by {found.reader}:", *_show_values(found)):
         _tell(line)
     settings = settle_detected_site(load_settings(docs_dir=found.docs_dir), found)
+    for name in found.config.by_field:
+        used, detected = (getattr(one, name) for one in (settings.site, found.config.site))
+        if used != detected:
+            _tell(f"The setting SITE_{name.upper()} is {_show(used)}, which is used instead.")
     if not find_site_file(found).is_file():
         _tell(
             f"Other commands need `--docs-dir {found.docs_dir}`, or the file that `rag-pipeline "
@@ -152,14 +162,6 @@ def _detect(site: str, docs_plugin: str | None, no_node: bool) -> DetectedSite:
         plugin_id=docs_plugin,
         docs_dir=None if named is None else folder / str(named),
     )
-
-
-def _check(found: DetectedSite, path: Path, compare: Any) -> list[FileDifference]:  # noqa: ANN401  # imported late
-    if not path.is_file():
-        remedy = f"Write it with `rag-pipeline init {found.folder}`"
-        raise ConfigurationError(str(path), "there is no such file to check", remedy)
-    differences: list[FileDifference] = compare(found, path)
-    return differences
 
 
 def _ask(path: Path) -> None:

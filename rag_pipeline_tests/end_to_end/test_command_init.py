@@ -117,6 +117,8 @@ def test_settings_that_are_set_win_over_the_detected_site(
     assert_one_line_at_end(run("ingest", "--site", ".", "--no-node"), "`baseUrl` is computed")
     outcome = run("ingest", "--site", ".", "--no-node", SITE_BASE_URL="/mine/")
     assert outcome.code == 0
+    assert "The setting SITE_BASE_URL is /mine/, which is used instead." in outcome.err
+    assert "SITE_TRAILING_SLASH" not in outcome.err
     assert read_urls(run(*QUESTION, SITE_BASE_URL="/mine/")) == {"/mine/"}
 
 

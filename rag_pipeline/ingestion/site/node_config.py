@@ -85,7 +85,11 @@ def find_loader(site_dir: Path) -> ConfigLoader | str:
             "The site's node_modules folder with Docusaurus is missing. `npm install` in the "
             "folder of the site creates it"
         )
-    package = json.loads((core / "package.json").read_bytes())
+    try:
+        package = json.loads((core / "package.json").read_bytes())
+        docusaurus, engine = str(package["version"]), str(package.get("engines", {}).get("node"))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return f"The package in {core} is damaged. Install the site's packages again"
     node = shutil.which("node")
     if node is None:
         return "Node is not installed, or `node` is not on the PATH"
@@ -96,13 +100,10 @@ def find_loader(site_dir: Path) -> ConfigLoader | str:
     except (OSError, subprocess.SubprocessError):
         return f"Node cannot be started ({node})"
     version = done.stdout.strip().removeprefix("v")
-    needed = re.search(r">=?\s*v?(\d+(?:\.\d+)*)", str(package.get("engines", {}).get("node", "")))
+    needed = re.search(r">=?\s*v?(\d+(?:\.\d+)*)", engine)
     if needed and _read_version(version) < _read_version(needed[1]):
-        return (
-            f"Node {version} is too old. Docusaurus {package['version']} needs Node {needed[1]} "
-            "or newer"
-        )
-    return ConfigLoader(node, version, core, str(package["version"]))
+        return f"Node {version} is too old. Docusaurus {docusaurus} needs Node {needed[1]} or newer"
+    return ConfigLoader(node, version, core, docusaurus)
 
 
 def _describe_failure(path: Path, problem: str) -> ConfigurationError:

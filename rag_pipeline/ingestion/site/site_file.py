@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.core.settings_file import SETTINGS_FILE, SettingsFile
 from rag_pipeline.ingestion.site.config_values import Origin
@@ -72,14 +73,14 @@ def describe_site_file(site: DetectedSite, kept: Mapping[str, Any]) -> str:
 
     Args:
         site: The site.
-        kept: Values of the file that is replaced. Those that the site does not decide stay.
+        kept: Values of the file that is replaced. They stay, except those that the site states.
     """
     values = {value.setting: value for value in site.values}
-    kept = {name: value for name, value in kept.items() if name not in values}
-    # A new file fixes the place of all state, so that commands find it from any folder.
-    chosen = kept or {"data_dir": str(Settings.model_fields["data_dir"].get_default())}
+    chosen = {name: value for name, value in kept.items() if name not in values}
+    if not chosen:  # a new file fixes the place of all state, so that all commands find it
+        chosen = {"data_dir": str(Settings.model_fields["data_dir"].get_default())}
     parts = [_HEAD, f"\n# --- The site, from {site.config.path.name} ---\n"]
-    parts += [_write_detected(value) for value in values.values()]
+    parts += [_write_detected(value, kept.get(value.setting)) for value in values.values()]
     for comment, names in _OFFERED.items():
         parts.append(f"\n# {comment}\n")
         for name in names:
@@ -98,8 +99,11 @@ def compare_site_file(site: DetectedSite, path: Path) -> list[FileDifference]:
     """Return the values of a settings file that differ from those that are certain on the site.
 
     Raises:
-        ConfigurationError: The file is invalid.
+        ConfigurationError: The file is missing or invalid.
     """
+    if not path.is_file():
+        remedy = f"Write it with `rag-pipeline init {site.folder}`"
+        raise ConfigurationError(str(path), "there is no such file to check", remedy)
     stated = read_site_file(path)
     differences = []
     for value in site.values:
@@ -120,7 +124,10 @@ def _normalize(value: object) -> object:
     return value.rstrip("/") if isinstance(value, str) else value
 
 
-def _write_detected(value: DetectedValue) -> str:
+def _write_detected(value: DetectedValue, kept: object) -> str:
+    """Return the lines of a value; `kept` is the one of the file before, or None."""
+    if not value.is_certain and kept not in {None, value.value}:
+        return f"# Set by hand, because {value.problem}.\n{value.setting} = {_write(kept)}\n"
     names = " and ".join(f"`{name}`" for name in value.names)
     if value.origin is Origin.UNKNOWN:
         return f"# Not known: {value.problem}. Set it by yourself.\n# {value.setting} =\n"

@@ -129,6 +129,27 @@ def test_settings_that_the_site_does_not_decide_are_kept(tmp_path: Path) -> None
     assert again == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("computed", ["read()", "read() || 'https://guess.org'"])
+def test_a_value_that_was_set_by_hand_is_kept_if_the_site_does_not_state_it(
+    tmp_path: Path, computed: str
+) -> None:
+    root = write_site(tmp_path, CLASSIC.replace("'https://example.org'", computed))
+    path = write_file(root)
+    (root / "rag-pipeline.toml").write_text('site_base_url = "https://mine.org/"', encoding="utf-8")
+    write_file(root)
+    assert read_site_file(path)["site_base_url"] == "https://mine.org/"
+    text = path.read_text(encoding="utf-8")
+    assert "# Set by hand, because `url` is computed in line 3" in text
+    write_file(root)
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_missing_file_cannot_be_compared(tmp_path: Path) -> None:
+    root = write_site(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"no such file.*rag-pipeline init"):
+        compare(root)
+
+
 def test_a_broken_file_is_not_replaced_silently(tmp_path: Path) -> None:
     root = write_site(tmp_path)
     (root / "rag-pipeline.toml").write_text("docs_dirr = 'x'", encoding="utf-8")
