@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -103,10 +104,10 @@ def find_settings_file(settings_cls: type[BaseSettings], docs_dir: object) -> Se
     if not isinstance(docs_dir, str | Path) or not str(docs_dir).strip():
         here = Path(SETTINGS_FILE)
         return SettingsFile(settings_cls, here) if here.is_file() else None
-    docs = Path(docs_dir).expanduser()
+    docs = Path(os.path.expanduser(docs_dir))  # noqa: PTH111  # as in `settings_rules`; never fails
     for folder in list_site_folders(docs):
         path = folder / SETTINGS_FILE
-        if path.is_file():
+        if os.path.isfile(path):  # noqa: PTH113  # Path.is_file fails in a folder that is not accessible
             found = SettingsFile(settings_cls, path)
             named = found().get("docs_dir")
             if not isinstance(named, str) or Path(named).resolve() == docs.resolve():
@@ -122,4 +123,5 @@ def list_site_folders(docs_dir: Path) -> Iterator[Path]:
     """
     given, real = docs_dir.absolute(), docs_dir.resolve()
     yield from dict.fromkeys((*given.parents, *real.parents))
-    yield from sorted(path for path in real.parent.glob("*/") if path != real)
+    with suppress(OSError):  # the folder above is not accessible
+        yield from sorted(path for path in real.parent.glob("*/") if path != real)

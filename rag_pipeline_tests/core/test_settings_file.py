@@ -87,6 +87,13 @@ def test_the_file_of_another_docs_folder_is_not_used(tmp_path: Path) -> None:
     assert load_settings(docs_dir=nested).site_base_url == "/inner/"
 
 
+def test_a_docs_folder_that_cannot_be_looked_up_has_no_file(tmp_path: Path) -> None:
+    long_name = "x" * 300
+    assert load_settings(docs_dir=f"{long_name}/docs").docs_dir == Path(long_name) / "docs"
+    assert load_settings(docs_dir=tmp_path / "missing" / "docs").site_base_url is None
+    assert load_settings(docs_dir="~no-such-user/docs").site_base_url is None
+
+
 def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     text = """
         docs_dir = "docs"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rag_pipeline.core.settings_file import SETTINGS_FILE
-from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line
+from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line, finish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +69,38 @@ def test_init_replaces_a_file_only_with_yes(command: Command, run: Callable[...,
     assert_one_line(run("init", "--no-node"), 2, SETTINGS_FILE, "would change", "--yes")
     assert run("init", "--no-node", "--yes").code == 0
     assert "/other/" in (command.root / SETTINGS_FILE).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("reply", "code"), [(b"y\n", 0), (b"n\n", 130)])
+def test_init_asks_on_a_terminal_before_it_replaces_a_file(
+    command: Command, run: Callable[..., Outcome], reply: bytes, code: int
+) -> None:
+    assert run("init", "--no-node").code == 0
+    write_config(command, CONFIG.replace("/m/", "/other/"))
+    terminal, stdin = os.openpty()
+    os.write(terminal, reply)
+    process = command.start("init", "--no-node", stdin=stdin, **UNSET)
+    outcome = finish(process)
+    for handle in (terminal, stdin):
+        os.close(handle)
+    assert outcome.code == code
+    assert "Replace rag-pipeline.toml?" in outcome.err
+    text = (command.root / SETTINGS_FILE).read_text(encoding="utf-8")
+    assert ("/other/" in text) == (code == 0)
+
+
+def test_the_file_remembers_which_of_several_docs_folders_was_chosen(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    (command.root / "api").mkdir()
+    plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
+    write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
+    assert_one_line(run("init", "--no-node"), 2, "default (docs), api (api)", "--docs-plugin")
+    assert run("init", "--no-node", "--docs-plugin", "api").code == 0
+    outcome = run("init", "--no-node", "--check", "--json")
+    assert outcome.code == 0
+    assert outcome.json["values"][0]["value"] == "api"
+    assert outcome.json["differences"] == []
 
 
 def test_check_exits_with_1_and_names_the_values_that_differ(
