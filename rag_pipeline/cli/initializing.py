@@ -70,7 +70,14 @@ def init(
             for value in found.values
         ],
     }
+    stated = read_site_file(path)
     lines = [f"{found.config.path}, read by {found.reader}:", *_show_values(found)]
+    lines += [
+        f"KEPT {value.setting}: the file has {_show(stated[value.setting])}, and {value.problem}. "
+        "Make sure that it is right"
+        for value in found.values
+        if not value.is_certain and stated.get(value.setting) not in {None, value.value}
+    ]
     if check:
         differences = compare_site_file(found, path)
         record["differences"] = [
@@ -87,7 +94,6 @@ def init(
         if differences:
             raise typer.Exit(1)
         return
-    stated = read_site_file(path)
     text = describe_site_file(found, stated)
     if path.is_file() and path.read_text(encoding="utf-8") != text and not yes:
         _ask(path)

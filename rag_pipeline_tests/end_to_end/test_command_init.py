@@ -128,6 +128,17 @@ def test_init_ends_with_1_if_a_value_is_not_known(
     assert "Set site_base_url in it" in outcome.out
 
 
+def test_init_says_which_value_of_the_file_it_keeps_without_knowing_it(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    assert run("init", "--no-node").code == 0
+    write_config(command, CONFIG.replace("'/m/'", "read()"))
+    for arguments in (("--yes",), ("--check",)):
+        outcome = run("init", "--no-node", *arguments)
+        assert outcome.code == 0
+        assert "KEPT site_base_url: the file has https://e.org/m/, and `baseUrl`" in outcome.out
+
+
 def test_ingest_of_a_site_needs_no_settings(
     command: Command, run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:

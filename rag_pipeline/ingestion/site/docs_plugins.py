@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +20,11 @@ from rag_pipeline.ingestion.site.js_literals import Computed, ObjectLiteral
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rag_pipeline.ingestion.site.js_literals import Literal
+
 DOCS_PLUGIN: Final = "@docusaurus/plugin-content-docs"
 
+_CURRENT: Final = "current"
 _CLASSIC: Final = {"classic", "@docusaurus/classic", "@docusaurus/preset-classic"}
 _SHORT_NAMES: Final = {"content-docs", "@docusaurus/content-docs", DOCS_PLUGIN}
 
@@ -44,25 +48,62 @@ class DocsPlugin:
         return Path(os.path.normpath(site_dir / str(self.folder.value)))
 
     def read_route(self, site_dir: Path) -> ConfigValue:
-        """Return `routeBasePath`, under which the site publishes the docs folder."""
+        """Return the route of the docs folder: `routeBasePath`, and the path of its version."""
         name = "routeBasePath"
-        if problem := self._find_version_problem(site_dir):
-            return ConfigValue(name, None, Origin.UNKNOWN, problem)
-        return read_value(name, self.options.get(name), is_text, "docs")
+        base = read_value(name, self.options.get(name), is_text, "docs")
+        try:
+            version = self._find_version_path(site_dir)
+        except ValueError as error:
+            return ConfigValue(name, None, Origin.UNKNOWN, str(error))
+        if not version or base.value is None:
+            return base
+        route = "/".join(part for part in (str(base.value).strip("/"), version.strip("/")) if part)
+        origin = Origin.READ if base.is_certain else base.origin
+        return replace(base, value=route, origin=origin)
 
-    def _find_version_problem(self, site_dir: Path) -> str:
-        """Return a clause if the docs folder is not the version at the plugin's own route.
+    def _find_version_path(self, site_dir: Path) -> str:
+        """Return the path of the version in the docs folder, below the plugin's own route.
 
-        `versions.json` lists released versions. Docusaurus then gives the docs folder another
-        route, unless `lastVersion` is `current`.
+        Docusaurus calls this version `current`. It is at the plugin's own route if the site has no
+        released versions or if it is the last version, otherwise at `next`, unless the options give
+        it another path.
+
+        Raises:
+            ValueError: The path is not known; the message is a clause that says why.
+        """
+        names = self._list_versions(site_dir)
+        if _CURRENT not in names:
+            problem = "the site publishes only released versions and not the docs folder"
+            raise ValueError(problem)
+        given = get_property(self._read("versions"), _CURRENT)
+        path = _require_literal("versions.current.path", get_property(given, "path"))
+        if isinstance(path, str):
+            return path
+        last = self._read("lastVersion") or next((one for one in names if one != _CURRENT), None)
+        return "" if last in {None, _CURRENT} else "next"
+
+    def _list_versions(self, site_dir: Path) -> list[object]:
+        """Return the names of the published versions. The docs folder is the version `current`.
+
+        Raises:
+            ValueError: They are not known.
         """
         prefix = "" if self.plugin_id == "default" else f"{self.plugin_id}_"
-        if not (site_dir / f"{prefix}versions.json").is_file():
-            return ""
-        options = self.options
-        if options.get("lastVersion") == "current" and options.get("versions") is None:
-            return ""
-        return f"{prefix}versions.json lists other versions, so the docs folder has another route"
+        file = site_dir / f"{prefix}versions.json"
+        names: list[object] = []
+        if file.is_file() and self._read("disableVersioning") is not True:
+            try:
+                names = [*json.loads(file.read_bytes())]
+            except (OSError, ValueError, TypeError):
+                problem = f"{file.name} is not a list of versions"
+                raise ValueError(problem) from None
+        if self._read("includeCurrentVersion") is not False and _CURRENT not in names:
+            names.insert(0, _CURRENT)
+        only = self._read("onlyIncludeVersions")
+        return [name for name in names if name in only] if isinstance(only, list) else names
+
+    def _read(self, name: str) -> Literal:
+        return _require_literal(name, self.options.get(name))
 
 
 def list_docs_plugins(config: ObjectLiteral) -> tuple[list[DocsPlugin], str]:
@@ -99,6 +140,18 @@ def read_route(config: ObjectLiteral, site_dir: Path, docs_dir: Path) -> ConfigV
     else:
         problem = "it has no docs plugin"
     return ConfigValue("routeBasePath", None, Origin.UNKNOWN, problem)
+
+
+def _require_literal(name: str, found: Literal) -> Literal:
+    """Return a value of the configuration.
+
+    Raises:
+        ValueError: The value is computed.
+    """
+    if isinstance(found, Computed):
+        problem = f"`{name}` is computed in line {found.line} (`{found.source}`)"
+        raise ValueError(problem)  # noqa: TRY004  # the type of the literal is not wrong
+    return found
 
 
 def _list_options(config: ObjectLiteral) -> Iterator[ObjectLiteral | Computed]:
