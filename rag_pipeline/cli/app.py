@@ -12,7 +12,15 @@ from typing import Annotated, Any
 
 import typer
 
-from rag_pipeline.cli import asking, evaluating, golden, ingesting, publishing, serving
+from rag_pipeline.cli import (
+    asking,
+    evaluating,
+    golden,
+    ingesting,
+    initializing,
+    publishing,
+    serving,
+)
 from rag_pipeline.cli.output import INTERRUPTED, end_output, tell_failure, write_text
 from rag_pipeline.core.errors import RagPipelineError
 
@@ -26,6 +34,7 @@ app = typer.Typer(
     ),
 )
 for group in (
+    initializing.commands,
     ingesting.commands,
     asking.commands,
     serving.commands,

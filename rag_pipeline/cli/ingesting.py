@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rag_pipeline.cli.initializing import load_book_or_site
 from rag_pipeline.cli.loading import load_book, load_index
-from rag_pipeline.cli.options import AsJson, DocsDir
+from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, NoNode, SiteDir
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, StoreDamagedError
 
@@ -28,6 +29,9 @@ commands = typer.Typer()
 @commands.command()
 def ingest(
     docs_dir: DocsDir = None,
+    site: SiteDir = None,
+    docs_plugin: DocsPlugin = None,
+    no_node: NoNode = False,
     rebuild: Annotated[
         bool,
         typer.Option(
@@ -50,7 +54,7 @@ def ingest(
     if roll_back and (rebuild or prune_cache):
         problem = "this option cannot be combined with --rebuild or --prune-cache"
         raise ConfigurationError("--roll-back", problem, "Remove the other options")
-    context = open_ingestion(load_book(docs_dir))
+    context = open_ingestion(load_book_or_site(docs_dir, site, docs_plugin, no_node=no_node))
     if roll_back:
         collection_id = context.services.catalog.roll_back()
         shown = f"Switched back to collection {collection_id}"
@@ -103,10 +107,8 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     from rag_pipeline.ingestion.export import chunk_folder
 
     book = load_book(docs_dir)
-    record = chunk_folder(book.docs_dir, book.site, book.chunk_limits, book.site_manifest)
-    documents, found, failures = (
-        _as_list(record[key]) for key in ("documents", "chunks", "failures")
-    )
+    record: Any = chunk_folder(book.docs_dir, book.site, book.chunk_limits, book.site_manifest)
+    documents, found, failures = (record[key] for key in ("documents", "chunks", "failures"))
     lines = [
         f"{chunk['doc_path']}:{chunk['start_line']}-{chunk['end_line']}  {chunk['token_count']:>4} "
         f"tokens  {chunk['content_type']:<10}  {chunk['section_heading']}"
@@ -294,7 +296,3 @@ def _finish_ingest(report: IngestionReport, context: IngestionContext, as_json: 
     print_result(report.to_json(), shown, as_json=as_json)
     if report.docs_failed:
         raise typer.Exit(1)
-
-
-def _as_list(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401  # JSON
-    return list(value)

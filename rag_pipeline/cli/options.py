@@ -21,6 +21,25 @@ DocsDir = Annotated[  # a string, because Path("") would be the current folder
         help="Folder with the Markdown files. Default: the setting DOCS_DIR.",
     ),
 ]
+SiteDir = Annotated[
+    str | None,
+    typer.Option(
+        "--site",
+        metavar="PATH",
+        help="Folder of a Docusaurus site. Its docs folder and addresses are found by themselves.",
+    ),
+]
+DocsPlugin = Annotated[
+    str | None,
+    typer.Option(
+        "--docs-plugin",
+        metavar="ID",
+        help="The `id` of the docs plugin, for a site with several docs folders.",
+    ),
+]
+NoNode = Annotated[
+    bool, typer.Option("--no-node", help="Read docusaurus.config without running it.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="Number of passages to return, 1 to 100.")]
 AskedMode = Annotated[

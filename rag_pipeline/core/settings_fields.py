@@ -54,17 +54,17 @@ class LibrarySettings(BaseSettings):
         None,
         "The address of the site: `url` and `baseUrl` of docusaurus.config joined, such as "
         "`https://example.org/book/`. A path such as `/book/` gives links without a host. If "
-        "empty, it is read from the `docusaurus.config` file of the docs folder's site; the "
-        "textbook of this repository has `/physical-ai-robotics-textbook/`.",
+        "empty, it is read from the `docusaurus.config` file of the docs folder's site.",
     )
     site_route_base_path: rules.Route = rules.SITE.setting(
         None,
         "`routeBasePath` of the docs plugin; `/` if the docs are the root of the site. If empty, "
         "it is read from the same file.",
     )
-    site_trailing_slash: rules.YesNoUnset = rules.SITE.setting(
+    site_trailing_slash: rules.TrailingSlash = rules.SITE.setting(
         None,
-        "`trailingSlash` of docusaurus.config. If empty, it is read from the same file.",
+        "`trailingSlash` of docusaurus.config; `open` if the site does not set it. If empty, it is "
+        "read from the same file.",
     )
     site_markdown_format: rules.Format = rules.SITE.setting(
         None,
@@ -77,7 +77,7 @@ class LibrarySettings(BaseSettings):
         "With it, addresses and anchors of unchanged pages are those of the built site.",
     )
 
-    qdrant_url: rules.Place = rules.STORE.setting(
+    qdrant_url: rules.Address = rules.STORE.setting(
         "",
         "The address of a Qdrant server or of Qdrant Cloud, such as `http://127.0.0.1:6333`. If "
         "empty, the program uses a store embedded in the process, below `DATA_DIR`.",
@@ -135,8 +135,7 @@ class LibrarySettings(BaseSettings):
     )
     embedding_timeout_s: float = rules.EMBEDDING.setting(
         30.0,
-        "Timeout of an embedding service in seconds. It bounds both the silence within one "
-        "request and the time to receive one response.",
+        "Timeout of an embedding service in seconds, for a silence and for a whole response.",
         bounds=rules.TIMEOUT_S,
     )
     openai_api_key: SecretStr = rules.EMBEDDING.setting(
@@ -271,7 +270,8 @@ class LibrarySettings(BaseSettings):
     def site(self) -> SiteSettings:
         """The settings from which page addresses are built, with Docusaurus's own defaults."""
         own = {name: getattr(self, f"site_{name}") for name in rules.SITE_FIELDS}
-        return SiteSettings(**{name: value for name, value in own.items() if value is not None})
+        known = {name: value for name, value in own.items() if value not in {None, rules.OPEN}}
+        return SiteSettings(**known)
 
     @property
     def unset_site_fields(self) -> tuple[str, ...]:

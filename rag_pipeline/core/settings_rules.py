@@ -8,7 +8,7 @@ import re
 from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
@@ -28,6 +28,12 @@ OWN_DOCS_DIR: Final = Path(__file__).resolve().parents[2] / "website" / "docs"
 
 OWN_SITE: Final = SiteSettings("/physical-ai-robotics-textbook/", "docs", trailing_slash=False)
 """The site of this repository's textbook."""
+
+OPEN: Final = "open"
+"""The value of the trailing slash for a site that leaves it open."""
+
+IS_PATH: Final = "path"
+"""Marks the types of settings that are paths. A relative path is relative to the settings file."""
 
 SHARE: Final = {"ge": 0, "le": 1}
 """Bounds of a share or a weight."""
@@ -91,10 +97,13 @@ def check_chunk_sizes(limits: ChunkLimits) -> None:
         raise ValueError(problem)
 
 
-Place: TypeAlias = Annotated[str, BeforeValidator(_read_place)]
-"""A folder, a file or an address; empty if it is not set."""
+Address: TypeAlias = Annotated[str, BeforeValidator(_read_place)]
+"""An address of a service or a database; empty if it is not set."""
 
-Folder: TypeAlias = Annotated[Path, BeforeValidator(_read_folder)]
+Place: TypeAlias = Annotated[str, BeforeValidator(_read_place), IS_PATH]
+"""A folder, a file or a URL; empty if it is not set."""
+
+Folder: TypeAlias = Annotated[Path, BeforeValidator(_read_folder), IS_PATH]
 """A folder that is always set."""
 
 _UNSET: Final = BeforeValidator(lambda text: None if text == "" else text)
@@ -108,12 +117,12 @@ Route: TypeAlias = Annotated[
 """A path without slashes at its ends; None for the empty text."""
 
 FileUnset: TypeAlias = Annotated[
-    Path | None, BeforeValidator(lambda text: _read_folder(text) if text else None)
+    Path | None, BeforeValidator(lambda text: _read_folder(text) if text else None), IS_PATH
 ]
 """A file; None for the empty text."""
 
-YesNoUnset: TypeAlias = Annotated[bool | None, _UNSET]
-"""A boolean; None for the empty text."""
+TrailingSlash: TypeAlias = Annotated[bool | Literal["open"] | None, _UNSET]
+"""A boolean, or `OPEN`; None for the empty text."""
 
 Format: TypeAlias = Annotated[MarkdownFormat | None, _UNSET]
 """A syntax of Markdown files; None for the empty text."""

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import SecretStr
 
 from rag_pipeline.core import settings_rules as rules
 from rag_pipeline.core.settings_fields import LibrarySettings
+from rag_pipeline.core.settings_file import SetValues, find_settings_file
+
+if TYPE_CHECKING:
+    from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 
 class Settings(LibrarySettings):
     """The settings of a process. A field has the name of its environment variable in lower case."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # not used
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the sources of values: arguments, environment, `.env`, then `rag-pipeline.toml`.
+
+        The file is the one of the docs folder that one of the other sources names.
+        """
+        sources = (init_settings, SetValues(env_settings), SetValues(dotenv_settings))
+        named = (source().get("docs_dir") for source in sources)
+        docs_dir = next((value for value in named if value is not None), None)
+        file = find_settings_file(settings_cls, docs_dir)
+        return sources if file is None else (*sources, file)
 
     serve_origins: str = rules.SERVING.setting(
         "",
@@ -36,7 +61,7 @@ class Settings(LibrarySettings):
         "600/minute",
         "The highest rate of questions of all clients together. If empty, there is no limit.",
     )
-    serve_rate_url: rules.Place = rules.SERVING.setting(
+    serve_rate_url: rules.Address = rules.SERVING.setting(
         "",
         "The place where several processes count requests together, such as "
         "`redis://127.0.0.1:6379`. If empty, each process counts its own.",
@@ -46,7 +71,7 @@ class Settings(LibrarySettings):
         "The addresses of reverse proxies, separated by commas, whose `X-Forwarded-For` header "
         "names the client. If empty, the header is ignored.",
     )
-    question_log_url: rules.Place = rules.QUESTION_LOG.setting(
+    question_log_url: rules.Address = rules.QUESTION_LOG.setting(
         "",
         "The database with the answers that were given and their ratings, such as "
         "`postgresql://user@host/robotutor`. If empty, an SQLite file below `DATA_DIR`.",

@@ -6,7 +6,7 @@ import json
 import re
 import textwrap
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import SecretStr
@@ -19,17 +19,22 @@ if TYPE_CHECKING:
 
 _ENV_HEAD = """\
 # Every setting with its default. Copy the lines that you change to `.env`, or set environment
-# variables, which win over `.env`. `scripts/write_reference.py` writes this file from
-# rag_pipeline/core/settings_fields.py.
+# variables, which win over `.env`. Both win over `rag-pipeline.toml`. The script
+# `scripts/write_reference.py` writes this file from rag_pipeline/core/settings_fields.py.
 """
 
 _PAGE_HEAD = """\
 # Settings
 
 A setting is an environment variable. The program reads the environment first, then the file `.env`
-in the current folder, then the defaults below. `.env.example` in the repository lists all settings
-in a form to copy. A value that is not allowed ends the command with the error code
-[`CONFIGURATION_ERROR`](errors.md#configuration_error), which names the setting.
+in the current folder, then `rag-pipeline.toml`, then the defaults below. `.env.example` in the
+repository lists all settings in a form to copy. A value that is not allowed ends the command with
+the error code [`CONFIGURATION_ERROR`](errors.md#configuration_error), which names the setting.
+
+[`rag-pipeline init`](commands.md#init) writes `rag-pipeline.toml` for a Docusaurus site. Its keys
+are the names of the settings in lower case, such as `data_dir`. Relative paths in it are relative
+to its folder. The file in the current folder is read. If `DOCS_DIR` or `--docs-dir` names a docs
+folder, the file of the site of that folder is read instead. An unknown key is an error.
 
 """
 
@@ -82,8 +87,10 @@ def _describe_allowed(field: FieldInfo) -> str:
     kind = field.annotation
     if isinstance(kind, type) and issubclass(kind, Enum):
         return ", ".join(f"`{entry.value}`" for entry in kind)
-    if kind in (bool, bool | None):
-        return "`true`, `false`" + (" or empty" if kind is not bool else "")
+    if kind is bool:
+        return "`true`, `false`"
+    if bool in get_args(kind):
+        return "`true`, `false`, `open` or empty"
     low = next(
         (f"at least {_write(entry.ge)}" for entry in field.metadata if isinstance(entry, Ge)), ""
     )

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings_rules import OWN_DOCS_DIR, OWN_SITE
+from rag_pipeline.ingestion.site.config_values import Origin
 from rag_pipeline.ingestion.site.docusaurus_config import find_config, read_config
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.ingestion.site.docusaurus_config import ConfigValue, SiteConfig
+    from rag_pipeline.ingestion.site.config_values import ConfigValue
+    from rag_pipeline.ingestion.site.detection import DetectedSite
+    from rag_pipeline.ingestion.site.docusaurus_config import SiteConfig
 
 
 def settle_site(settings: Settings) -> Settings:
@@ -43,30 +46,48 @@ def settle_site(settings: Settings) -> Settings:
             "sets it",
         )
     config = read_config(path, settings.docs_dir)
-    values = {
-        "base_url": (config.url, config.base_url),
-        "route_base_path": (config.route_base_path,),
-        "trailing_slash": (config.trailing_slash,),
-        "markdown_format": (config.markdown_format,),
-    }
-    needed = {name: values[name] for name in unset}
-    if any(not value.is_certain for parts in needed.values() for value in parts):
-        raise _describe_unread(config, needed)
+    remedy = "Run `rag-pipeline init`, which can run the file, or set"
+    return _fill_from(settings, config, {Origin.READ, Origin.DEFAULT}, remedy)
+
+
+def settle_detected_site(settings: Settings, site: DetectedSite) -> Settings:
+    """Return the settings with a value for each site setting, from a site that was detected.
+
+    A setting that is set keeps its value. A guess counts as a value.
+
+    Raises:
+        ConfigurationError: A value is not set, and unknown.
+    """
+    if settings.docs_dir.resolve() == OWN_DOCS_DIR:
+        return settings.fill_site(OWN_SITE)
+    return _fill_from(settings, site.config, set(Origin) - {Origin.UNKNOWN}, "Set")
+
+
+def _fill_from(
+    settings: Settings, config: SiteConfig, accepted: set[Origin], remedy: str
+) -> Settings:
+    """Return the settings with the unset ones from a configuration.
+
+    Raises:
+        ConfigurationError: A value that is needed has an origin that is not accepted.
+    """
+    unread = {}
+    for name in settings.unset_site_fields:
+        values = [value for value in config.by_field[name] if value.origin not in accepted]
+        if values:
+            unread[f"SITE_{name.upper()}"] = values
+    if unread:
+        raise _describe_unread(config, unread, remedy)
     return settings.fill_site(config.site)
 
 
 def _describe_unread(
-    config: SiteConfig, needed: dict[str, tuple[ConfigValue, ...]]
+    config: SiteConfig, unread: dict[str, list[ConfigValue]], remedy: str
 ) -> ConfigurationError:
     """Return the error about the values that the file does not state, with all problems."""
-    unread = {
-        f"SITE_{name.upper()}": [value for value in parts if not value.is_certain]
-        for name, parts in needed.items()
-        if any(not value.is_certain for value in parts)
-    }
     problems = dict.fromkeys(value.problem for parts in unread.values() for value in parts)
     settings = " and ".join(unread)
-    remedy = f"Set {settings}"
+    remedy += f" {settings}"
     if "SITE_BASE_URL" in unread:
         url = config.url.value or "https://example.org"
         remedy += f", for example SITE_BASE_URL={url}{config.base_url.value or '/book/'}"

@@ -10,7 +10,8 @@ from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.core.settings_rules import OWN_DOCS_DIR, OWN_SITE
-from rag_pipeline.ingestion.site.docusaurus_config import Origin, find_config, read_config
+from rag_pipeline.ingestion.site.config_values import Origin
+from rag_pipeline.ingestion.site.docusaurus_config import find_config, read_config
 from rag_pipeline.ingestion.site.settling import settle_site
 
 if TYPE_CHECKING:
@@ -143,9 +144,50 @@ def test_a_value_that_is_not_literal_stops_with_its_place(
     assert "docusaurus.config.js" in message
 
 
-def test_a_site_with_versions_is_not_guessed(tmp_path: Path) -> None:
-    (tmp_path / "versions.json").write_text('["1.0"]')
-    with pytest.raises(ConfigurationError, match="lists other versions"):
+@pytest.mark.parametrize(
+    ("options", "route"),
+    [
+        ("", "next"),
+        ("routeBasePath: 'guide'", "guide/next"),
+        ("lastVersion: 'current'", ""),
+        ("lastVersion: '1.0'", "next"),
+        ("versions: {current: {path: 'main'}}", "main"),
+        ("versions: {current: {path: 'main'}}, lastVersion: 'current'", "main"),
+        ("versions: {current: {label: 'Main'}}", "next"),
+        ("onlyIncludeVersions: ['current']", ""),
+        ("onlyIncludeVersions: ['current', '1.0']", "next"),
+        ("disableVersioning: true", ""),
+    ],
+)
+def test_a_site_with_versions_has_the_docs_folder_at_its_own_route(
+    tmp_path: Path, options: str, route: str
+) -> None:
+    (tmp_path / "versions.json").write_text('["2.0", "1.0"]', encoding="utf-8")
+    config = CLASSIC.replace("'/'}", f"'/', {options}}}")
+    assert settle(tmp_path, config).route_base_path == route
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("includeCurrentVersion: false", "publishes only released versions"),
+        ("onlyIncludeVersions: ['2.0']", "publishes only released versions"),
+        ("lastVersion: read()", r"`lastVersion` is computed in line 4 \(`read\(\)`\)"),
+        ("versions: {current: {path: read()}}", r"`versions\.current\.path` is computed"),
+        ("versions: {...shared}", r"`versions\.current\.path` is computed"),
+    ],
+)
+def test_a_site_whose_versions_are_not_known_is_not_guessed(
+    tmp_path: Path, options: str, problem: str
+) -> None:
+    (tmp_path / "versions.json").write_text('["2.0", "1.0"]', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=problem):
+        settle(tmp_path, CLASSIC.replace("'/'}", f"'/', {options}}}"))
+
+
+def test_a_damaged_list_of_versions_is_named(tmp_path: Path) -> None:
+    (tmp_path / "versions.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"versions\.json is not a list of versions"):
         settle(tmp_path, CLASSIC)
 
 

@@ -1,0 +1,211 @@
+"""The command `init`, and the detection of a site for `ingest --site`."""
+
+# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rag_pipeline.cli.loading import load_book
+from rag_pipeline.cli.options import AsJson, DocsPlugin, NoNode
+from rag_pipeline.cli.output import print_result, show_safely
+from rag_pipeline.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.ingestion.site.detection import DetectedSite
+    from rag_pipeline.ingestion.site.site_file import FileDifference
+
+commands = typer.Typer()
+
+
+@commands.command()
+def init(
+    site: Annotated[
+        str, typer.Argument(help="Folder of the Docusaurus site, or its docusaurus.config file.")
+    ] = ".",
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Replace an existing file without asking.")
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Write nothing; exit with code 1 if the file is outdated."),
+    ] = False,
+    docs_plugin: DocsPlugin = None,
+    no_node: NoNode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read the settings of a Docusaurus site, and write them to rag-pipeline.toml beside it.
+
+    With Node and the site's node_modules, the site's configuration is run by its own Docusaurus.
+    Otherwise the values are read that the file states literally.
+
+    Exits with code 1 if a value is not known.
+    """
+    from rag_pipeline.adapters.state.files import write_text_atomically
+    from rag_pipeline.ingestion.site.site_file import (
+        compare_site_file,
+        describe_site_file,
+        find_site_file,
+        read_site_file,
+    )
+
+    found = _detect(site, docs_plugin, no_node)
+    path = find_site_file(found)
+    record: dict[str, Any] = {
+        "site": str(found.folder),
+        "read_by": found.reader,
+        "file": str(path),
+        "values": [
+            {
+                "setting": value.setting,
+                "value": value.value,
+                "origin": value.origin.value,
+                "problem": value.problem,
+            }
+            for value in found.values
+        ],
+    }
+    stated = read_site_file(path)
+    lines = [f"{found.config.path}, read by {found.reader}:", *_show_values(found)]
+    lines += [
+        f"KEPT {value.setting}: the file has {_show(stated[value.setting])}, and {value.problem}. "
+        "Make sure that it is right"
+        for value in found.values
+        if not value.is_certain and stated.get(value.setting) not in {None, value.value}
+    ]
+    if check:
+        differences = compare_site_file(found, path)
+        record["differences"] = [
+            {"setting": one.setting, "in_file": one.in_file, "on_site": one.on_site}
+            for one in differences
+        ]
+        lines += [_show_difference(one) for one in differences]
+        lines.append(
+            f"{path} no longer matches the site. Write it again with `rag-pipeline init {site}`"
+            if differences
+            else f"{path} matches the site"
+        )
+        print_result(record, "\n".join(lines), as_json=as_json)
+        if differences:
+            raise typer.Exit(1)
+        return
+    text = describe_site_file(found, stated)
+    if path.is_file() and path.read_text(encoding="utf-8") != text and not yes:
+        _ask(path)
+    write_text_atomically(path, text)
+    unknown = [
+        value.setting
+        for value in found.values
+        if value.value is None and value.setting not in stated
+    ]
+    lines.append(f"Wrote {path}")
+    if unknown:
+        lines.append(f"Set {' and '.join(unknown)} in it, because the site does not say the value")
+    else:
+        lines.append(f"Next: rag-pipeline ingest --docs-dir {found.docs_dir}")
+    print_result(record, "\n".join(lines), as_json=as_json)
+    if unknown:
+        raise typer.Exit(1)
+
+
+def load_book_or_site(
+    docs_dir: str | None, site: str | None, docs_plugin: str | None, *, no_node: bool
+) -> Settings:
+    """Load the settings of a book, or of a Docusaurus site if one is given.
+
+    For a site, values that are not set are those that are detected. They are shown on standard
+    error.
+
+    Raises:
+        ConfigurationError: A setting is invalid, the options contradict each other, or the site
+            cannot be detected.
+    """
+    if site is None:
+        if docs_plugin is not None or no_node:
+            option = "--docs-plugin" if docs_plugin is not None else "--no-node"
+            raise ConfigurationError(option, "it has no effect without --site", "Add --site")
+        return load_book(docs_dir)
+    if docs_dir is not None:
+        remedy = "Leave out --docs-dir; --docs-plugin chooses one of several docs folders"
+        raise ConfigurationError("--site", "it cannot be combined with --docs-dir", remedy)
+    from rag_pipeline.core.settings import load_settings
+    from rag_pipeline.ingestion.site.settling import settle_detected_site
+    from rag_pipeline.ingestion.site.site_file import find_site_file
+
+    found = _detect(site, docs_plugin, no_node)
+    for line in (f"{found.config.path}, read by {found.reader}:", *_show_values(found)):
+        _tell(line)
+    settings = settle_detected_site(load_settings(docs_dir=found.docs_dir), found)
+    for name in found.config.by_field:
+        used, detected = (getattr(one, name) for one in (settings.site, found.config.site))
+        if used != detected:
+            _tell(f"The setting SITE_{name.upper()} is {_show(used)}, which is used instead.")
+    if not find_site_file(found).is_file():
+        _tell(
+            f"Other commands need `--docs-dir {found.docs_dir}`, or the file that `rag-pipeline "
+            f"init {site}` writes."
+        )
+    return settings
+
+
+def _detect(site: str, docs_plugin: str | None, no_node: bool) -> DetectedSite:
+    """Detect a site. Of several docs folders, the one that the settings file names is chosen."""
+    from rag_pipeline.core.settings_file import SETTINGS_FILE
+    from rag_pipeline.ingestion.site.detection import detect_site, find_site_config
+    from rag_pipeline.ingestion.site.site_file import read_site_file
+
+    folder = find_site_config(Path(site)).parent
+    named = read_site_file(folder / SETTINGS_FILE).get("docs_dir")
+    return detect_site(
+        Path(site),
+        _tell,
+        run_config=not no_node,
+        plugin_id=docs_plugin,
+        docs_dir=None if named is None else folder / str(named),
+    )
+
+
+def _ask(path: Path) -> None:
+    """Ask if the file may be replaced; end the command if not."""
+    if not sys.stdin.isatty():
+        remedy = "Use --yes to replace it, or --check to compare it with the site"
+        raise ConfigurationError(str(path), "the file exists and would change", remedy)
+    typer.confirm(
+        f"Replace {path}? Settings that the site does not decide stay", abort=True, err=True
+    )
+
+
+def _show_values(found: DetectedSite) -> list[str]:
+    """Format each value with its source, in columns."""
+    from rag_pipeline.core.settings_rules import OPEN
+    from rag_pipeline.ingestion.site.config_values import Origin
+
+    origins = {Origin.READ: "read", Origin.DEFAULT: "Docusaurus's default"}
+    rows = []
+    for value in found.values:
+        text = "not known" if value.value is None else _show(value.value)
+        if value.value == OPEN:
+            text = "open (as links are written)"
+        origin = origins.get(value.origin) or f"{value.origin.value}: {value.problem}"
+        rows.append((value.setting, text, origin))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    return [f"  {name:<{widths[0]}}  {text:<{widths[1]}}  {origin}" for name, text, origin in rows]
+
+
+def _show_difference(one: FileDifference) -> str:
+    in_file = "no value" if one.in_file is None else _show(one.in_file)
+    return f"DIFFERS {one.setting}: the file has {in_file}, the site has {_show(one.on_site)}"
+
+
+def _show(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _tell(sentence: str) -> None:
+    """Write a line for users to standard error."""
+    sys.stderr.write(f"{show_safely(sentence, sys.stderr)}\n")

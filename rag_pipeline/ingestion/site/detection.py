@@ -1,0 +1,207 @@
+"""Find the settings of a Docusaurus site: its docs folder and the addresses of its pages."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.settings_rules import OPEN
+from rag_pipeline.ingestion.site.config_values import ConfigValue, Origin
+from rag_pipeline.ingestion.site.docs_plugins import list_docs_plugins
+from rag_pipeline.ingestion.site.docusaurus_config import (
+    interpret_config,
+    list_configs,
+    read_literals,
+)
+from rag_pipeline.ingestion.site.node_config import find_loader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rag_pipeline.ingestion.site.docs_plugins import DocsPlugin
+    from rag_pipeline.ingestion.site.docusaurus_config import SiteConfig
+    from rag_pipeline.ingestion.site.js_literals import ObjectLiteral
+
+
+@dataclass(frozen=True, slots=True)
+class DetectedValue:
+    """The value of one setting, as the site has it.
+
+    Attributes:
+        setting: Name of the setting in lower case.
+        value: The value as the settings file writes it; None if it is unknown.
+        origin: The least certain source of its parts.
+        names: The names of its parts in the configuration.
+        problem: A clause that says why the value is a guess or unknown; otherwise empty.
+    """
+
+    setting: str
+    value: str | bool | None
+    origin: Origin
+    names: tuple[str, ...]
+    problem: str = ""
+
+    @property
+    def is_certain(self) -> bool:
+        """True if the value was read or is Docusaurus's default."""
+        return self.origin in {Origin.READ, Origin.DEFAULT}
+
+
+@dataclass(frozen=True, slots=True)
+class DetectedSite:
+    """The settings of a Docusaurus site for one of its docs folders.
+
+    Attributes:
+        config: The values of its configuration.
+        docs_dir: The docs folder.
+        docs_folder: `path` of the docs plugin.
+        reader: How the configuration was read, for users, such as `Docusaurus 3.10.2`.
+    """
+
+    config: SiteConfig
+    docs_dir: Path
+    docs_folder: ConfigValue
+    reader: str
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the site, which contains its configuration."""
+        return self.config.path.parent
+
+    @property
+    def values(self) -> tuple[DetectedValue, ...]:
+        """The settings that the site decides, in the order of the settings file."""
+        place = Path(os.path.relpath(self.docs_dir, self.folder)).as_posix()
+        docs = DetectedValue("docs_dir", place, self.docs_folder.origin, ("path",))
+        found = [self._join(name, parts) for name, parts in self.config.by_field.items()]
+        return (docs, *found)
+
+    def _join(self, field: str, parts: tuple[ConfigValue, ...]) -> DetectedValue:
+        order = (Origin.UNKNOWN, Origin.GUESS, Origin.READ, Origin.DEFAULT)
+        origin = min((part.origin for part in parts), key=order.index)
+        problem = "; ".join(dict.fromkeys(part.problem for part in parts if part.problem))
+        value = getattr(self.config.site, field)
+        if field == "route_base_path":
+            value = value or "/"
+        elif field == "trailing_slash" and value is None:
+            value = OPEN
+        shown = value if isinstance(value, bool) else str(value)
+        return DetectedValue(
+            f"site_{field}",
+            None if origin is Origin.UNKNOWN else shown,
+            origin,
+            tuple(part.name for part in parts),
+            problem,
+        )
+
+
+def detect_site(
+    site: Path,
+    tell: Callable[[str], None],
+    *,
+    run_config: bool = True,
+    plugin_id: str | None = None,
+    docs_dir: Path | None = None,
+) -> DetectedSite:
+    """Find the settings of a Docusaurus site.
+
+    Args:
+        site: Folder of the site, or its `docusaurus.config` file.
+        tell: Receives a sentence for users before the configuration is run, or one that says why it
+            cannot be.
+        run_config: If the configuration may be run, with Node. Otherwise only values that it states
+            literally are found.
+        plugin_id: The `id` of the instance of the docs plugin, for a site with several.
+        docs_dir: The docs folder of this instance, if no `plugin_id` is given.
+
+    Raises:
+        ConfigurationError: The site has no configuration, several, or one that cannot be loaded; it
+            is not clear which docs folder is meant, or the docs folder is missing.
+        MissingDependencyError: The parser is not installed.
+    """
+    path = find_site_config(site)
+    config, reader = _load(path, tell, run_config=run_config)
+    plugin = _choose_plugin(config, path, plugin_id, docs_dir)
+    found = plugin.find_docs_dir(path.parent)
+    if not found.is_dir():
+        problem = f"the docs plugin `{plugin.plugin_id}` has the folder {found}, which is missing"
+        raise ConfigurationError(str(path), problem, "Create the folder, or correct `path`")
+    route = plugin.read_route(path.parent)
+    return DetectedSite(interpret_config(config, path, route), found, plugin.folder, reader)
+
+
+def find_site_config(site: Path) -> Path:
+    """Return the `docusaurus.config` file of a site, which may be given by itself.
+
+    Raises:
+        ConfigurationError: There is no such file, or there are several.
+    """
+    if site.is_file() and site.name.startswith("docusaurus.config."):
+        return site
+    if not site.is_dir():
+        remedy = "Give the folder that contains docusaurus.config"
+        raise ConfigurationError(str(site), "it is not a folder", remedy)
+    paths = list_configs(site)
+    if len(paths) == 1:
+        return paths[0]
+    if paths:
+        names = ", ".join(path.name for path in paths)
+        remedy = f"Delete the files that are not used, or give one of them: {paths[0]}"
+        raise ConfigurationError(str(site), f"it has several configurations: {names}", remedy)
+    below = [path for folder in sorted(site.glob("*/")) for path in list_configs(folder)]
+    remedy = "Give the folder of the site, which contains docusaurus.config"
+    if below:
+        remedy = f"Give the folder of the site: {' or '.join(str(path.parent) for path in below)}"
+    raise ConfigurationError(str(site), "it contains no docusaurus.config file", remedy)
+
+
+def _load(
+    path: Path, tell: Callable[[str], None], *, run_config: bool
+) -> tuple[ObjectLiteral, str]:
+    """Return the configuration, and how it was read."""
+    missing = ""
+    if run_config:
+        loader = find_loader(path.parent)
+        if not isinstance(loader, str):
+            by = f"Docusaurus {loader.version} and Node {loader.node_version}"
+            tell(f"Running {path} with {by}. With --no-node it is read and not run.")
+            return loader.load(path), by
+        missing = loader
+        tell(f"{missing}. {path} is therefore read and not run.")
+    found = read_literals(path)
+    if isinstance(found, str):
+        remedy = f"{missing}. Then the file can be run" if missing else "Leave out --no-node"
+        raise ConfigurationError(str(path), found, f"{remedy}, or set the values by yourself")
+    return found, "its literal values"
+
+
+def _choose_plugin(
+    config: ObjectLiteral, path: Path, plugin_id: str | None, docs_dir: Path | None
+) -> DocsPlugin:
+    plugins, unclear = list_docs_plugins(config)
+    known = ", ".join(f"{one.plugin_id} ({one.folder.value})" for one in plugins)
+    if plugin_id is not None:
+        chosen = [one for one in plugins if one.plugin_id == plugin_id]
+        problem = f"{path} has no docs plugin with this id"
+        remedy = f"Choose one of {known}" if known else "Leave out the option"
+        if not chosen:
+            raise ConfigurationError("--docs-plugin", problem, remedy)
+        return chosen[0]
+    if docs_dir is not None and len(plugins) > 1:
+        wanted = docs_dir.resolve()
+        same = [one for one in plugins if one.find_docs_dir(path.parent).resolve() == wanted]
+        plugins = same or plugins
+    if len(plugins) == 1:
+        return plugins[0]
+    if plugins:
+        problem = f"the site has several docs folders: {known}"
+        remedy = f"Choose one by its id, such as --docs-plugin {plugins[0].plugin_id}"
+    elif unclear:
+        problem = f"the part of the docs plugin that names the docs folder {unclear}"
+        remedy = "Install Node and the site's node_modules and leave out --no-node, or set DOCS_DIR"
+    else:
+        problem, remedy = "it has no docs plugin", "Add one, or set DOCS_DIR and SITE_BASE_URL"
+    raise ConfigurationError(str(path), problem, remedy)

@@ -1,0 +1,91 @@
+// Run docusaurus.config with Docusaurus's own loader, and print the values that the pipeline needs.
+//
+// Usage: node load_config.cjs CONFIG_FILE FOLDER_OF_DOCUSAURUS_CORE
+// The last line of standard output is a JSON object: {"config": ...} or {"error": "..."}.
+'use strict';
+
+const {createRequire} = require('node:module');
+const path = require('node:path');
+
+const [configFile, core] = process.argv.slice(2);
+const siteDir = path.dirname(configFile);
+const DOCS_PLUGIN = '@docusaurus/plugin-content-docs';
+const OPTIONS = ['id', 'path', 'routeBasePath', 'lastVersion', 'versions', 'includeCurrentVersion',
+  'disableVersioning', 'onlyIncludeVersions'];
+
+// The configuration may print. Only the result belongs on standard output.
+const write = process.stdout.write.bind(process.stdout);
+process.stdout.write = process.stderr.write.bind(process.stderr);
+
+function finish(result) {
+  write(`\n${JSON.stringify(result)}\n`, () => process.exit(0));
+}
+
+function requireFirst(...names) {
+  for (const name of names) {
+    const file = path.join(core, name);
+    try {
+      require.resolve(file);
+    } catch {
+      continue;
+    }
+    return require(file);
+  }
+  throw new Error(`this version of Docusaurus has no ${names[0]}`);
+}
+
+/** Return true if an entry of `plugins` is the docs plugin, whatever form its name has. */
+function isDocsPlugin(plugin, siteRequire, resolveModuleName) {
+  if (typeof plugin === 'function') {
+    return plugin.name === 'pluginContentDocs';
+  }
+  if (typeof plugin !== 'string') {
+    return false;
+  }
+  try {
+    const file = siteRequire.resolve(resolveModuleName(plugin, siteRequire, 'plugin'));
+    return file.split(path.sep).join('/').includes(`/${DOCS_PLUGIN}/`);
+  } catch {
+    return false; // the build of the site reports a plugin that is missing
+  }
+}
+
+/** Return the message of the error that caused all others. */
+function describe(error) {
+  return error?.cause ? describe(error.cause) : String(error?.message ?? error);
+}
+
+async function load() {
+  const {loadContext} = requireFirst('lib/server/site.js', 'lib/server/index.js');
+  const {loadPresets} = requireFirst('lib/server/plugins/presets.js');
+  const {resolveModuleName} = requireFirst('lib/server/plugins/moduleShorthand.js');
+  const {DEFAULT_CONFIG} = requireFirst('lib/server/configValidation.js');
+  const context = await loadContext({siteDir, config: configFile});
+  const {siteConfig} = context;
+  const siteRequire = createRequire(configFile);
+  const presets = await loadPresets(context);
+  const plugins = [...presets.plugins, ...siteConfig.plugins]
+    .filter(Boolean)
+    .map((entry) => (Array.isArray(entry) ? entry : [entry]))
+    .filter(([plugin]) => isDocsPlugin(plugin, siteRequire, resolveModuleName))
+    .map(([, options]) => [
+      DOCS_PLUGIN,
+      Object.fromEntries(OPTIONS.map((name) => [name, options?.[name]])),
+    ]);
+  const own = (name) => {
+    const value = siteConfig.markdown?.[name];
+    return value === DEFAULT_CONFIG.markdown?.[name] ? undefined : value;
+  };
+  return {
+    url: siteConfig.url,
+    baseUrl: siteConfig.baseUrl,
+    trailingSlash: siteConfig.trailingSlash,
+    markdown: {format: own('format'), parseFrontMatter: own('parseFrontMatter') && true},
+    plugins,
+  };
+}
+
+load().then(
+  (config) => finish({config}),
+  (error) => finish({error: describe(error)}),
+);

@@ -1,0 +1,149 @@
+"""Write `rag-pipeline.toml` for a site, and compare it with the site."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.settings import Settings
+from rag_pipeline.core.settings_file import SETTINGS_FILE, SettingsFile
+from rag_pipeline.ingestion.site.config_values import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from rag_pipeline.ingestion.site.detection import DetectedSite, DetectedValue
+
+_HEAD: Final = """\
+# The settings of this site for rag-pipeline. `rag-pipeline init` writes this file, and
+# `rag-pipeline init --check` says if it still matches the site.
+# Each key is the name of a setting in lower case. Environment variables and .env win over this
+# file. Relative paths are relative to this file. Keep API keys in .env, not here.
+"""
+
+_OFFERED: Final = {
+    "Everything that the program stores. Add the folder to .gitignore.": ("data_dir",),
+    "The vector store. Without an address it is embedded, below data_dir.": (
+        "qdrant_url",
+        "qdrant_collection",
+    ),
+    "The models. Without a value a local model embeds, and answers are quoted from the pages.": (
+        "embedding_provider",
+        "embedding_model",
+        "answer_model",
+    ),
+}
+"""The settings that a new file offers, by the comment above them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDifference:
+    """A value of the settings file that is not the one of the site.
+
+    Attributes:
+        setting: Name of the setting in lower case.
+        in_file: The value in the file; None if the file lacks it.
+        on_site: The value that the site has.
+    """
+
+    setting: str
+    in_file: Any
+    on_site: str | bool | None
+
+
+def read_site_file(path: Path) -> dict[str, Any]:
+    """Return the values that a settings file states; empty if there is no such file.
+
+    Raises:
+        ConfigurationError: The file is invalid.
+    """
+    return dict(SettingsFile(Settings, path).toml_data) if path.is_file() else {}
+
+
+def find_site_file(site: DetectedSite) -> Path:
+    """Return the path of the settings file of a site."""
+    return site.folder / SETTINGS_FILE
+
+
+def describe_site_file(site: DetectedSite, kept: Mapping[str, Any]) -> str:
+    """Return the text of the settings file of a site.
+
+    Args:
+        site: The site.
+        kept: Values of the file that is replaced. They stay, except those that the site states.
+    """
+    values = {value.setting: value for value in site.values}
+    chosen = {name: value for name, value in kept.items() if name not in values}
+    if not chosen:  # a new file fixes the place of all state, so that all commands find it
+        chosen = {"data_dir": str(Settings.model_fields["data_dir"].get_default())}
+    parts = [_HEAD, f"\n# --- The site, from {site.config.path.name} ---\n"]
+    parts += [_write_detected(value, kept.get(value.setting)) for value in values.values()]
+    for comment, names in _OFFERED.items():
+        parts.append(f"\n# {comment}\n")
+        for name in names:
+            default = Settings.model_fields[name].get_default()
+            line = f"{name} = {_write(chosen.get(name, str(default)))}\n"
+            parts.append(line if name in chosen else f"# {line}")
+    offered = {name for names in _OFFERED.values() for name in names}
+    more = {name: value for name, value in chosen.items() if name not in offered}
+    if more:
+        parts.append("\n# Other settings.\n")
+        parts += [f"{name} = {_write(value)}\n" for name, value in more.items()]
+    return "".join(parts)
+
+
+def compare_site_file(site: DetectedSite, path: Path) -> list[FileDifference]:
+    """Return the values of a settings file that differ from those that are certain on the site.
+
+    Raises:
+        ConfigurationError: The file is missing or invalid.
+    """
+    if not path.is_file():
+        remedy = f"Write it with `rag-pipeline init {site.folder}`"
+        raise ConfigurationError(str(path), "there is no such file to check", remedy)
+    stated = read_site_file(path)
+    differences = []
+    for value in site.values:
+        in_file = stated.get(value.setting)
+        if value.is_certain and not _is_equal(value, in_file, site, path):
+            differences.append(FileDifference(value.setting, in_file, value.value))
+    return differences
+
+
+def _is_equal(value: DetectedValue, in_file: object, site: DetectedSite, path: Path) -> bool:
+    if in_file is None or value.setting != "docs_dir":
+        return _normalize(in_file) == _normalize(value.value)
+    return (path.parent / str(in_file)).resolve() == site.docs_dir.resolve()
+
+
+def _normalize(value: object) -> object:
+    """Return a value without slashes at its end, which make no difference in any setting."""
+    return value.rstrip("/") if isinstance(value, str) else value
+
+
+def _write_detected(value: DetectedValue, kept: object) -> str:
+    """Return the lines of a value; `kept` is the one of the file before, or None."""
+    if not value.is_certain and kept not in {None, value.value}:
+        return f"# Set by hand, because {value.problem}.\n{value.setting} = {_write(kept)}\n"
+    names = " and ".join(f"`{name}`" for name in value.names)
+    if value.origin is Origin.UNKNOWN:
+        return f"# Not known: {value.problem}. Set it by yourself.\n# {value.setting} =\n"
+    reasons = {
+        Origin.READ: f"Read from {names}.",
+        Origin.DEFAULT: f"Docusaurus's default; the site does not set {names}.",
+        Origin.GUESS: f"A guess: {value.problem}. Correct it if it is wrong.",
+    }
+    return f"# {reasons[value.origin]}\n{value.setting} = {_write(value.value)}\n"
+
+
+def _write(value: object) -> str:
+    """Return a value in TOML."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_write(str(name))} = {_write(one)}" for name, one in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,159 @@
+"""Reading of `rag-pipeline.toml`: where it is found, its paths, its precedence and its errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.core.settings_file import SETTINGS_FILE
+
+
+@pytest.fixture(autouse=True)
+def _ignore_settings_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def write_file(folder: Path, text: str) -> Path:
+    """Write a settings file and a docs folder beside it, and return the docs folder."""
+    (folder / "docs").mkdir(parents=True, exist_ok=True)
+    (folder / SETTINGS_FILE).write_text(text, encoding="utf-8")
+    return folder / "docs"
+
+
+def test_the_file_in_the_working_directory_is_read(tmp_path: Path) -> None:
+    write_file(tmp_path, 'docs_dir = "docs"\nsite_trailing_slash = false\nembedding_dim = 5\n')
+    settings = load_settings()
+    assert settings.docs_dir.resolve() == tmp_path / "docs"
+    assert settings.site_trailing_slash is False
+    assert settings.embedding_dim == 5
+
+
+def test_env_wins_over_the_file_and_the_environment_over_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_file(tmp_path, 'answer_model = "file"\nembedding_model = "file"\nqdrant_url = "file"\n')
+    (tmp_path / ".env").write_text("ANSWER_MODEL=env\nEMBEDDING_MODEL=env\n", encoding="utf-8")
+    monkeypatch.setenv("ANSWER_MODEL", "variable")
+    settings = load_settings()
+    models = (settings.answer_model, settings.embedding_model, settings.qdrant_url)
+    assert models == ("variable", "env", "file")
+    assert load_settings(qdrant_url="argument").qdrant_url == "argument"
+
+
+def test_an_empty_variable_hides_no_site_setting_but_clears_other_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_file(tmp_path, 'site_base_url = "/x/"\nqdrant_url = "http://127.0.0.1:1"\n')
+    (tmp_path / ".env").write_text("SITE_ROUTE_BASE_PATH=guide\n", encoding="utf-8")
+    for name in ("SITE_BASE_URL", "SITE_ROUTE_BASE_PATH", "QDRANT_URL"):
+        monkeypatch.setenv(name, "")
+    settings = load_settings()
+    assert settings.site_base_url == "/x/"
+    assert settings.site_route_base_path == "guide"
+    assert settings.qdrant_url == ""
+
+
+@pytest.mark.parametrize("path", ["relative", "absolute"])
+@pytest.mark.parametrize("named_by", ["environment", "argument"])
+def test_the_file_of_a_named_docs_folder_is_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, named_by: str
+) -> None:
+    docs = write_file(tmp_path / "site", 'docs_dir = "docs"\nsite_base_url = "/x/"\n')
+    named = str(docs.relative_to(tmp_path) if path == "relative" else docs)
+    if named_by == "environment":
+        monkeypatch.setenv("DOCS_DIR", named)
+    settings = load_settings(docs_dir=named if named_by == "argument" else None)
+    assert settings.site_base_url == "/x/"
+    assert settings.docs_dir == Path(named)
+
+
+def test_the_file_of_a_site_beside_the_docs_folder_is_found(tmp_path: Path) -> None:
+    write_file(tmp_path / "website", 'docs_dir = "../docs"\nsite_base_url = "/x/"\n')
+    (tmp_path / "docs").mkdir()
+    assert load_settings(docs_dir="docs").site_base_url == "/x/"
+
+
+def test_the_file_of_another_docs_folder_is_not_used(tmp_path: Path) -> None:
+    write_file(tmp_path, 'docs_dir = "docs"\nsite_base_url = "/x/"\n')
+    other = tmp_path / "api"
+    other.mkdir()
+    assert load_settings(docs_dir="api").site_base_url is None
+    nested = write_file(tmp_path / "inner", 'docs_dir = "docs"\nsite_base_url = "/inner/"\n')
+    assert load_settings(docs_dir=nested).site_base_url == "/inner/"
+
+
+def test_a_docs_folder_that_cannot_be_looked_up_has_no_file(tmp_path: Path) -> None:
+    long_name = "x" * 300
+    assert load_settings(docs_dir=f"{long_name}/docs").docs_dir == Path(long_name) / "docs"
+    assert load_settings(docs_dir=tmp_path / "missing" / "docs").site_base_url is None
+    assert load_settings(docs_dir="~no-such-user/docs").site_base_url is None
+
+
+def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    text = """
+        docs_dir = "docs"
+        data_dir = "state"
+        evaluation_test_set = "tests/golden.json"
+        dagster_home = ""
+        state_url = "s3://bucket/prefix"
+        qdrant_url = "localhost:6333"
+        question_log_url = "postgresql://user@host/log"
+    """
+    docs = write_file(tmp_path / "site", text)
+    settings = load_settings(docs_dir=docs)
+    assert settings.data_dir == tmp_path / "site/state"
+    assert Path(settings.evaluation_test_set) == tmp_path / "site/tests/golden.json"
+    assert settings.dagster_home == ""
+    assert settings.state_url == "s3://bucket/prefix"
+    assert settings.qdrant_url == "localhost:6333"
+    assert settings.question_log_url == "postgresql://user@host/log"
+
+
+@pytest.mark.parametrize("place", ["~/state", "/srv/state"])
+def test_a_path_that_is_not_relative_stays(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    docs = write_file(tmp_path / "site", f'data_dir = "{place}"\n')
+    expected = tmp_path / "home/state" if place.startswith("~") else Path(place)
+    assert load_settings(docs_dir=docs).data_dir == expected
+
+
+BROKEN = {
+    "misspelled": ('site_base_ulr = "/"', r"`site_base_ulr` is not a setting.*`site_base_url`"),
+    "upper case": ('DOCS_DIR = "docs"', r"`DOCS_DIR` is not a setting.*Did you mean `docs_dir`"),
+    "table": ('[site]\nbase_url = "/"', r"`site` is not a setting.*names of settings"),
+    "syntax": ("docs_dir = docs", r"not valid TOML.*line 1"),
+    "value": ('embedding_dim = "many"', r"EMBEDDING_DIM: 'many' is not valid"),
+    "list": ('docs_dir = ["docs"]', r"DOCS_DIR: "),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_wrong_file_is_an_error_that_says_what_to_do(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    write_file(tmp_path, text)
+    with pytest.raises(ConfigurationError, match=message) as raised:
+        load_settings()
+    assert "\n" not in str(raised.value)
+    if text not in {BROKEN["value"][0], BROKEN["list"][0]}:
+        assert SETTINGS_FILE in str(raised.value)
+
+
+def test_a_file_that_is_not_utf_8_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / SETTINGS_FILE).write_bytes('docs_dir = "bücher"\n'.encode("latin-1"))
+    with pytest.raises(ConfigurationError, match=rf"{SETTINGS_FILE}: .*UTF-8"):
+        load_settings()
+
+
+def test_an_open_trailing_slash_counts_as_set(tmp_path: Path) -> None:
+    write_file(tmp_path, 'site_trailing_slash = "open"\n')
+    settings = load_settings()
+    assert settings.site.trailing_slash is None
+    assert "trailing_slash" not in settings.unset_site_fields

@@ -1,0 +1,181 @@
+"""Tests of `rag-pipeline init` and `rag-pipeline ingest --site`, without Node."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.settings_file import SETTINGS_FILE
+from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line, finish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONFIG = "export default {url: 'https://e.org', baseUrl: '/m/', presets: [['classic', {}]]};"
+UNSET = {"SITE_BASE_URL": "", "SITE_TRAILING_SLASH": ""}
+QUESTION = ("search", "joint", "--json")
+
+
+@pytest.fixture
+def run(
+    command: Command, call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """A function that runs the command in the folder of a site, whose settings are not set."""
+    write_config(command, CONFIG)
+    monkeypatch.chdir(command.root)
+    monkeypatch.delenv("DOCS_DIR", raising=False)
+    return lambda *arguments, **changes: call(*arguments, **(UNSET | changes))
+
+
+def write_config(command: Command, text: str) -> None:
+    """Write the configuration of the book's site."""
+    (command.root / "docusaurus.config.js").write_text(text, encoding="utf-8")
+
+
+def read_urls(outcome: Outcome) -> set[str]:
+    """Return the start of each cited address, up to the folder of the docs."""
+    return {chunk["citation"]["url"].partition("docs/")[0] for chunk in outcome.json["chunks"]}
+
+
+def test_init_writes_a_file_with_which_other_commands_work(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    outcome = run("init", "--no-node")
+    assert outcome.code == 0
+    assert "site_base_url         https://e.org/m/" in outcome.out
+    assert "Docusaurus's default" in outcome.out
+    path = command.root / SETTINGS_FILE
+    text = path.read_text(encoding="utf-8").replace("https://e.org/m/", "https://file.org/m/")
+    path.write_text(text, encoding="utf-8")
+    assert run("ingest").code == 0
+    assert read_urls(run(*QUESTION)) == {"https://file.org/m/"}
+    assert read_urls(run(*QUESTION, SITE_BASE_URL="https://file.org/m/")) == {"https://file.org/m/"}
+
+
+def test_init_reports_each_value_as_json(run: Callable[..., Outcome]) -> None:
+    record = run("init", "--no-node", "--json").json
+    assert record["read_by"] == "its literal values"
+    values = {one["setting"]: (one["value"], one["origin"]) for one in record["values"]}
+    assert values["site_base_url"] == ("https://e.org/m/", "read")
+    assert values["docs_dir"] == ("docs", "default")
+
+
+def test_init_replaces_a_file_only_with_yes(command: Command, run: Callable[..., Outcome]) -> None:
+    assert run("init", "--no-node").code == 0
+    assert run("init", "--no-node").code == 0  # nothing would change
+    write_config(command, CONFIG.replace("/m/", "/other/"))
+    assert_one_line(run("init", "--no-node"), 2, SETTINGS_FILE, "would change", "--yes")
+    assert run("init", "--no-node", "--yes").code == 0
+    assert "/other/" in (command.root / SETTINGS_FILE).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("reply", "code"), [(b"y\n", 0), (b"n\n", 130)])
+def test_init_asks_on_a_terminal_before_it_replaces_a_file(
+    command: Command, run: Callable[..., Outcome], reply: bytes, code: int
+) -> None:
+    assert run("init", "--no-node").code == 0
+    write_config(command, CONFIG.replace("/m/", "/other/"))
+    terminal, stdin = os.openpty()
+    os.write(terminal, reply)
+    process = command.start("init", "--no-node", stdin=stdin, **UNSET)
+    outcome = finish(process)
+    for handle in (terminal, stdin):
+        os.close(handle)
+    assert outcome.code == code
+    assert "Replace rag-pipeline.toml?" in outcome.err
+    text = (command.root / SETTINGS_FILE).read_text(encoding="utf-8")
+    assert ("/other/" in text) == (code == 0)
+
+
+def test_the_file_remembers_which_of_several_docs_folders_was_chosen(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    (command.root / "api").mkdir()
+    plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
+    write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
+    assert_one_line(run("init", "--no-node"), 2, "default (docs), api (api)", "--docs-plugin")
+    assert run("init", "--no-node", "--docs-plugin", "api").code == 0
+    outcome = run("init", "--no-node", "--check", "--json")
+    assert outcome.code == 0
+    assert outcome.json["values"][0]["value"] == "api"
+    assert outcome.json["differences"] == []
+
+
+def test_check_exits_with_1_and_names_the_values_that_differ(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    assert_one_line(run("init", "--no-node", "--check"), 2, SETTINGS_FILE, "no such file")
+    assert run("init", "--no-node").code == 0
+    assert run("init", "--no-node", "--check").code == 0
+    write_config(command, CONFIG.replace("/m/", "/other/"))
+    before = (command.root / SETTINGS_FILE).read_bytes()
+    outcome = run("init", "--no-node", "--check")
+    assert outcome.code == 1
+    line = "DIFFERS site_base_url: the file has https://e.org/m/, the site has https://e.org/other/"
+    assert line in outcome.out
+    assert (command.root / SETTINGS_FILE).read_bytes() == before
+
+
+def test_init_ends_with_1_if_a_value_is_not_known(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    write_config(command, CONFIG.replace("'/m/'", "read()"))
+    outcome = run("init", "--no-node")
+    assert outcome.code == 1
+    assert "not known" in outcome.out
+    assert "Set site_base_url in it" in outcome.out
+
+
+def test_init_says_which_value_of_the_file_it_keeps_without_knowing_it(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    assert run("init", "--no-node").code == 0
+    write_config(command, CONFIG.replace("'/m/'", "read()"))
+    for arguments in (("--yes",), ("--check",)):
+        outcome = run("init", "--no-node", *arguments)
+        assert outcome.code == 0
+        assert "KEPT site_base_url: the file has https://e.org/m/, and `baseUrl`" in outcome.out
+
+
+def test_ingest_of_a_site_needs_no_settings(
+    command: Command, run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_config(command, CONFIG.replace("'https://e.org'", "read() || 'https://e.org'"))
+    elsewhere = command.root / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    outcome = run("ingest", "--site", "..", "--no-node")
+    assert outcome.code == 0
+    assert "guess: `url` is computed" in outcome.err
+    assert "init .." in outcome.err
+    assert read_urls(run(*QUESTION, "--docs-dir", "../docs")) == {"https://e.org/m/"}
+    assert not (command.root / SETTINGS_FILE).exists()
+
+
+def test_settings_that_are_set_win_over_the_detected_site(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    write_config(command, CONFIG.replace("'/m/'", "read()"))
+    assert_one_line_at_end(run("ingest", "--site", ".", "--no-node"), "`baseUrl` is computed")
+    outcome = run("ingest", "--site", ".", "--no-node", SITE_BASE_URL="/mine/")
+    assert outcome.code == 0
+    assert "The setting SITE_BASE_URL is /mine/, which is used instead." in outcome.err
+    assert "SITE_TRAILING_SLASH" not in outcome.err
+    assert read_urls(run(*QUESTION, SITE_BASE_URL="/mine/")) == {"/mine/"}
+
+
+def assert_one_line_at_end(outcome: Outcome, text: str) -> None:
+    """Check that a command ended with exit code 2 and a last line that contains the text."""
+    assert outcome.code == 2
+    assert text in outcome.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--docs-plugin", "api"), ("--no-node",), ("--site", ".", "--docs-dir", "docs")]
+)
+def test_options_that_contradict_each_other_are_an_error(
+    run: Callable[..., Outcome], arguments: tuple[str, ...]
+) -> None:
+    assert_one_line(run("ingest", *arguments), 2, "--site")

@@ -1,0 +1,119 @@
+"""Tests that sites are detected with the configuration loader of a real Docusaurus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.ingestion.site.config_values import Origin
+from rag_pipeline_tests.ingestion.site.test_detection import detect, read, write_site
+from rag_pipeline_tests.site.conftest import ROOT, WEBSITE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.site
+
+COMPUTED = """
+console.log('{"config": "not the result"}');
+const name = ['man', 'ual'].join('');
+module.exports = async function create() {
+  return {
+    title: 'Manual', url: new URL('https://example.org').origin, baseUrl: `/${name}`,
+    trailingSlash: process.env.NODE_ENV === 'production' ? undefined : true,
+    markdown: {
+      format: ['det', 'ect'].join(''),
+      parseFrontMatter: async (parameters) => parameters.defaultParseFrontMatter(parameters),
+    },
+    presets: [[require.resolve('@docusaurus/preset-classic'), {docs: {path: name}, blog: false}]],
+    plugins: [[require('@docusaurus/plugin-content-docs').default, {id: 'api', path: 'api'}]],
+  };
+};
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A site with computed values and two docs folders, and the packages of this repository."""
+    root = write_site(tmp_path / "site", COMPUTED, "manual", "api")
+    (root / "node_modules").symlink_to(WEBSITE / "node_modules")
+    return root
+
+
+def test_values_that_are_computed_are_read(site: Path) -> None:
+    found, told = detect(site, plugin_id="default")
+    assert read(found) == {
+        "docs_dir": ("manual", Origin.READ),
+        "site_base_url": ("https://example.org/manual/", Origin.READ),
+        "site_route_base_path": ("docs", Origin.DEFAULT),
+        "site_trailing_slash": ("open", Origin.DEFAULT),
+        "site_markdown_format": ("detect", Origin.READ),
+    }
+    assert found.config.parse_front_matter.value is True
+    assert found.reader.startswith("Docusaurus 3.")
+    (sentence,) = told
+    assert sentence.startswith(f"Running {site / 'docusaurus.config.js'} with Docusaurus 3.")
+
+
+def test_each_docs_folder_is_found_whatever_form_its_plugin_has(site: Path) -> None:
+    found, _ = detect(site, plugin_id="api")
+    assert found.docs_dir == site / "api"
+    with pytest.raises(ConfigurationError, match=r"default \(manual\), api \(api\)"):
+        detect(site)
+
+
+def test_nothing_is_run_without_permission(site: Path) -> None:
+    mark = site / "was-run"
+    config = site / "docusaurus.config.js"
+    write = f"require('fs').writeFileSync({str(mark)!r}, '');\n"
+    config.write_text(write + config.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="no object literal"):
+        detect(site, run_config=False)
+    assert not mark.exists()
+    detect(site, plugin_id="api")
+    assert mark.exists()
+
+
+FAILING = {
+    "throws": (
+        "throw new Error('no key in the vault');",
+        "loaded: no key in the vault",
+    ),
+    "exits": ("process.exit(3);", "exit code 3"),
+    "invalid": ("module.exports = {url: 5};", '"url"'),
+    "syntax": ("module.exports = {", "when it is loaded"),
+    "no preset": (
+        "module.exports = {title: 'x', url: 'https://e.org', baseUrl: '/', presets: ['nowhere']};",
+        "nowhere",
+    ),
+}
+
+
+@pytest.mark.parametrize(("config", "message"), FAILING.values(), ids=FAILING)
+def test_a_configuration_that_cannot_be_loaded_is_an_error_of_one_line(
+    site: Path, config: str, message: str
+) -> None:
+    (site / "docusaurus.config.js").write_text(config, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=message) as raised:
+        detect(site)
+    assert "--no-node" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert "\x1b" not in str(raised.value)
+
+
+def test_the_site_of_the_textbook_is_read_as_its_settings_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SITE_URL", "https://book.example.org")
+    found, _ = detect(WEBSITE)
+    values = {name: value for name, (value, _) in read(found).items()}
+    assert values == {
+        "docs_dir": "docs",
+        "site_base_url": "https://book.example.org/physical-ai-robotics-textbook/",
+        "site_route_base_path": "docs",
+        "site_trailing_slash": False,
+        "site_markdown_format": "mdx",
+    }
+    assert found.docs_dir == ROOT / "website" / "docs"
