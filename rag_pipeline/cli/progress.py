@@ -81,7 +81,7 @@ class IngestionProgress(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Show a warning at once, and remember other records as what the ingestion is doing."""
         if record.levelno >= logging.WARNING:
-            tell_note(record.getMessage())
+            _write_line(record.getMessage())  # which begins with the name of the program
         else:
             self._activity, self._begun = record.getMessage(), time.monotonic()
 
@@ -103,6 +103,10 @@ def tell_running_ingestion(settings: Settings) -> None:
 
 
 def tell_note(text: str) -> None:
-    """Write one line to standard error."""
-    sys.stderr.write(f"rag-pipeline: {show_safely(text, sys.stderr)}\n")
+    """Write one line to standard error, after the name of the program."""
+    _write_line(f"rag-pipeline: {text}")
+
+
+def _write_line(text: str) -> None:
+    sys.stderr.write(f"{show_safely(text, sys.stderr)}\n")
     sys.stderr.flush()

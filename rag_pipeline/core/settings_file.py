@@ -92,14 +92,16 @@ def find_settings_file(settings_cls: type[BaseSettings], docs_dir: object) -> Se
 
     If no docs folder is named, it is the file in the working directory. Otherwise it is the nearest
     file of a site that the docs folder may belong to. A file that names another docs folder is
-    skipped.
+    skipped, and so is a file beside the docs folder that names none or is invalid: it may belong to
+    something else.
 
     Args:
         settings_cls: The class of the settings.
         docs_dir: The docs folder that an argument or the environment names; None if none does.
 
     Raises:
-        ConfigurationError: A file that was found is invalid.
+        ConfigurationError: The file in the working directory, or one above the docs folder, is
+            invalid.
     """
     if not isinstance(docs_dir, str | Path) or not str(docs_dir).strip():
         here = Path(SETTINGS_FILE)
@@ -108,9 +110,16 @@ def find_settings_file(settings_cls: type[BaseSettings], docs_dir: object) -> Se
     for folder in list_site_folders(docs):
         path = folder / SETTINGS_FILE
         if os.path.isfile(path):  # noqa: PTH113  # Path.is_file fails in a folder that is not accessible
-            found = SettingsFile(settings_cls, path)
+            above = folder in docs.absolute().parents or folder in docs.resolve().parents
+            try:
+                found = SettingsFile(settings_cls, path)
+            except ConfigurationError:
+                if above:
+                    raise
+                continue
             named = found().get("docs_dir")
-            if not isinstance(named, str) or Path(named).resolve() == docs.resolve():
+            names_none = above and not isinstance(named, str)
+            if names_none or Path(str(named)).resolve() == docs.resolve():
                 return found
     return None
 

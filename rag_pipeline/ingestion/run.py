@@ -120,6 +120,8 @@ def run_ingestion(
     except Exception as error:
         yield RunFailed(error)
         raise
+    finally:  # so that a killed process or a copy of the folder finds the cache in one file
+        services.cache.close()
     yield RunEnded(time.perf_counter() - start, describe_shared_addresses(places))
 
 

@@ -87,6 +87,21 @@ def test_the_file_of_another_docs_folder_is_not_used(tmp_path: Path) -> None:
     assert load_settings(docs_dir=nested).site_base_url == "/inner/"
 
 
+@pytest.mark.parametrize("text", ['site_base_url = "/x/"\n', "not TOML", "unknown_key = 1\n"])
+def test_a_file_beside_the_docs_folder_that_names_no_folder_is_not_used(
+    tmp_path: Path, text: str
+) -> None:
+    write_file(tmp_path / "website", text)
+    (tmp_path / "docs").mkdir()
+    assert load_settings(docs_dir="docs").site_base_url is None
+
+
+def test_an_invalid_file_above_the_docs_folder_is_an_error(tmp_path: Path) -> None:
+    write_file(tmp_path / "site", "not TOML")
+    with pytest.raises(ConfigurationError, match="is not valid TOML"):
+        load_settings(docs_dir=tmp_path / "site" / "docs")
+
+
 def test_a_docs_folder_that_cannot_be_looked_up_has_no_file(tmp_path: Path) -> None:
     long_name = "x" * 300
     assert load_settings(docs_dir=f"{long_name}/docs").docs_dir == Path(long_name) / "docs"

@@ -79,7 +79,7 @@ def test_a_filter_value_that_no_page_has_is_named_with_the_nearest(
     ("arguments", "message", "helped"),
     [
         (["query", "How", "tall"], f"Got unexpected extra argument (tall). {QUOTES}.", " query"),
-        (["ingest", "--fast"], "No such option: --fast.", " ingest"),
+        (["ingest", "--quickly"], "No such option: --quickly.", " ingest"),
         (["serach"], "No such command 'serach'. Did you mean 'search'?", ""),
         (
             ["golden-set", "suggest", "docs"],

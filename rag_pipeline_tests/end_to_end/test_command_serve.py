@@ -128,6 +128,7 @@ def test_an_open_stream_ends_before_the_service_does(indexed: Command) -> None:
             lines = response.iter_lines()
             assert next(lines) == "event: start"
             assert model.asked.wait(30)
+            assert httpx.get(f"{url}/readyz", timeout=30).status_code == 200
             process.send_signal(signal.SIGTERM)
             _wait_until_closed(url)
             model.released.set()

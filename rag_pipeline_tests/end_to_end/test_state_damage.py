@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
+from qdrant_client import models
 
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.core.errors import StoreDamagedError
@@ -83,7 +84,11 @@ TABLE = (
     ),
     Row("dagster/event_log.db", "Dagster begins a new history", CHANGED),
     Row("dagster/*/*.db", "Dagster begins a new history", CHANGED),
-    Row("questions.sqlite", "answers go on without a log; move the file away to begin a new one"),
+    Row(
+        "questions.sqlite",
+        "answers go on without a log; move or delete the file to begin a new one, also while "
+        "`serve` runs",
+    ),
     Row("book.json", "nothing, unless `DATA_DIR` is moved before the next `ingest`"),
 )
 
@@ -195,15 +200,17 @@ def test_the_command_rebuilds_a_damaged_index(
     assert call("audit", "--repair").out.endswith("0 problems found\n")
     (path,) = (command.root / "data").glob("*/cache.sqlite")
     damage(path, GARBAGE)
-    rebuilt = call("ingest", "--rebuild", "--json")
+    rebuilt = command.run("ingest", "--rebuild", "--json")  # in this process, pytest logs warnings
     assert (rebuilt.code, rebuilt.json["texts_embedded"]) == (0, 0)
+    assert rebuilt.err.startswith("rag-pipeline: warning: the embedding cache ")
     assert "cache.sqlite.damaged-" in rebuilt.err
     assert len(server.received) == sent + 1  # the question
 
 
 def test_the_documentation_has_the_same_table() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "state.md"
-    rows = re.findall(r"^\| `([^`]+)` \| (.+) \|$", page.read_text("utf-8"), re.MULTILINE)
+    section = page.read_text("utf-8").split("## Damaged files")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| (.+) \|$", section, re.MULTILINE)
     assert rows == [(row.file, row.result) for row in TABLE]
 
 
@@ -216,7 +223,9 @@ def test_a_deleted_alias_is_set_again(tmp_path: Path, caplog: pytest.LogCaptureF
     client.call(
         lambda qdrant: qdrant.update_collection_aliases(
             change_aliases_operations=[
-                {"delete_alias": {"alias_name": alias.alias_name}}  # type: ignore[list-item]  # JSON
+                models.DeleteAliasOperation(
+                    delete_alias=models.DeleteAlias(alias_name=alias.alias_name)
+                )
                 for alias in qdrant.get_aliases().aliases
             ]
         )

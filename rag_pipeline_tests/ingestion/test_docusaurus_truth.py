@@ -21,10 +21,9 @@ _DOCS_DIR = _FIXTURES / "docusaurus-edge-docs"
 _TRUTH = json.loads((_FIXTURES / "docusaurus-edge-truth.json").read_text(encoding="utf-8"))
 _SITE = SiteSettings("/", "edge", trailing_slash=False, markdown_format=MarkdownFormat.DETECT)
 
-# The built pages differ from their own sources in: an emoji shortcode, a computed value, the
-# headings of an imported partial, and the heading that Docusaurus adds above footnotes.
+# The built pages differ from their sources in: an emoji shortcode, a computed value, and the
+# heading that Docusaurus adds above footnotes.
 _SHOWN_TEXTS = {":rocket: shortcode": "\U0001f680 shortcode", "expr": "2 expr"}
-_FROM_ELSEWHERE = [(2, "From partial", "from-partial"), (2, "Same", "same")]
 _FOOTNOTES = (2, "Footnotes", "footnote-label")
 
 
@@ -49,8 +48,6 @@ def test_address_title_and_heading_ids_match_the_docusaurus_build(name: str) -> 
         assert built.pop(0) == (1, truth["title"], None)
     if _FOOTNOTES in built:
         built.remove(_FOOTNOTES)
-        for heading in _FROM_ELSEWHERE:
-            built.remove(heading)
     found = [
         (heading.level, _SHOWN_TEXTS.get(heading.text, heading.text), heading.anchor)
         for heading in document.headings

@@ -40,6 +40,9 @@ class DictCache:
     def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
         raise NotImplementedError
 
+    def close(self) -> None:
+        raise NotImplementedError
+
 
 def test_without_chunks_no_request_is_made() -> None:
     embedder = HashingEmbedder()

@@ -134,6 +134,9 @@ class NoCache:
         del keep
         return 0
 
+    def close(self) -> None:
+        """Do nothing."""
+
 
 def make_points(pages: Mapping[str, str]) -> list[Point]:
     """Return the points that an ingestion would write for the pages, which map paths to sources."""

@@ -57,7 +57,9 @@ def test_a_queued_answer_can_be_rated_and_deleted_at_once(tmp_path: Path) -> Non
 
 
 def test_a_log_that_cannot_be_written_loses_answers_and_counts_them(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("a file in the way")
+    state_dir = make_log_settings(tmp_path).state_dir
+    state_dir.parent.mkdir(parents=True)
+    state_dir.write_text("a file in the way")
     failed = Event()
     with LogWriter(open_log(tmp_path), lambda _: failed.set()) as writer:
         writer.record(make_logged())

@@ -88,6 +88,9 @@ class ObjectEmbeddingCache:
         self._map(lambda path: path.unlink(missing_ok=True), gone)
         return len(gone)
 
+    def close(self) -> None:
+        """Do nothing, because nothing stays open between two calls."""
+
     def _folder(self, fingerprint: str) -> UPath:
         return self._root / hashlib.sha256(fingerprint.encode()).hexdigest()[:16]
 

@@ -45,6 +45,9 @@ class EmbeddingCache(Protocol):
             keep: Text hashes to keep, by fingerprint of the embedding model.
         """
 
+    def close(self) -> None:
+        """Release the file or connection; the next call opens it again."""
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:

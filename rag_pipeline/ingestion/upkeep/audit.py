@@ -277,6 +277,8 @@ def _agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
     """Return True if expected and stored vectors have equal directions, apart from rounding."""
     if expected.windows.shape != stored.windows.shape:
         return False
+    if not (np.isfinite(stored.dense).all() and np.isfinite(stored.windows).all()):
+        return False
     return all(
         bool(np.allclose(_unit(one), _unit(other), atol=_COSINE_TOLERANCE))
         for one, other in (
@@ -293,6 +295,7 @@ def _have_same_terms(expected: SparseVector, stored: SparseVector) -> bool:
 
 def _unit(rows: FloatMatrix) -> FloatMatrix:
     """Return the rows scaled to unit length; rows of zeros stay as they are."""
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: FloatMatrix = (rows / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+    wide = rows.astype(np.float64)  # the squares of damaged float32 values may be too large
+    norms = np.linalg.norm(wide, axis=1, keepdims=True)
+    unit: FloatMatrix = (wide / np.where(norms > 0, norms, 1.0)).astype(np.float32)
     return unit
