@@ -19,6 +19,7 @@ from rag_pipeline.cli import (
     ingesting,
     initializing,
     publishing,
+    reviewing,
     serving,
 )
 from rag_pipeline.cli.output import INTERRUPTED, end_output, tell_failure, write_text
@@ -40,6 +41,7 @@ for group in (
     serving.commands,
     publishing.commands,
     evaluating.commands,
+    reviewing.commands,
     golden.commands,
 ):
     app.add_typer(group)

@@ -19,7 +19,10 @@ from rag_pipeline.cli.output import print_result, show_safely
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.evaluation.validation.report import AddressReport
 
 commands = typer.Typer()
 
@@ -77,7 +80,7 @@ def evaluate(
     if answers is not None:
         answering = Answering.CONFIGURED if answers else Answering.NONE
     if html is not None:
-        _prepare_file("--html", html)
+        prepare_file("--html", html)
 
     def ingest() -> None:
         ingested = ingest_changes(open_ingestion(settings))
@@ -180,10 +183,6 @@ def validate(
 
     Exits with code 1 if a check fails. Writes the results to three files in DATA_DIR.
     """
-    from functools import partial
-
-    from rag_pipeline.adapters.endpoints import read_url
-    from rag_pipeline.evaluation.validation.addresses import check_built_site, check_served_site
     from rag_pipeline.evaluation.validation.report import (
         report_to_record,
         report_to_text,
@@ -193,18 +192,9 @@ def validate(
     from rag_pipeline.retrieval import open_retriever
 
     settings = load_book(docs_dir)
-    check = None
-    if site is not None and site.startswith(("http://", "https://")):
-        check = partial(check_served_site, origin=read_url("--site", site))
-    elif site is not None:
-        if not site or not Path(site).is_dir():
-            problem = f"{site!r} is not a folder"
-            raise ConfigurationError(
-                "--site", problem, "Build the site with `npm run build` in its folder"
-            )
-        check = partial(check_built_site, site_dir=Path(site), base_url=settings.site.base_url)
+    check = make_address_check("--site", site, settings)
     with open_retriever(settings) as retriever:
-        _prepare_file("DATA_DIR", settings.state_dir / "VALIDATION_RESULTS.md")
+        prepare_file("DATA_DIR", settings.state_dir / "VALIDATION_RESULTS.md")
         report = run_validation(
             retriever, collection_name=settings.qdrant_collection, check_addresses=check
         )
@@ -239,7 +229,37 @@ def _read_axes(values: list[str], settings: Settings) -> dict[str, list[str]]:
     return axes
 
 
-def _prepare_file(option: str, path: Path) -> None:
+def make_address_check(
+    option: str, site: str | None, settings: Settings
+) -> Callable[[Iterable[str]], AddressReport] | None:
+    """Return the check of cited addresses for a built site; None without a site.
+
+    Args:
+        option: The option that names the site, for the error message.
+        site: Folder of the built site, or its URL.
+        settings: The settings of the book.
+
+    Raises:
+        ConfigurationError: There is no such folder, or the URL is invalid.
+    """
+    from functools import partial
+
+    from rag_pipeline.adapters.endpoints import read_url
+    from rag_pipeline.evaluation.validation.addresses import check_built_site, check_served_site
+
+    if site is None:
+        return None
+    if site.startswith(("http://", "https://")):
+        return partial(check_served_site, origin=read_url(option, site))
+    if not site or not Path(site).is_dir():
+        problem = f"{site!r} is not a folder"
+        raise ConfigurationError(
+            option, problem, "Build the site with `npm run build` in its folder"
+        )
+    return partial(check_built_site, site_dir=Path(site), base_url=settings.site.base_url)
+
+
+def prepare_file(option: str, path: Path) -> None:
     """Check that a file can be written, before a long computation whose result goes into the file.
 
     Creates the parent folder if it is missing. The file itself is neither created nor changed.

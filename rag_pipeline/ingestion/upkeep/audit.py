@@ -275,9 +275,8 @@ def _differing_fields(stored: Payload, expected: Payload) -> str:
 
 def _agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
     """Return True if expected and stored vectors have equal directions, apart from rounding."""
-    if expected.windows.shape != stored.windows.shape:
-        return False
-    if not (np.isfinite(stored.dense).all() and np.isfinite(stored.windows).all()):
+    is_finite = np.isfinite(stored.dense).all() and np.isfinite(stored.windows).all()
+    if not is_finite or expected.windows.shape != stored.windows.shape:
         return False
     return all(
         bool(np.allclose(_unit(one), _unit(other), atol=_COSINE_TOLERANCE))

@@ -1,0 +1,260 @@
+"""A review of a book: what its index contains, which links are broken, and how well search works.
+
+Two reviews are compared to show what a pull request changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from rag_pipeline.core.errors import EvaluationFileError
+from rag_pipeline.evaluation.matching import DOCUMENT, SECTION
+from rag_pipeline.evaluation.metrics import SUCCESS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rag_pipeline.evaluation.records import EvaluationReport
+    from rag_pipeline.evaluation.validation.report import ValidationSuiteReport
+    from rag_pipeline.ingestion.report import IngestionReport
+
+REVIEW_VERSION: Final = 1
+_SHOWN: Final = 20  # lines of a list; a comment on GitHub holds 65,536 characters
+_SHOWN_CHARS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A question of the golden set, and what the first five results contained.
+
+    Attributes:
+        finds_page: True if they contained the page that answers the question.
+        finds_section: True if they contained the section.
+    """
+
+    question: str
+    finds_page: bool
+    finds_section: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFigures:
+    """How well search answers the questions of a golden set.
+
+    Attributes:
+        golden_version: Hash of the golden set. Only figures with an equal hash can be compared.
+        is_machine_made: True if a program made questions of the set, so that the figures say
+            little about the questions of readers.
+        questions: The questions that the book answers, by id.
+        failed_gates: Sentence of each quality gate that failed.
+    """
+
+    golden_version: str
+    is_machine_made: bool
+    questions: dict[str, AskedQuestion]
+    failed_gates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BookReview:
+    """The figures of a book's index for one state of its pages.
+
+    Attributes:
+        review_version: Version number of this format.
+        pages: Number of pages in the docs folder.
+        chunks: Number of chunks in the index.
+        failed_pages: Message of each page that could not be indexed.
+        notes: Notes of the ingestion, for example about a partial that is missing.
+        problems: Message of each problem with the stored chunks and the test queries.
+        addresses: Number of cited addresses that were looked up in the built site; None if no built
+            site was given.
+        broken_addresses: Message of each cited address that the built site does not have.
+        search: The figures of the golden set; None without one.
+    """
+
+    review_version: int
+    pages: int
+    chunks: int
+    failed_pages: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    addresses: int | None = None
+    broken_addresses: tuple[str, ...] = ()
+    search: SearchFigures | None = field(default=None)
+
+    @property
+    def passed(self) -> bool:
+        """True if every page was indexed, no check found a problem and no quality gate failed."""
+        gates = self.search.failed_gates if self.search else ()
+        return not (self.failed_pages or self.problems or self.broken_addresses or gates)
+
+
+_REVIEW: Final = TypeAdapter(BookReview)
+
+
+def build_review(
+    ingested: IngestionReport,
+    validated: ValidationSuiteReport,
+    search: SearchFigures | None = None,
+) -> BookReview:
+    """Return the review that the results of an ingestion and of its checks amount to."""
+    addresses = validated.addresses
+    broken = [
+        f"{url}: {problem}" for url, problem in (addresses.problems if addresses else {}).items()
+    ]
+    return BookReview(
+        review_version=REVIEW_VERSION,
+        pages=ingested.docs_discovered,
+        chunks=validated.chunk_count,
+        failed_pages=tuple(failure.message for failure in ingested.failures),
+        notes=tuple(ingested.warnings),
+        problems=tuple(line for line in validated.failures if line not in broken),
+        addresses=addresses.address_count if addresses else None,
+        broken_addresses=tuple(broken),
+        search=search,
+    )
+
+
+def read_search_figures(
+    report: EvaluationReport, failed_gates: Sequence[str], *, is_machine_made: bool
+) -> SearchFigures:
+    """Return the figures that a review keeps of an evaluation."""
+    return SearchFigures(
+        report.fingerprint.golden_version,
+        is_machine_made,
+        {
+            one.query_id: AskedQuestion(
+                one.question,
+                one.scores[DOCUMENT][SUCCESS] > 0,
+                one.scores[SECTION][SUCCESS] > 0,
+            )
+            for one in report.questions
+            if one.answerable
+        },
+        tuple(failed_gates),
+    )
+
+
+def dump_review(review: BookReview) -> bytes:
+    """Return a review as UTF-8 encoded JSON that `load_review` can read."""
+    return _REVIEW.dump_json(review, indent=1) + b"\n"
+
+
+def load_review(path: Path) -> BookReview:
+    """Read a review from its JSON file.
+
+    Raises:
+        EvaluationFileError: The file is missing, damaged or has another format version.
+    """
+    fix = "Write it with `rag-pipeline review --write`"
+    try:
+        review = _REVIEW.validate_json(path.read_bytes())
+    except OSError as error:
+        raise EvaluationFileError(path, f"cannot be read ({error.strerror})", fix) from error
+    except ValidationError as error:
+        raise EvaluationFileError(path, "is not a review of a book", fix) from error
+    if review.review_version != REVIEW_VERSION:
+        problem = f"the file has format version {review.review_version}, not {REVIEW_VERSION}"
+        raise EvaluationFileError(path, problem, fix)
+    return review
+
+
+def render_review(now: BookReview, before: BookReview | None = None) -> str:
+    """Return a review as GitHub Markdown: a table, then lists of what is wrong.
+
+    Args:
+        now: The review of the present pages.
+        before: A review of the pages before a change, for a second column. None if there is none.
+    """
+    reviews = (before, now) if before else (now,)
+    heads = ("Before", "Now") if before else ("Now",)
+    rows = [
+        ("Pages", [f"{one.pages:,}" for one in reviews]),
+        ("Pages that cannot be indexed", [f"{len(one.failed_pages):,}" for one in reviews]),
+        ("Chunks", [f"{one.chunks:,}" for one in reviews]),
+        ("Broken cited addresses", [_count_broken(one) for one in reviews]),
+        *_describe_search(now, before),
+    ]
+    table = [
+        f"| | {' | '.join(heads)} |",
+        "|---|" + "---:|" * len(heads),
+        *(f"| {name} | {' | '.join(values)} |" for name, values in rows),
+    ]
+    state = "No problem was found." if now.passed else "There are problems."
+    parts = ["### Search index of the book", "\n".join(table), state]
+    if now.search and now.search.is_machine_made:
+        parts.append("A program made the questions, so their figures say little about readers.")
+    if now.search and before and before.search and not _have_same_questions(now, before):
+        parts.append("The golden set has changed, so its figures are not compared.")
+    parts += _list("Pages that cannot be indexed", now.failed_pages)
+    parts += _list("Broken cited addresses", now.broken_addresses)
+    parts += _list("Failed checks of the index", now.problems)
+    parts += _list("Failed quality gates", now.search.failed_gates if now.search else ())
+    parts += _list("Questions whose page is no longer found", _find_lost(now, before))
+    parts += _list("Notes", now.notes)
+    return "\n\n".join(parts) + "\n"
+
+
+def _count_broken(review: BookReview) -> str:
+    if review.addresses is None:
+        return "not checked"
+    return f"{len(review.broken_addresses):,} of {review.addresses:,}"
+
+
+def _describe_search(now: BookReview, before: BookReview | None) -> list[tuple[str, list[str]]]:
+    """Return the rows of the golden set; no row if the present pages have none."""
+    if now.search is None or not now.search.questions:
+        return []
+    reviews = (before, now) if before else (now,)
+    names = {
+        "Questions whose page is in the first 5 results": "finds_page",
+        "Questions whose section is in the first 5 results": "finds_section",
+    }
+    rows = []
+    for name, attribute in names.items():
+        values = []
+        for one in reviews:
+            if one is None or one.search is None or not _have_same_questions(now, one):
+                values.append("not known")
+                continue
+            found = [getattr(asked, attribute) for asked in one.search.questions.values()]
+            values.append(f"{sum(found):,} of {len(found):,} ({sum(found) / len(found):.0%})")
+        rows.append((name, values))
+    return rows
+
+
+def _have_same_questions(one: BookReview, other: BookReview) -> bool:
+    return bool(
+        one.search and other.search and one.search.golden_version == other.search.golden_version
+    )
+
+
+def _find_lost(now: BookReview, before: BookReview | None) -> list[str]:
+    """Return the questions whose page was found before and is not found now."""
+    if before is None or now.search is None or before.search is None:
+        return []
+    if not _have_same_questions(now, before):
+        return []
+    found_before = before.search.questions
+    return [
+        asked.question
+        for query_id, asked in now.search.questions.items()
+        if not asked.finds_page and found_before[query_id].finds_page
+    ]
+
+
+def _list(title: str, lines: Sequence[str]) -> list[str]:
+    """Return a heading with the first lines, as text that GitHub does not interpret; or nothing.
+
+    Lines contain text of pages, which could otherwise contain links, images or names of users.
+    """
+    if not lines:
+        return []
+    shown = [" ".join(line.split())[:_SHOWN_CHARS].replace("`", "'") for line in lines[:_SHOWN]]
+    if len(lines) > _SHOWN:
+        shown.append(f"and {len(lines) - _SHOWN:,} more")
+    return ["\n".join([f"**{title}** ({len(lines):,})", "", "```text", *shown, "```"])]
