@@ -31,6 +31,7 @@ title: Balance
 A robot keeps its balance as long as its centre of mass lies above the support polygon, the area
 between its feet. When the centre of mass leaves the support polygon, the robot must take a step.
 """
+CONFIG = "export default {url: 'https://e.org', baseUrl: '/', presets: [['classic', {}]]};"
 QUESTION = "How does a robot keep its balance?"
 
 
@@ -99,6 +100,7 @@ def check_wheel(wheel: Path, version: str, folder: Path) -> None:
     run(python, "-m", "pip", "install", "-q", "-c", constraints, f"{wheel}[pipeline]")
     (folder / "docs").mkdir()
     (folder / "docs" / "balance.md").write_text(PAGE, encoding="utf-8")
+    (folder / "docusaurus.config.js").write_text(CONFIG, encoding="utf-8")
     command = python.parent / "rag-pipeline"
     run(command, "ingest", cwd=folder)
     answer = json.loads(run(command, "query", "--json", "--", QUESTION, cwd=folder))
