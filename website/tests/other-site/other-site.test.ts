@@ -8,6 +8,7 @@ import {type Browser, chromium, type Page} from 'playwright-core';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 
 import type {Manifest} from '../../packages/docusaurus-theme-robotutor/src/manifest/writeManifest';
+import {waitUntilReady} from '../browser/harness/service';
 import {REPOSITORY} from '../browser/harness/site';
 import {makeOtherSite, type OtherSite} from './site';
 
@@ -50,21 +51,14 @@ async function serve(dir: string): Promise<string> {
   };
   await promisify(execFile)(PROGRAM, ['ingest'], {cwd: REPOSITORY, env});
   const args = ['serve', '--port', '0', '--site', join(dir, 'build')];
-  const child = spawn(PROGRAM, args, {cwd: REPOSITORY, env, stdio: ['ignore', 'pipe', 'inherit']});
+  const child = spawn(PROGRAM, args, {cwd: REPOSITORY, env, stdio: ['ignore', 'pipe', 'pipe']});
   ends.push(async () => {
     const ended = once(child, 'exit');
     child.kill();
     await ended;
   });
-  let output = '';
-  for await (const piece of child.stdout) {
-    output += String(piece);
-    if (/^Ready for questions/m.test(output)) {
-      child.stdout.resume();
-      return new URL(/Book:\s+(http\S+)/.exec(output)?.[1] ?? '').origin;
-    }
-  }
-  throw new Error(`The service did not become ready:\n${output}`);
+  const output = await waitUntilReady(child);
+  return new URL(/Book:\s+(http\S+)/.exec(output)?.[1] ?? '').origin;
 }
 
 /** Opens a page and its panel. The test fails if the page throws an error. */

@@ -140,7 +140,8 @@ async function makeEnvironment(settings: Settings): Promise<NodeJS.ProcessEnv> {
   return {...environment, ...settings};
 }
 
-async function waitUntilReady(child: ChildProcess): Promise<string> {
+/** Waits until a service answers questions, and returns what it has written so far. */
+export async function waitUntilReady(child: ChildProcess): Promise<string> {
   let output = '';
   return new Promise((resolve, reject) => {
     const fail = (reason: string): void => reject(new Error(`${reason}:\n${output}`));
