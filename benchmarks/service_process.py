@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from rag_pipeline.core.settings import load_settings
+from rag_pipeline.core.settings_rules import OWN_SITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +106,12 @@ def copy_indexed_book() -> Iterator[dict[str, str]]:
     """Copy the pages and their index, and yield the settings that select the copy."""
     source = load_settings()
     with tempfile.TemporaryDirectory() as folder:
-        changes = {"DOCS_DIR": f"{folder}/site/docs", "DATA_DIR": f"{folder}/data"}
+        changes = {
+            "DOCS_DIR": f"{folder}/site/docs",
+            "DATA_DIR": f"{folder}/data",
+            "SITE_BASE_URL": OWN_SITE.base_url,  # the index contains links to this site
+            "SITE_TRAILING_SLASH": "false",
+        }
         copy = load_settings(docs_dir=changes["DOCS_DIR"], data_dir=changes["DATA_DIR"])
         for original, target in (
             (source.docs_dir, copy.docs_dir),
