@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import islice, product
 
 import pytest
 
@@ -67,3 +68,21 @@ def test_an_encoder_in_another_process_gives_the_same_weights() -> None:
     )
     here = [[list(v.indices), list(v.values)] for v in Bm25Encoder().encode_passages(TEXTS)]
     assert json.loads(done.stdout) == here
+
+
+def test_two_terms_with_one_id_share_its_weight() -> None:
+    encoder = Bm25Encoder()
+    terms = ["".join(letters) for letters in islice(product("bcdfghjkl", repeat=6), 200_000)]
+    first_terms: dict[int, str] = {}
+    for term, vector in zip(terms, encoder.encode_terms(terms), strict=True):
+        other = first_terms.setdefault(vector.indices[0], term)
+        if other != term:
+            break
+    else:
+        pytest.fail("no two terms have the same id")
+    vectors = encoder.encode_passages([f"{term} {other} {other} joint"] * 20)
+    assert len(set(vectors)) == 1
+    assert len(vectors[0].indices) == 2
+    shared = encoder.encode_passages([f"{term} {term} {term} joint"])[0]
+    assert vectors[0].indices == shared.indices
+    assert vectors[0].values == pytest.approx(shared.values, rel=1e-5)
