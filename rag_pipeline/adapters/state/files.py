@@ -15,6 +15,8 @@ from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
 if TYPE_CHECKING:
     from upath import UPath
 
+_LOCAL = frozenset({"", "file", "local"})  # protocols of paths on this machine
+_KEEP_NO_LISTINGS = _LOCAL | {"sftp", "ssh"}  # and do not know the option that turns it off
 _MODE = 0o644  # `mkstemp` creates private files, which other users cannot read
 _PARTIAL = ".partial"  # suffix of a file that is still being written
 _LONGEST_WRITE_S = 3600.0  # an older partial file is not being written any more
@@ -23,7 +25,9 @@ _LONGEST_WRITE_S = 3600.0  # an older partial file is not being written any more
 def open_root(url: str) -> UPath:
     """Return the folder or object store at the URL of the setting STATE_URL.
 
-    A URL of a local folder becomes a local path, so that files in it are written atomically.
+    A URL of a local folder becomes a local path, so that files in it are written atomically. An
+    object store is opened without a cache of its listings. Such a cache hides what other processes
+    write, and reading an object that another process wrote again fails with it.
 
     Raises:
         ConfigurationError: The URL is not valid.
@@ -33,6 +37,8 @@ def open_root(url: str) -> UPath:
 
     try:
         root = UPath(url)
+        if root.protocol not in _KEEP_NO_LISTINGS:
+            root = UPath(url, use_listings_cache=False)
         root.fs  # noqa: B018  # creates the file system, so that an error appears here
     except ImportError as error:
         from fsspec.registry import known_implementations  # type: ignore[import-untyped]  # noqa: PLC0415  # needed only here
@@ -43,7 +49,7 @@ def open_root(url: str) -> UPath:
         problem = f"the URL cannot be opened ({error})"
         remedy = "Check the part before :// and the rest of the address"
         raise ConfigurationError("STATE_URL", problem, remedy) from error
-    return UPath(root.path) if root.protocol in {"file", "local"} else root
+    return UPath(root.path) if root.protocol in _LOCAL else root
 
 
 def write_bytes_atomically(path: Path | UPath, data: bytes, *, durable: bool = True) -> None:

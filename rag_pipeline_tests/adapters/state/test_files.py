@@ -12,6 +12,7 @@ import pytest
 from upath import UPath
 
 from rag_pipeline.adapters.state.files import (
+    open_root,
     remove_partial_files,
     remove_tree,
     write_bytes_atomically,
@@ -53,6 +54,13 @@ def test_the_partial_file_of_a_killed_write_is_removed_after_an_hour(
     remove_partial_files(tmp_path)
     assert sorted(entry.name for entry in path.parent.iterdir()) == [".hidden", "entry.json"]
     remove_partial_files(tmp_path / "nowhere")
+
+
+def test_an_object_store_is_opened_without_a_cache_of_its_listings(tmp_path: Path) -> None:
+    root = open_root(f"memory://{tmp_path.name}/state")
+    assert not root.fs.dircache.use_listings_cache
+    assert not (root / "indexed").fs.dircache.use_listings_cache
+    assert open_root(tmp_path.as_uri()) == tmp_path
 
 
 @pytest.mark.parametrize("durable", [True, False])
