@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.errors import RagPipelineError, StoreLockedError
 from rag_pipeline.core.rules import find_shared_addresses
 
 if TYPE_CHECKING:
@@ -16,16 +16,34 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import DiscoveredDoc
     from rag_pipeline.core.protocols.state import Ledger, LedgerEntry
     from rag_pipeline.ingestion.context import IngestionContext
+    from rag_pipeline.ingestion.planning import Scan
 
 
 def refresh_ledger(
     ledger: Ledger, unchanged: Iterable[DiscoveredDoc], entries: Mapping[DocId, LedgerEntry]
 ) -> None:
-    """Record new modification times of unchanged files, so that the next scan skips them."""
-    for doc in unchanged:
+    """Record new modification times of unchanged files, so that the next scan skips them.
+
+    An entry that was written after `entries` were read stays as it is. It may say that another run
+    is changing the document's points. The caller holds the lock of the ingestion.
+    """
+    moved = [doc for doc in unchanged if entries[doc.doc_id].mtime_ns != doc.mtime_ns]
+    current = ledger.entries() if moved else {}
+    for doc in moved:
         entry = entries[doc.doc_id]
-        if entry.mtime_ns != doc.mtime_ns:
+        if current.get(doc.doc_id) == entry:
             ledger.record(replace(entry, mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes))
+
+
+def refresh_ledger_if_idle(context: IngestionContext, scan: Scan) -> None:
+    """Record new modification times of the scan's unchanged files, unless an ingestion is running.
+
+    A running ingestion records them itself when it ends.
+    """
+    unchanged, entries, services = scan.plan.unchanged, scan.entries, context.services
+    if any(entries[doc.doc_id].mtime_ns != doc.mtime_ns for doc in unchanged):
+        with suppress(StoreLockedError), services.lock(timeout_s=0.0):
+            refresh_ledger(services.open_ledger(scan.collection_id), unchanged, entries)
 
 
 def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None:

@@ -10,7 +10,7 @@ import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import DiscoveredDoc
-from rag_pipeline.ingestion.finishing import refresh_ledger
+from rag_pipeline.ingestion.finishing import refresh_ledger_if_idle
 from rag_pipeline.ingestion.planning import find_next_try, is_due, leave_moved, scan_docs
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB
@@ -61,8 +61,7 @@ def docs_changes(
         context.log.warning(failure.message)
     if not due and not gone:
         if scan.collection_id:
-            ledger = ingestion.context.services.open_ledger(scan.collection_id)
-            refresh_ledger(ledger, plan.unchanged, scan.entries)
+            refresh_ledger_if_idle(ingestion.context, scan)
         unread = [failure.doc_path for failure in scan.discovery.failures]
         return dg.SkipReason(_describe_rest(len(plan.unchanged), waiting, unread))
     keys = [to_partition_key(doc.doc_id) for doc in due]

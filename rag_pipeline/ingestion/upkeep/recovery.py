@@ -13,7 +13,11 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.ingestion.events import RunPlanned
-from rag_pipeline.ingestion.finishing import record_site, refresh_ledger, sweep_if_idle
+from rag_pipeline.ingestion.finishing import (
+    record_site,
+    refresh_ledger_if_idle,
+    sweep_if_idle,
+)
 from rag_pipeline.ingestion.report import IngestionReport
 
 if TYPE_CHECKING:
@@ -52,9 +56,8 @@ def report_unchanged(context: IngestionContext, scan: Scan) -> IngestionReport:
     """
     if scan.collection_id:
         check_store(context, scan)
-        ledger = context.services.open_ledger(scan.collection_id)
-        refresh_ledger(ledger, scan.plan.unchanged, scan.entries)
-        record_site(context, ledger)
+        refresh_ledger_if_idle(context, scan)
+        record_site(context, context.services.open_ledger(scan.collection_id))
     sweep_if_idle(context, scan.doc_ids)
     report = IngestionReport()
     report.add(RunPlanned("", scan, ()))
