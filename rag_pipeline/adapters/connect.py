@@ -175,8 +175,8 @@ def connect_services(settings: Settings) -> Services:
     """Create the services that an ingestion uses: embedder, cache, catalog, ledger and lock.
 
     No store is opened, no service is called and no model is loaded. The services keep their state
-    in the book's folder in DATA_DIR, or at STATE_URL if that is set (for workers without a common
-    disk):
+    in the book's folder in DATA_DIR, or in the folder STATE_NAME at STATE_URL if that is set (for
+    workers without a common disk):
 
         artifacts/<collection id>/  outputs of the stages
         ledger/<collection id>/     record of what is indexed, per document
@@ -185,8 +185,8 @@ def connect_services(settings: Settings) -> Services:
         book.json                   places of the docs folder and of DATA_DIR, always in DATA_DIR
 
     Raises:
-        ConfigurationError: A required key or model is missing or not valid, or STATE_URL cannot be
-            opened.
+        ConfigurationError: A required key or model is missing or not valid, STATE_URL cannot be
+            opened, or STATE_NAME is missing.
         MissingDependencyError: The package of the embedding provider is not installed.
     """
     from upath import UPath
@@ -194,7 +194,7 @@ def connect_services(settings: Settings) -> Services:
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
     from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
     from rag_pipeline.adapters.state.files import (
-        open_root,
+        open_shared_state,
         remove_partial_files,
         remove_tree,
         write_text_atomically,
@@ -206,7 +206,7 @@ def connect_services(settings: Settings) -> Services:
     from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 
     state_dir = settings.state_dir
-    shared = open_root(settings.state_url) / state_dir.name if settings.state_url else None
+    shared = open_shared_state(settings)
     root = shared or UPath(state_dir)
 
     def forget(collection_id: str) -> None:

@@ -1,54 +1,25 @@
-"""The declaration of every setting: type, default, bounds, meaning, and which part reads it.
+"""The declaration of most settings: type, default, bounds, meaning, and which part reads it.
 
-`scripts/write_reference.py` writes `.env.example` and docs/reference/settings.md from this class.
+Folders are declared in `settings_folders`, settings of the service in `settings_serving`. From all
+of them `scripts/write_reference.py` writes `.env.example` and docs/reference/settings.md.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Self
 
 from pydantic import SecretStr, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rag_pipeline.core import settings_rules as rules
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, SiteSettings
-from rag_pipeline.core.state_dirs import find_state_dir
+from rag_pipeline.core.settings_folders import FolderSettings
 
 
-class LibrarySettings(BaseSettings):
+class LibrarySettings(FolderSettings):
     """The settings of everything except the service.
 
     A field has the name of its environment variable in lower case.
     """
-
-    model_config = SettingsConfigDict(
-        env_file=".env", env_file_encoding="utf-8-sig", extra="ignore", frozen=True
-    )
-
-    docs_dir: rules.Folder = rules.FOLDERS.setting(
-        Path("website/docs"),
-        "The folder with the book's Markdown files: the docs folder of a Docusaurus site.",
-        read_by="ingestion, evaluation, the Dagster sensor `docs_changes`",
-    )
-    data_dir: rules.Folder = rules.FOLDERS.setting(
-        Path("data"),
-        "The folder for everything that the program stores: artifacts, cached embeddings, the "
-        "ledger, the embedded vector store and logs. Each docs folder gets a subfolder of its own.",
-        read_by="every command",
-    )
-    dagster_home: rules.Place = rules.FOLDERS.setting(
-        "",
-        "The folder in which Dagster stores its runs, events and schedules. If empty, it is a "
-        "folder below `DATA_DIR`, set up from `dagster.yaml`.",
-        read_by="ingestion, evaluation, `make dev`",
-    )
-    state_url: rules.Place = rules.FOLDERS.setting(
-        "",
-        "The place for artifacts, cached embeddings and the ledger if not `DATA_DIR`, for workers "
-        "that share no disk: `s3://bucket/prefix`, with the service's fsspec package, here s3fs.",
-        read_by="ingestion",
-    )
 
     site_base_url: rules.BaseUrl = rules.SITE.setting(
         None,
@@ -293,8 +264,3 @@ class LibrarySettings(BaseSettings):
             self.chunk_overlap_tokens,
             self.embedding_text,
         )
-
-    @property
-    def state_dir(self) -> Path:
-        """The folder below DATA_DIR with the state of this docs folder only."""
-        return find_state_dir(self.docs_dir, self.data_dir)

@@ -1,4 +1,4 @@
-"""Types, bounds and groups of settings, with which `core.settings_fields` declares them."""
+"""Types, bounds and groups of settings, with which the modules `core.settings_*` declare them."""
 
 from __future__ import annotations
 
@@ -97,8 +97,21 @@ def check_chunk_sizes(limits: ChunkLimits) -> None:
         raise ValueError(problem)
 
 
+def _check_name(text: str) -> str:
+    if not re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9._-]{0,99})?", text):
+        problem = (
+            "it may contain only letters, digits, dots, hyphens and underscores, at most 100, and "
+            "must begin with a letter or digit"
+        )
+        raise ValueError(problem)
+    return text
+
+
 Address: TypeAlias = Annotated[str, BeforeValidator(_read_place)]
 """An address of a service or a database; empty if it is not set."""
+
+Name: TypeAlias = Annotated[str, AfterValidator(_check_name)]
+"""A name that can be a part of a path on any storage; empty if it is not set."""
 
 Place: TypeAlias = Annotated[str, BeforeValidator(_read_place), IS_PATH]
 """A folder, a file or a URL; empty if it is not set."""

@@ -24,15 +24,16 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.services import Services
 
 
-def build(tmp_path: Path, state_url: str) -> Services:
-    """Create the services of a local book whose state is at this URL."""
+def build(tmp_path: Path, state_url: str, state_name: str = "book", docs: str = "docs") -> Services:
+    """Create the services of a local book whose state is at this URL and has this name."""
     return connect_services(
         load_settings(
             _env_file="",
-            docs_dir=tmp_path / "docs",
+            docs_dir=tmp_path / docs,
             data_dir=tmp_path / "data",
             embedding_provider="local",
             state_url=state_url,
+            state_name=state_name,
         )
     )
 
@@ -57,8 +58,29 @@ def test_state_is_kept_in_a_folder_given_as_path_or_as_url(scheme: str, tmp_path
     artifacts, doc_id = services.open_artifacts("build"), DocId("a.md")
     artifacts.write(Stage.CHUNKS, doc_id, b"kept")
     assert artifacts.read(Stage.CHUNKS, doc_id) == b"kept"
-    (folder,) = (tmp_path / "shared state").glob("docs-*/artifacts/build/chunks")
+    (folder,) = (tmp_path / "shared state").glob("book/artifacts/build/chunks")
     assert len(list(folder.iterdir())) == 1
+
+
+def test_two_machines_with_docs_folders_at_different_places_share_the_named_state(
+    tmp_path: Path,
+) -> None:
+    url, doc_id = f"file://{tmp_path}/shared", DocId("a.md")
+    build(tmp_path, url).open_artifacts("build").write(Stage.CHUNKS, doc_id, b"kept")
+    for name, expected in (("book", b"kept"), ("other", None)):
+        services = build(tmp_path / "elsewhere", url, name, docs="checkout/docs")
+        assert services.open_artifacts("build").read(Stage.CHUNKS, doc_id) == expected
+
+
+def test_a_shared_state_without_a_name_is_refused_with_the_name_that_it_had(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"^STATE_NAME: .* has the name docs-[0-9a-f]{8}$"):
+        build(tmp_path, f"file://{tmp_path}/shared", "")
+
+
+@pytest.mark.parametrize("name", ["a/b", "../up", ".hidden", "two words", "x" * 101])
+def test_a_name_of_the_state_that_no_storage_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^STATE_NAME: .*letters, digits"):
+        build(tmp_path, f"file://{tmp_path}/shared", name)
 
 
 def test_the_error_about_a_missing_index_names_the_indexes_of_other_docs_folders(

@@ -15,6 +15,8 @@ from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
 if TYPE_CHECKING:
     from upath import UPath
 
+    from rag_pipeline.core.settings import Settings
+
 _LOCAL = frozenset({"", "file", "local"})  # protocols of paths on this machine
 _KEEP_NO_LISTINGS = _LOCAL | {"sftp", "ssh"}  # and do not know the option that turns it off
 _MODE = 0o644  # `mkstemp` creates private files, which other users cannot read
@@ -50,6 +52,25 @@ def open_root(url: str) -> UPath:
         remedy = "Check the part before :// and the rest of the address"
         raise ConfigurationError("STATE_URL", problem, remedy) from error
     return UPath(root.path) if root.protocol in _LOCAL else root
+
+
+def open_shared_state(settings: Settings) -> UPath | None:
+    """Return the folder of the book's state at STATE_URL; None if the state is in DATA_DIR.
+
+    Raises:
+        ConfigurationError: STATE_URL is not valid, or STATE_NAME is missing.
+        MissingDependencyError: The package for the URL's scheme, such as s3fs, is not installed.
+    """
+    if not settings.state_url:
+        return None
+    root = open_root(settings.state_url)
+    if not settings.state_name:
+        remedy = (
+            "Choose a name for the book's state, and set it on each machine. The state that an "
+            f"earlier version stored from this folder has the name {settings.state_dir.name}"
+        )
+        raise ConfigurationError("STATE_NAME", "it is needed with STATE_URL", remedy)
+    return root / settings.state_name
 
 
 def write_bytes_atomically(path: Path | UPath, data: bytes, *, durable: bool = True) -> None:

@@ -1,0 +1,54 @@
+"""The declaration of the settings that say where files are: the docs folder and all state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from rag_pipeline.core import settings_rules as rules
+from rag_pipeline.core.state_dirs import find_state_dir
+
+
+class FolderSettings(BaseSettings):
+    """The settings of folders. A field has the name of its environment variable in lower case."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env", env_file_encoding="utf-8-sig", extra="ignore", frozen=True
+    )
+
+    docs_dir: rules.Folder = rules.FOLDERS.setting(
+        Path("website/docs"),
+        "The folder with the book's Markdown files: the docs folder of a Docusaurus site.",
+        read_by="ingestion, evaluation, the Dagster sensor `docs_changes`",
+    )
+    data_dir: rules.Folder = rules.FOLDERS.setting(
+        Path("data"),
+        "The folder for everything that the program stores: artifacts, cached embeddings, the "
+        "ledger, the embedded vector store and logs. Each docs folder gets a subfolder of its own.",
+        read_by="every command",
+    )
+    dagster_home: rules.Place = rules.FOLDERS.setting(
+        "",
+        "The folder in which Dagster stores its runs, events and schedules. If empty, it is a "
+        "folder below `DATA_DIR`, set up from `dagster.yaml`.",
+        read_by="ingestion, evaluation, `make dev`",
+    )
+    state_url: rules.Place = rules.FOLDERS.setting(
+        "",
+        "The place for artifacts, cached embeddings and the ledger if not `DATA_DIR`, for workers "
+        "that share no disk: `s3://bucket/prefix`, with the service's fsspec package, here s3fs.",
+        read_by="ingestion",
+    )
+    state_name: rules.Name = rules.FOLDERS.setting(
+        "",
+        "The name of the book's state below `STATE_URL`, such as `textbook`. Needed with "
+        "`STATE_URL`: give the same name on each machine that indexes the book, and another one to "
+        "each other book.",
+        read_by="ingestion",
+    )
+
+    @property
+    def state_dir(self) -> Path:
+        """The folder below DATA_DIR with the state of this docs folder only."""
+        return find_state_dir(self.docs_dir, self.data_dir)
