@@ -33,7 +33,7 @@ def text_files() -> list[Path]:
         path
         for path in (*roots, *nested)
         if path.suffix in TEXT
-        and path.name not in {".env", ".coverage"}
+        and path.name not in {".env", ".coverage", ".git"}
         and not set(generated) & set(path.parts)
     ]
 

@@ -49,6 +49,7 @@ _POSSESSIVES: Final = frozenset({"its", "their", "his", "her"})
 _PRONOUNS: Final = _POSSESSIVES | frozenset({
     "it", "they", "them", "he", "him", "she", "ones", "former", "latter",
 })  # fmt: skip
+_COUNTS: Final = frozenset({"two", "three", "four"})
 _DEMONSTRATIVES: Final = frozenset({"this", "these", "those"})
 _ARTICLES: Final = frozenset({
     "a", "an", "the", "my", "our", "your", "its", "their", "this", "these",
@@ -167,11 +168,17 @@ def _points_back(words: Sequence[str], at: int) -> bool:
 
 
 def _is_pronoun_here(words: Sequence[str], at: int, after: str) -> bool:
-    """Return True for "this", "that" and "one" where they stand for something said earlier.
+    """Return True for "this", "that", "one", "both" and "the two" that stand for earlier words.
 
-    "That" is usually a conjunction, "one" a number, and "this course" is what is being read.
+    "That" is usually a conjunction, "one" a number, and "this course" is what is being read. "Both"
+    and "the two" usually count a noun, as in "the two legs".
     """
     word, before = words[at], words[at - 1] if at else ""
+    if word == "both" or (word in _COUNTS and before == "the"):
+        subject_at = at if word == "both" else at - 1
+        asks = subject_at > 0 and words[subject_at - 1] in _AUXILIARIES
+        is_last_verb = at + 2 < len(words) and words[at + 2] in _MARKS
+        return after in _MARKS | _AUXILIARIES or (asks and (is_last_verb or at + 2 == len(words)))
     if word == "one":
         return (before == "which" or after in _MARKS) and "or" not in words[at:]
     if after in _SURROUNDINGS or after in {"of", "who", "that", "which"}:

@@ -80,6 +80,13 @@ in python
 I don't understand
 thanks, but how do I undo it?
 Are they the same?
+How do the two compare?
+How do both compare
+What is the difference between the two?
+Which of the two is faster?
+Are the two equal?
+Can both be used together?
+Do the three differ?
 """.splitlines()
 
 COMPLETE_QUESTIONS: Final = """\
@@ -143,6 +150,11 @@ how to use enums
 Where can I find the exercises of module 3?
 With Webpack, how do I load images?
 So what is a future?
+Why do cooks use both hands?
+Should both sides be floured?
+When are both sides of a steak done?
+What are the two phases of baking?
+How do the two crates share their state?
 Give me a recipe for focaccia
 If I do badly in the small tests, how much can that hurt my final mark?
 """.splitlines()
