@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
+
+_EXAMPLES: Final = {
+    "QDRANT_URL": "http://localhost:6333",
+    "OPENAI_BASE_URL": "http://localhost:8000/v1",
+}
+"""An address as an example for an error message, by setting."""
 
 
 def read_key(setting: str, secret: SecretStr) -> str:
@@ -44,16 +50,17 @@ def read_url(setting: str, url: str) -> str:
             port, or has a query or a fragment.
     """
     stripped = url.strip()
+    example = f"Example: {_EXAMPLES.get(setting, 'http://localhost:8000')}"
     if stripped and not stripped.startswith(("http://", "https://")):
         problem = "the URL does not begin with http:// or https://"
-        raise ConfigurationError(setting, problem, "Example: http://localhost:8000")
+        raise ConfigurationError(setting, problem, example)
     try:
         parts = urlsplit(stripped)
         is_usable = not stripped or bool(parts.hostname and parts.port != 0)
     except ValueError:
         is_usable = False
     if not is_usable:
-        raise ConfigurationError(setting, "the URL is not valid", "Example: http://localhost:8000")
+        raise ConfigurationError(setting, "the URL is not valid", example)
     if parts.query or parts.fragment:
         problem = "the URL contains a query or a fragment (? or #)"
         raise ConfigurationError(
