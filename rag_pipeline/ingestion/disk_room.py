@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.events import RunPlanned
 
-# Bytes in the embedded store and in the artifacts per byte of Markdown, measured with the textbook
-# (docs/reference/state.md). The embedding cache comes on top, for texts that it does not have yet.
+# Bytes in the embedded store and in the embedding cache per byte of Markdown, measured with the
+# textbook (docs/reference/state.md).
 _WITH_WINDOWS: Final = 100
 _WITHOUT_WINDOWS: Final = 30
 

@@ -57,7 +57,7 @@ def embed_chunks(
     chunks: Sequence[Chunk],
     embedder: Embedder,
     cache: EmbeddingCache,
-    read_spare: Callable[[], Mapping[str, ChunkVectors]] = dict,
+    read_spare: Callable[[frozenset[str]], Mapping[str, ChunkVectors]] = lambda _: {},
 ) -> EmbeddedChunks:
     """Return the vectors of chunks; only texts that are not in the cache are sent to the model.
 
@@ -69,8 +69,8 @@ def embed_chunks(
         embedder: The model. It gets all new texts in one call, so that it can batch them.
         cache: Vectors by model fingerprint and SHA-256 of the embedding text. A cached vector with
             a wrong dimension or with values that are not finite is computed again.
-        read_spare: Returns vectors of the same model by text hash from another place. It is called
-            only if the cache lacks a text.
+        read_spare: Takes the hashes of texts that the cache lacks, and returns those of their
+            vectors that another place has, by text hash. The model must be the same.
 
     Returns:
         The vectors, in the order of `chunks`.
@@ -84,12 +84,11 @@ def embed_chunks(
     hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
     kept = cache.get_many(model.fingerprint, sorted(set(hashes)))
     known = {text_hash: found for text_hash, found in kept.items() if _is_sound(found, model)}
-    if lacking := set(hashes) - known.keys():
-        spare = read_spare()
+    if lacking := frozenset(hashes) - known.keys():
         restored = {
-            text_hash: spare[text_hash]
-            for text_hash in lacking & spare.keys()
-            if _is_sound(spare[text_hash], model)
+            text_hash: found
+            for text_hash, found in read_spare(lacking).items()
+            if text_hash in lacking and _is_sound(found, model)
         }
         if restored:
             cache.put_many(model.fingerprint, restored)

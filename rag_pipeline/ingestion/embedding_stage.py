@@ -1,28 +1,32 @@
-"""The stage that embeds the chunks of documents and stores the vectors as artifacts.
+"""The stage that embeds the chunks of documents. Its output is in the embedding cache.
 
 The vectors of a document with more than 256 chunks are computed, stored and read back in parts, so
-that the memory does not grow with the size of a document.
+that the memory does not grow with the size of a document. If the cache was lost, the vectors of
+indexed chunks come from the store.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
+from contextlib import closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rag_pipeline.core.errors import ArtifactMissingError, ArtifactStaleError
+import numpy as np
+
+from rag_pipeline.core.errors import ArtifactMissingError, StoreError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
+from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.ingestion.embedding import embed_chunks
-from rag_pipeline.ingestion.serialization import dump_vectors, load_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Chunk
+    from rag_pipeline.core.protocols.stores import StoredPoint
     from rag_pipeline.core.vectors import ChunkVectors
-    from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.stages import DocInProgress, IngestionRun
 
 PART_CHUNKS: Final = 256
@@ -46,7 +50,7 @@ def split_chunks(chunks: Sequence[Chunk]) -> list[Sequence[Chunk]]:
 
 
 def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
-    """Embed the chunks of several documents together, and store the vectors as artifacts.
+    """Embed the chunks of several documents together; the cache then has all their vectors.
 
     Raises:
         EmbeddingError: The service failed, or its vectors cannot be used.
@@ -72,11 +76,10 @@ def load_embeddings(run: IngestionRun, work: DocInProgress) -> None:
     """Check that an earlier run stored the vectors of a document, and load those of a small one.
 
     Raises:
-        ArtifactMissingError: There is no readable artifact.
-        ArtifactStaleError: The artifact was made with another model or from other texts.
+        ArtifactMissingError: A text has not been embedded with the current model.
     """
-    for part, chunks in enumerate(split_chunks(work.chunks)):
-        vectors = _load_part(run, work, part, chunks)
+    for chunks in split_chunks(work.chunks):
+        vectors = _load_vectors(run, work, chunks)
         if len(work.chunks) <= PART_CHUNKS:
             work.vectors = vectors
 
@@ -87,25 +90,23 @@ def read_vectors(
     """Yield the chunks of an embedded document with their vectors, in parts.
 
     Raises:
-        ArtifactMissingError: There is no readable artifact.
-        ArtifactStaleError: The artifact was made with another model or from other texts.
+        ArtifactMissingError: A text has not been embedded with the current model.
     """
     if len(work.chunks) <= PART_CHUNKS:
         yield work.chunks, work.vectors
         return
-    for part, chunks in enumerate(split_chunks(work.chunks)):
-        yield chunks, _load_part(run, work, part, chunks)
+    for chunks in split_chunks(work.chunks):
+        yield chunks, _load_vectors(run, work, chunks)
 
 
 def _embed_segments(
     run: IngestionRun, segments: Sequence[_Segment], figures: dict[DocId, Counter[str]]
 ) -> None:
-    """Embed segments in one call, store their vectors, and add to the figures of each document."""
+    """Embed segments in one call, and add to the figures of each document."""
     if not segments:
         return
     context = run.context
     embedder = context.services.embedder
-    fingerprint = embedder.model.fingerprint
     chunks = [chunk for segment in segments for chunk in segment.chunks]
     first = segments[0].work
     place = f"from chunk {segments[0].part * PART_CHUNKS + 1} of {len(first.chunks)}"
@@ -117,21 +118,21 @@ def _embed_segments(
         embedder.model.model,
     )
     embedded = embed_chunks(
-        chunks, embedder, context.services.cache, lambda: _read_spare(context, segments)
+        chunks,
+        embedder,
+        context.services.cache,
+        lambda lacking: _read_stored(run, [each.work.doc.doc_id for each in segments], lacking),
     )
     fresh, windowed = set(embedded.embedded_hashes), set(embedded.windowed_chunk_ids)
     figures[first.doc.doc_id].update(
         requests=embedded.usage.requests, retries=embedded.usage.retries
     )
     vectors = iter(embedded.vectors)
-    for work, part, own in segments:
+    for work, _, own in segments:
         rows = tuple(next(vectors) for _ in own)
         if len(work.chunks) <= PART_CHUNKS:
             work.vectors = rows
         tokens = {hash_text(chunk.embedding_text): chunk.token_count for chunk in own}
-        hashes = [hash_text(chunk.embedding_text) for chunk in own]
-        data = dump_vectors(fingerprint, hashes, rows)
-        run.artifacts.write(Stage.EMBEDDINGS, work.doc.doc_id, data, part)
         # A text that several documents contain counts only for the first of them.
         new = tokens.keys() & fresh
         fresh -= new
@@ -149,31 +150,58 @@ def _embed_segments(
         figures[work.doc.doc_id].update(counts)
 
 
-def _read_spare(context: IngestionContext, segments: Sequence[_Segment]) -> dict[str, ChunkVectors]:
-    """Return the vectors of the segments in the current collection's artifacts, by text hash.
+def _read_stored(
+    run: IngestionRun, doc_ids: Sequence[DocId], text_hashes: frozenset[str]
+) -> dict[str, ChunkVectors]:
+    """Return the vectors that points of the given documents in the current collection have.
 
-    They replace a damaged or deleted cache, also in a rebuild, which begins without artifacts.
+    They replace those of a cache that was damaged or deleted. Documents that were not indexed
+    before have no points, so for them the store is not opened.
+
+    Args:
+        run: The run.
+        doc_ids: Ids of the documents.
+        text_hashes: Hashes of the texts whose vectors are wanted.
     """
-    services = context.services
+    services = run.context.services
     collection_id = services.catalog.current_id()
     if collection_id is None:
         return {}
-    artifacts = services.open_artifacts(collection_id)
-    stored: dict[str, ChunkVectors] = {}
-    for segment in segments:
-        data = artifacts.read(Stage.EMBEDDINGS, segment.work.doc.doc_id, segment.part)
-        stored |= load_vectors(data, services.embedder.model.fingerprint) or {}
-    return stored
+    if collection_id == run.scan.collection_id and run.scan.entries.keys().isdisjoint(doc_ids):
+        return {}
+    found: dict[str, ChunkVectors] = {}
+    try:
+        with closing(services.catalog.open(collection_id)) as store:
+            if store.space.model != services.embedder.model:
+                return {}
+            points = store.scroll(PointFilter.any_of(doc_path=tuple(doc_ids)))
+            ids = [point.point_id for point in points if _read_hash(point) in text_hashes]
+            for start in range(0, len(ids), PART_CHUNKS):
+                for point in store.fetch(ids[start : start + PART_CHUNKS], with_vectors=True):
+                    if point.vectors is not None and _are_units(point.vectors):
+                        found[_read_hash(point)] = point.vectors
+    except StoreError as error:
+        _LOG.info("no vectors were read from the store: %s", error)
+    return found
 
 
-def _load_part(
-    run: IngestionRun, work: DocInProgress, part: int, chunks: Sequence[Chunk]
+def _read_hash(point: StoredPoint) -> str:
+    return str(point.payload.get("embedding_hash"))
+
+
+def _are_units(vectors: ChunkVectors) -> bool:
+    """Return True if all rows have unit length, which rows of a damaged store may not have."""
+    rows = np.vstack([vectors.dense[np.newaxis, :], vectors.windows])
+    with np.errstate(all="ignore"):
+        return bool(np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3))
+
+
+def _load_vectors(
+    run: IngestionRun, work: DocInProgress, chunks: Sequence[Chunk]
 ) -> tuple[ChunkVectors, ...]:
-    fingerprint = run.context.services.embedder.model.fingerprint
-    stored = load_vectors(run.artifacts.read(Stage.EMBEDDINGS, work.doc.doc_id, part), fingerprint)
-    if stored is None:
-        raise ArtifactMissingError(work.doc.doc_id, Stage.EMBEDDINGS.value)
+    services = run.context.services
     hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
-    if any(text_hash not in stored for text_hash in hashes):
-        raise ArtifactStaleError(work.doc.doc_id, Stage.EMBEDDINGS.value)
-    return tuple(stored[text_hash] for text_hash in hashes)
+    kept = services.cache.get_many(services.embedder.model.fingerprint, sorted(set(hashes)))
+    if any(text_hash not in kept for text_hash in hashes):
+        raise ArtifactMissingError(work.doc.doc_id, Stage.EMBEDDINGS.value)
+    return tuple(kept[text_hash] for text_hash in hashes)

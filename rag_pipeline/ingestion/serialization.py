@@ -1,19 +1,15 @@
-"""Convert stage outputs to bytes and back: JSON for documents and chunks, NumPy's npz for vectors.
+"""Convert stage outputs to bytes and back, as JSON.
 
-No output uses pickle. Each output contains the format version that wrote it. An output of another
+Each output contains the format version that wrote it. An output of another
 version is treated as missing, so the stage has to run again.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
-import zipfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.core.ids import ChunkId, DocId
 from rag_pipeline.core.models import (
@@ -25,16 +21,11 @@ from rag_pipeline.core.models import (
     TextBlockKind,
 )
 from rag_pipeline.core.source_lines import SourceLines
-from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors
+from rag_pipeline.core.vectors import FORMAT_VERSION
 from rag_pipeline.ingestion.markdown.source import normalize_source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rag_pipeline.ingestion.partials.files import ImportedFiles
-
-_DAMAGE: Final = (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile)
-"""Exceptions of NumPy and zipfile for damaged archives; fuzzing has produced each of them."""
 
 
 def dump_record(record: dict[str, Any]) -> bytes:
@@ -149,60 +140,6 @@ def load_chunks(data: bytes | None) -> KeptChunks | None:
             tuple(_read_chunk(entry) for entry in record["chunks"]),
         )
     except (KeyError, TypeError, ValueError):
-        return None
-
-
-def dump_vectors(
-    fingerprint: str, text_hashes: Sequence[str], vectors: Sequence[ChunkVectors]
-) -> bytes:
-    """Return the vectors of a document's chunks as the bytes of an npz archive.
-
-    Args:
-        fingerprint: Fingerprint of the embedding model.
-        text_hashes: SHA-256 of each chunk's embedding text, in chunk order.
-        vectors: The vectors of each chunk, in the same order.
-    """
-    buffer = io.BytesIO()
-    windows = [entry.windows for entry in vectors]
-    np.savez(
-        buffer,
-        format_version=np.array(FORMAT_VERSION),
-        fingerprint=np.array(fingerprint),
-        text_hashes=np.array(list(text_hashes), dtype="U64"),
-        dense=np.array([entry.dense for entry in vectors], dtype=np.float32),
-        windows=np.concatenate(windows) if windows else np.zeros((0, 0), dtype=np.float32),
-        window_counts=np.array([len(rows) for rows in windows], dtype=np.int64),
-    )
-    return buffer.getvalue()
-
-
-def load_vectors(data: bytes | None, fingerprint: str) -> dict[str, ChunkVectors] | None:
-    """Read the output of `dump_vectors`.
-
-    Args:
-        data: The archive; None if there is none.
-        fingerprint: Fingerprint of the current embedding model.
-
-    Returns:
-        The vectors by SHA-256 of the embedding text. Empty if another model made them. None if the
-        archive is missing, damaged or of another format version.
-    """
-    if data is None:
-        return None
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-            if int(stored["format_version"]) != FORMAT_VERSION:
-                return None
-            if str(stored["fingerprint"]) != fingerprint:
-                return {}
-            hashes, dense = stored["text_hashes"], stored["dense"]
-            ends = np.cumsum(stored["window_counts"])[:-1]
-            windows = np.split(stored["windows"], ends) if len(hashes) else []
-        return {
-            str(text_hash): ChunkVectors(row, rows)
-            for text_hash, row, rows in zip(hashes, dense, windows, strict=True)
-        }
-    except _DAMAGE:
         return None
 
 

@@ -1,4 +1,4 @@
-"""The first stages of a document: record, parse, chunk and embed it. Each output is an artifact.
+"""The first stages of a document: record, parse and chunk it. The last two outputs are artifacts.
 
 The output of a stage that the run leaves out is read from the artifact of an earlier run. The last
 stage, which writes the points, is in `writing`.
@@ -27,7 +27,6 @@ from rag_pipeline.ingestion.serialization import (
     KeptChunks,
     KeptSource,
     dump_chunks,
-    dump_record,
     dump_source,
     load_chunks,
     load_source,
@@ -155,8 +154,6 @@ def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
     """
     stages, doc = run.request.stages, work.doc
     if Stage.DISCOVERED in stages:
-        record = {"doc_id": doc.doc_id, "sha256": doc.sha256, "size_bytes": doc.size_bytes}
-        run.artifacts.write(Stage.DISCOVERED, doc.doc_id, dump_record(record))
         work.keep_result(Stage.DISCOVERED, doc.sha256[:16], {"size_bytes": doc.size_bytes})
     parsed = _parse(run, work) if Stage.PARSED in stages else None
     if Stage.CHUNKS in stages:

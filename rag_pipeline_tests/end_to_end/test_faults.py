@@ -103,7 +103,7 @@ def test_the_next_run_repairs_a_fault_at_any_moment(
     before = book.read_state()
     clean = book.build_clean(tmp_path / "clean").read_state()
     moments, _ = run_with_fault(book, -1, lasting=False)
-    assert len(moments) > 30
+    assert len(moments) > 25
     for number in range(len(moments)) if memory else choose_last_of_each(moments):
         name = moments[number]
         if not memory and "artifacts." in name:

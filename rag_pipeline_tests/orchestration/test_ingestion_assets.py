@@ -5,21 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
-import numpy as np
 import pytest
 
 from rag_pipeline.core.errors import SpaceMismatchError
-from rag_pipeline.core.ids import DocId, hash_text
-from rag_pipeline.core.models import ChunkLimits, Stage
+from rag_pipeline.core.models import ChunkLimits
 from rag_pipeline.core.rules import DOCUMENT_RULES
-from rag_pipeline.core.vectors import ChunkVectors
-from rag_pipeline.ingestion.serialization import dump_vectors, load_chunks
 from rag_pipeline.ingestion.upkeep.repair import audit_index
 from rag_pipeline.orchestration.assets.ingestion import preview_chunks
 from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline_tests.book import PAGES, assert_same_state
-from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
+from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk
 from rag_pipeline_tests.orchestration.dagster_book import STAGES
 
@@ -199,33 +195,35 @@ def test_points_are_rejected_if_the_stored_chunks_have_other_settings(
     assert dagster_book.run(partition=LARGE, assets=STAGES[2:]).success
 
 
-def test_points_are_rejected_if_the_stored_vectors_are_of_another_text(
-    dagster_book: DagsterBook,
-) -> None:
+def test_points_are_rejected_if_a_text_has_not_been_embedded(dagster_book: DagsterBook) -> None:
     dagster_book.run()
     dagster_book.book.edit(LARGE, "## Two", "## Duo")
     assert dagster_book.run(partition=LARGE, assets=STAGES[:3]).success
-    reason = run_refused(dagster_book, "qdrant_points")
-    assert "another text" in reason
-    assert "Materialize embeddings too" in reason
+    assert "Materialize embeddings too" in run_refused(dagster_book, "qdrant_points")
     assert dagster_book.run(partition=LARGE, assets=STAGES[3:]).success
 
 
-def test_points_are_rejected_if_the_stored_vectors_are_of_another_model(
+def test_points_are_rejected_if_the_text_was_embedded_with_another_model(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.run()
     context = dagster_book.resource.context
-    artifacts = context.services.open_artifacts(str(context.services.catalog.current_id()))
-    kept = load_chunks(artifacts.read(Stage.CHUNKS, DocId(LARGE)))
-    assert kept is not None
-    hashes = [hash_text(chunk.embedding_text) for chunk in kept.chunks]
-    vectors = [ChunkVectors(np.ones(DIM, np.float32), np.ones((1, DIM), np.float32))] * len(hashes)
-    foreign = dump_vectors(HashingEmbedder(name="other").model.fingerprint, hashes, vectors)
-    artifacts.write(Stage.EMBEDDINGS, DocId(LARGE), foreign)
+    cache, model = context.services.cache, context.services.embedder.model
+    points = [point for point in dagster_book.book.read_points() if point.vectors is not None]
+    other = HashingEmbedder(name="other").model.fingerprint
+    vectors = {str(point.payload["embedding_hash"]): point.vectors for point in points}
+    cache.put_many(other, {name: found for name, found in vectors.items() if found is not None})
+    of_large = {
+        str(point.payload["embedding_hash"])
+        for point in points
+        if point.payload["doc_path"] == LARGE
+    }
+    cache.prune(
+        {other: frozenset(vectors), model.fingerprint: frozenset(vectors.keys() - of_large)}
+    )
     assert "Materialize embeddings too" in run_refused(dagster_book, "qdrant_points")
     found = audit_index(context).findings
-    assert {(one.kind, one.doc_path) for one in found} == {("wrong_vector", LARGE)}
+    assert {(one.kind, one.doc_path) for one in found} == {("no_artifact", LARGE)}
     assert dagster_book.run(partition=LARGE, assets=STAGES[3:]).success
     assert audit_index(context).findings == ()
 

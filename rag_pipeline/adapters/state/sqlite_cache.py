@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from functools import partial
@@ -37,7 +38,8 @@ class SqliteEmbeddingCache:
     """An embedding cache with one row per embedding model and text in a SQLite file.
 
     A row contains little-endian float32 values: the vector of the whole text, then the vectors of
-    its windows (groups of words). A damaged file is renamed with a warning, and a new one is begun.
+    its windows (groups of words). A damaged file is renamed with a warning, and a new one is
+    begun. In a folder that cannot be written, the file is only read.
 
     Args:
         path: SQLite file. The file and its folder are created on first use.
@@ -141,10 +143,20 @@ class SqliteEmbeddingCache:
             self._connection = None
         warn_once(
             f"the embedding cache {self._path} is damaged. It was renamed to "
-            f"{move_aside(self._path).name}. Vectors that the artifacts lack are computed again"
+            f"{move_aside(self._path).name}. Vectors that the store lacks are computed again"
         )
 
     def _open(self) -> sqlite3.Connection:
+        if self._connection is None and _is_read_only(self._path.parent):
+            # The file cannot change. Without "immutable", SQLite would create a file beside it.
+            place = (
+                f"{self._path.resolve().as_uri()}?immutable=1"
+                if self._path.exists()
+                else ":memory:"
+            )
+            self._connection = sqlite3.connect(place, uri=True, check_same_thread=False)
+            if place == ":memory:":
+                self._connection.execute(_SCHEMA)
         if self._connection is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(
@@ -159,6 +171,11 @@ class SqliteEmbeddingCache:
                 raise
             self._connection = connection
         return self._connection
+
+
+def _is_read_only(folder: Path) -> bool:
+    """Return True if a folder exists and cannot be written, such as one on a read-only mount."""
+    return folder.is_dir() and not os.access(folder, os.W_OK)
 
 
 def _fetch_all(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class EmbeddingCache(Protocol):
     """A cache of the vectors of embedded texts, which several processes may use at the same time.
 
+    Besides the vector store, it is the only place that has the vectors.
     The key of an entry is the fingerprint of the embedding model and the SHA-256 of the text.
     """
 
@@ -146,19 +147,16 @@ class Ledger(Protocol):
 
 
 class ArtifactStore(Protocol):
-    """A store of the outputs of ingestion stages, one per stage and document.
+    """A store of the outputs of the stages `parsed_docs` and `chunks`, one per stage and document.
 
     A reader never sees an incomplete output.
     """
 
-    def write(self, stage: Stage, doc_id: DocId, data: bytes, part: int = 0) -> None:
-        """Store the output of a stage for a document, replacing the old output.
+    def write(self, stage: Stage, doc_id: DocId, data: bytes) -> None:
+        """Store the output of a stage for a document, replacing the old output."""
 
-        A large output is written in parts, from 0 upwards. Old parts after `part` are deleted.
-        """
-
-    def read(self, stage: Stage, doc_id: DocId, part: int = 0) -> bytes | None:
-        """Return a part of the stored output of a stage for a document; None if it is missing."""
+    def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
+        """Return the stored output of a stage for a document; None if it is missing."""
 
     def remove(self, doc_id: DocId) -> None:
         """Delete the outputs of all stages for a document, if they exist."""

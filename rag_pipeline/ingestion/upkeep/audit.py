@@ -16,7 +16,7 @@ from rag_pipeline.core.models import Stage
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.ingestion.embedding_stage import split_chunks
-from rag_pipeline.ingestion.serialization import load_chunks, load_vectors
+from rag_pipeline.ingestion.serialization import load_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -207,28 +207,28 @@ def _audit_document(
     """Yield each difference between a document's points, without vectors, and its artifacts."""
     doc_id = entry.doc_id
     kept = load_chunks(artifacts.read(Stage.CHUNKS, doc_id))
-    if kept is not None and (kept.sha256, kept.pipeline_fingerprint) != (
-        entry.sha256,
-        entry.pipeline_fingerprint,
-    ):
-        detail = "the document was chunked again, but the new chunks are not indexed"
-        yield AuditFinding("stale", doc_id, "", detail)
+    if kept is None:
+        yield AuditFinding("no_artifact", doc_id, "", "the document's chunks are not stored")
         return
-    fingerprint = context.services.embedder.model.fingerprint
-    for part, chunks in enumerate(split_chunks(kept.chunks) if kept else [()]):
-        data = artifacts.read(Stage.EMBEDDINGS, doc_id, part)
-        vectors = load_vectors(data, fingerprint)
-        if kept is None or vectors is None:
-            detail = "the document's chunks or vectors are missing from the artifacts"
+    made_from = (entry.sha256, entry.pipeline_fingerprint)
+    if (kept.sha256, kept.pipeline_fingerprint) != made_from:
+        yield AuditFinding("stale", doc_id, "", "the new chunks of the document are not indexed")
+        return
+    services = context.services
+    for chunks in split_chunks(kept.chunks):
+        hashes = sorted({hash_text(chunk.embedding_text) for chunk in chunks})
+        vectors = services.cache.get_many(services.embedder.model.fingerprint, hashes)
+        if len(vectors) < len(hashes):
+            detail = "vectors of the document are not in the embedding cache"
             yield AuditFinding("no_artifact", doc_id, "", detail)
             return
         ids = [to_point_id(chunk.chunk_id) for chunk in chunks]
         points = {point.point_id: point for point in store.fetch(ids, with_vectors=True)}
-        terms = context.services.sparse.encode_passages([each.embedding_text for each in chunks])
+        terms = services.sparse.encode_passages([each.embedding_text for each in chunks])
         for point_id, chunk, chunk_terms in zip(ids, chunks, terms, strict=True):
             found = points.get(point_id)
             yield from _audit_point(kept.document, chunk, found, vectors, chunk_terms)
-    wanted = {to_point_id(chunk.chunk_id) for chunk in kept.chunks} if kept else set()
+    wanted = {to_point_id(chunk.chunk_id) for chunk in kept.chunks}
     for point_id, point in stored.items():
         if point_id not in wanted:
             yield _stray(doc_id, point, "no chunk of the document has this point's id")

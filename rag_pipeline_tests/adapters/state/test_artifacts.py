@@ -15,7 +15,7 @@ from rag_pipeline.core.models import Stage
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEPT = [stage for stage in Stage if stage is not Stage.POINTS]
+KEPT = [Stage.PARSED, Stage.CHUNKS]
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -71,3 +71,14 @@ def test_keep_only_deletes_the_old_outputs_of_other_documents(tmp_path: Path) ->
     assert [store.read(stage, known) for stage in KEPT] == [b"old"] * len(KEPT)
     assert [store.read(stage, gone) for stage in KEPT] == [None] * len(KEPT)
     assert store.read(Stage.PARSED, young) == b"new"
+
+
+def test_keep_only_deletes_the_vectors_that_an_earlier_version_stored(tmp_path: Path) -> None:
+    store, known = UPathArtifactStore(UPath(tmp_path)), DocId("known.md")
+    store.write(Stage.CHUNKS, known, b"kept")
+    for name in ("embeddings/1f.npz", "embeddings/1f.1.npz", "discovered_docs/1f.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"old")
+    store.keep_only({known})
+    assert [path.name for path in tmp_path.iterdir()] == ["chunks"]
+    assert store.read(Stage.CHUNKS, known) == b"kept"
