@@ -11,7 +11,7 @@ from rag_pipeline.core.settings_rules import OWN_DOCS_DIR, OWN_SITE
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
-    from rag_pipeline.core.protocols.stores import CollectionCatalog
+    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
     from rag_pipeline.core.settings import Settings
 
 

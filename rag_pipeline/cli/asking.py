@@ -133,9 +133,10 @@ def _tell_unknown_values(retriever: Retriever, filters: QueryFilters | None) -> 
         return
     known = count_filter_values(retriever)
     for declared, values in given.items():
+        of_book = known.get(declared.name, {})
         for value in values:
-            if value not in known[declared.name]:
-                near = difflib.get_close_matches(value, known[declared.name], n=1, cutoff=0.5)
+            if value not in of_book:
+                near = difflib.get_close_matches(value, of_book, n=1, cutoff=0.5)
                 advice = f" Did you mean {near[0]}?" if near else ""
                 tell_note(f"{declared.flags[0]} {value}: no page has this value.{advice}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.models import DOCUMENT_MISSING
+from rag_pipeline.core.errors.documents import DOCUMENT_MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from rag_pipeline.core.editions import DEFAULT_EDITION
 from rag_pipeline.core.source_lines import NO_NOTES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.ids import ChunkId, DocId
     from rag_pipeline.core.source_lines import LineOrigin, PageNotes, SourceLines
 
@@ -99,10 +101,6 @@ class DiscoveredDoc:
     size_bytes: int
     mtime_ns: int
     built: bytes = b""
-
-
-DOCUMENT_MISSING: Final = "DocumentMissing"
-"""Value of `DocFailure.error` for a document that was requested by name but does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +223,7 @@ class Document:
     chapter: str
     url: str
     headings: tuple[Heading, ...]
+    edition: Edition = DEFAULT_EDITION
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,51 +6,20 @@ queries and commands, and docs/reference/payload.md.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, Literal, get_type_hints
 
+from rag_pipeline.core.editions import DEFAULT_EDITION
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.ids import hash_text, is_chunk_id
-from rag_pipeline.core.models import ContentType, TextBlock, TextBlockKind
+from rag_pipeline.core.models import ContentType, TextBlock
+from rag_pipeline.core.payload_kinds import KINDS, Filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rag_pipeline.core.models import Chunk, Document, Payload
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A filter that lets queries find only points with given values in one payload field.
-
-    Attributes:
-        name: Name of the filter's attribute in `QueryFilters`.
-        flags: Names of its option in `rag-pipeline search` and `rag-pipeline query`.
-        help: Help text of the options.
-        values: The only allowed values; empty if any value is allowed.
-    """
-
-    name: str
-    flags: tuple[str, ...]
-    help: str
-    values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A type of payload field, with the functions that check, write and read its values.
-
-    Attributes:
-        label: Name of the type in docs/reference/payload.md.
-        accepts: Function that returns True if a stored value has the type.
-        write: Function that converts a Python value to the JSON value that is stored.
-        read: Function that converts a stored value that `accepts` approved to a Python value.
-    """
-
-    label: str
-    accepts: Callable[[object], bool]
-    write: Callable[[Any], Any] = lambda value: value
-    read: Callable[[Any], object] = lambda value: value
+    from rag_pipeline.core.payload_kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +28,15 @@ class Declared:
 
     Attributes:
         description: Description of the field in docs/reference/payload.md.
-        source: Where `build_payload` gets the value: from the attribute of the chunk or of the
-            document that has the field's name. With "writing", it computes the value itself.
+        source: Where `build_payload` gets the value: from the attribute of the chunk, of the
+            document or of its edition that has the field's name. With "writing", it computes the
+            value itself. The payload leaves out a value that the default edition has too.
         filter: Filter that lets queries select by this field; None if there is no filter.
         check: Function that returns True if a value of the right type is valid.
     """
 
     description: str
-    source: Literal["chunk", "document", "writing"] = "chunk"
+    source: Literal["chunk", "document", "edition", "writing"] = "chunk"
     filter: Filter | None = None
     check: Callable[[object], bool] = lambda _: True
 
@@ -163,6 +133,40 @@ class ChunkMetadata:
         tuple[TextBlock, ...],
         Declared("Blocks of `text`: kind, first character, end (exclusive), first and last line."),
     ] = ()
+    source: Annotated[
+        str | None,
+        Declared(
+            "Source of the page, such as `docs` or `blog`. Missing if the site has only one.",
+            "edition",
+            Filter("sources", ("--source",), "Search only this part of the site, such as api."),
+        ),
+    ] = None
+    version: Annotated[
+        str | None,
+        Declared(
+            "Version of the docs, such as `current` or `2.0`. Missing without versions.",
+            "edition",
+            Filter("versions", ("--version",), "Search this version, such as 2.0, or * for all."),
+        ),
+    ] = None
+    version_label: Annotated[
+        str | None,
+        Declared("Name of the version on the site; often missing.", "edition"),
+    ] = None
+    is_latest: Annotated[
+        bool, Declared("False for a version that readers do not get by default.", "edition")
+    ] = True
+    locale: Annotated[
+        str | None,
+        Declared(
+            "Language of the page, such as `fr`. Missing if the site has only one.",
+            "edition",
+            Filter("locales", ("--locale",), "Search this language, such as fr, or * for all."),
+        ),
+    ] = None
+    is_default_locale: Annotated[
+        bool, Declared("False for a language that readers do not get by default.", "edition")
+    ] = True
 
 
 class _HiddenFields(ChunkMetadata):
@@ -173,6 +177,10 @@ class _HiddenFields(ChunkMetadata):
 
     text: Annotated[str, Declared("Text of the chunk, as it is shown and cited.")]
     embedding_hash: Annotated[str, Declared("SHA-256 of the text that was embedded.", "writing")]
+    common_path: Annotated[
+        str | None,
+        Declared("Path that the page has in all versions and languages; often missing.", "edition"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,49 +196,17 @@ class PayloadField:
     declared: Declared
     shown: bool
 
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_block(value: object) -> bool:
-    if not isinstance(value, dict) or value.keys() != TextBlock.__dataclass_fields__.keys():
-        return False
-    kind, start, end, first, last, links = (value[name] for name in TextBlock.__dataclass_fields__)
-    is_valid = kind in tuple(TextBlockKind) and all(map(_is_int, (start, end, first, last)))
-    return is_valid and 0 <= start <= end and 1 <= first <= last and isinstance(links, bool)
-
-
-_KINDS: Final[dict[object, Kind]] = {
-    str: Kind("text", lambda value: isinstance(value, str), write=str),
-    str | None: Kind("text or null", lambda value: value is None or isinstance(value, str)),
-    int: Kind("integer", _is_int),
-    float | None: Kind(
-        "number or null",
-        lambda value: value is None or isinstance(value, float) or _is_int(value),
-    ),
-    tuple[str, ...]: Kind(
-        "list of texts",
-        lambda value: isinstance(value, list) and all(isinstance(entry, str) for entry in value),
-        write=list,
-        read=tuple,
-    ),
-    tuple[TextBlock, ...]: Kind(
-        "list of `{kind, start, end, start_line, end_line, opens_with_link}`",
-        lambda value: isinstance(value, list) and all(map(_is_block, value)),
-        write=lambda blocks: [{**asdict(block), "kind": block.kind.value} for block in blocks],
-        read=lambda blocks: tuple(
-            TextBlock(**{**block, "kind": TextBlockKind(block["kind"])}) for block in blocks
-        ),
-    ),
-}
+    @property
+    def may_lack(self) -> bool:
+        """True if a payload leaves the field out when its value is that of the default edition."""
+        return self.declared.source == "edition"
 
 
 def _resolve_fields() -> tuple[PayloadField, ...]:
     shown = ChunkMetadata.__dataclass_fields__
     hints = get_type_hints(_HiddenFields, include_extras=True)
     return tuple(
-        PayloadField(name, _KINDS[hint.__origin__], hint.__metadata__[0], name in shown)
+        PayloadField(name, KINDS[hint.__origin__], hint.__metadata__[0], name in shown)
         for name, hint in hints.items()
     )
 
@@ -243,12 +219,21 @@ FILTERS: Final = {
 }
 """The filters of queries, by name of the payload field."""
 
-INDEXED_FIELDS: Final = tuple(FILTERS)
-"""Names of the payload fields for which the stores keep a keyword index."""
+INDEXED_FIELDS: Final = tuple(
+    field.name for field in PAYLOAD_FIELDS if field.declared.filter and not field.may_lack
+)
+"""Names of the payload fields for which every collection has a keyword index."""
+
+LATE_INDEXES: Final = {
+    field.name: field.kind.label == "boolean"
+    for field in PAYLOAD_FIELDS
+    if field.may_lack and (field.declared.filter or field.kind.label == "boolean")
+}
+"""Fields whose index is made when the first point has them, and if it is one of booleans."""
 
 
 def build_payload(chunk: Chunk, document: Document, ingested_at: str) -> Payload:
-    """Return the payload of a chunk's point, with a value for every declared field.
+    """Return the payload of a chunk's point, with every field that is not left out.
 
     Args:
         chunk: The chunk.
@@ -259,11 +244,12 @@ def build_payload(chunk: Chunk, document: Document, ingested_at: str) -> Payload
         "embedding_hash": hash_text(chunk.embedding_text),
         "ingested_at": ingested_at,
     }
-    origins = {"chunk": chunk, "document": document}
+    origins = {"chunk": chunk, "document": document, "edition": document.edition}
     for field in PAYLOAD_FIELDS:
         if field.declared.source != "writing":
             value = getattr(origins[field.declared.source], field.name)
-            payload[field.name] = field.kind.write(value)
+            if not (field.may_lack and value == getattr(DEFAULT_EDITION, field.name)):
+                payload[field.name] = field.kind.write(value)
     return payload
 
 
@@ -288,6 +274,8 @@ def read_text(payload: Payload) -> str:
 
 def _read_field(payload: Payload, field: PayloadField) -> object:
     value = payload.get(field.name, _MISSING)
+    if value is _MISSING and field.may_lack:
+        return getattr(DEFAULT_EDITION, field.name)
     if not field.kind.accepts(value) or not field.declared.check(value):
         found = None if value is _MISSING else value
         raise PayloadError(str(payload.get("chunk_id", "?")), field.name, found)

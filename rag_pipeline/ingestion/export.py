@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from rag_pipeline.core.editions import DEFAULT_EDITION
 from rag_pipeline.core.errors import DocumentError
 from rag_pipeline.core.models import DocFailure
 from rag_pipeline.ingestion.chunking import chunk_doc
@@ -78,6 +79,7 @@ def document_record(document: Document) -> dict[str, JsonValue]:
             }
             for heading in document.headings
         ],
+        **({"edition": asdict(document.edition)} if document.edition != DEFAULT_EDITION else {}),
     }
 
 

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import SpaceMismatchError
+from rag_pipeline.core.errors.documents import DOCUMENT_MISSING
 from rag_pipeline.core.ids import parse_doc_id
-from rag_pipeline.core.models import DOCUMENT_MISSING, DocFailure, Stage
+from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.ingestion.discovery import KnownFile, discover_docs
 from rag_pipeline.ingestion.site.config_notes import find_config_notes
 

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rag_pipeline.core.editions import DEFAULT_EDITION, Edition
 from rag_pipeline.core.ids import ChunkId, DocId
 from rag_pipeline.core.models import (
     Chunk,
@@ -43,8 +44,14 @@ def dump_record(record: dict[str, Any]) -> bytes:
 
 
 def _read_fields(value: Any) -> dict[str, Any]:  # noqa: ANN401  # any dataclass of core.models
-    """Return the fields of a dataclass instance by name, without converting nested instances."""
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    """Return the fields of a dataclass instance by name, without converting nested instances.
+
+    The default edition of a document is left out.
+    """
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if fields.get("edition") == DEFAULT_EDITION:
+        del fields["edition"]
+    return fields
 
 
 def load_record(data: bytes | None) -> dict[str, Any] | None:
@@ -153,6 +160,7 @@ def _read_document(record: dict[str, Any]) -> Document:
             "learning_objectives": tuple(record["learning_objectives"]),
             "content_type": ContentType(record["content_type"]),
             "headings": tuple(Heading(**heading) for heading in record["headings"]),
+            "edition": Edition(**record.get("edition", {})),
         }
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import QueryError
-from rag_pipeline.core.payload import FILTERS
+from rag_pipeline.core.payload import FILTERS, LATE_INDEXES
 from rag_pipeline.core.protocols.stores import PointFilter
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TOP_K: Final = 5
 MAX_FILTER_VALUES: Final = 50
+ANY_VALUE: Final = "*"
+"""Value of the filters by version and language that allows all. No version has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,9 @@ class QueryFilters:
         tags: Tags from the front matter of documents.
         top_k: Number of results, 1 to 100. `Query.top_k` takes precedence.
         doc_paths: Paths of documents below the docs folder, such as `module-1/intro.md`.
+        sources: Parts of the site, such as `docs`, `api` or `blog`.
+        versions: Names of versions, such as `current` or `2.0`; `*` for all versions.
+        locales: Names of languages, such as `fr`; `*` for all languages.
     """
 
     modules: Sequence[str] | None = None
@@ -42,6 +47,9 @@ class QueryFilters:
     tags: Sequence[str] | None = None
     top_k: int = DEFAULT_TOP_K
     doc_paths: Sequence[str] | None = None
+    sources: Sequence[str] | None = None
+    versions: Sequence[str] | None = None
+    locales: Sequence[str] | None = None
 
 
 def check_filters(filters: object) -> None:
@@ -80,13 +88,18 @@ def build_point_filter(filters: QueryFilters | None) -> PointFilter:
     if filters is None:
         return PointFilter()
     return PointFilter.any_of(
-        **{field: _clean(getattr(filters, declared.name)) for field, declared in FILTERS.items()}
+        **{
+            field: _clean(getattr(filters, declared.name), any_allowed=field in LATE_INDEXES)
+            for field, declared in FILTERS.items()
+        }
     )
 
 
-def _clean(values: Sequence[str] | None) -> list[str]:
-    """Return the distinct values of a filter in sorted order; an empty list for None.
+def _clean(values: Sequence[str] | None, *, any_allowed: bool) -> list[str]:
+    """Return the distinct values of a filter in sorted order; an empty list for no restriction.
 
     Unpaired surrogates, which can come from JSON, are replaced by `?`. No chunk contains them.
     """
+    if any_allowed and values and ANY_VALUE in values:
+        return []
     return sorted({value.encode("utf-8", "replace").decode() for value in values or ()})

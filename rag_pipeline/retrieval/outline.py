@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.payload import FILTERS, ChunkMetadata, read_metadata
+from rag_pipeline.core.payload import FILTERS, LATE_INDEXES, ChunkMetadata, read_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _SERVER_AGE_S: Final = 30.0  # a page edited on a server shows up after this time
 _FOLDER_POSITION: Final = 50.0  # the index does not know the positions of folders in the sidebar
 _INDEX_STEMS: Final = ("index", "readme")
+_EDITION_FILTERS: Final = frozenset(FILTERS[field].name for field in FILTERS.keys() & LATE_INDEXES)
 _NUMBER: Final = re.compile(r"(\d+)")
 
 
@@ -56,7 +57,8 @@ class Outline:
 
     Attributes:
         pages: All pages in the order of the book.
-        values: Number of chunks by name of the filter, then by its value.
+        values: Number of chunks by name of the filter, then by its value. Filters by source,
+            version and language are missing if no chunk has a value.
     """
 
     pages: tuple[ContentsPage, ...]
@@ -112,12 +114,13 @@ def outline_book(chunks: Iterable[ChunkMetadata]) -> Outline:
     for chunk in chunks:
         documents.setdefault(chunk.doc_path, []).append(chunk)
         for field, declared in FILTERS.items():
-            value = getattr(chunk, field)
+            value = getattr(chunk, field) or ()
             counts[declared.name].update(filter(None, [value] if isinstance(value, str) else value))
     ordered = sorted(documents.values(), key=lambda document: _order_page(document[0]))
     values = {
         name: {value: found[value] for value in sorted(found, key=_order_name)}
         for name, found in counts.items()
+        if found or name not in _EDITION_FILTERS
     }
     return Outline(tuple(map(_describe_page, ordered)), values)
 

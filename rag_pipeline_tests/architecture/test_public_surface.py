@@ -31,7 +31,8 @@ NAMES = {
 FIELDS = {
     "Query": ["question", "mode", "selected_text", "source_doc_path", "source_section", "filters",
               "top_k", "expand_to_section_tokens", "source_url", "exact_words"],
-    "QueryFilters": ["modules", "chapters", "content_types", "tags", "top_k", "doc_paths"],
+    "QueryFilters": ["modules", "chapters", "content_types", "tags", "top_k", "doc_paths",
+                     "sources", "versions", "locales"],
     "Citation": ["title", "section", "url", "module", "chapter"],
     "ScoredChunk": ["chunk_id", "text", "score", "metadata", "citation", "channels",
                     "expanded_text", "expanded_blocks"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rag_pipeline.core.models import JsonValue, Payload
-    from rag_pipeline.core.protocols.stores import CollectionCatalog
+    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
     from rag_pipeline.core.vectors import Point
 
 POINTS = make_points()
@@ -321,6 +322,27 @@ def test_a_filter_applies_to_count_scroll_and_every_search(
     # Inverse document frequencies are those of the whole collection, also with a filter.
     of_all = {hit[0]: hit[1] for hit in score_by_hand(POINTS, ask(BM25, PointFilter()))}
     assert dict(bm25) == pytest.approx({i: of_all[i] for i in ids if i in of_all}, abs=1e-4)
+
+
+def test_points_without_a_late_field_count_as_true_and_match_no_value_of_it(
+    full: PointStore,
+) -> None:
+    latest = PointFilter(true_fields=("is_latest",))
+    assert full.count(latest) == len(POINTS)
+    assert full.count(PointFilter.any_of(version=("2.0",))) == 0
+    one, other = POINTS[0], POINTS[1]
+    old = replace(one, payload={**one.payload, "version": "2.0", "is_latest": False})
+    full.upsert([old])
+    new: Payload = {**other.payload, "version": "3.0", "is_latest": True}
+    full.set_payloads({other.point_id: new})
+    assert one.point_id not in ids_of(full.scroll(latest))
+    assert full.count(latest) == len(POINTS) - 1
+    dense = full.search_many([ask(DENSE, latest)])[0]
+    assert one.point_id not in dict(dense)
+    both = PointFilter.any_of(version=("2.0", "3.0"))
+    assert ids_of(full.scroll(both)) == sorted([one.point_id, other.point_id])
+    latest_of_both = PointFilter(both.fields, true_fields=("is_latest",))
+    assert ids_of(full.scroll(latest_of_both)) == [other.point_id]
 
 
 def test_points_too_large_for_one_request_are_written(store: PointStore) -> None:

@@ -7,11 +7,13 @@ from dataclasses import fields, replace
 
 import pytest
 
+from rag_pipeline.core.editions import Edition
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.models import Chunk, Document, TextBlock, TextBlockKind
 from rag_pipeline.core.payload import (
     FILTERS,
     INDEXED_FIELDS,
+    LATE_INDEXES,
     PAYLOAD_FIELDS,
     ChunkMetadata,
     build_payload,
@@ -35,6 +37,15 @@ BLOCK = {
     "opens_with_link": False,
 }
 CHUNK = replace(make_chunk(), blocks=BLOCKS)
+FRENCH = Edition(
+    source="docs",
+    version="2.0",
+    version_label="2.0.x",
+    is_latest=False,
+    locale="fr",
+    is_default_locale=False,
+    common_path="page.md",
+)
 
 
 def test_a_payload_contains_every_field_as_json() -> None:
@@ -87,20 +98,43 @@ def test_a_payload_contains_every_field_as_json() -> None:
     }
 
 
+def test_a_payload_contains_only_the_parts_of_an_edition_that_differ_from_the_default() -> None:
+    plain = build_payload(CHUNK, make_document(), TIME)
+    french = build_payload(CHUNK, replace(make_document(), edition=FRENCH), TIME)
+    assert {name: french[name] for name in french if name not in plain} == {
+        "source": "docs",
+        "version": "2.0",
+        "version_label": "2.0.x",
+        "is_latest": False,
+        "locale": "fr",
+        "is_default_locale": False,
+        "common_path": "page.md",
+    }
+    blog = build_payload(CHUNK, replace(make_document(), edition=Edition("blog")), TIME)
+    assert blog == {**plain, "source": "blog"}
+    metadata = read_metadata(plain)
+    assert (metadata.source, metadata.version, metadata.locale) == (None, None, None)
+    assert metadata.is_latest
+    assert metadata.is_default_locale
+
+
 def test_a_payload_is_read_as_it_was_written() -> None:
-    document = make_document()
+    document = replace(make_document(), edition=FRENCH)
     payload = build_payload(CHUNK, document, TIME)
     metadata = read_metadata(payload)
+    origins = {"chunk": CHUNK, "document": document, "edition": FRENCH}
     for field in PAYLOAD_FIELDS:
         if field.shown and field.declared.source != "writing":
-            origin = CHUNK if field.declared.source == "chunk" else document
+            origin = origins[field.declared.source]
             assert getattr(metadata, field.name) == getattr(origin, field.name), field.name
     assert metadata.ingested_at == TIME
     assert metadata.blocks == BLOCKS
     assert read_text(payload) == CHUNK.text
 
 
-@pytest.mark.parametrize("name", [field.name for field in PAYLOAD_FIELDS if field.shown])
+@pytest.mark.parametrize(
+    "name", [field.name for field in PAYLOAD_FIELDS if field.shown and not field.may_lack]
+)
 def test_the_error_names_a_field_that_is_missing_or_has_another_type(name: str) -> None:
     payload = build_payload(CHUNK, make_document(), TIME)
     damaged = [{key: value for key, value in payload.items() if key != name}]
@@ -109,6 +143,8 @@ def test_the_error_names_a_field_that_is_missing_or_has_another_type(name: str) 
         with pytest.raises(PayloadError) as caught:
             read_metadata(one)
         assert caught.value.field == name
+    with pytest.raises(PayloadError, match="field is_latest has the invalid value 'no'"):
+        read_metadata({**payload, "is_latest": "no"})
     with pytest.raises(PayloadError, match="field anchor has the invalid value 5"):
         read_metadata({**payload, "anchor": 5})
     with pytest.raises(PayloadError, match="field anchor has no value"):
@@ -149,6 +185,7 @@ def test_every_field_names_an_existing_source() -> None:
     attributes = {
         "chunk": {field.name for field in fields(Chunk)},
         "document": {field.name for field in fields(Document)},
+        "edition": {field.name for field in fields(Edition)},
         "writing": {"embedding_hash", "ingested_at"},
     }
     for field in PAYLOAD_FIELDS:
@@ -159,6 +196,9 @@ def test_every_field_names_an_existing_source() -> None:
 
 def test_the_fields_of_filters_are_indexed() -> None:
     assert set(INDEXED_FIELDS) == {"module", "chapter", "content_type", "tags", "doc_path"}
+    booleans = {"is_latest": True, "is_default_locale": True}
+    assert {"source": False, "version": False, "locale": False, **booleans} == LATE_INDEXES
+    assert {*INDEXED_FIELDS, *LATE_INDEXES} == {*FILTERS, *booleans}
 
 
 def test_query_filters_has_a_field_for_every_declared_filter() -> None:

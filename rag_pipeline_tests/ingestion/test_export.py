@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rag_pipeline.core.editions import Edition
 from rag_pipeline.core.models import ChunkLimits, MarkdownFormat, SiteSettings
-from rag_pipeline.ingestion.export import chunk_folder
+from rag_pipeline.ingestion.export import chunk_folder, document_record
+from rag_pipeline_tests.ingestion.records import make_document
 
 _DOCS_DIR = Path(__file__).parent.parent / "fixtures" / "docusaurus-edge-docs"
 _SITE = SiteSettings("/", "edge", trailing_slash=False, markdown_format=MarkdownFormat.DETECT)
@@ -114,3 +117,17 @@ def test_processes_with_different_hash_seeds_give_equal_bytes() -> None:
     }
     here = json.dumps(chunk_folder(_DOCS_DIR, _SITE, ChunkLimits()), ensure_ascii=True)
     assert outputs == {here}
+
+
+def test_the_record_of_a_document_contains_its_edition_unless_it_is_the_default() -> None:
+    assert "edition" not in document_record(make_document())
+    edition = Edition("docs", "2.0", "2.0.x", is_latest=False)
+    assert document_record(replace(make_document(), edition=edition))["edition"] == {
+        "source": "docs",
+        "version": "2.0",
+        "version_label": "2.0.x",
+        "is_latest": False,
+        "locale": None,
+        "is_default_locale": True,
+        "common_path": None,
+    }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_pipeline.core.editions import Edition
 from rag_pipeline.core.vectors import FORMAT_VERSION
 from rag_pipeline.ingestion.serialization import (
     KeptChunks,
@@ -25,6 +28,13 @@ CHUNKS = dump_chunks(
 def test_loaded_chunks_equal_the_dumped_chunks(texts: list[str]) -> None:
     chunks = tuple(make_chunk(index, text) for index, text in enumerate(texts))
     kept = KeptChunks("sha", "f", make_document(), chunks)
+    assert load_chunks(dump_chunks(kept)) == kept
+
+
+def test_only_an_edition_other_than_the_default_is_stored_with_a_document() -> None:
+    assert b"edition" not in CHUNKS
+    document = replace(make_document(), edition=Edition("docs", "2.0", "2.0.x", is_latest=False))
+    kept = KeptChunks("sha", "f", document, (make_chunk(),))
     assert load_chunks(dump_chunks(kept)) == kept
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_pipeline.cli.records import QueryRecord
 from rag_pipeline.core.models import Chunk, DocFailure, Document
-from rag_pipeline.core.payload import FILTERS, INDEXED_FIELDS, PAYLOAD_FIELDS
+from rag_pipeline.core.payload import FILTERS, INDEXED_FIELDS, LATE_INDEXES, PAYLOAD_FIELDS
 from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 from rag_pipeline.evaluation.answers.records import AnswersReport
 from rag_pipeline.evaluation.gates import GateResult
@@ -131,7 +131,7 @@ def _describe_payload(schema: Schema) -> str:
             field.declared.description,
             origin,
             "yes" if field.shown else "no",
-            "yes" if field.name in INDEXED_FIELDS else "no",
+            "yes" if field.name in (*INDEXED_FIELDS, *LATE_INDEXES) else "no",
             ", ".join(f"`{flag}`" for flag in flags),
         )
         rows.append(cells)

@@ -15,6 +15,7 @@ MEANINGS = {
     "DocFailure.error": "The error code.",
     "DocFailure.message": "What is wrong, and what to do.",
     "Document.content_type": "The kind of the document's content.",
+    "Document.edition": "Source, version and language; missing if all have their default.",
     "Document.headings": "The headings of the page, in order.",
     "Heading.level": "Level of the heading, 1 to 6.",
     "Heading.text": "Text of the heading, as the page shows it.",

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NewType, Union
 
 from rag_pipeline.answering import confidence
 from rag_pipeline.answering import models as answering
-from rag_pipeline.core import ids, models, payload, source_lines
+from rag_pipeline.core import editions, ids, models, payload, source_lines
 from rag_pipeline.core.protocols import state
 from rag_pipeline.evaluation import gates, records
 from rag_pipeline.retrieval import models as retrieval
@@ -22,6 +22,7 @@ Schema = dict[str, Any]
 _NAMES = {
     name: value
     for module in (
+        editions,
         ids,
         models,
         source_lines,
@@ -41,7 +42,7 @@ _NAMES = {
 _STORED = {field.name: field.declared.description for field in payload.PAYLOAD_FIELDS}
 """The meanings of payload fields, by name."""
 
-_OPTIONAL = frozenset({"Chunk.sources"})
+_OPTIONAL = frozenset({"Chunk.sources", "Document.edition"})
 """Fields that the JSON leaves out when they are empty."""
 
 _STORED_IN = (models.Chunk, models.Document, retrieval.Citation)
@@ -80,7 +81,7 @@ def build_payload_schema() -> Schema:
     for field in payload.PAYLOAD_FIELDS:
         schema["properties"].setdefault(field.name, {"type": "string"})
         schema["properties"][field.name]["description"] = field.declared.description
-    schema["required"] = list(schema["properties"])
+    schema["required"] = [field.name for field in payload.PAYLOAD_FIELDS if not field.may_lack]
     return schema
 
 

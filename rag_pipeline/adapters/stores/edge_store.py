@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import qdrant_edge as edge
 
-from rag_pipeline.adapters.stores.engine_store import (
-    EngineStore,
+from rag_pipeline.adapters.stores.engine_forms import (
     to_engine_vector,
     to_named_vectors,
 )
+from rag_pipeline.adapters.stores.engine_store import EngineStore
 from rag_pipeline.core.errors import StoreDamagedError, StoreError, StoreLockedError
 from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.payload import INDEXED_FIELDS
@@ -82,8 +82,7 @@ class EdgeStore(EngineStore):
         request = edge.CountRequest(exact=True, filter=build_filter(where))
         return int(_call(self._shard.count, request, is_reading=True))
 
-    def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
-        """Replace the payloads of existing points; their vectors stay unchanged."""
+    def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:
         self._apply(
             edge.UpdateOperation.overwrite_payload([int(point_id)], payload)
             for point_id, payload in payloads.items()
@@ -157,6 +156,11 @@ class EdgeStore(EngineStore):
             for point in batch
         ]
         self._apply([edge.UpdateOperation.upsert_points(records)])
+
+    def _create_index(self, field: str, *, is_boolean: bool) -> None:
+        kinds = edge.PayloadSchemaType
+        kind = kinds.Bool if is_boolean else kinds.Keyword
+        self._apply([edge.UpdateOperation.create_field_index(field, kind)])
 
     def _apply(self, operations: Iterable[Any]) -> None:
         """Run changes and return when they are on the disk, because no log could repeat them."""
@@ -264,7 +268,11 @@ def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's cla
     ]
     if where.point_ids is not None:
         must.append(edge.HasIdCondition({int(point_id) for point_id in where.point_ids}))
-    return edge.Filter(must=must) if must else None
+    must_not: list[Any] = [
+        edge.FieldCondition(key=key, match=edge.MatchValue(value=False))
+        for key in where.true_fields
+    ]
+    return edge.Filter(must=must, must_not=must_not) if must or must_not else None
 
 
 def _call(action: Callable[..., Any], *arguments: Any, is_reading: bool = False) -> Any:  # noqa: ANN401  # the type depends on the call

@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from rag_pipeline.core.errors import StoreError
-from rag_pipeline.core.ids import PointId
+from rag_pipeline.adapters.stores.engine_forms import (
+    can_match,
+    count_rows,
+    read_id,
+    split_points,
+    to_stored_point,
+)
+from rag_pipeline.core.payload import LATE_INDEXES
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter, StoredPoint
-from rag_pipeline.core.vectors import ChunkVectors, SparseVector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
+    from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
-    from rag_pipeline.core.vectors import EmbeddingSpace, FloatMatrix, FloatVector, Point
+    from rag_pipeline.core.vectors import EmbeddingSpace, FloatVector, Point
 
     Hits: TypeAlias = list[tuple[PointId, float]]
 
 _MARGIN: Final = 16  # extra hits per request; more equal scores are rare
 _GROWTH: Final = 4  # factor for the next request if all extra hits have equal scores
-
-_MAX_FLOATS: Final = 400_000
-"""Largest number of vector components per write.
-
-They make about 8 MB of JSON, a quarter of what a Qdrant server accepts.
-"""
 
 
 class EngineStore(ABC):
@@ -47,6 +47,7 @@ class EngineStore(ABC):
     def __init__(self, space: EmbeddingSpace, collection_id: str) -> None:
         self._space = space
         self._collection_id = collection_id
+        self._late_indexes: set[str] = set()
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -75,7 +76,7 @@ class EngineStore(ABC):
         limits = {
             number: query.limit + _MARGIN
             for number, query in enumerate(queries)
-            if _can_match(query)
+            if can_match(query)
         }
         while limits:
             found = self._search([(queries[number], limit) for number, limit in limits.items()])
@@ -88,7 +89,7 @@ class EngineStore(ABC):
                     tied[number] = requested * _GROWTH
                 else:
                     ordered = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
-                    rows = _count_rows(queries[number])
+                    rows = count_rows(queries[number])
                     if rows > 1:
                         ordered = [(point_id, score / rows) for point_id, score in ordered]
                     answers[number] = ordered
@@ -100,7 +101,7 @@ class EngineStore(ABC):
     ) -> list[StoredPoint]:
         """Return the points with the given ids, in that order; missing points are left out."""
         records = self._retrieve(point_ids, with_payload=True, with_vectors=with_vectors)
-        points = [_to_stored_point(record, with_vectors=with_vectors) for record in records]
+        points = [to_stored_point(record, with_vectors=with_vectors) for record in records]
         by_id = {point.point_id: point for point in points}
         return [by_id[point_id] for point_id in point_ids if point_id in by_id]
 
@@ -140,14 +141,38 @@ class EngineStore(ABC):
         offset: Any = None
         while True:
             records, offset = self._scroll_page(where, offset, with_vectors=with_vectors)
-            found.extend(_to_stored_point(record, with_vectors=with_vectors) for record in records)
+            found.extend(to_stored_point(record, with_vectors=with_vectors) for record in records)
             if offset is None:
                 return sorted(found, key=lambda point: point.point_id)
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Write complete points in batches; a point with the same id is replaced."""
-        for batch in _split_points(points):
+        self._index_late_fields(point.payload for point in points)
+        for batch in split_points(points):
             self._write(batch)
+
+    def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
+        """Replace the payloads of existing points; their vectors stay unchanged."""
+        self._index_late_fields(payloads.values())
+        self._overwrite(payloads)
+
+    def _index_late_fields(self, payloads: Iterable[Payload]) -> None:
+        """Create the indexes of the fields that only some sites have, if a payload has them.
+
+        A site with one docs folder, no versions and one language pays nothing for them.
+        """
+        names = {name for payload in payloads for name in payload.keys() & LATE_INDEXES.keys()}
+        for name in sorted(names - self._late_indexes):
+            self._create_index(name, is_boolean=LATE_INDEXES[name])
+            self._late_indexes.add(name)
+
+    @abstractmethod
+    def _create_index(self, field: str, *, is_boolean: bool) -> None:
+        """Create the index of a payload field, of texts or of booleans, unless it exists."""
+
+    @abstractmethod
+    def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:
+        """Replace the payloads of existing points."""
 
     @abstractmethod
     def _search(self, queries: Sequence[tuple[ChannelQuery, int]]) -> list[Hits]:
@@ -197,97 +222,3 @@ class EngineStore(ABC):
     @abstractmethod
     def _write(self, batch: Sequence[Point]) -> None:
         """Write the points of one batch in one request; return when they are stored."""
-
-
-def read_id(record: Any) -> PointId:  # noqa: ANN401  # record classes differ by call
-    """Return the point id of a record or hit from the engine or the server's client.
-
-    Raises:
-        StoreError: The id is not a number, so another program wrote the point.
-    """
-    if isinstance(record.id, int):
-        return PointId(record.id)
-    raise StoreError(
-        f"point {record.id} in the collection was not written by rag-pipeline, because its id is "
-        "not a number. Delete the point, or run `rag-pipeline ingest --rebuild`"
-    )
-
-
-def to_engine_vector(
-    vector: FloatVector | FloatMatrix | SparseVector, sparse_class: Callable[..., Any]
-) -> Any:  # noqa: ANN401  # a list, a list of lists or the sparse class
-    """Return a vector in the form that the embedded engine or the server's client accepts.
-
-    Args:
-        vector: Dense vector, matrix of several rows, or sparse vector.
-        sparse_class: Class for sparse vectors of the engine or the client.
-    """
-    if isinstance(vector, SparseVector):
-        return sparse_class(indices=list(vector.indices), values=list(vector.values))
-    return vector.tolist()
-
-
-def to_named_vectors(point: Point, sparse_class: Callable[..., Any]) -> dict[str, Any]:
-    """Return all vectors of a point by name (dense, windows, BM25), in the form for the engine.
-
-    Args:
-        point: The point.
-        sparse_class: Class for sparse vectors of the engine or the server's client.
-    """
-    return {
-        Channel.DENSE.value: point.vectors.dense.tolist(),
-        Channel.WINDOWS.value: point.vectors.windows.tolist(),
-        Channel.BM25.value: to_engine_vector(point.sparse, sparse_class),
-    }
-
-
-def _to_stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa: ANN401  # record classes differ by call
-    """Return a record of the engine or the client as a `StoredPoint`.
-
-    If a point changed by hand lacks its dense or window vectors, `vectors` is None.
-    """
-    payload = dict(record.payload or {})
-    if not with_vectors:
-        return StoredPoint(read_id(record), payload)
-    vector = record.vector
-    named = vector if isinstance(vector, dict) else {}
-    dense, windows, terms = (
-        named.get(channel.value) for channel in (Channel.DENSE, Channel.WINDOWS, Channel.BM25)
-    )
-    vectors = None
-    if dense is not None and windows is not None:
-        vectors = ChunkVectors(
-            np.asarray(dense, dtype=np.float32), np.asarray(windows, dtype=np.float32)
-        )
-    pairs = sorted(zip(terms.indices, terms.values, strict=True)) if terms is not None else ()
-    sparse = SparseVector(tuple(index for index, _ in pairs), tuple(value for _, value in pairs))
-    return StoredPoint(read_id(record), payload, vectors, sparse)
-
-
-def _split_points(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """Yield the points in order, in batches of at most `_MAX_FLOATS` vector components.
-
-    A point with more components gets its own batch.
-    """
-    batch: list[Point] = []
-    batch_floats = 0
-    for point in points:
-        floats = point.vectors.dense.size + point.vectors.windows.size
-        if batch and batch_floats + floats > _MAX_FLOATS:
-            yield batch
-            batch, batch_floats = [], 0
-        batch.append(point)
-        batch_floats += floats
-    if batch:
-        yield batch
-
-
-def _count_rows(query: ChannelQuery) -> int:
-    if isinstance(query.vector, SparseVector) or query.vector.ndim == 1:
-        return 1
-    return len(query.vector)
-
-
-def _can_match(query: ChannelQuery) -> bool:
-    no_terms = isinstance(query.vector, SparseVector) and not query.vector.indices
-    return not no_terms and query.where.point_ids != ()

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from qdrant_client import models
 
-from rag_pipeline.adapters.stores.engine_store import (
-    EngineStore,
+from rag_pipeline.adapters.stores.engine_forms import (
     read_id,
     to_engine_vector,
     to_named_vectors,
 )
+from rag_pipeline.adapters.stores.engine_store import EngineStore
 from rag_pipeline.core.protocols.stores import ChannelQuery, PointFilter
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ class QdrantStore(EngineStore):
         )
         return int(answer.count)
 
-    def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:
-        """Replace the payloads of existing points; their vectors stay unchanged."""
+    def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:
         operations = [
             models.OverwritePayloadOperation(
                 overwrite_payload=models.SetPayload(payload=payload, points=[int(point_id)])
@@ -152,6 +151,13 @@ class QdrantStore(EngineStore):
         ]
         self._call(methodcaller("upsert", self._collection_id, points=records, wait=True))
 
+    def _create_index(self, field: str, *, is_boolean: bool) -> None:
+        kinds = models.PayloadSchemaType
+        kind = kinds.BOOL if is_boolean else kinds.KEYWORD
+        self._call(
+            methodcaller("create_payload_index", self._collection_id, field, kind, wait=True)
+        )
+
     def _call(self, action: Callable[[QdrantClient], Any]) -> Any:  # noqa: ANN401  # the type depends on the call
         return self._connection.call(action, self._collection_id)
 
@@ -164,7 +170,11 @@ def build_filter(where: PointFilter) -> models.Filter | None:
     ]
     if where.point_ids is not None:
         must.append(models.HasIdCondition(has_id=[int(point_id) for point_id in where.point_ids]))
-    return models.Filter(must=must) if must else None
+    must_not: list[models.Condition] = [
+        models.FieldCondition(key=key, match=models.MatchValue(value=False))
+        for key in where.true_fields
+    ]
+    return models.Filter(must=must, must_not=must_not) if must or must_not else None
 
 
 def _pages(entries: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors.base import RagPipelineError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+DOCUMENT_MISSING: Final = "DocumentMissing"
+"""Value of `DocFailure.error` for a document that was requested by name but does not exist."""
 
 
 class DocumentIdError(RagPipelineError):

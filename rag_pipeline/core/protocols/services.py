@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
     from rag_pipeline.core.protocols.embedding import Embedder, SparseEncoder
     from rag_pipeline.core.protocols.state import (
         Announce,
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
         Ledger,
         Lock,
     )
-    from rag_pipeline.core.protocols.stores import CollectionCatalog
 
 
 @dataclass(frozen=True, slots=True)
