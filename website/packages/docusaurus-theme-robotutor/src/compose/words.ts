@@ -65,8 +65,14 @@ export function sayWait(seconds: number): string {
   );
 }
 
-/** Says that the question is about selected text, with its number of words. */
+/** Says that the question is about selected text, with its number of words; 0 means a formula. */
 export function sayFromSelection(words: number): string {
+  if (words === 0) {
+    return translate({
+      id: 'theme.robotutor.compose.fromSelectionFormula',
+      message: 'From your selection (formula)',
+    });
+  }
   if (words === 1) {
     return translate({
       id: 'theme.robotutor.compose.fromSelectionOneWord',

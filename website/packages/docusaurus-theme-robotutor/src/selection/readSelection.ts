@@ -53,15 +53,18 @@ const readHeading = (heading: Element): string =>
     .replace(/\s+/g, ' ')
     .trim();
 
-/** Returns the number of words of Markdown. A formula counts as one word. */
+const FORMULA = /\$\$[^$]+\$\$|\$[^$\n]+\$/g;
+
+/** Returns the number of words of Markdown; 0 for formulas alone. Beside text, each counts as one. */
 function countWords(markdown: string): number {
-  const text = markdown.replace(/^ *`{3,}.*$/gm, '').replace(/\$\$[^$]+\$\$|\$[^$\n]+\$/g, ' x ');
+  if (!markdown.replace(FORMULA, '').trim()) return 0;
+  const text = markdown.replace(/^ *`{3,}.*$/gm, '').replace(FORMULA, ' x ');
   if (!('Segmenter' in Intl)) {
-    return text.split(/\s+/).filter(Boolean).length; // older versions of Firefox
+    return Math.max(1, text.split(/\s+/).filter(Boolean).length); // older versions of Firefox
   }
   // Languages such as Japanese have no spaces between words.
   const words = new Intl.Segmenter(undefined, {granularity: 'word'}).segment(text);
-  return Array.from(words).filter(({isWordLike}) => isWordLike).length;
+  return Math.max(1, Array.from(words).filter(({isWordLike}) => isWordLike).length);
 }
 
 /**

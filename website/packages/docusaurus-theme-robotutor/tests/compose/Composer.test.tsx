@@ -167,6 +167,11 @@ describe('the selection', () => {
     expect(document.activeElement).toBe(field);
   });
 
+  it('is called a formula if it has no words', () => {
+    const {element} = open({selection: {...SELECTION, text: '$$\nx\n$$', words: 0}});
+    expect(element.querySelector('summary')?.textContent).toBe('From your selection (formula)');
+  });
+
   it('hides the choice of the scope', () => {
     expect(open({selection: SELECTION}).element.querySelector('select')).toBeNull();
   });

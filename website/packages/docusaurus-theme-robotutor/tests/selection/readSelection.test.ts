@@ -23,6 +23,13 @@ describe('formulas', () => {
     );
   });
 
+  it('have no words on their own, unlike a brace of code', () => {
+    const page = openPage('formulas');
+    expect(read(selectAll(page.querySelector('.katex-display') as Element))?.words).toBe(0);
+    const brace = article('<p><code>}</code></p>');
+    expect(read(selectAll(brace))?.words).toBe(1);
+  });
+
   it('are left out if the selection ends before them', () => {
     const page = openPage('formulas');
     const selection = select('With the CoM', 'constant height ');
