@@ -5,7 +5,8 @@
  *
  * `answers.jsonl` has one object per line: `{"id", "split", "answer"}`, where `answer` is the JSON
  * answer of `POST /v1/answers`. With `--service http://127.0.0.1:8000`, the answers are fetched for
- * the golden questions and written to that file first. Build the site before (`npm run build`).
+ * the golden questions and written to that file first. The service must allow that many questions:
+ * start it with `SERVE_CLIENT_RATE=1000/minute`. Build the site before (`npm run build`).
  */
 
 import {createReadStream, existsSync, readFileSync, statSync, writeFileSync} from 'node:fs';
