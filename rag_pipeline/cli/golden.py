@@ -52,7 +52,7 @@ def golden_entry(
     if from_log:
         _draft_from_log(settings, from_log, as_json=as_json)
         return
-    corpus = parse_corpus(settings.docs_dir, settings.site, settings.site_manifest)
+    corpus = parse_corpus(settings)
     found = suggest_entry(corpus.documents, text, question=question)
     record = dataclasses.asdict(found)
     print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
@@ -69,7 +69,7 @@ def golden_definitions(docs_dir: DocsDir = None, as_json: AsJson = False) -> Non
     from rag_pipeline.evaluation.definitions import find_definitions, list_definitions
 
     settings = load_book(docs_dir)
-    corpus = parse_corpus(settings.docs_dir, settings.site, settings.site_manifest)
+    corpus = parse_corpus(settings)
     record = list_definitions(find_definitions(corpus.documents))
     print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
 
@@ -91,7 +91,7 @@ def suggest(
     from rag_pipeline.evaluation.golden_suggestions import suggest_questions
 
     settings = load_book(docs_dir)
-    corpus = parse_corpus(settings.docs_dir, settings.site, settings.site_manifest)
+    corpus = parse_corpus(settings)
     questions = suggest_questions(corpus.documents, count)
     if not questions:
         problem = "no page has a section with text from which a question can be made"
@@ -114,7 +114,7 @@ def _draft_from_log(settings: Settings, answer_id: str, *, as_json: bool) -> Non
     entries = read_log(settings)
     if entries is None:
         raise ConfigurationError("QUESTION_LOG_DAYS", "it is 0", "Set the number of days to keep")
-    corpus = parse_corpus(settings.docs_dir, settings.site, settings.site_manifest)
+    corpus = parse_corpus(settings)
     entry = draft_entry(entries, answer_id, corpus.documents)
     record = {"entry": entry, "warnings": ["a search found these sections. Check each of them"]}
     print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)

@@ -107,7 +107,9 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     from rag_pipeline.ingestion.export import chunk_folder
 
     book = load_book(docs_dir)
-    record: Any = chunk_folder(book.docs_dir, book.site, book.chunk_limits, book.site_manifest)
+    record: Any = chunk_folder(
+        book.docs_dir, book.site, book.chunk_limits, book.site_manifest, book.sources or ()
+    )
     documents, found, failures = (record[key] for key in ("documents", "chunks", "failures"))
     lines = [
         f"{chunk['doc_path']}:{chunk['start_line']}-{chunk['end_line']}  {chunk['token_count']:>4} "

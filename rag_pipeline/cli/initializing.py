@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,6 +48,7 @@ def init(
     Exits with code 1 if a value is not known.
     """
     from rag_pipeline.adapters.state.files import write_text_atomically
+    from rag_pipeline.core.sources import describe_source
     from rag_pipeline.ingestion.site.site_file import (
         compare_site_file,
         describe_site_file,
@@ -69,6 +71,8 @@ def init(
             }
             for value in found.values
         ],
+        "sources": [describe_source(source, found.folder) for source in found.sources],
+        "notes": list(found.notes),
     }
     stated = read_site_file(path)
     lines = [f"{found.config.path}, read by {found.reader}:", *_show_values(found)]
@@ -145,6 +149,8 @@ def load_book_or_site(
         used, detected = (getattr(one, name) for one in (settings.site, found.config.site))
         if used != detected:
             _tell(f"The setting SITE_{name.upper()} is {_show(used)}, which is used instead.")
+    if found.sources and settings.sources != found.sources:
+        _tell("The setting SOURCES differs, and is used instead.")
     if not find_site_file(found).is_file():
         _tell(
             f"Other commands need `--docs-dir {found.docs_dir}`, or the file that `rag-pipeline "
@@ -194,12 +200,19 @@ def _show_values(found: DetectedSite) -> list[str]:
         origin = origins.get(value.origin) or f"{value.origin.value}: {value.problem}"
         rows.append((value.setting, text, origin))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return [f"  {name:<{widths[0]}}  {text:<{widths[1]}}  {origin}" for name, text, origin in rows]
+    lines = [f"  {name:<{widths[0]}}  {text:<{widths[1]}}  {origin}" for name, text, origin in rows]
+    for source in found.sources:
+        folder = Path(os.path.relpath(source.folder, found.folder)).as_posix()
+        address = f"/{source.base_url}{source.route_base_path}"
+        lines.append(f"  source {source}: {folder}, at {address} of the site")
+    return [*lines, *(f"NOTE {note}" for note in found.notes)]
 
 
 def _show_difference(one: FileDifference) -> str:
-    in_file = "no value" if one.in_file is None else _show(one.in_file)
-    return f"DIFFERS {one.setting}: the file has {in_file}, the site has {_show(one.on_site)}"
+    in_file, on_site = (
+        "no value" if value is None else _show(value) for value in (one.in_file, one.on_site)
+    )
+    return f"DIFFERS {one.setting}: the file has {in_file}, the site has {on_site}"
 
 
 def _show(value: object) -> str:

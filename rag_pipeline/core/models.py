@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.ids import ChunkId, DocId
-    from rag_pipeline.core.source_lines import LineOrigin, PageNotes, SourceLines
+    from rag_pipeline.core.source_lines import Hold, LineOrigin, PageNotes, Run, SourceLines
+    from rag_pipeline.core.sources import Source
 
 
 class ContentType(StrEnum):
@@ -93,6 +94,7 @@ class DiscoveredDoc:
         sha256: Hash of the file's bytes and of the files it imports, 64 hexadecimal digits.
         mtime_ns: Time of the file's last change in nanoseconds; -1 if it imports other files.
         built: Its entry in the manifest of the built site; empty if there is none.
+        source: Its source; None if the book has only its docs folder.
     """
 
     doc_id: DocId
@@ -101,6 +103,7 @@ class DiscoveredDoc:
     size_bytes: int
     mtime_ns: int
     built: bytes = b""
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +165,6 @@ class TextBlock:
 
 Container: TypeAlias = "tuple[int, TextBlockKind]"
 """Number, unique within its text, and kind of a list, list item, quote or admonition."""
-Run: TypeAlias = "tuple[int, int, int]"
-"""Characters that cleaning keeps: start and end (exclusive) in the source, start in the text."""
-Hold: TypeAlias = "tuple[int, int]"
-"""Start and end (exclusive) of characters that must not be cut apart, such as a link."""
 
 
 @dataclass(frozen=True, slots=True)

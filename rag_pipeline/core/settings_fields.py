@@ -47,6 +47,13 @@ class LibrarySettings(FolderSettings):
         "The `rag-manifest.json` that docusaurus-theme-robotutor writes when the site is built. "
         "With it, addresses and anchors of unchanged pages are those of the built site.",
     )
+    sources: rules.Sources = rules.SITE.setting(
+        None,
+        "The folders of a site that has more than one: docs folders, versions, locales, a blog, "
+        "Markdown pages. A JSON list, or the tables `[[sources]]` of rag-pipeline.toml, which "
+        "`rag-pipeline init` writes. If empty, only `DOCS_DIR` is indexed.",
+        read_by="ingestion, parsing",
+    )
 
     qdrant_url: rules.Address = rules.STORE.setting(
         "",

@@ -13,6 +13,7 @@ from pydantic_settings import PydanticBaseSettingsSource, TomlConfigSettingsSour
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings_rules import IS_PATH
+from rag_pipeline.core.sources import place_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +52,8 @@ class SettingsFile(TomlConfigSettingsSource):
     def __call__(self) -> dict[str, Any]:
         """Return the values by field name. Relative paths are joined to the folder of the file."""
         values = dict(super().__call__())
+        if "sources" in values:
+            values["sources"] = place_entries(values["sources"], self.path.parent)
         for name, value in values.items():
             is_path = IS_PATH in self.settings_cls.model_fields[name].metadata
             if is_path and isinstance(value, str) and value.strip() and "://" not in value:

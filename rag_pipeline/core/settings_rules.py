@@ -10,10 +10,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_settings import NoDecode
 
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
+from rag_pipeline.core.sources import Source, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,6 +140,9 @@ TrailingSlash: TypeAlias = Annotated[bool | Literal["open"] | None, _UNSET]
 
 Format: TypeAlias = Annotated[MarkdownFormat | None, _UNSET]
 """A syntax of Markdown files; None for the empty text."""
+
+Sources: TypeAlias = Annotated[tuple[Source, ...] | None, NoDecode, PlainValidator(read_sources)]
+"""The sources of a site; a JSON list in the environment, None for the empty text."""
 
 _Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+Run: TypeAlias = "tuple[int, int, int]"
+"""Characters that cleaning keeps: start and end (exclusive) in the source, start in the text."""
+Hold: TypeAlias = "tuple[int, int]"
+"""Start and end (exclusive) of characters that must not be cut apart, such as a link."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ from rag_pipeline.retrieval import open_retriever
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rag_pipeline.core.models import ParsedDoc, SiteSettings
+    from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.evaluation.answers.records import AnswersReport
     from rag_pipeline.evaluation.records import EvaluationReport
@@ -144,7 +144,7 @@ def evaluate_book(
     if accept_baseline:
         _require_gates(checked=not paraphrased and answering is not Answering.NONE)
     test_set = choose_test_set(settings, test_set)
-    corpus = parse_corpus(settings.docs_dir, settings.site, settings.site_manifest)
+    corpus = parse_corpus(settings)
     documents, golden = corpus.documents, load_for(test_set, corpus)
     if accept_baseline:
         _require_gates(checked=not golden.is_machine_made)
@@ -260,20 +260,20 @@ class Corpus:
     problems: dict[str, str]
 
 
-def parse_corpus(docs_dir: Path, site: SiteSettings, manifest: Path | None) -> Corpus:
-    """Parse all documents of a docs folder, and collect the errors of those that fail.
-
-    The manifest is that of the built site, if there is one.
+def parse_corpus(settings: Settings) -> Corpus:
+    """Parse all documents of a book, and collect the errors of those that fail.
 
     Raises:
         DocsFolderError: The docs folder is missing, cannot be read or contains no document.
     """
-    discovery = discover_docs(docs_dir, manifest=manifest)
+    discovery = discover_docs(
+        settings.docs_dir, manifest=settings.site_manifest, sources=settings.sources or ()
+    )
     documents = []
     problems = {failure.doc_path: failure.message for failure in discovery.failures}
     for doc in discovery.docs:
         try:
-            documents.append(parse_doc(doc, site))
+            documents.append(parse_doc(doc, settings.site))
         except DocumentError as error:
             problems[doc.doc_id] = str(error)
     return Corpus(tuple(documents), problems)

@@ -260,7 +260,7 @@ def check_sweep(
     check_libraries()
     for cell in cells:
         open_ingestion(choose_settings(settings, cell))
-    corpus = parse_corpus(settings.docs_dir, settings.site, settings.site_manifest)
+    corpus = parse_corpus(settings)
     require_tune_half(load_for(choose_test_set(settings, test_set), corpus))
 
 

@@ -8,10 +8,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
+from rag_pipeline.core.sources import find_source
 from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingSpace
 
 if TYPE_CHECKING:
+    from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import ChunkLimits, SiteSettings
     from rag_pipeline.core.protocols.services import Services
     from rag_pipeline.core.settings import Settings
@@ -69,10 +72,23 @@ class IngestionContext:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of all settings that affect chunks, payloads or vectors, as 16 hex digits."""
+        """Hash of all settings that affect chunks, payloads or vectors, as 16 hex digits.
+
+        It does not include the sources of the book.
+        """
         return compute_pipeline_fingerprint(
             self.space, self.settings.chunk_limits, self.settings.site
         )
+
+    def fingerprint_of(self, doc_id: DocId) -> str:
+        """Return `fingerprint` for one document, with the meaning of its source.
+
+        A change of one source, such as a new path of a version, thus changes only its documents.
+        """
+        source = find_source(self.settings.sources or (), doc_id)
+        if source is None:
+            return self.fingerprint
+        return hash_text(repr((self.fingerprint, source.meaning)))[:16]
 
     @property
     def price_per_token_usd(self) -> float:

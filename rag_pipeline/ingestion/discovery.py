@@ -1,4 +1,4 @@
-"""Find and hash the files of a docs folder that Docusaurus would build.
+"""Find and hash the files of a book that Docusaurus would build.
 
 Files that have not changed since the last scan are not read again.
 """
@@ -8,23 +8,31 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.core.docusaurus import MARKDOWN_SUFFIXES, is_doc_folder_name, is_doc_name
-from rag_pipeline.core.errors import DocsFolderError, DocumentIdError, DocumentReadError
+from rag_pipeline.core.errors import (
+    ConfigurationError,
+    DocsFolderError,
+    DocumentIdError,
+    DocumentReadError,
+)
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure
+from rag_pipeline.core.sources import find_place, find_source
 from rag_pipeline.ingestion.markdown.front_matter import is_draft
 from rag_pipeline.ingestion.markdown.source import normalize_source
 from rag_pipeline.ingestion.partials.files import hash_content, read_imports
 from rag_pipeline.ingestion.site.manifest import read_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.sources import Source
 
 _STAGE: Final = "discovery"
 
@@ -36,7 +44,7 @@ _Folders: TypeAlias = frozenset[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The result of a scan of a docs folder. Each tuple is sorted by path.
+    """The result of a scan of a book's folders. Each tuple is sorted by path.
 
     Attributes:
         docs: The documents that Docusaurus would build.
@@ -74,11 +82,16 @@ class KnownFile:
 
 @dataclass(slots=True)
 class _Walk:
-    """The state of a walk through the docs folder: folders still to read, and what was found."""
+    """The state of a walk through the docs folder: folders still to read, and what was found.
+
+    `sources` are all sources of the book, and `source` is the one that is being read.
+    """
 
     known: Mapping[DocId, KnownFile]
-    built: Mapping[str, bytes]
-    pending: list[tuple[Path, str, _Folders]]
+    sources: Sequence[Source] = ()
+    source: Source | None = None
+    built: Mapping[str, bytes] = field(default_factory=dict)
+    pending: list[tuple[Path, str, _Folders]] = field(default_factory=list)
     docs: list[DiscoveredDoc] = field(default_factory=list)
     drafts: list[DiscoveredDoc] = field(default_factory=list)
     failures: list[DocFailure] = field(default_factory=list)
@@ -94,16 +107,18 @@ def discover_docs(
     docs_dir: Path,
     known: Mapping[DocId, KnownFile] | None = None,
     manifest: Path | None = None,
+    sources: Sequence[Source] = (),
 ) -> Discovery:
-    """Find the documents that Docusaurus would build from a docs folder.
+    """Find the documents that Docusaurus would build from a docs folder, or from several sources.
 
     Symbolic links are followed. A link to a folder above itself is skipped and listed as a failure.
 
     Args:
-        docs_dir: The docs folder.
+        docs_dir: The docs folder. Only its sources are read, if there are any.
         known: Size, modification time and hash of files, as an earlier scan found them. A file
             with the same size and time is not read; it keeps the known hash.
         manifest: The `rag-manifest.json` of the built site. With it, all files are read.
+        sources: The sources of the book; empty if it has only its docs folder.
 
     Returns:
         The documents, drafts and failures. A file or folder that cannot be read is a failure and
@@ -111,15 +126,17 @@ def discover_docs(
 
     Raises:
         DocsFolderError: The docs folder is missing, unreadable or contains no Markdown file.
-        ConfigurationError: The manifest is missing or damaged.
+        ConfigurationError: The manifest is missing or damaged, the folder of a source is missing,
+            or a document belongs to two sources.
     """
-    if not docs_dir.is_dir():
-        is_file = docs_dir.exists()
-        raise DocsFolderError(docs_dir, "is a file" if is_file else "does not exist")
-    built = read_manifest(manifest, docs_dir) if manifest else {}
-    walk = _Walk({} if manifest else known or {}, built, [(docs_dir, "", frozenset())])
-    while walk.pending:
-        _read_folder(walk, *walk.pending.pop())
+    walk = _Walk({} if manifest else known or {}, sources)
+    for source in sources or (None,):
+        folder, prefix = _choose_folder(docs_dir, source), source.prefix if source else ""
+        walk.source = source
+        walk.built = read_manifest(manifest, docs_dir, source) if manifest else {}
+        walk.pending.append((folder, prefix, frozenset()))
+        while walk.pending:
+            _read_folder(walk, *walk.pending.pop())
     if not (walk.docs or walk.drafts or walk.failures):
         suffixes = " or ".join(MARKDOWN_SUFFIXES)
         problem = f"contains no {suffixes} file that Docusaurus would build"
@@ -131,18 +148,37 @@ def discover_docs(
     )
 
 
+def _choose_folder(docs_dir: Path, source: Source | None) -> Path:
+    """Return the folder that decides which pages a source has.
+
+    Raises:
+        DocsFolderError: The docs folder is missing.
+        ConfigurationError: The folder of the source is missing.
+    """
+    folder = docs_dir if source is None else source.fallback or source.folder
+    if folder.is_dir():
+        return folder
+    problem = "is a file" if folder.exists() else "does not exist"
+    if source is None or not source.prefix:
+        raise DocsFolderError(folder, problem)
+    remedy = "Restore it, or run `rag-pipeline init` to read the site's sources again"
+    raise ConfigurationError(
+        "SOURCES", f"the folder {folder} of the source {source} {problem}", remedy
+    )
+
+
 def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) -> None:
     """Add the documents in one folder to the walk, and queue its subfolders.
 
-    `prefix` is the folder's path below the docs folder, with `/` at the end; empty for the docs
-    folder itself.
+    `prefix` is the start of the ids of its documents: for the docs folder it is empty, and for a
+    folder below it, it is the path from there with `/` at the end.
     """
     try:
         status = folder.stat()
         with os.scandir(folder) as found:
             entries = list(found)
     except OSError as error:
-        if not prefix:
+        if not ancestors:
             raise DocsFolderError(folder, f"cannot be read ({error.strerror})") from error
         problem = f"the folder cannot be read ({error.strerror}). Check its permissions"
         walk.fail(prefix, DocumentReadError.code, problem)
@@ -168,14 +204,18 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
 
 
 def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
-    """Add one file to the walk's documents or drafts.
+    """Add one file, or its translation, to the walk's documents or drafts.
 
     The file is read only if its size or time changed, or if it imports other files.
     """
-    status = entry.stat()
+    path, status = _find_translation(walk, entry, doc_path)
     if not stat.S_ISREG(status.st_mode):
         return
     doc_id = parse_doc_id(doc_path)
+    if walk.source and find_source(walk.sources, doc_id) is not walk.source:
+        raise _describe_collision(walk, doc_id)
+    place = find_place(walk.source, doc_path)
+    built = walk.built.get(place, b"")
     known = walk.known.get(doc_id)
     unchanged = known is not None and (known.size_bytes, known.mtime_ns) == (
         status.st_size,
@@ -185,11 +225,28 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
     if known is not None and unchanged:
         digest, draft = known.sha256, known.draft
     else:
-        content = Path(entry.path).read_bytes()
-        imported = read_imports(doc_id, Path(entry.path), content, walk.built.get(doc_id, b""))
+        content = path.read_bytes()
+        imported = read_imports(place, path, content, built)
         digest, draft = hash_content(content, imported), is_draft(normalize_source(content))
         if imported:  # a later scan must read the file again, to see changes of the other files
             mtime_ns = -1
-    built = walk.built.get(doc_id, b"")
-    doc = DiscoveredDoc(doc_id, Path(entry.path), digest, status.st_size, mtime_ns, built)
+    doc = DiscoveredDoc(doc_id, path, digest, status.st_size, mtime_ns, built, walk.source)
     (walk.drafts if draft else walk.docs).append(doc)
+
+
+def _find_translation(
+    walk: _Walk, entry: os.DirEntry[str], doc_path: str
+) -> tuple[Path, os.stat_result]:
+    """Return the file of a page in the locale that is being read, or else in the default locale."""
+    if walk.source and walk.source.fallback:
+        translated = walk.source.folder / find_place(walk.source, doc_path)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return translated, translated.stat()
+    return Path(entry.path), entry.stat()
+
+
+def _describe_collision(walk: _Walk, doc_id: DocId) -> ConfigurationError:
+    other = find_source(walk.sources, doc_id)
+    problem = f"the document {doc_id} of the source {walk.source} has an id of the source {other}"
+    remedy = f"Give {other} another `prefix`, such as `@site/{other.prefix if other else ''}`"
+    return ConfigurationError("SOURCES", problem, remedy)

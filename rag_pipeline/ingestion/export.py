@@ -13,13 +13,19 @@ from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_doc
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rag_pipeline.core.models import Chunk, ChunkLimits, Document, JsonValue, SiteSettings
+    from rag_pipeline.core.sources import Source
 
 
 def chunk_folder(
-    docs_dir: Path, site: SiteSettings, limits: ChunkLimits, manifest: Path | None = None
+    docs_dir: Path,
+    site: SiteSettings,
+    limits: ChunkLimits,
+    manifest: Path | None = None,
+    sources: Sequence[Source] = (),
 ) -> dict[str, JsonValue]:
     """Find, parse and chunk the documents of a docs folder, without a model or a store.
 
@@ -28,6 +34,7 @@ def chunk_folder(
         site: Settings of the built site, for the page addresses.
         limits: Chunk sizes.
         manifest: The `rag-manifest.json` of the built site, if it has one.
+        sources: The sources of the book; empty if it has only its docs folder.
 
     Returns:
         A JSON object with the lists `documents`, `chunks` and `failures`, each in the order of
@@ -36,7 +43,7 @@ def chunk_folder(
     Raises:
         DocsFolderError: The folder is missing, unreadable or contains no Markdown file.
     """
-    discovery = discover_docs(docs_dir, manifest=manifest)
+    discovery = discover_docs(docs_dir, manifest=manifest, sources=sources)
     documents: list[JsonValue] = []
     chunks: list[JsonValue] = []
     failures = list(discovery.failures)

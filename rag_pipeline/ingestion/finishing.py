@@ -81,7 +81,7 @@ def record_site(context: IngestionContext, ledger: Ledger) -> None:
     """
     failed = ledger.failures()
     if all(
-        entry.pipeline_fingerprint == context.fingerprint or doc_id in failed
+        entry.pipeline_fingerprint == context.fingerprint_of(doc_id) or doc_id in failed
         for doc_id, entry in ledger.entries().items()
     ):
         site = context.settings.site

@@ -18,7 +18,8 @@ from rag_pipeline.ingestion.markdown.spans import cut_text, find_removed, read_s
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rag_pipeline.core.models import Block, ChunkLimits, Hold, ParsedDoc
+    from rag_pipeline.core.models import Block, ChunkLimits, ParsedDoc
+    from rag_pipeline.core.source_lines import Hold
 
 _SENTENCE_END: Final = re.compile(rf"[{SENTENCE_MARKS}:…][\"'”’」』）》)\]*_`]*\s*$")  # noqa: RUF001  # marks of other scripts
 _SEPARATORS: Final = (re.compile(r"\n\s*"), re.compile(r"[;:,.!?]\s+"), re.compile(r"\s+"))

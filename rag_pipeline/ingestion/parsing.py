@@ -9,10 +9,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.docusaurus import base_id, build_permalink
+from rag_pipeline.core.docusaurus import base_id, build_permalink, locate_source
 from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
 from rag_pipeline.core.source_lines import find_page_line
+from rag_pipeline.core.sources import find_place
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source
@@ -52,7 +53,8 @@ def parse_doc(
 
     Args:
         doc: The file as the scan of the docs folder found it.
-        site: Settings of the built site: page addresses, and the syntax of `.md` files.
+        site: Settings of the built site: page addresses, and the syntax of `.md` files. The
+            document's source may have another route and base URL.
         source: The bytes of the file. If None, the file is read.
         imported: The content of the files that the document imports. If None, they are read.
 
@@ -71,7 +73,7 @@ def parse_doc(
     content = read_content(text, front_matter.end, _read_values(text, front_matter), mdx=mdx)
     document = _build_document(doc, site, front_matter, content.headings)
     if imported is None:
-        imported = read_imports(doc.doc_id, doc.path, source, doc.built)
+        imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
     if not (content.uses or content.left_out or content.unread):
         return _take_built_page(ParsedDoc(document, text, content.blocks), imported)
     splicer = Splicer(doc.doc_id, imported, lambda place, head: is_mdx(place, head, site))
@@ -79,7 +81,7 @@ def parse_doc(
         splicer.note(content)
         parsed = ParsedDoc(document, text, content.blocks, notes=splicer.notes)
         return _take_built_page(parsed, imported)
-    place = locate_page(doc.path, find_site_dir(doc.doc_id, doc.path))
+    place = locate_page(doc.path, find_site_dir(find_place(doc.source, doc.doc_id), doc.path))
     page = splicer.splice_page(text, content, place)
     headings = (
         replace(heading, line=find_page_line(page.origins, heading.line))
@@ -132,28 +134,28 @@ def _build_document(
     front_matter: FrontMatter,
     headings: tuple[Heading, ...],
 ) -> Document:
-    doc_path = doc.doc_id
+    place = find_place(doc.source, doc.doc_id)
     own_id = front_matter.text("id")
     strip_numbers = front_matter.flag("parse_number_prefixes", default=True)
     url = build_permalink(
-        doc_path,
-        site,
+        place,
+        locate_source(site, doc.source),
         front_matter_id=own_id,
         slug=front_matter.text("slug"),
         strip_numbers=strip_numbers,
     )
     first_h1 = next((item.text for item in headings if item.level == 1 and item.text), "")
-    file_title = base_id(doc_path, own_id, strip_numbers=strip_numbers)
-    module, chapter = find_place(doc_path, front_matter)
+    file_title = base_id(place, own_id, strip_numbers=strip_numbers)
+    module, chapter = find_module(place, front_matter)
     return Document(
-        doc_path=doc_path,
+        doc_path=doc.doc_id,
         title=front_matter.text("title") or first_h1 or file_title,
         description=front_matter.text("description"),
         tags=front_matter.texts("tags", split=True),
         learning_objectives=front_matter.texts("learning-objectives", "learning_objectives"),
         sidebar_label=front_matter.text("sidebar_label"),
         sidebar_position=front_matter.number("sidebar_position"),
-        content_type=find_content_type(doc_path, front_matter),
+        content_type=find_content_type(place, front_matter),
         module=module,
         chapter=chapter,
         url=url,
@@ -161,7 +163,7 @@ def _build_document(
     )
 
 
-def find_place(doc_path: str, front_matter: FrontMatter) -> tuple[str, str]:
+def find_module(doc_path: str, front_matter: FrontMatter) -> tuple[str, str]:
     """Return the module and the chapter of a document; empty texts if there are none.
 
     `module` and `chapter` in the front matter take precedence. Otherwise the module is the first

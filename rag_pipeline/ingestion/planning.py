@@ -18,7 +18,7 @@ from rag_pipeline.ingestion.discovery import KnownFile, discover_docs
 from rag_pipeline.ingestion.site.config_notes import find_config_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import DiscoveredDoc
@@ -109,18 +109,21 @@ def scan_docs(
     }
     settings = context.settings
     discovery = discover_docs(
-        settings.docs_dir, {} if reread else known_files, settings.site_manifest
+        settings.docs_dir,
+        {} if reread else known_files,
+        settings.site_manifest,
+        settings.sources or (),
     )
     notes = find_config_notes(settings.docs_dir, settings.site)
     discovery = replace(discovery, notes=notes)
-    plan = plan_ingestion(discovery, entries, context.fingerprint, failures)
+    plan = plan_ingestion(discovery, entries, context.fingerprint_of, failures)
     return Scan(discovery, collection_id, entries, failures, plan)
 
 
 def plan_ingestion(
     discovery: Discovery,
     entries: Mapping[DocId, LedgerEntry],
-    fingerprint: str,
+    fingerprint_of: Callable[[DocId], str],
     failures: Collection[DocId] = (),
 ) -> IngestionPlan:
     """Decide which documents to process, which to delete, and which are unchanged.
@@ -130,14 +133,15 @@ def plan_ingestion(
     Args:
         discovery: The content of the docs folder.
         entries: The ledger entries of the collection; empty for a new collection.
-        fingerprint: The pipeline fingerprint of the current settings.
+        fingerprint_of: Function that returns the pipeline fingerprint of a document.
         failures: Ids of documents whose last attempt failed.
     """
     process, unchanged = [], []
     for doc in discovery.docs:
         entry = entries.get(doc.doc_id)
         indexed = entry is not None and (entry.sha256, entry.pipeline_fingerprint)
-        if entry is None or indexed != (doc.sha256, fingerprint) or doc.doc_id in failures:
+        wanted = (doc.sha256, fingerprint_of(doc.doc_id))
+        if entry is None or indexed != wanted or doc.doc_id in failures:
             process.append(doc)
         else:
             unchanged.append(doc)

@@ -130,7 +130,7 @@ def _choose_target(context: IngestionContext, request: IngestionRequest, scan: S
     collection_id = choose_collection(context, rebuild=request.rebuild)
     if collection_id == scan.collection_id:
         return scan
-    plan = plan_ingestion(scan.discovery, {}, context.fingerprint)  # a new ledger is empty
+    plan = plan_ingestion(scan.discovery, {}, context.fingerprint_of)  # a new ledger is empty
     return Scan(scan.discovery, collection_id, {}, {}, plan)
 
 
@@ -168,8 +168,8 @@ def _carry_out(
     if group:
         yield from _finish_group(run, group)
     if deletes:
-        fingerprint = run.context.fingerprint
-        rest = plan_ingestion(run.scan.discovery, run.ledger.entries(), fingerprint).process
+        made_with = run.context.fingerprint_of
+        rest = plan_ingestion(run.scan.discovery, run.ledger.entries(), made_with).process
         yield from _delete_docs(run, leave_moved(deletes, run.scan.entries, rest))
 
 

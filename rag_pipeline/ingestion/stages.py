@@ -17,6 +17,7 @@ from rag_pipeline.core.errors import ArtifactMissingError, ArtifactStaleError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols.state import LedgerEntry
+from rag_pipeline.core.sources import find_place
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.events import StageDone
@@ -93,7 +94,7 @@ class IngestionRun:
             sha256=doc.sha256,
             size_bytes=doc.size_bytes,
             mtime_ns=doc.mtime_ns,
-            pipeline_fingerprint=self.context.fingerprint,
+            pipeline_fingerprint=self.context.fingerprint_of(doc.doc_id),
             collection_id=self.scan.collection_id,
             data_version=data_version,
             chunk_count=chunk_count,
@@ -162,7 +163,7 @@ def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
         kept = load_chunks(run.artifacts.read(Stage.CHUNKS, doc.doc_id))
         if kept is None:
             raise ArtifactMissingError(doc.doc_id, Stage.CHUNKS.value)
-        if kept.pipeline_fingerprint != run.context.fingerprint:
+        if kept.pipeline_fingerprint != run.context.fingerprint_of(doc.doc_id):
             raise ArtifactStaleError(doc.doc_id, Stage.CHUNKS.value)
         work.document, work.chunks = kept.document, kept.chunks
         work.doc = _take_content(doc, kept.sha256)
@@ -171,7 +172,7 @@ def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
 def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
     """Mark a changed document's ledger entry as incomplete (see `record_begun`), once per run."""
     doc, entry = work.doc, run.scan.entries.get(work.doc.doc_id)
-    wanted = (doc.sha256, run.context.fingerprint)
+    wanted = (doc.sha256, run.context.fingerprint_of(doc.doc_id))
     is_indexed = entry is not None and (entry.sha256, entry.pipeline_fingerprint) == wanted
     if work.begun or is_indexed:
         return
@@ -184,7 +185,9 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     _LOG.info("parsing %s (%d KB)", work.doc.doc_id, work.doc.size_bytes // 1000)
     data = read_bytes(work.doc)
     # The file may have changed since the scan. The bytes read here are what is indexed.
-    imported = read_imports(work.doc.doc_id, work.doc.path, data, work.doc.built)
+    imported = read_imports(
+        find_place(work.doc.source, work.doc.doc_id), work.doc.path, data, work.doc.built
+    )
     work.doc = doc = _take_content(work.doc, hash_content(data, imported))
     parsed = parse_doc(doc, run.context.settings.site, data, imported)
     kept = KeptSource(doc.sha256, data, imported)
@@ -223,7 +226,7 @@ def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:
     chunks = chunk_doc(parsed, run.context.settings.chunk_limits)
     work.document, work.chunks = parsed.document, chunks
     mark_begun(run, work)
-    fingerprint = run.context.fingerprint
+    fingerprint = run.context.fingerprint_of(work.doc.doc_id)
     data = dump_chunks(KeptChunks(work.doc.sha256, fingerprint, parsed.document, chunks))
     run.artifacts.write(Stage.CHUNKS, work.doc.doc_id, data)
     tokens = [chunk.token_count for chunk in chunks]

@@ -65,7 +65,8 @@ def docs_changes(
         unread = [failure.doc_path for failure in scan.discovery.failures]
         return dg.SkipReason(_describe_rest(len(plan.unchanged), waiting, unread))
     keys = [to_partition_key(doc.doc_id) for doc in due]
-    digest = _digest_request(due, gone, ingestion.context.fingerprint)
+    fingerprints = {ingestion.context.fingerprint_of(doc.doc_id) for doc in due}
+    digest = _digest_request(due, gone, sorted(fingerprints))
     wait = _find_wait(context.instance, digest, now)
     if wait is not None:
         return dg.SkipReason(wait)
@@ -92,15 +93,17 @@ def _find_run_in_flight(instance: dg.DagsterInstance) -> str | None:
     return records[0].dagster_run.run_id[:8] if records else None
 
 
-def _digest_request(docs: Sequence[DiscoveredDoc], gone: Sequence[str], fingerprint: str) -> str:
+def _digest_request(
+    docs: Sequence[DiscoveredDoc], gone: Sequence[str], fingerprints: Sequence[str]
+) -> str:
     """Return 16 hex digits that identify a run request by its documents, content and settings.
 
     Args:
         docs: Documents to index.
         gone: Ids of documents to remove.
-        fingerprint: Fingerprint of the settings and model that the index is built with.
+        fingerprints: Fingerprints of the settings and model that the index is built with.
     """
-    content = [[(doc.doc_id, doc.sha256) for doc in docs], list(gone), fingerprint]
+    content = [[(doc.doc_id, doc.sha256) for doc in docs], list(gone), list(fingerprints)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 

@@ -95,7 +95,6 @@ def test_the_file_remembers_which_of_several_docs_folders_was_chosen(
     (command.root / "api").mkdir()
     plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
     write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
-    assert_one_line(run("init", "--no-node"), 2, "default (docs), api (api)", "--docs-plugin")
     assert run("init", "--no-node", "--docs-plugin", "api").code == 0
     outcome = run("init", "--no-node", "--check", "--json")
     assert outcome.code == 0

@@ -34,7 +34,7 @@ def plan_one(sha256: str, fingerprint: str, *, failed: bool = False) -> str:
     doc = make_discovered("a.md", sha256)
     entries = {DocId("a.md"): make_entry("a.md")}
     failures = {DocId("a.md")} if failed else set()
-    plan = plan_ingestion(Discovery((doc,), ()), entries, fingerprint, failures)
+    plan = plan_ingestion(Discovery((doc,), ()), entries, lambda _: fingerprint, failures)
     assert plan.delete == ()
     assert {*plan.process, *plan.unchanged} == {doc}
     assert plan.is_empty == (plan.process == ())
@@ -59,12 +59,14 @@ def test_a_document_is_processed_unless_its_content_is_indexed_with_these_settin
 def test_a_document_with_an_unfinished_change_is_processed() -> None:
     begun = replace(make_entry("a.md"), sha256="", size_bytes=-1)
     doc = make_discovered("a.md")
-    assert plan_ingestion(Discovery((doc,), ()), {begun.doc_id: begun}, "f").process == (doc,)
+    assert plan_ingestion(Discovery((doc,), ()), {begun.doc_id: begun}, lambda _: "f").process == (
+        doc,
+    )
 
 
 def test_a_document_that_is_gone_is_deleted_even_if_it_never_got_indexed() -> None:
     entries = {DocId("b.md"): make_entry("b.md"), DocId("a.md"): make_entry("a.md")}
-    plan = plan_ingestion(Discovery((), ()), entries, "f", {DocId("c.md")})
+    plan = plan_ingestion(Discovery((), ()), entries, lambda _: "f", {DocId("c.md")})
     assert plan.delete == ("a.md", "b.md", "c.md")
 
 
@@ -72,7 +74,7 @@ def test_an_unreadable_document_is_neither_processed_nor_deleted() -> None:
     ids = ["shut/x.md", "shut/deep/y.md", "broken.md", "shutter.md"]
     entries = {DocId(doc_id): make_entry(doc_id) for doc_id in ids}
     unseen = tuple(DocFailure(path, "discovery", "E", "m") for path in ("broken.md", "shut/"))
-    plan = plan_ingestion(Discovery((), unseen), entries, "f")
+    plan = plan_ingestion(Discovery((), unseen), entries, lambda _: "f")
     assert plan.process == ()
     assert plan.delete == ("shutter.md",)
 
@@ -86,7 +88,9 @@ def test_every_document_is_processed_or_deleted_or_unchanged(
 ) -> None:
     docs = tuple(make_discovered(name) for name in sorted(there))
     entries = {DocId(name): make_entry(name) for name in indexed}
-    plan = plan_ingestion(Discovery(docs, ()), entries, "f", {DocId(name) for name in failed})
+    plan = plan_ingestion(
+        Discovery(docs, ()), entries, lambda _: "f", {DocId(name) for name in failed}
+    )
     fates = [
         {doc.doc_id for doc in plan.process},
         {doc.doc_id for doc in plan.unchanged},

@@ -16,8 +16,6 @@ from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rag_pipeline.core.ids import DocId
-
 ImportedFiles: TypeAlias = "Mapping[str, bytes | None]"
 """Content of imported files by path below the site's folder; None for a file that is missing."""
 
@@ -25,14 +23,14 @@ _MARKDOWN: Final = (".md", ".mdx")
 
 
 def read_imports(
-    doc_id: DocId, path: Path, content: bytes, built: bytes = b""
+    place: str, path: Path, content: bytes, built: bytes = b""
 ) -> dict[str, bytes | None]:
     """Read all files that a page imports, directly or through its partials.
 
     Only files below the site's folder are read.
 
     Args:
-        doc_id: Path of the page below the docs folder.
+        place: Path of the page below the docs folder, or below the folder of its source.
         path: Path of the page on this machine.
         content: Content of the page.
         built: The page's entry in the manifest of the built site; empty without a manifest.
@@ -52,13 +50,13 @@ def read_imports(
         importer, source = pending.pop()
         for target in find_imports(normalize_source(source)):
             if site_dir is None:
-                site_dir = find_site_dir(doc_id, path)
-            place = resolve_import(importer or locate_page(path, site_dir), target)
-            if place is None or place in found:
+                site_dir = find_site_dir(place, path)
+            wanted = resolve_import(importer or locate_page(path, site_dir), target)
+            if wanted is None or wanted in found:
                 continue
-            data = found[place] = _read_file(site_dir / place)
-            if data is not None and place.endswith(_MARKDOWN):
-                pending.append((place, data))
+            data = found[wanted] = _read_file(site_dir / wanted)
+            if data is not None and wanted.endswith(_MARKDOWN):
+                pending.append((wanted, data))
     return found
 
 
@@ -79,17 +77,17 @@ def resolve_import(importer: str, target: str) -> str | None:
     return None if path.startswith(("../", "/")) else path
 
 
-def find_site_dir(doc_id: DocId, path: Path) -> Path:
+def find_site_dir(place: str, path: Path) -> Path:
     """Return the folder of the site: the nearest folder above the docs with a docusaurus.config.
 
     Without such a file, it is the folder that contains the docs folder.
 
     Args:
-        doc_id: Path of a page below the docs folder.
+        place: Path of a page below the docs folder, or below the folder of its source.
         path: Path of the page on this machine.
     """
     docs_dir = Path(os.path.abspath(path))  # noqa: PTH100  # symbolic links must not be resolved
-    for _ in doc_id.split("/"):
+    for _ in place.split("/"):
         docs_dir = docs_dir.parent
     config = find_config_above(docs_dir)
     return docs_dir.parent if config is None else config.parent

@@ -68,6 +68,18 @@ def read_value(
     return ConfigValue(name, _as_value(found), Origin.READ)
 
 
+def require_literal(name: str, found: Literal) -> Literal:
+    """Return a value of the configuration.
+
+    Raises:
+        ValueError: The value is computed.
+    """
+    if isinstance(found, Computed):
+        problem = f"`{name}` is computed in line {found.line} (`{found.source}`)"
+        raise ValueError(problem)  # noqa: TRY004  # the type of the literal is not wrong
+    return found
+
+
 def get_property(options: Literal, name: str) -> Literal:
     """Return a property of a value; None if the value is no object or has no such property."""
     if isinstance(options, ObjectLiteral):

@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings_rules import OPEN
+from rag_pipeline.core.sources import SourceKind
 from rag_pipeline.ingestion.site.config_values import ConfigValue, Origin
-from rag_pipeline.ingestion.site.docs_plugins import list_docs_plugins
 from rag_pipeline.ingestion.site.docusaurus_config import (
     interpret_config,
     list_configs,
     read_literals,
 )
 from rag_pipeline.ingestion.site.node_config import find_loader
+from rag_pipeline.ingestion.site.sources.listing import list_sources
+from rag_pipeline.ingestion.site.sources.plugins import DEFAULT_ID, list_plugins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from rag_pipeline.ingestion.site.docs_plugins import DocsPlugin
+    from rag_pipeline.core.sources import Source
     from rag_pipeline.ingestion.site.docusaurus_config import SiteConfig
     from rag_pipeline.ingestion.site.js_literals import ObjectLiteral
+    from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +55,23 @@ class DetectedValue:
 
 @dataclass(frozen=True, slots=True)
 class DetectedSite:
-    """The settings of a Docusaurus site for one of its docs folders.
+    """The settings of a Docusaurus site.
 
     Attributes:
         config: The values of its configuration.
-        docs_dir: The docs folder.
-        docs_folder: `path` of the docs plugin.
+        docs_dir: The docs folder, or the first of several.
+        docs_folder: `path` of its docs plugin.
         reader: How the configuration was read, for users, such as `Docusaurus 3.10.2`.
+        sources: All folders with pages; empty if there is only the docs folder.
+        notes: Sentences about parts of the site that are left out.
     """
 
     config: SiteConfig
     docs_dir: Path
     docs_folder: ConfigValue
     reader: str
+    sources: tuple[Source, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -114,23 +121,34 @@ def detect_site(
             cannot be.
         run_config: If the configuration may be run, with Node. Otherwise only values that it states
             literally are found.
-        plugin_id: The `id` of the instance of the docs plugin, for a site with several.
-        docs_dir: The docs folder of this instance, if no `plugin_id` is given.
+        plugin_id: The `id` of an instance of the docs plugin, if only its pages are meant.
+        docs_dir: The docs folder of such an instance, if no `plugin_id` is given. The docs folder
+            of the first instance stands for the whole site.
 
     Raises:
         ConfigurationError: The site has no configuration, several, or one that cannot be loaded; it
-            is not clear which docs folder is meant, or the docs folder is missing.
+            has no docs plugin, a folder is missing, or two parts of it collide.
         MissingDependencyError: The parser is not installed.
     """
     path = find_site_config(site)
     config, reader = _load(path, tell, run_config=run_config)
-    plugin = _choose_plugin(config, path, plugin_id, docs_dir)
-    found = plugin.find_docs_dir(path.parent)
-    if not found.is_dir():
-        problem = f"the docs plugin `{plugin.plugin_id}` has the folder {found}, which is missing"
-        raise ConfigurationError(str(path), problem, "Create the folder, or correct `path`")
-    route = plugin.read_route(path.parent)
-    return DetectedSite(interpret_config(config, path, route), found, plugin.folder, reader)
+    plugins = _list_docs_plugins(config, path)
+    chosen = _choose_plugin(plugins, path, plugin_id, docs_dir)
+    first = chosen or plugins[0]
+    others = [plugin for plugin in plugins if plugin is not first]
+    found = list_sources(config, path, [first, *others], only=chosen is not None)
+    route = first.read_route(path.parent)
+    latest = next((source for source in found.sources if source.is_latest), None)
+    if route.value is None and latest is not None:  # only released versions are published
+        route = ConfigValue(route.name, latest.route_base_path, Origin.READ)
+    return DetectedSite(
+        interpret_config(config, path, route),
+        first.find_dir(path.parent),
+        first.folder,
+        reader,
+        found.sources,
+        tuple(found.notes),
+    )
 
 
 def find_site_config(site: Path) -> Path:
@@ -178,30 +196,40 @@ def _load(
     return found, "its literal values"
 
 
-def _choose_plugin(
-    config: ObjectLiteral, path: Path, plugin_id: str | None, docs_dir: Path | None
-) -> DocsPlugin:
-    plugins, unclear = list_docs_plugins(config)
-    known = ", ".join(f"{one.plugin_id} ({one.folder.value})" for one in plugins)
-    if plugin_id is not None:
-        chosen = [one for one in plugins if one.plugin_id == plugin_id]
-        problem = f"{path} has no docs plugin with this id"
-        remedy = f"Choose one of {known}" if known else "Leave out the option"
-        if not chosen:
-            raise ConfigurationError("--docs-plugin", problem, remedy)
-        return chosen[0]
-    if docs_dir is not None and len(plugins) > 1:
-        wanted = docs_dir.resolve()
-        same = [one for one in plugins if one.find_docs_dir(path.parent).resolve() == wanted]
-        plugins = same or plugins
-    if len(plugins) == 1:
-        return plugins[0]
+def _list_docs_plugins(config: ObjectLiteral, path: Path) -> list[ContentPlugin]:
+    """Return the instances of the docs plugin, the one without an `id` first.
+
+    Raises:
+        ConfigurationError: There are none with a known folder.
+    """
+    plugins, unclear = list_plugins(config, SourceKind.DOCS)
     if plugins:
-        problem = f"the site has several docs folders: {known}"
-        remedy = f"Choose one by its id, such as --docs-plugin {plugins[0].plugin_id}"
-    elif unclear:
+        return sorted(plugins, key=lambda plugin: plugin.plugin_id != DEFAULT_ID)
+    if unclear:
         problem = f"the part of the docs plugin that names the docs folder {unclear}"
         remedy = "Install Node and the site's node_modules and leave out --no-node, or set DOCS_DIR"
     else:
         problem, remedy = "it has no docs plugin", "Add one, or set DOCS_DIR and SITE_BASE_URL"
     raise ConfigurationError(str(path), problem, remedy)
+
+
+def _choose_plugin(
+    plugins: Sequence[ContentPlugin], path: Path, plugin_id: str | None, docs_dir: Path | None
+) -> ContentPlugin | None:
+    """Return the only instance of the docs plugin that is meant; None if all are meant.
+
+    Raises:
+        ConfigurationError: There is no such instance.
+    """
+    if plugin_id is not None:
+        for plugin in plugins:
+            if plugin.plugin_id == plugin_id:
+                return plugin
+        known = ", ".join(f"{plugin.plugin_id} ({plugin.folder.value})" for plugin in plugins)
+        problem = f"{path} has no docs plugin with this id"
+        raise ConfigurationError("--docs-plugin", problem, f"Choose one of {known}")
+    if docs_dir is not None:
+        for plugin in plugins[1:]:
+            if plugin.find_dir(path.parent).resolve() == docs_dir.resolve():
+                return plugin
+    return None

@@ -17,12 +17,12 @@ from rag_pipeline.ingestion.site.config_values import (
     get_property,
     read_value,
 )
-from rag_pipeline.ingestion.site.docs_plugins import read_route
 from rag_pipeline.ingestion.site.js_literals import (
     ModuleSyntaxError,
     ObjectLiteral,
     read_exported_value,
 )
+from rag_pipeline.ingestion.site.sources.plugins import read_route
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

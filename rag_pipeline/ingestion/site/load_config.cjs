@@ -9,7 +9,11 @@ const path = require('node:path');
 
 const [configFile, core] = process.argv.slice(2);
 const siteDir = path.dirname(configFile);
-const DOCS_PLUGIN = '@docusaurus/plugin-content-docs';
+const PLUGINS = {
+  pluginContentDocs: '@docusaurus/plugin-content-docs',
+  pluginContentBlog: '@docusaurus/plugin-content-blog',
+  pluginContentPages: '@docusaurus/plugin-content-pages',
+};
 const OPTIONS = ['id', 'path', 'routeBasePath', 'lastVersion', 'versions', 'includeCurrentVersion',
   'disableVersioning', 'onlyIncludeVersions'];
 
@@ -34,20 +38,33 @@ function requireFirst(...names) {
   throw new Error(`this version of Docusaurus has no ${names[0]}`);
 }
 
-/** Return true if an entry of `plugins` is the docs plugin, whatever form its name has. */
-function isDocsPlugin(plugin, siteRequire, resolveModuleName) {
+/** Return the name of a plugin that builds pages, whatever form an entry of `plugins` has. */
+function findPlugin(plugin, siteRequire, resolveModuleName) {
   if (typeof plugin === 'function') {
-    return plugin.name === 'pluginContentDocs';
+    return PLUGINS[plugin.name];
   }
   if (typeof plugin !== 'string') {
-    return false;
+    return undefined;
   }
   try {
     const file = siteRequire.resolve(resolveModuleName(plugin, siteRequire, 'plugin'));
-    return file.split(path.sep).join('/').includes(`/${DOCS_PLUGIN}/`);
+    const place = file.split(path.sep).join('/');
+    return Object.values(PLUGINS).find((name) => place.includes(`/${name}/`));
   } catch {
-    return false; // the build of the site reports a plugin that is missing
+    return undefined; // the build of the site reports a plugin that is missing
   }
+}
+
+/** Return the settings of the locales that decide addresses and folders. */
+function describeLocales(i18n) {
+  const own = ([name, {path: folder, url, baseUrl, translate}]) =>
+    [name, {path: folder, url, baseUrl, translate}];
+  return {
+    path: i18n?.path,
+    defaultLocale: i18n?.defaultLocale,
+    locales: i18n?.locales,
+    localeConfigs: Object.fromEntries(Object.entries(i18n?.localeConfigs ?? {}).map(own)),
+  };
 }
 
 /** Return the message of the error that caused all others. */
@@ -67,9 +84,10 @@ async function load() {
   const plugins = [...presets.plugins, ...siteConfig.plugins]
     .filter(Boolean)
     .map((entry) => (Array.isArray(entry) ? entry : [entry]))
-    .filter(([plugin]) => isDocsPlugin(plugin, siteRequire, resolveModuleName))
-    .map(([, options]) => [
-      DOCS_PLUGIN,
+    .map(([plugin, options]) => [findPlugin(plugin, siteRequire, resolveModuleName), options])
+    .filter(([plugin]) => plugin)
+    .map(([plugin, options]) => [
+      plugin,
       Object.fromEntries(OPTIONS.map((name) => [name, options?.[name]])),
     ]);
   const own = (name) => {
@@ -81,6 +99,7 @@ async function load() {
     baseUrl: siteConfig.baseUrl,
     trailingSlash: siteConfig.trailingSlash,
     markdown: {format: own('format'), parseFrontMatter: own('parseFrontMatter') && true},
+    i18n: describeLocales(siteConfig.i18n),
     plugins,
   };
 }

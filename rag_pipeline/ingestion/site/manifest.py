@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.ingestion.site.docusaurus_config import find_config
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.models import Document, Heading
+    from rag_pipeline.core.sources import Source
 
 MANIFEST_FILE: Final = "rag-manifest.json"
 
@@ -79,21 +81,50 @@ class Difference:
         return f"{place}: expected {self.predicted or 'no anchor'}, the site has {built}"
 
 
-def read_manifest(path: Path, docs_dir: Path) -> dict[str, bytes]:
+def read_manifest(path: Path, docs_dir: Path, source: Source | None = None) -> dict[str, bytes]:
     """Return the entries of a manifest for a docs folder, by the path of each document below it.
 
     The files in a manifest are named from the site's folder, which is the folder of
-    `docusaurus.config`, or else the folder that contains the docs folder.
+    `docusaurus.config`, or else the folder that contains the docs folder. Each locale except the
+    default one has a manifest of its own, in the folder of its base URL.
+
+    Args:
+        path: The manifest of the default locale.
+        docs_dir: The docs folder.
+        source: The source whose documents are meant, if not those of the docs folder.
 
     Returns:
-        The JSON text of each entry, for `read_page`.
+        The JSON text of each entry, for `read_page`. Empty if the locale was not built.
 
     Raises:
         ConfigurationError: The file cannot be read, is damaged or has an unknown format.
     """
     config, docs_dir = find_config(docs_dir), docs_dir.absolute()
-    docs = Path(os.path.relpath(docs_dir, (config or docs_dir).parent)).as_posix()
-    prefix = "" if docs == "." else f"{docs}/"
+    site_dir, folders = (config or docs_dir).parent, [docs_dir]
+    if source is not None:
+        folders = [source.folder] if source.fallback is None else [source.fallback, source.folder]
+        if source.base_url:
+            path = path.parent / urlsplit(source.base_url).path.strip("/") / path.name
+            if not path.is_file():
+                return {}
+    pages, found = _load_pages(path), dict[str, bytes]()
+    for folder in folders:
+        place = Path(os.path.relpath(folder.absolute(), site_dir)).as_posix()
+        prefix = "" if place == "." else f"{place}/"
+        found |= {
+            name.removeprefix(prefix): page.encode()
+            for name, page in pages.items()
+            if name.startswith(prefix)
+        }
+    return found
+
+
+def _load_pages(path: Path) -> dict[str, str]:
+    """Return the JSON text of each entry of a manifest, by the path of the Markdown file.
+
+    Raises:
+        ConfigurationError: The file cannot be read, is damaged or has an unknown format.
+    """
     try:
         content = json.loads(path.read_bytes())
         if content["format"] != _FORMAT:
@@ -107,11 +138,7 @@ def read_manifest(path: Path, docs_dir: Path) -> dict[str, bytes]:
         raise ConfigurationError("SITE_MANIFEST", problem, _REMEDY) from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ConfigurationError("SITE_MANIFEST", f"{path} is damaged", _REMEDY) from error
-    return {
-        source.removeprefix(prefix): page.encode()
-        for source, page in pages.items()
-        if source.startswith(prefix)
-    }
+    return pages
 
 
 def read_page(entry: bytes | str) -> ManifestPage:

@@ -51,13 +51,15 @@ def settle_site(settings: Settings) -> Settings:
 
 
 def settle_detected_site(settings: Settings, site: DetectedSite) -> Settings:
-    """Return the settings with a value for each site setting, from a site that was detected.
+    """Return the settings with the sources and a value for each site setting of a detected site.
 
     A setting that is set keeps its value. A guess counts as a value.
 
     Raises:
         ConfigurationError: A value is not set, and unknown.
     """
+    if settings.sources is None and site.sources:
+        settings = settings.model_copy(update={"sources": site.sources})
     if settings.docs_dir.resolve() == OWN_DOCS_DIR:
         return settings.fill_site(OWN_SITE)
     return _fill_from(settings, site.config, set(Origin) - {Origin.UNKNOWN}, "Set")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.core.settings_file import SETTINGS_FILE, SettingsFile
+from rag_pipeline.core.sources import describe_source, place_entries, read_sources
 from rag_pipeline.ingestion.site.config_values import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from rag_pipeline.ingestion.site.detection import DetectedSite, DetectedValue
@@ -76,7 +77,7 @@ def describe_site_file(site: DetectedSite, kept: Mapping[str, Any]) -> str:
         kept: Values of the file that is replaced. They stay, except those that the site states.
     """
     values = {value.setting: value for value in site.values}
-    chosen = {name: value for name, value in kept.items() if name not in values}
+    chosen = {name: value for name, value in kept.items() if name not in {*values, "sources"}}
     if not chosen:  # a new file fixes the place of all state, so that all commands find it
         chosen = {"data_dir": str(Settings.model_fields["data_dir"].get_default())}
     parts = [_HEAD, f"\n# --- The site, from {site.config.path.name} ---\n"]
@@ -92,6 +93,12 @@ def describe_site_file(site: DetectedSite, kept: Mapping[str, Any]) -> str:
     if more:
         parts.append("\n# Other settings.\n")
         parts += [f"{name} = {_write(value)}\n" for name, value in more.items()]
+    if site.sources:
+        parts.append("\n# --- All folders of the site with pages ---\n")
+    for source in site.sources:
+        entry = describe_source(source, site.folder)
+        lines = "".join(f"{name} = {_write(value)}\n" for name, value in entry.items())
+        parts.append(f"\n[[sources]]\n{lines}")
     return "".join(parts)
 
 
@@ -110,7 +117,23 @@ def compare_site_file(site: DetectedSite, path: Path) -> list[FileDifference]:
         in_file = stated.get(value.setting)
         if value.is_certain and not _is_equal(value, in_file, site, path):
             differences.append(FileDifference(value.setting, in_file, value.value))
-    return differences
+    return [*differences, *_compare_sources(site, stated.get("sources"))]
+
+
+def _compare_sources(site: DetectedSite, entries: object) -> Iterator[FileDifference]:
+    """Yield the sources that only the file or only the site has, or that differ."""
+    stated = read_sources(place_entries(entries, site.folder)) or ()
+    in_file, on_site = ({str(one): one for one in found} for found in (stated, site.sources))
+    for name in dict.fromkeys((*on_site, *in_file)):
+        texts = [
+            " ".join(f"{key}={_write(value)}" for key, value in entry.items())
+            for entry in (
+                describe_source(found[name], site.folder) if name in found else {}
+                for found in (in_file, on_site)
+            )
+        ]
+        if texts[0] != texts[1]:
+            yield FileDifference(f"source {name}", texts[0] or None, texts[1] or None)
 
 
 def _is_equal(value: DetectedValue, in_file: object, site: DetectedSite, path: Path) -> bool:

@@ -173,9 +173,9 @@ def _audit_page(
     points = store.scroll(where)
     for point in points:
         stored[str(point.payload["doc_path"])][point.point_id] = point
-    made_with = (collection_id, context.fingerprint)
     artifacts = context.services.open_artifacts(collection_id)
     for entry in page:
+        made_with = (collection_id, context.fingerprint_of(entry.doc_id))
         if (entry.collection_id, entry.pipeline_fingerprint) != made_with:
             detail = "the document was indexed with other settings or into another collection"
             findings.append(AuditFinding(WRONG_MODEL, entry.doc_id, "", detail))

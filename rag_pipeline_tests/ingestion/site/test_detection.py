@@ -88,10 +88,18 @@ def test_a_docs_folder_beside_the_site_is_relative_to_it(tmp_path: Path) -> None
     assert site.docs_dir == tmp_path / "docs"
 
 
-def test_of_several_docs_folders_one_is_chosen_by_its_id_or_the_folder(tmp_path: Path) -> None:
+def test_of_several_docs_folders_the_one_without_an_id_is_first_and_all_are_sources(
+    tmp_path: Path,
+) -> None:
     root = write_site(tmp_path, SEVERAL, "docs", "reference")
-    with pytest.raises(ConfigurationError, match=r"several docs folders: default \(docs\), api \("):
-        detect(root, run_config=False)
+    site, _ = detect(root, run_config=False)
+    assert site.docs_dir == root / "docs"
+    found = [(str(one), one.prefix, one.route_base_path) for one in site.sources]
+    assert found == [("docs", "", "docs"), ("api", "reference/", "api")]
+
+
+def test_one_of_several_docs_folders_is_chosen_by_its_id_or_the_folder(tmp_path: Path) -> None:
+    root = write_site(tmp_path, SEVERAL, "docs", "reference")
     chosen = [
         detect(root, run_config=False, plugin_id="api")[0],
         detect(root, run_config=False, docs_dir=root / "reference")[0],
@@ -99,6 +107,7 @@ def test_of_several_docs_folders_one_is_chosen_by_its_id_or_the_folder(tmp_path:
     for site in chosen:
         assert read(site)["site_route_base_path"] == ("api", Origin.READ)
         assert site.docs_dir == root / "reference"
+        assert site.sources == ()
     with pytest.raises(ConfigurationError, match=r"--docs-plugin: .*Choose one of default"):
         detect(root, run_config=False, plugin_id="blog")
 

@@ -1,0 +1,218 @@
+"""List the sources of a site: each docs folder, version, locale, blog and folder of pages."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.docusaurus import is_doc_folder_name, is_doc_name
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.sources import Source, SourceKind, read_sources
+from rag_pipeline.ingestion.site.sources.locales import Locale, list_locales
+from rag_pipeline.ingestion.site.sources.plugins import DEFAULT_ID, join_route, list_plugins
+from rag_pipeline.ingestion.site.sources.versions import (
+    CURRENT,
+    DocsVersion,
+    find_version_dir,
+    list_versions,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rag_pipeline.ingestion.site.js_literals import ObjectLiteral
+    from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
+
+
+@dataclass(slots=True)
+class SourceList:
+    """The sources of a site.
+
+    Attributes:
+        sources: The sources, those of the default locale first; empty if the site has only one
+            docs folder.
+        notes: Sentences about parts of the site that are left out.
+    """
+
+    sources: tuple[Source, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A folder of the site in its default locale: one version of the docs, a blog or the pages."""
+
+    plugin: ContentPlugin
+    name: str
+    folder: Path
+    route: str
+    version: DocsVersion | None = None
+
+    def find_translations(self, locale: Locale) -> Path | None:
+        if self.plugin.kind is not SourceKind.DOCS:
+            return locale.find_dir(self.plugin)
+        return locale.find_dir(self.plugin, self.version.name if self.version else CURRENT)
+
+
+def list_sources(
+    config: ObjectLiteral, path: Path, docs_plugins: Sequence[ContentPlugin], *, only: bool
+) -> SourceList:
+    """Return the sources of a site.
+
+    Args:
+        config: The configuration.
+        path: Its file.
+        docs_plugins: The instances of the docs plugin. The docs folder of the first one gives its
+            documents ids without a prefix.
+        only: Leave out everything except the first instance of the docs plugin.
+
+    Raises:
+        ConfigurationError: A folder is missing, or two sources collide.
+    """
+    found, site_dir = SourceList(), path.parent
+    parts: list[_Part] = []
+    for plugin in docs_plugins[:1] if only else docs_plugins:
+        parts += _list_docs(plugin, path, found.notes)
+    if not only:
+        for kind in (SourceKind.BLOG, SourceKind.PAGES):
+            parts += _list_others(config, kind, site_dir, parts, found.notes)
+    docs_dir = docs_plugins[0].find_dir(site_dir)
+    sources = [
+        _make_source(part, locale, docs_dir, site_dir)
+        for locale in _choose_locales(config, site_dir, parts, found.notes)
+        for part in parts
+    ]
+    if len(sources) == 1 and sources[0].folder == docs_dir:
+        return found
+    try:
+        found.sources = read_sources(sources) or ()
+    except ValueError as error:
+        problem, _, remedy = str(error).partition(". ")
+        raise ConfigurationError(str(path), problem, remedy) from None
+    return found
+
+
+def _list_docs(plugin: ContentPlugin, path: Path, notes: list[str]) -> list[_Part]:
+    """Return the versions of an instance of the docs plugin."""
+    name = "docs" if plugin.plugin_id == DEFAULT_ID else plugin.plugin_id
+    if plugin.base_route.value is None:
+        notes.append(_describe_left_out(name, plugin.base_route.problem))
+        return []
+    docs_dir = plugin.find_dir(path.parent)
+    try:
+        versions = list_versions(plugin.plugin_id, plugin.options, path.parent)
+    except ValueError as error:
+        notes.append(_describe_left_out(f"versions of {name}", str(error)))
+        versions = [DocsVersion(CURRENT, "", "", is_last=True)]
+    is_versioned = [version.name for version in versions] != [CURRENT]
+    return [
+        _Part(
+            plugin,
+            name,
+            find_version_dir(plugin.plugin_id, version.name, docs_dir, path),
+            join_route(plugin.base_route, version.path),
+            version if is_versioned else None,
+        )
+        for version in versions
+    ]
+
+
+def _list_others(
+    config: ObjectLiteral,
+    kind: SourceKind,
+    site_dir: Path,
+    parts: Iterable[_Part],
+    notes: list[str],
+) -> list[_Part]:
+    """Return the blogs, or the folders of pages, that contain a Markdown file."""
+    plugins, unclear = list_plugins(config, kind)
+    if unclear:
+        notes.append(_describe_left_out(f"the {kind} plugin", f"its part {unclear}"))
+    taken, found = {part.name for part in parts}, []
+    for plugin in plugins:
+        folder, name = plugin.find_dir(site_dir), plugin.plugin_id
+        if name == DEFAULT_ID:
+            name = kind.value
+        if name in taken:
+            name = f"{kind}-{name}"
+        if plugin.base_route.value is None:
+            notes.append(_describe_left_out(name, plugin.base_route.problem))
+        elif _has_pages(folder):
+            found.append(_Part(plugin, name, folder, join_route(plugin.base_route, "")))
+    return found
+
+
+def _choose_locales(
+    config: ObjectLiteral, site_dir: Path, parts: Sequence[_Part], notes: list[str]
+) -> list[Locale]:
+    """Return the locales that have translations, the default locale first."""
+    try:
+        default, *others = list_locales(config, site_dir)
+    except ValueError as error:
+        notes.append(_describe_left_out("locales", str(error)))
+        return [Locale("", None)]
+    translated = []
+    for locale in others:
+        if any(_has_pages(part.find_translations(locale)) for part in parts):
+            translated.append(locale)
+        else:
+            notes.append(
+                f"The locale {locale.name} has no translated page in "
+                f"{os.path.relpath(locale.folder or 'i18n', site_dir)}, so it is left out. "
+                "Translate a page, or remove it from `i18n.locales`."
+            )
+    if not translated:
+        default = Locale("", default.folder)
+    return [default, *translated]
+
+
+def _make_source(part: _Part, locale: Locale, docs_dir: Path, site_dir: Path) -> Source:
+    folder, fallback = part.folder, None
+    translations = part.find_translations(locale)
+    if translations is not None and (not locale.is_default or translations.is_dir()):
+        folder, fallback = translations, part.folder
+    version = part.version
+    is_docs_dir = part.folder == docs_dir and locale.is_default
+    own_folder = part.folder if locale.is_default else folder
+    return Source(
+        name=part.name,
+        folder=folder,
+        prefix="" if is_docs_dir else _choose_prefix(part.name, own_folder, docs_dir, site_dir),
+        kind=part.plugin.kind,
+        fallback=fallback,
+        route_base_path=part.route,
+        base_url=locale.base_url,
+        version=version.name if version else None,
+        version_label=version.label if version else None,
+        is_latest=version is None or version.is_last,
+        locale=locale.name or None,
+        is_default_locale=locale.is_default,
+    )
+
+
+def _choose_prefix(name: str, folder: Path, docs_dir: Path, site_dir: Path) -> str:
+    """Return the start of document ids: the path below the site, or the name for other folders.
+
+    If the docs folder has a folder with this path too, its documents would have the same ids.
+    """
+    place = Path(os.path.relpath(folder, site_dir))
+    prefix = f"{name}/" if place.parts[:1] == ("..",) else f"{place.as_posix()}/"
+    return f"@site/{prefix}" if (docs_dir / prefix).exists() else prefix
+
+
+def _has_pages(folder: Path | None) -> bool:
+    """Return True if a folder exists and contains a Markdown file that can become a page."""
+    for _, folders, files in os.walk(folder or ""):
+        if any(is_doc_name(name) for name in files):
+            return True
+        folders[:] = [name for name in folders if is_doc_folder_name(name)]
+    return False
+
+
+def _describe_left_out(what: str, why: str) -> str:
+    return (
+        f"Left out: {what}, because {why}. With Node and the site's node_modules it can be read, "
+        "or add it to [[sources]] in rag-pipeline.toml."
+    )

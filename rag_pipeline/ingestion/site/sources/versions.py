@@ -1,0 +1,112 @@
+"""The versions of the docs that an instance of the docs plugin publishes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.ingestion.site.config_values import get_property, require_literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_pipeline.ingestion.site.js_literals import ObjectLiteral
+
+CURRENT: Final = "current"
+"""Docusaurus's name of the version in the docs folder itself."""
+
+_DEFAULT_ID: Final = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class DocsVersion:
+    """A published version of the docs.
+
+    Attributes:
+        name: Its name, such as `2.0`, or `current` for the docs folder itself.
+        label: Its name for readers.
+        path: Its path below the route of the docs, without outer slashes.
+        is_last: True if readers get this version unless they choose another.
+    """
+
+    name: str
+    label: str
+    path: str
+    is_last: bool
+
+
+def list_versions(plugin_id: str, options: ObjectLiteral, site_dir: Path) -> list[DocsVersion]:
+    """Return the versions that an instance of the docs plugin publishes, the newest first.
+
+    Raises:
+        ValueError: They are not known. The message is a clause that says why.
+    """
+    names = _list_names(plugin_id, options, site_dir)
+    released = next((name for name in names if name != CURRENT), CURRENT)
+    last = str(require_literal("lastVersion", options.get("lastVersion")) or released)
+    given = require_literal("versions", options.get("versions"))
+    versions = []
+    for name in names:
+        own = get_property(given, name)
+        label, path = get_property(own, "label"), get_property(own, "path")
+        path = require_literal(f"versions.{name}.path", path)
+        if not isinstance(path, str):
+            path = "" if name == last else "next" if name == CURRENT else name
+        if not isinstance(label, str):  # a label that is computed changes no address
+            label = "Next" if name == CURRENT else name
+        versions.append(DocsVersion(name, label, path.strip("/"), name == last))
+    return versions
+
+
+def find_version_dir(plugin_id: str, name: str, docs_dir: Path, config: Path) -> Path:
+    """Return the folder of a version; `config` is the configuration of the site.
+
+    Raises:
+        ConfigurationError: It is missing.
+    """
+    folder, site_dir = docs_dir, config.parent
+    if name != CURRENT:
+        folder = site_dir / f"{_prefix(plugin_id)}versioned_docs" / f"version-{name}"
+    if folder.is_dir():
+        return folder
+    if name == CURRENT:
+        problem = f"the docs plugin `{plugin_id}` has the folder {folder}, which is missing"
+        raise ConfigurationError(str(config), problem, "Create the folder, or correct `path`")
+    file = _find_versions_file(plugin_id, site_dir)
+    problem = f"it lists the version {name}, but its folder {folder} is missing"
+    remedy = "Restore the folder, or remove the version from the file"
+    raise ConfigurationError(str(file), problem, remedy)
+
+
+def _find_versions_file(plugin_id: str, site_dir: Path) -> Path:
+    return site_dir / f"{_prefix(plugin_id)}versions.json"
+
+
+def _prefix(plugin_id: str) -> str:
+    return "" if plugin_id == _DEFAULT_ID else f"{plugin_id}_"
+
+
+def _list_names(plugin_id: str, options: ObjectLiteral, site_dir: Path) -> list[str]:
+    """Return the names of the published versions.
+
+    Raises:
+        ValueError: They are not known.
+    """
+    file = _find_versions_file(plugin_id, site_dir)
+    names: list[str] = []
+    if (
+        file.is_file()
+        and require_literal("disableVersioning", options.get("disableVersioning")) is not True
+    ):
+        try:
+            names = [str(name) for name in json.loads(file.read_bytes())]
+        except (OSError, ValueError, TypeError):
+            problem = f"{file.name} is not a list of versions"
+            raise ValueError(problem) from None
+    shown = require_literal("includeCurrentVersion", options.get("includeCurrentVersion"))
+    if shown is not False and CURRENT not in names:
+        names.insert(0, CURRENT)
+    only = require_literal("onlyIncludeVersions", options.get("onlyIncludeVersions"))
+    return [name for name in names if name in only] if isinstance(only, list) else names
