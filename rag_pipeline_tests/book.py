@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.state import ArtifactStore, Ledger
     from rag_pipeline.core.protocols.stores import StoredPoint
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.core.sources import Source
     from rag_pipeline.core.vectors import ChunkVectors
     from rag_pipeline.ingestion.events import IngestionEvent
 
@@ -89,6 +90,7 @@ class Book:
         catalog: Catalog of the book's collection; None for an embedded store in the state folder.
         limits: Chunk sizes, small enough for several chunks per page.
         manifest: The manifest of the built site; None if there is none.
+        sources: The sources of the site; empty if it has only the docs folder.
     """
 
     root: Path
@@ -96,6 +98,7 @@ class Book:
     catalog: CollectionCatalog | None = None
     limits: ChunkLimits = LIMITS
     manifest: Path | None = None
+    sources: tuple[Source, ...] = ()
 
     @property
     def docs(self) -> Path:
@@ -126,6 +129,7 @@ class Book:
             site_route_base_path=SITE.route_base_path,
             site_trailing_slash=SITE.trailing_slash,
             site_manifest=self.manifest,
+            sources=self.sources,
             embedding_prices={self.embedder.model.model: 1.0},
             embedding_text=self.limits.embedding_text,
             chunk_min_tokens=self.limits.min_tokens,

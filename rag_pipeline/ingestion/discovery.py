@@ -130,11 +130,11 @@ def discover_docs(
             or a document belongs to two sources.
     """
     walk = _Walk({} if manifest else known or {}, sources)
-    for source in sources or (None,):
-        folder, prefix = _choose_folder(docs_dir, source), source.prefix if source else ""
+    folders = [(source, _choose_folder(docs_dir, source)) for source in sources or (None,)]
+    for source, folder in folders:
         walk.source = source
         walk.built = read_manifest(manifest, docs_dir, source) if manifest else {}
-        walk.pending.append((folder, prefix, frozenset()))
+        walk.pending.append((folder, source.prefix if source else "", frozenset()))
         while walk.pending:
             _read_folder(walk, *walk.pending.pop())
     if not (walk.docs or walk.drafts or walk.failures):

@@ -102,6 +102,29 @@ def test_the_file_remembers_which_of_several_docs_folders_was_chosen(
     assert outcome.json["differences"] == []
 
 
+def test_init_writes_all_docs_folders_and_ingest_indexes_them(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    (command.root / "api").mkdir()
+    (command.root / "api" / "call.md").write_text("# Call\n\nCall a joint.\n", encoding="utf-8")
+    plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'reference'}]]"
+    write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
+    outcome = run("init", "--no-node")
+    assert "source api: api, at /reference of the site" in outcome.out
+    assert run("init", "--no-node", "--check").code == 0
+    report = run("ingest", "--json").json
+    assert report["docs_discovered"] == 4
+    record = run("chunks", "--json").json
+    urls = {one["doc_path"]: one["url"] for one in record["documents"]}
+    assert urls["api/call.md"] == "https://e.org/m/reference/call"
+    assert urls["intro.md"] == "https://e.org/m/docs/intro"
+    write_config(command, CONFIG.replace("presets", f"{plugin.replace('ence', 's')}, presets"))
+    outcome = run("init", "--no-node", "--check")
+    assert outcome.code == 1
+    assert "DIFFERS source api: the file has name=" in outcome.out
+    assert 'route_base_path="refers"' in outcome.out
+
+
 def test_check_exits_with_1_and_names_the_values_that_differ(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
