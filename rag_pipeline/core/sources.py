@@ -13,6 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rag_pipeline.core.editions import DEFAULT_EDITION, Edition
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -94,6 +96,22 @@ def find_source(sources: Sequence[Source], doc_id: str) -> Source | None:
 def find_place(source: Source | None, doc_id: str) -> str:
     """Return the path of a document below the folder of its source, or below the docs folder."""
     return doc_id.removeprefix(source.prefix) if source else doc_id
+
+
+def find_edition(source: Source | None, doc_id: str) -> Edition:
+    """Return the edition of a document: the source, version and locale that readers know."""
+    if source is None:
+        return DEFAULT_EDITION
+    has_others = source.version is not None or source.locale is not None
+    return Edition(
+        source.name,
+        source.version,
+        source.version_label,
+        source.is_latest,
+        source.locale,
+        source.is_default_locale,
+        find_place(source, doc_id) if has_others else None,
+    )
 
 
 def read_sources(value: object) -> tuple[Source, ...] | None:

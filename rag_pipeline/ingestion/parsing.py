@@ -13,7 +13,7 @@ from rag_pipeline.core.docusaurus import base_id, build_permalink, locate_source
 from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
 from rag_pipeline.core.source_lines import find_page_line
-from rag_pipeline.core.sources import find_place
+from rag_pipeline.core.sources import find_edition, find_place
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source
@@ -160,6 +160,7 @@ def _build_document(
         chapter=chapter,
         url=url,
         headings=headings,
+        edition=find_edition(doc.source, doc.doc_id),
     )
 
 

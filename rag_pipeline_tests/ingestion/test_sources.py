@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_pipeline.core.editions import Edition
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.sources import Source
@@ -59,6 +60,7 @@ def test_module_and_content_type_come_from_the_path_below_the_source(tmp_path: P
     (doc,) = discover_docs(tmp_path / "docs", sources=(source,)).docs
     document = parse_doc(doc, SITE).document
     assert (document.doc_path, document.module) == ("lab/v1/module-2/a.md", "module-2")
+    assert document.edition == Edition("lab")
     assert document.content_type == "prose"
 
 
@@ -121,7 +123,7 @@ def write_manifest(folder: Path, permalinks: dict[str, str], docs: tuple[object,
 @pytest.fixture
 def book(tmp_path: Path) -> Book:
     """A book with a released version that has the same texts."""
-    book = make_book(tmp_path, memory=True)
+    book = make_book(tmp_path)
     shutil.copytree(book.docs, tmp_path / "versioned_docs/version-1.0")
     current = Source(name="docs", folder=book.docs, prefix="", route_base_path="docs/next")
     released = Source(
@@ -143,6 +145,12 @@ def test_a_new_version_with_the_same_texts_embeds_nothing(book: Book) -> None:
     assert report.docs_processed == 2 * len(PAGES)
     assert report.texts_embedded == 0
     urls = {str(payload["url"]).partition("#")[0] for payload in book.read_payloads().values()}
+    editions = {
+        (payload["version"], payload.get("is_latest"), payload["common_path"])
+        for payload in book.read_payloads().values()
+        if str(payload["doc_path"]).endswith("intro.md")
+    }
+    assert editions == {("current", False, "intro.md"), ("1.0", None, "intro.md")}
     assert {url for url in urls if "intro" in url} == {"/book/docs/intro", "/book/docs/next/intro"}
 
 
