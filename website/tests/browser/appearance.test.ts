@@ -95,6 +95,7 @@ test('printing shows the book only', async () => {
   await page.emulateMedia({media: 'print'});
   expect(await panel.root.isVisible()).toBe(false);
   expect(await panel.launcher.isVisible()).toBe(false);
+  expect(await page.locator('.theme-doc-sidebar-container').isVisible()).toBe(false);
   const article = await page.locator('article').first().boundingBox();
   expect(article?.width).toBeGreaterThan(600);
 });
