@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
-    from rag_pipeline.core.sources import Source
 
 MARKDOWN_SUFFIXES: Final = (".md", ".mdx")
 
@@ -103,18 +101,15 @@ def build_permalink(
     else:
         name = slug or base_id(doc_path, front_matter_id, strip_numbers=strip_numbers)
         path = _resolve(name, folder_slug)
+    return join_permalink(site, path)
+
+
+def join_permalink(site: SiteSettings, path: str) -> str:
+    """Return the address of a page, percent-encoded, from its path below the site's route."""
     scheme, host, base_path = _split_base_url(site.base_url)
     permalink = re.sub(r"/{2,}", "/", f"{base_path}/{site.route_base_path}/{path}")
     permalink = apply_trailing_slash(permalink, base_path, trailing_slash=site.trailing_slash)
     return scheme + host + encode_path(permalink or "/")
-
-
-def locate_source(site: SiteSettings, source: Source | None) -> SiteSettings:
-    """Return the settings for the addresses of a source's pages from those of the site."""
-    if source is None:
-        return site
-    base_url = urljoin(site.base_url, source.base_url)
-    return replace(site, base_url=base_url, route_base_path=source.route_base_path)
 
 
 def apply_trailing_slash(path: str, base_path: str, *, trailing_slash: bool | None) -> str:

@@ -9,11 +9,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.docusaurus import base_id, build_permalink, locate_source
+from rag_pipeline.core.docusaurus import base_id, build_permalink
 from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
+from rag_pipeline.core.source_addresses import build_source_permalink, locate_source, name_post
 from rag_pipeline.core.source_lines import find_page_line
-from rag_pipeline.core.sources import find_edition, find_place
+from rag_pipeline.core.sources import SourceKind, find_edition, find_place
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source
@@ -70,7 +71,13 @@ def parse_doc(
     text = normalize_source(source)
     front_matter = read_front_matter(doc.doc_id, text)
     mdx = is_mdx(doc.doc_id, front_matter, site)
-    content = read_content(text, front_matter.end, _read_values(text, front_matter), mdx=mdx)
+    content = read_content(
+        text,
+        front_matter.end,
+        _read_values(text, front_matter),
+        mdx=mdx,
+        drops_title=_find_kind(doc) is SourceKind.BLOG,
+    )
     document = _build_document(doc, site, front_matter, content.headings)
     if imported is None:
         imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
@@ -134,19 +141,23 @@ def _build_document(
     front_matter: FrontMatter,
     headings: tuple[Heading, ...],
 ) -> Document:
-    place = find_place(doc.source, doc.doc_id)
-    own_id = front_matter.text("id")
+    place, kind = find_place(doc.source, doc.doc_id), _find_kind(doc)
+    site = locate_source(site, doc.source)
+    own_id, slug = front_matter.text("id"), front_matter.text("slug")
     strip_numbers = front_matter.flag("parse_number_prefixes", default=True)
-    url = build_permalink(
-        place,
-        locate_source(site, doc.source),
-        front_matter_id=own_id,
-        slug=front_matter.text("slug"),
-        strip_numbers=strip_numbers,
-    )
+    if kind is SourceKind.DOCS:
+        url = build_permalink(
+            place, site, front_matter_id=own_id, slug=slug, strip_numbers=strip_numbers
+        )
+    else:
+        url = build_source_permalink(place, site, kind, slug)
     first_h1 = next((item.text for item in headings if item.level == 1 and item.text), "")
     file_title = base_id(place, own_id, strip_numbers=strip_numbers)
-    module, chapter = find_module(place, front_matter)
+    if kind is SourceKind.BLOG:
+        file_title = name_post(place)
+    # Folders of posts and pages are not modules of a book.
+    parts = place if kind is SourceKind.DOCS else place.rsplit("/", 1)[-1]
+    module, chapter = find_module(parts, front_matter)
     return Document(
         doc_path=doc.doc_id,
         title=front_matter.text("title") or first_h1 or file_title,
@@ -162,6 +173,10 @@ def _build_document(
         headings=headings,
         edition=find_edition(doc.source, doc.doc_id),
     )
+
+
+def _find_kind(doc: DiscoveredDoc) -> SourceKind:
+    return doc.source.kind if doc.source else SourceKind.DOCS
 
 
 def find_module(doc_path: str, front_matter: FrontMatter) -> tuple[str, str]:

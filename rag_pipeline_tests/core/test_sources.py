@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_pipeline.core.docusaurus import locate_source
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.settings import load_settings
+from rag_pipeline.core.source_addresses import locate_source
 from rag_pipeline.core.sources import (
     Source,
     SourceKind,

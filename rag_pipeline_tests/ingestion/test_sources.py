@@ -11,8 +11,9 @@ import pytest
 
 from rag_pipeline.core.editions import Edition
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import SiteSettings
-from rag_pipeline.core.sources import Source
+from rag_pipeline.core.sources import Source, SourceKind
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.planning import scan_docs
@@ -166,3 +167,105 @@ def test_a_change_of_one_source_processes_only_its_documents(book: Book) -> None
     book.sources = (current,)  # a source that is gone is removed from the index
     assert book.ingest().docs_deleted == len(PAGES)
     assert {str(payload["doc_path"]) for payload in book.read_payloads().values()} == set(PAGES)
+
+
+def test_a_page_without_translation_shows_the_text_of_the_default_locale(tmp_path: Path) -> None:
+    write(tmp_path / "docusaurus.config.js", "")
+    write(tmp_path / "docs/a.md")
+    write(tmp_path / "docs/b/c.md")
+    write(tmp_path / "docs/d.md", "---\ndraft: true\n---\n")
+    write(tmp_path / "fr/b/c.md", "---\nslug: /traduit\n---\n\n# Titre\n\n## Partie\n")
+    write(tmp_path / "fr/d.md", "# Page\n")
+    write(tmp_path / "fr/only.md")
+    english = Source(name="docs", folder=tmp_path / "docs", prefix="", locale="en")
+    french = Source(
+        name="docs",
+        folder=tmp_path / "fr",
+        fallback=english.folder,
+        prefix="fr/",
+        base_url="fr/",
+        locale="fr",
+        is_default_locale=False,
+    )
+    urls = read_urls(tmp_path, english, french)
+    assert urls == {
+        "a.md": "/m/a",
+        "b/c.md": "/m/b/c",
+        "fr/a.md": "/m/fr/a",
+        "fr/b/c.md": "/m/fr/traduit",
+        "fr/d.md": "/m/fr/d",
+    }
+    docs = {
+        doc.doc_id: doc for doc in discover_docs(english.folder, sources=(english, french)).docs
+    }
+    document = parse_doc(docs[DocId("fr/b/c.md")], SITE).document
+    assert document.title == "Titre"
+    assert document.edition == Edition(
+        "docs", locale="fr", is_default_locale=False, common_path="b/c.md"
+    )
+    assert docs[DocId("fr/a.md")].path == tmp_path / "docs/a.md"
+
+
+def test_a_missing_folder_of_translations_is_no_error(tmp_path: Path) -> None:
+    write(tmp_path / "docs/a.md")
+    source = Source(name="docs", folder=tmp_path / "fr", fallback=tmp_path / "docs", prefix="fr/")
+    assert read_urls(tmp_path, source) == {"fr/a.md": "/m/a"}
+
+
+POSTS = {
+    "2021-08-26-welcome/index.md": "2021/08/26/welcome",
+    "2019-05-28-first.md": "2019/05/28/first",
+    "2020/01/02/deep.mdx": "2020/01/02/deep",
+    "news/2024-3-4.md": "2024/3/4/news",
+    "plain.md": "plain",
+    "folder/index.md": "folder",
+    "01-numbered.md": "01-numbered",
+}
+PAGES_OUTSIDE = {
+    "about.md": "about",
+    "index.mdx": "",
+    "team/index.md": "team",
+    "01-first/README.md": "01-first/README",
+}
+
+
+@pytest.mark.parametrize(("kind", "files"), [("blog", POSTS), ("pages", PAGES_OUTSIDE)])
+def test_posts_and_pages_have_the_addresses_that_docusaurus_gives_them(
+    tmp_path: Path, kind: str, files: dict[str, str]
+) -> None:
+    folder = tmp_path / kind
+    for name in files:
+        write(folder / name)
+    write(folder / "named.md", "---\nslug: my/name\nid: other\n---\n\nText.\n")
+    write(folder / "draft.md", "---\ndraft: true\n---\n\nText.\n")
+    write(folder / "_part.md")
+    route = "blog" if kind == "blog" else ""
+    source = Source(
+        name=kind, folder=folder, prefix=f"{kind}/", kind=SourceKind(kind), route_base_path=route
+    )
+    start = f"/m/{route}".rstrip("/")
+    expected = {f"{kind}/{name}": f"{start}/{path}" for name, path in files.items()}
+    expected[f"{kind}/named.md"] = f"{start}/my/name"
+    assert read_urls(tmp_path, source) == expected
+
+
+def test_a_blog_post_has_no_truncate_mark_and_its_title_takes_no_heading_id(tmp_path: Path) -> None:
+    text = (
+        "# Part\n\nFirst.\n\n<!-- truncate -->\n\n## Part\n\nMore.\n\n{/* truncate */}\n\nLast.\n"
+    )
+    write(tmp_path / "blog/2021/01/02/named.md", text)
+    write(tmp_path / "blog/2021-01-02-untitled.md", "Text.\n\n# Part\n\n## Part\n")
+    write(tmp_path / "blog/ruled.md", "---\n---\n\n***\n\n# Part\n\n## Part\n")
+    source = Source(name="blog", folder=tmp_path / "blog", prefix="blog/", kind=SourceKind.BLOG)
+    parsed = {
+        doc.doc_id: parse_doc(doc, SITE)
+        for doc in discover_docs(tmp_path / "docs", sources=(source,)).docs
+    }
+    post = parsed[DocId("blog/2021/01/02/named.md")]
+    assert [heading.anchor for heading in post.document.headings] == [None, "part"]
+    assert "truncate" not in " ".join(block.text for block in post.blocks)
+    assert (post.document.title, post.document.module) == ("Part", "")
+    ruled = parsed[DocId("blog/ruled.md")].document
+    assert [heading.anchor for heading in ruled.headings] == [None, "part-1"]
+    untitled = parsed[DocId("blog/2021-01-02-untitled.md")].document
+    assert [heading.anchor for heading in untitled.headings] == [None, "part"]

@@ -12,7 +12,7 @@ from rag_pipeline.ingestion.markdown.blocks import read_leaves
 from rag_pipeline.ingestion.markdown.construct import Leaf
 from rag_pipeline.ingestion.markdown.constructs.esm import ESM
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, read_heading
-from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER
+from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER, THEMATIC_BREAK
 from rag_pipeline.ingestion.markdown.containers import find_chains
 from rag_pipeline.ingestion.markdown.edits import BlockEdits, StartEdits
 from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
@@ -62,6 +62,7 @@ def read_content(
     *,
     mdx: bool,
     start_edits: StartEdits = BlockEdits,
+    drops_title: bool = False,
 ) -> PageContent:
     """Parse the source of a file into cleaned blocks and headings.
 
@@ -71,6 +72,8 @@ def read_content(
         values: Known values of expressions, such as the props of a partial.
         mdx: True if the file is MDX; False if it is CommonMark with HTML.
         start_edits: Creates the edits of one block, which decide what cleaning removes.
+        drops_title: True if Docusaurus shows the title elsewhere, as for a blog post. The id of
+            the heading of level 1 with which the page begins then stays free.
 
     Returns:
         The blocks in source order, with the front matter as the first block if there is one, and
@@ -125,23 +128,27 @@ def read_content(
             )
         )
         headings += construct is HEADING
-    own_headings = _read_headings(leaves, env, mdx=mdx)
+    own_headings = _read_headings(leaves, env, mdx=mdx, drops_title=drops_title)
     return PageContent(
         tuple(blocks), own_headings, tuple(uses), scope.left_out, tuple(scope.unread)
     )
 
 
 def _read_headings(
-    leaves: Sequence[Leaf], env: dict[str, Any], *, mdx: bool
+    leaves: Sequence[Leaf], env: dict[str, Any], *, mdx: bool, drops_title: bool
 ) -> tuple[Heading, ...]:
     ids = HeadingIds()
     headings: list[Heading] = []
+    may_be_title = drops_title
     for leaf in leaves:
+        may_be_title = may_be_title and leaf.construct is not THEMATIC_BREAK
         if leaf.construct is not HEADING:
             continue
         text = read_heading(leaf.content, env, mdx=mdx)
         anchor = leaf.raw_id
-        if not leaf.is_raw:
+        is_title = may_be_title and leaf.level == 1
+        may_be_title = may_be_title and leaf.is_raw  # a tag is no heading of Markdown
+        if not leaf.is_raw and not is_title:
             anchor = ids.next_id(leaf.level, text.slugged, text.custom_id)
         headings.append(Heading(leaf.level, text.shown, anchor, leaf.start + 1))
     return tuple(headings)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.ingestion.site.detection import DetectedSite, detect_site
 
 if TYPE_CHECKING:
@@ -72,3 +75,155 @@ def test_a_docs_folder_outside_the_site_has_its_name_before_the_ids(tmp_path: Pa
     write(tmp_path, "", "reference/a.md")
     root.mkdir()
     assert detect(write(root, config, "docs/a.md")).sources[1].prefix == "api/"
+
+
+def test_versions_have_the_paths_that_docusaurus_gives_them(tmp_path: Path) -> None:
+    root = write(tmp_path, docs(""), "docs/a.md")
+    release(root, "2.0", "1.0")
+    site = detect(root)
+    assert routes(site) == {
+        "docs@current": "docs/next",
+        "docs@2.0": "docs",
+        "docs@1.0": "docs/1.0",
+    }
+    current, latest, old = site.sources
+    assert (current.prefix, current.version_label, current.is_latest) == ("", "Next", False)
+    assert latest.prefix == "versioned_docs/version-2.0/"
+    assert (latest.version_label, latest.is_latest, old.is_latest) == ("2.0", True, False)
+    assert site.config.route_base_path.value == "docs/next"
+
+
+VERSIONS = {
+    "a last version, a path and labels": (
+        "versions: {current: {label: `${x}`, path: 'dev'}}, lastVersion: 'current'",
+        {"docs@current": "docs/dev", "docs@2.0": "docs/2.0", "docs@1.0": "docs/1.0"},
+    ),
+    "only some versions": (
+        "onlyIncludeVersions: ['current', '1.0']",
+        {"docs@current": "docs/next", "docs@1.0": "docs"},
+    ),
+    "no current version": (
+        "includeCurrentVersion: false",
+        {"docs@2.0": "docs", "docs@1.0": "docs/1.0"},
+    ),
+    "versions turned off": ("disableVersioning: true", {}),
+    "docs at the root of the site": (
+        "routeBasePath: '/', onlyIncludeVersions: ['2.0', '1.0']",
+        {"docs@2.0": "", "docs@1.0": "1.0"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "expected"), VERSIONS.values(), ids=VERSIONS)
+def test_options_of_the_docs_plugin_choose_versions_and_paths(
+    tmp_path: Path, options: str, expected: dict[str, str]
+) -> None:
+    root = write(tmp_path, docs(options), "docs/a.md")
+    release(root, "2.0", "1.0")
+    site = detect(root)
+    assert routes(site) == expected
+    assert site.config.route_base_path.is_certain
+
+
+def test_another_docs_folder_has_versions_of_its_own(tmp_path: Path) -> None:
+    root = write(tmp_path, docs("", API), "docs/a.md", "api/a.md")
+    release(root, "3", prefix="api_")
+    site = detect(root)
+    assert routes(site) == {"docs": "docs", "api@current": "api/next", "api@3": "api"}
+    assert site.sources[2].prefix == "api_versioned_docs/version-3/"
+    assert site.sources[0].version is None
+
+
+def test_a_version_without_a_folder_is_an_error(tmp_path: Path) -> None:
+    root = write(tmp_path, docs(""), "docs/a.md")
+    (root / "versions.json").write_text('["2.0"]', encoding="utf-8")
+    match = r"versions\.json: it lists the version 2\.0, but its folder .* is missing\. Restore"
+    with pytest.raises(ConfigurationError, match=match):
+        detect(root)
+
+
+def test_versions_that_are_computed_are_left_out_with_a_note(tmp_path: Path) -> None:
+    root = write(tmp_path, docs("lastVersion: find()"), "docs/a.md")
+    release(root, "2.0")
+    site = detect(root)
+    assert site.sources == ()
+    (note,) = site.notes
+    assert note.startswith("Left out: versions of docs, because `lastVersion` is computed in line")
+
+
+TWO_LOCALES = "i18n: {defaultLocale: 'en', locales: ['en', 'fr']}"
+FRENCH_DOCS = "i18n/fr/docusaurus-plugin-content-docs"
+
+
+def test_each_locale_with_a_translation_has_all_sources(tmp_path: Path) -> None:
+    root = write(tmp_path, docs("", f"{API}, {TWO_LOCALES}"), "docs/a.md", "api/a.md")
+    release(root, "1.0")
+    write_page(root / FRENCH_DOCS / "current" / "a.md")
+    site = detect(root)
+    names = ["docs@current", "docs@1.0", "api"]
+    assert list(routes(site)) == [f"{name}:{code}" for code in ("en", "fr") for name in names]
+    french = {str(source): source for source in site.sources}
+    current, released, api = (french[f"{name}:fr"] for name in names)
+    assert current.folder == root / FRENCH_DOCS / "current"
+    assert current.prefix == f"{FRENCH_DOCS}/current/"
+    assert (current.fallback, current.base_url) == (root / "docs", "fr/")
+    assert not current.is_default_locale
+    assert released.folder == root / FRENCH_DOCS / "version-1.0"
+    assert released.fallback == root / "versioned_docs" / "version-1.0"
+    assert api.folder == root / f"{FRENCH_DOCS}-api" / "current"
+    assert french["docs@current:en"].is_default_locale
+
+
+def test_a_locale_without_translations_is_left_out_with_a_note(tmp_path: Path) -> None:
+    site = detect(write(tmp_path, docs("", TWO_LOCALES), "docs/a.md"))
+    assert site.sources == ()
+    (note,) = site.notes
+    assert note == (
+        "The locale fr has no translated page in i18n/fr, so it is left out. Translate a page, or "
+        "remove it from `i18n.locales`."
+    )
+
+
+def test_a_locale_can_have_a_folder_and_an_address_of_its_own(tmp_path: Path) -> None:
+    locales = (
+        "i18n: {defaultLocale: 'en', locales: ['en', 'fr', 'de'], path: 'texts', localeConfigs: "
+        "{fr: {path: 'french', baseUrl: '/francais'}, de: {url: 'https://e.de'}}}"
+    )
+    root = write(tmp_path, docs("", locales), "docs/a.md")
+    for folder in ("french", "de"):
+        write_page(root / f"texts/{folder}/docusaurus-plugin-content-docs/current/a.md")
+    _, french, german = detect(root).sources
+    assert french.folder.is_relative_to(root / "texts" / "french")
+    assert (french.base_url, german.base_url) == ("/francais/", "https://e.de/m/de/")
+
+
+def test_texts_of_the_default_locale_can_replace_those_of_the_docs(tmp_path: Path) -> None:
+    root = write(tmp_path, docs(""), "docs/a.md")
+    write_page(root / "i18n/en/docusaurus-plugin-content-docs/current/a.md")
+    (source,) = detect(root).sources
+    assert (source.prefix, source.fallback, source.locale) == ("", root / "docs", None)
+
+
+def test_a_blog_and_pages_are_sources_if_they_have_markdown_files(tmp_path: Path) -> None:
+    root = write(tmp_path, docs(""), "docs/a.md", "src/pages/index.js", "blog/_draft.md")
+    assert detect(root).sources == ()
+    for path in ("src/pages/about.mdx", "blog/2024-01-02-post.md"):
+        write_page(root / path)
+    site = detect(root)
+    assert routes(site) == {"docs": "docs", "blog": "blog", "pages": ""}
+    assert [source.prefix for source in site.sources] == ["", "blog/", "src/pages/"]
+
+
+def test_a_blog_can_be_turned_off_moved_or_repeated(tmp_path: Path) -> None:
+    root = write(tmp_path, "presets: [['classic', {blog: false}]]", "docs/a.md", "blog/a.md")
+    assert detect(root).sources == ()
+    more = "plugins: [['content-blog', {id: 'news', path: 'news', routeBasePath: 'n'}]]"
+    write(root, docs("", more).replace("docs: {}", "blog: {routeBasePath: '/'}"), "news/a.md")
+    assert routes(detect(root)) == {"docs": "docs", "blog": "", "news": "n"}
+
+
+def test_two_sources_with_the_same_address_are_an_error_that_names_both(tmp_path: Path) -> None:
+    root = write(tmp_path, docs("", API.replace("'api'}", "'docs'}")), "docs/a.md", "api/a.md")
+    match = r"sources docs \(.*docs\) and api \(.*api\) have the same address /docs\. Give one"
+    with pytest.raises(ConfigurationError, match=match):
+        detect(root)
