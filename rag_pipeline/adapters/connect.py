@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -238,7 +239,7 @@ def connect_services(settings: Settings) -> Services:
         else SqliteEmbeddingCache(state_dir / "cache.sqlite"),
         catalog=catalog,
         open_artifacts=lambda collection_id: UPathArtifactStore(root / "artifacts" / collection_id),
-        open_ledger=lambda collection_id: FileLedger(root / "ledger" / collection_id),
+        open_ledger=cache(lambda collection_id: FileLedger(root / "ledger" / collection_id)),
         lock=lock,
         announce=lambda: announce_ingestion(state_dir),
         sweep=sweep,

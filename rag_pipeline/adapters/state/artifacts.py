@@ -15,7 +15,9 @@ from upath import UPath
 
 from rag_pipeline.adapters.state.files import (
     list_names,
+    read_file,
     remove_abandoned,
+    remove_file,
     remove_tree,
     write_bytes_atomically,
 )
@@ -47,14 +49,14 @@ class UPathArtifactStore:
     def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
         """Return the output of a stage for a document, or None if it is missing."""
         try:
-            return self._path(stage, doc_id).read_bytes()
+            return read_file(self._path(stage, doc_id))
         except FileNotFoundError:
             return None
 
     def remove(self, doc_id: DocId) -> None:
         """Delete the outputs of all stages for a document, if they exist."""
         for stage in _KEPT:
-            self._path(stage, doc_id).unlink(missing_ok=True)
+            remove_file(self._path(stage, doc_id))
 
     def keep_only(self, doc_ids: Collection[DocId]) -> None:
         """Delete the outputs of all documents except the given ones.

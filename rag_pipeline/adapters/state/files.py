@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rag_pipeline.adapters.state.objects import delete_object, read_object, write_object
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def write_bytes_atomically(path: Path | UPath, data: bytes, *, durable: bool = T
             damaged file.
     """
     if not isinstance(path, Path):
-        _write_remote(path, data)
+        write_object(path, data)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(_PARTIAL, f".{path.name}.", path.parent)
@@ -108,13 +109,21 @@ def write_text_atomically(path: Path | UPath, text: str) -> None:
     write_bytes_atomically(path, text.encode("utf-8"))
 
 
-def _write_remote(path: UPath, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except FileNotFoundError:
-        # The storage has real folders. Checking for the folder first would slow every write down.
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+def read_file(path: Path | UPath) -> bytes:
+    """Return the content of a file or an object.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    return path.read_bytes() if isinstance(path, Path) else read_object(path)
+
+
+def remove_file(path: Path | UPath) -> None:
+    """Delete a file or an object, if it exists."""
+    if isinstance(path, Path):
+        path.unlink(missing_ok=True)
+    else:
+        delete_object(path)
 
 
 def list_names(folder: Path | UPath) -> list[str]:
