@@ -127,12 +127,17 @@ def _tell_unknown_values(retriever: Retriever, filters: QueryFilters | None) -> 
     from rag_pipeline.cli.progress import tell_note
     from rag_pipeline.core.payload import FILTERS
     from rag_pipeline.retrieval import count_filter_values
+    from rag_pipeline.retrieval.filters import ANY_VALUE
+    from rag_pipeline.retrieval.outline import COUNTED_IN_ALL
 
     given = {declared: getattr(filters, declared.name) or () for declared in FILTERS.values()}
     if not any(given.values()):
         return
     known = count_filter_values(retriever)
+    is_whole = not (filters and (filters.versions or filters.locales))
     for declared, values in given.items():
+        if ANY_VALUE in values or (declared.name not in COUNTED_IN_ALL and not is_whole):
+            continue  # the counts are those of the latest version in the default language
         of_book = known.get(declared.name, {})
         for value in values:
             if value not in of_book:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal, get_type_hints
 
-from rag_pipeline.core.editions import DEFAULT_EDITION
+from rag_pipeline.core.editions import DEFAULT_EDITION, Edition
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.ids import hash_text, is_chunk_id
 from rag_pipeline.core.models import ContentType, TextBlock
@@ -261,6 +261,12 @@ def read_metadata(payload: Payload) -> ChunkMetadata:
     """
     values = {field.name: _read_field(payload, field) for field in PAYLOAD_FIELDS if field.shown}
     return ChunkMetadata(**values)  # type: ignore[arg-type]  # the types were checked
+
+
+def read_edition(metadata: ChunkMetadata) -> Edition:
+    """Return the source, version and language of a chunk's page, without its common path."""
+    names = [field.name for field in PAYLOAD_FIELDS if field.shown and field.may_lack]
+    return Edition(**{name: getattr(metadata, name) for name in names})
 
 
 def read_text(payload: Payload) -> str:

@@ -34,6 +34,10 @@ _FIELDS: Final = (
     "chunk_index",
     "content_hash",
     "word_count",
+    "source",
+    "common_path",
+    "is_latest",
+    "is_default_locale",
 )
 """Payload fields that ranking reads for each candidate; the other fields are read only for hits."""
 
@@ -200,10 +204,13 @@ def _read_place(point_id: PointId, payload: Payload) -> Place:
         _read_number(point_id, payload, name) for name in ("chunk_index", "word_count")
     )
     anchor = payload.get("anchor")
-    section = section_of(doc_path, str(anchor) if anchor else None, heading)
+    common_path = payload.get("common_path")
+    page = f"{payload.get('source') or ''}/{common_path}" if common_path else doc_path
+    section = section_of(page, str(anchor) if anchor else None, heading)
     is_bare = word_count <= len(heading.split()) + _MARKER_WORDS
     bare_heading = heading if is_bare else None
-    return Place(point_id, doc_path, section, chunk_index, content_hash, bare_heading)
+    is_default = all(payload.get(mark, True) for mark in ("is_latest", "is_default_locale"))
+    return Place(point_id, page, section, chunk_index, content_hash, bare_heading, is_default)
 
 
 def _read_number(point_id: PointId, payload: Payload, name: str) -> int:

@@ -153,9 +153,9 @@ def arrange(
     before: Counter[str] = Counter()
     spread: list[tuple[float, Ranked]] = []
     for hit in first:
-        path = hit.candidate.place.doc_path
-        spread.append((hit.score - CROWDING * max(0, before[path] - UNCROWDED + 1), hit))
-        before[path] += 1
+        page = hit.candidate.place.page
+        spread.append((hit.score - CROWDING * max(0, before[page] - UNCROWDED + 1), hit))
+        before[page] += 1
     spread.sort(key=lambda entry: -entry[0])
     return [*(hit for _, hit in spread), *others], bare
 

@@ -13,11 +13,14 @@ from rag_pipeline.core.docusaurus import find_site_path
 from rag_pipeline.core.errors import QueryError, SectionMissingError
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.retrieval.filters import ANY_VALUE
 from rag_pipeline.retrieval.hits import join_pieces
+from rag_pipeline.retrieval.models import name_edition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.protocols.stores import VectorIndex
     from rag_pipeline.retrieval.chunk_cache import Piece
@@ -37,6 +40,8 @@ class SectionText:
         text: The text as it is in the book, after cleaning.
         module: May be empty.
         chapter: May be empty.
+        version: The version as the site names it; empty for the latest version.
+        locale: The language; empty for the default language.
     """
 
     title: str
@@ -46,10 +51,17 @@ class SectionText:
     text: str
     module: str
     chapter: str
+    version: str = ""
+    locale: str = ""
 
 
 def read_contents(
-    retriever: Retriever, module: str | None = None, url: str | None = None
+    retriever: Retriever,
+    module: str | None = None,
+    url: str | None = None,
+    *,
+    version: str | None = None,
+    locale: str | None = None,
 ) -> tuple[ContentsPage, ...]:
     """Return the pages of the book in their order, with the headings of each page.
 
@@ -59,6 +71,9 @@ def read_contents(
             A module that does not exist has no pages.
         url: Return only the page at this address, which is read as by `read_section`. An anchor is
             ignored.
+        version: Return the pages of this version, such as `2.0`, and with `*` of all versions.
+            None returns the latest version. It has no effect together with `url`.
+        locale: Return the pages in this language, in the same way.
 
     Raises:
         StoreError: The collection is missing or built with another model, or the store failed or
@@ -69,15 +84,27 @@ def read_contents(
     return tuple(
         page
         for page in retriever.read(retriever.outlines.look_up).pages
-        if module in (None, page.module) and (url is None or _is_at(page, wanted, site))
+        if module in (None, page.module)
+        and (
+            _is_shown(page.edition, version, locale) if url is None else _is_at(page, wanted, site)
+        )
     )
+
+
+def _is_shown(edition: Edition, version: str | None, locale: str | None) -> bool:
+    """Return True if a page belongs to a version and a language; None stands for the default."""
+    in_version = edition.is_latest if version is None else version in (ANY_VALUE, edition.version)
+    if locale is None:
+        return in_version and edition.is_default_locale
+    return in_version and locale in (ANY_VALUE, edition.locale)
 
 
 def count_filter_values(retriever: Retriever) -> dict[str, dict[str, int]]:
     """Return the number of chunks for each value of each filter: `{"modules": {"module-1": 12}}`.
 
     The names are those of the attributes of `QueryFilters`. Values are in natural order, and empty
-    values are left out.
+    values are left out. Sources, versions and languages are missing if no page has one. Modules,
+    chapters, types and tags are counted in the latest version and the default language.
 
     Raises:
         StoreError: The collection is missing or built with another model, or the store failed or
@@ -150,6 +177,7 @@ def _join_section(
     if not pieces:
         raise SectionMissingError(url, page.url)
     first = pieces[0][0]
+    version, locale = name_edition(first)
     return SectionText(
         title=page.title,
         section=first.section_heading if anchor else page.title,
@@ -158,4 +186,6 @@ def _join_section(
         text=join_pieces(pieces)[0],
         module=page.module,
         chapter=page.chapter,
+        version=version,
+        locale=locale,
     )

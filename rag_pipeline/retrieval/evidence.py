@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.ids import ChunkId, to_point_id
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols.stores import ALL_POINTS, Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.terms import (
     extract_terms,
     extract_words,
@@ -33,6 +33,9 @@ MAX_TERMS: Final = 48
 EVIDENCE_DEPTH: Final = 5
 """Number of first hits that a question's words are compared with, for every `top_k`."""
 
+
+MAX_PARTS: Final = 8
+"""Number of parts of a collection, such as versions, whose weights are cached beside a new one."""
 
 UNRELATED: Final = (
     "Which spices go into a vegetable curry?",
@@ -100,6 +103,8 @@ class UnrelatedNearness:
 class BookTerms:
     """A cache of the BM25 weights of a collection's terms and of the number of its chunks.
 
+    Each part of the collection that questions search, such as its latest version, has own weights.
+
     Args:
         encoder: The BM25 encoder that the collection was built with.
         lasting: True if the collection cannot change while it is open, as in the embedded store.
@@ -112,27 +117,37 @@ class BookTerms:
         self._lasting = lasting
         # A tuple that is replaced as a whole, so that no thread combines one collection with the
         # terms of another.
-        self._read: tuple[VectorIndex | None, int, dict[str, float]] = (None, 0, {})
+        self._read: tuple[VectorIndex | None, dict[PointFilter, tuple[int, dict[str, float]]]]
+        self._read = (None, {})
 
-    def look_up(self, index: VectorIndex, terms: Sequence[str]) -> tuple[int, dict[str, float]]:
-        """Return the number of chunks in the collection, and the weight of each given term.
+    def look_up(
+        self, index: VectorIndex, terms: Sequence[str], corpus: PointFilter = ALL_POINTS
+    ) -> tuple[int, dict[str, float]]:
+        """Return the number of chunks in a part of the collection, and the weight of each term.
 
         The weight of a term is the highest BM25 score that any chunk has for this term alone. That
         is the term's inverse document frequency times a factor of up to 2.2, which grows with the
         term's frequency in the chunk. Terms that occur in no chunk are left out. The weights are
         the whole cache, so they may include terms that were looked up before.
         """
-        cached_index, count, known = self._read
+        cached_index, parts = self._read
         if not self._lasting or index is not cached_index:
-            count, known = index.count(), {}
+            parts = {}
+        is_new = corpus not in parts
+        count, known = parts.get(corpus) or (index.count(corpus), {})
         missing = [term for term in terms if term not in known]
-        if missing or index is not cached_index:
+        if missing or is_new:
             # The score of a term's best chunk is its weight, so one result for each term is enough.
-            vectors = self._encoder.encode_terms(missing)
-            hits = index.search_many([ChannelQuery(Channel.BM25, vector, 1) for vector in vectors])
+            hits = index.search_many(
+                [
+                    ChannelQuery(Channel.BM25, vector, 1, corpus, corpus)
+                    for vector in self._encoder.encode_terms(missing)
+                ]
+            )
             found = {term: best[0][1] for term, best in zip(missing, hits, strict=True) if best}
             known = {**known, **found}
-            self._read = (index, count, known)
+            kept = {part: parts[part] for part in [*parts][-MAX_PARTS:] if part != corpus}
+            self._read = (index, {**kept, corpus: (count, known)})
         return count, known
 
 
@@ -145,8 +160,9 @@ def weigh_terms(
 ) -> None:
     """Set `evidence` of each search: the weights of the question's terms and the chunk count.
 
-    Term weights come from the whole book, without the filters of the query. A term that occurs
-    nowhere gets the inverse document frequency of a term that no chunk has. The chunk count is the
+    Term weights come from the versions and languages that the search allows, without the other
+    filters of the query. A term that occurs nowhere gets the inverse document frequency of a term
+    that no chunk has. The chunk count is the
     number of chunks that the filters allow.
 
     Args:
@@ -156,18 +172,44 @@ def weigh_terms(
         model: The fingerprint of the embedding model, which is stored in the evidence.
         unrelated: The result of `UnrelatedNearness.look_up`, which is stored in the evidence.
     """
-    asked = [(search, _read_terms(search.text)) for search in searches]
-    count, known = book.look_up(index, sorted({term for _, words in asked for term in words}))
-    counts = {PointFilter(): count}
+    asked: dict[PointFilter, list[tuple[Search, dict[str, str]]]] = {}
+    for search in searches:
+        asked.setdefault(search.scope.where, []).append((search, _read_terms(search.text)))
+    for corpus, own in asked.items():
+        _weigh_in_corpus(index, book, corpus, own, (model, unrelated))
+
+
+def _weigh_in_corpus(
+    index: VectorIndex,
+    book: BookTerms,
+    corpus: PointFilter,
+    asked: Sequence[tuple[Search, dict[str, str]]],
+    described: tuple[str, tuple[float, float] | None],
+) -> None:
+    """Set `evidence` of searches that have the same scope.
+
+    Args:
+        index: The collection.
+        book: The term weights of the same collection.
+        corpus: The filter of the scope.
+        asked: Each search with the words of its terms.
+        described: The model and the nearness of unrelated questions, for the evidence.
+    """
+    terms = sorted({term for _, words in asked for term in words})
+    count, known = book.look_up(index, terms, corpus)
+    counts = {corpus: count}
     unknown_weight = math.log(2 * count + 2)
+    model, unrelated = described
     for search, words in asked:
         if search.where not in counts:
             counts[search.where] = index.count(search.where)
-        terms = tuple(
+        weighed = tuple(
             TermWeight(term, word, known.get(term, unknown_weight), term in known)
             for term, word in words.items()
         )
-        search.evidence = Evidence(model, counts[search.where], terms, unrelated=unrelated)
+        search.evidence = Evidence(
+            model, counts[search.where], weighed, unrelated=unrelated, corpus=corpus
+        )
 
 
 def compare_words(index: VectorIndex, searches: Sequence[Search]) -> None:

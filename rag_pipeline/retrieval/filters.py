@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.payload import FILTERS, LATE_INDEXES
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols.stores import ALL_POINTS, PointFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +50,19 @@ class QueryFilters:
     sources: Sequence[str] | None = None
     versions: Sequence[str] | None = None
     locales: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The versions and languages that a question searches.
+
+    Attributes:
+        where: The filter by version and language; it matches all points of a site without them.
+        notice: A hint for the reader if the page of the question decided the scope.
+    """
+
+    where: PointFilter = ALL_POINTS
+    notice: str | None = None
 
 
 def check_filters(filters: object) -> None:

@@ -16,7 +16,7 @@ from rag_pipeline.core.rules import Rule, find_repeated, register_rule
 from rag_pipeline.core.terms import extract_terms
 from rag_pipeline.retrieval.candidates import section_of
 from rag_pipeline.retrieval.evidence import find_chunk_terms
-from rag_pipeline.retrieval.models import ChannelScores, Citation, ScoredChunk
+from rag_pipeline.retrieval.models import ChannelScores, Citation, ScoredChunk, name_edition
 from rag_pipeline.retrieval.ranking import scale_scores
 
 if TYPE_CHECKING:
@@ -62,11 +62,12 @@ def build_hits(search: Search, chunks: Mapping[PointId, Piece]) -> list[ScoredCh
             fused=ranked.score,
         )
         citation = Citation(
-            title=metadata.title,
-            section=metadata.section_heading or metadata.title,  # no heading at the top of a page
-            url=metadata.url,
-            module=metadata.module,
-            chapter=metadata.chapter,
+            metadata.title,
+            metadata.section_heading or metadata.title,  # no heading at the top of a page
+            metadata.url,
+            metadata.module,
+            metadata.chapter,
+            *name_edition(metadata),
         )
         hits.append(ScoredChunk(metadata.chunk_id, text, score, metadata, citation, channels))
     return hits

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.core.json_form import to_json
+from rag_pipeline.core.protocols.stores import ALL_POINTS, PointFilter
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
@@ -40,19 +41,35 @@ class ChannelScores:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The source of a passage: page title, section, URL (empty if unknown), module and chapter."""
+    """The source of a passage: page title, section, URL (empty if unknown), module and chapter.
+
+    Attributes:
+        version: The version as the site names it, such as `2.0.x`; empty for the latest version.
+        locale: The language, such as `fr`; empty for the default language.
+    """
 
     title: str
     section: str
     url: str
     module: str
     chapter: str
+    version: str = ""
+    locale: str = ""
 
     @property
     def place(self) -> str:
-        """Title and section joined by `>`, without an empty or repeated part."""
+        """Title and section joined by `>`, and then the version and the language, if any."""
         parts = dict.fromkeys(part for part in (self.title, self.section) if part)
-        return " > ".join(parts)
+        version = f"version {self.version}" if self.version else ""
+        edition = ", ".join(part for part in (version, self.locale) if part)
+        return " > ".join(parts) + (f" ({edition})" if edition else "")
+
+
+def name_edition(metadata: ChunkMetadata) -> tuple[str, str]:
+    """Return `version` and `locale` of the citation of a chunk, both empty by default."""
+    version = "" if metadata.is_latest else metadata.version_label or metadata.version or ""
+    locale = "" if metadata.is_default_locale else metadata.locale or ""
+    return version, locale
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +145,11 @@ class Evidence:
     Attributes:
         model: Fingerprint of the embedding model that the channel scores come from.
         chunk_count: Number of chunks that the query's filters allow.
-        terms: The question's distinct terms in order, weighed over the whole book without filters;
-            empty for a question of stop words only.
+        terms: The question's distinct terms in order, weighed over the whole book without other
+            filters than `corpus`; empty for a question of stop words only.
         words: The question's words in order, compared with the five best passages; may be empty.
         unrelated: Mean and deviation of unrelated questions' best cosines; None with windows.
+        corpus: The filter by version and language for the chunks whose terms are weighed.
     """
 
     model: str
@@ -139,6 +157,7 @@ class Evidence:
     terms: tuple[TermWeight, ...]
     words: tuple[WordNearness, ...] = ()
     unrelated: tuple[float, float] | None = None
+    corpus: PointFilter = ALL_POINTS
 
 
 @dataclass(frozen=True, slots=True)

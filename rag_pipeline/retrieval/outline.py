@@ -8,7 +8,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.payload import FILTERS, LATE_INDEXES, ChunkMetadata, read_metadata
+from rag_pipeline.core.editions import DEFAULT_EDITION, Edition
+from rag_pipeline.core.payload import (
+    FILTERS,
+    LATE_INDEXES,
+    ChunkMetadata,
+    read_edition,
+    read_metadata,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +25,11 @@ if TYPE_CHECKING:
 _SERVER_AGE_S: Final = 30.0  # a page edited on a server shows up after this time
 _FOLDER_POSITION: Final = 50.0  # the index does not know the positions of folders in the sidebar
 _INDEX_STEMS: Final = ("index", "readme")
+COUNTED_IN_ALL: Final = frozenset(
+    FILTERS[field].name for field in FILTERS.keys() & {"doc_path", *LATE_INDEXES}
+)
+"""Filters whose values are counted in all versions and languages, not only those by default."""
+
 _EDITION_FILTERS: Final = frozenset(FILTERS[field].name for field in FILTERS.keys() & LATE_INDEXES)
 _NUMBER: Final = re.compile(r"(\d+)")
 
@@ -41,6 +53,7 @@ class ContentsPage:
         module: May be empty.
         chapter: May be empty.
         sections: The sections whose headings have an id; empty if there are none.
+        edition: The source, version and language of the page.
     """
 
     title: str
@@ -49,6 +62,7 @@ class ContentsPage:
     module: str
     chapter: str
     sections: tuple[ContentsSection, ...]
+    edition: Edition = DEFAULT_EDITION
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +72,8 @@ class Outline:
     Attributes:
         pages: All pages in the order of the book.
         values: Number of chunks by name of the filter, then by its value. Filters by source,
-            version and language are missing if no chunk has a value.
+            version and language are missing if no chunk has a value. Modules, chapters, types and
+            tags are counted in the latest version and the default language.
     """
 
     pages: tuple[ContentsPage, ...]
@@ -113,7 +128,10 @@ def outline_book(chunks: Iterable[ChunkMetadata]) -> Outline:
     counts: dict[str, Counter[str]] = {declared.name: Counter() for declared in FILTERS.values()}
     for chunk in chunks:
         documents.setdefault(chunk.doc_path, []).append(chunk)
+        is_default = chunk.is_latest and chunk.is_default_locale
         for field, declared in FILTERS.items():
+            if not is_default and declared.name not in COUNTED_IN_ALL:
+                continue
             value = getattr(chunk, field) or ()
             counts[declared.name].update(filter(None, [value] if isinstance(value, str) else value))
     ordered = sorted(documents.values(), key=lambda document: _order_page(document[0]))
@@ -139,6 +157,7 @@ def _describe_page(chunks: Sequence[ChunkMetadata]) -> ContentsPage:
         module=first.module,
         chapter=first.chapter,
         sections=tuple(sections.values()),
+        edition=read_edition(first),
     )
 
 

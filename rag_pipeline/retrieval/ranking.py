@@ -35,17 +35,20 @@ class Place:
     """The place of a point in the book, and the hash of its text.
 
     Attributes:
-        section: A key that all chunks of one section of one document share.
+        page: A key that all chunks of one page share, in all its versions and languages.
+        section: A key that all chunks of one section of a page share, in the same way.
         bare_heading: The heading if the chunk has no other text, so that it answers nothing;
             otherwise None.
+        is_default: False in a version or language that readers do not get by default.
     """
 
     point_id: PointId
-    doc_path: str
+    page: str
     section: str
     chunk_index: int
     content_hash: str
     bare_heading: str | None = None
+    is_default: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +188,10 @@ def fuse(
     ]
     by_document: dict[str, list[float]] = defaultdict(list)
     for candidate, score in zip(candidates, fused, strict=True):
-        by_document[candidate.place.doc_path].append(score)
+        by_document[candidate.place.page].append(score)
     means = {path: _mean_of_best(scores) for path, scores in by_document.items()}
     ranked = [
-        Ranked(candidate, score + weights.document * means[candidate.place.doc_path])
+        Ranked(candidate, score + weights.document * means[candidate.place.page])
         for candidate, score in zip(candidates, fused, strict=True)
     ]
     return sorted(ranked, key=_rank_key)
@@ -229,6 +232,6 @@ def _mean_of_best(scores: list[float]) -> float:
     return math.fsum(best) / len(best)
 
 
-def _rank_key(hit: Ranked) -> tuple[float, str, int, int]:
+def _rank_key(hit: Ranked) -> tuple[float, str, bool, int, int]:
     place = hit.candidate.place
-    return (-hit.score, place.doc_path, place.chunk_index, place.point_id)
+    return (-hit.score, place.page, not place.is_default, place.chunk_index, place.point_id)

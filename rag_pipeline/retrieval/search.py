@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
+from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.terms import extract_terms, find_content_words
 from rag_pipeline.core.vectors import QuestionVectors
-from rag_pipeline.retrieval.filters import build_point_filter
+from rag_pipeline.retrieval.filters import Scope, build_point_filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.protocols.embedding import Embedder, SparseEncoder, WindowEmbedder
-    from rag_pipeline.core.protocols.stores import PointFilter
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector, SparseVector
     from rag_pipeline.retrieval.models import Evidence, ScoredChunk, WordNearness
     from rag_pipeline.retrieval.queries import Query
@@ -62,10 +61,11 @@ class Search:
     Attributes:
         offered: Number of hits to choose: the number of results, or more if a reranker follows.
         text: The question without white space at its ends, or one of its sub-questions.
-        where: The filter that points must match.
+        where: The filter that points must match, with the scope once it is set.
         vectors: The vector of `text`, and the vectors of its tokens except stop words.
         terms: The BM25 terms of `text`; may be empty.
         windowed: True if the collection has windows (vectors of four words each).
+        scope: The versions and languages that are searched.
         parts: A search for each sub-question of a compound question; empty for other questions.
         candidates: The near points; `scores` has their scores by channel and point id. `far` has,
             by channel, the scores of the points that are too far to be candidates.
@@ -86,6 +86,8 @@ class Search:
     terms: SparseVector
     windowed: bool
     parts: tuple[Search, ...] = ()
+
+    scope: Scope = field(default_factory=Scope)
 
     # Set by the search stage; candidates are ordered by ascending point id.
     scores: dict[Channel, dict[PointId, float]] = field(default_factory=dict)
@@ -122,7 +124,8 @@ class Search:
             Channel.WINDOWS: self.vectors.tokens,
             Channel.BM25: self.terms,
         }
-        return ChannelQuery(channel, vectors[channel], limit, where)
+        corpus = self.scope.where if channel is Channel.BM25 else PointFilter()
+        return ChannelQuery(channel, vectors[channel], limit, where, corpus)
 
 
 def prepare_searches(

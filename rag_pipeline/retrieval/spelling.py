@@ -11,7 +11,7 @@ from dataclasses import replace
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
+from rag_pipeline.core.protocols.stores import ALL_POINTS, Channel, ChannelQuery
 from rag_pipeline.core.terms import extract_terms, extract_words
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from rag_pipeline.core.protocols.embedding import SparseEncoder
-    from rag_pipeline.core.protocols.stores import VectorIndex
+    from rag_pipeline.core.protocols.stores import PointFilter, VectorIndex
     from rag_pipeline.retrieval.models import Evidence, RetrievalResult
     from rag_pipeline.retrieval.queries import Query
 
@@ -62,7 +62,10 @@ def correct_queries(
     ]
     if not any(words):
         return {}
-    asked = [(result.query.question, own) for result, own in zip(results, words, strict=True)]
+    asked = [
+        (result.query.question, own, result.evidence.corpus if result.evidence else ALL_POINTS)
+        for result, own in zip(results, words, strict=True)
+    ]
     corrected = read(lambda index: [correct_question(index, encoder, *entry) for entry in asked])
     return {
         at: replace(results[at].query, question=question)
@@ -110,7 +113,11 @@ def find_misspelled(
 
 
 def correct_question(
-    index: VectorIndex, encoder: SparseEncoder, question: str, misspelled: Sequence[str]
+    index: VectorIndex,
+    encoder: SparseEncoder,
+    question: str,
+    misspelled: Sequence[str],
+    corpus: PointFilter = ALL_POINTS,
 ) -> str | None:
     """Return a question in which misspelled words are replaced by words of the book.
 
@@ -123,6 +130,7 @@ def correct_question(
         encoder: The BM25 encoder that the collection was built with.
         question: The question as it was asked.
         misspelled: Words of the question, as `find_misspelled` returns them.
+        corpus: The filter by version and language for the chunks whose words are tried.
 
     Returns:
         The corrected question; None if the book has no similar word for any of the words.
@@ -131,11 +139,11 @@ def correct_question(
     for word in misspelled:
         lower = word.lower()
         slips = set(_slip_once(lower, ascii_lowercase))
-        found = _choose_word(index, encoder, lower, slips)
+        found = _choose_word(index, encoder, lower, slips, corpus)
         if found is None and len(lower) >= _TWO_SLIPS_LETTERS:
             once = set(_slip_often(lower))
             twice = {other for slip in once for other in _slip_often(slip)}
-            found = _choose_word(index, encoder, lower, twice - slips)
+            found = _choose_word(index, encoder, lower, twice - slips, corpus)
         if found is not None:
             written = found.capitalize() if word[0].isupper() else found
             corrected = re.sub(rf"(?<![^\W_]){word}(?![^\W_])", written, corrected)
@@ -165,7 +173,11 @@ def _rate(result: RetrievalResult) -> float:
 
 
 def _choose_word(
-    index: VectorIndex, encoder: SparseEncoder, word: str, others: AbstractSet[str]
+    index: VectorIndex,
+    encoder: SparseEncoder,
+    word: str,
+    others: AbstractSet[str],
+    corpus: PointFilter,
 ) -> str | None:
     """Return the most frequent word of the book among similar words; None if there is none.
 
@@ -179,7 +191,9 @@ def _choose_word(
     }
     distinct = sorted(set(terms.values()))
     vectors = encoder.encode_terms(distinct)
-    hits = index.search_many([ChannelQuery(Channel.BM25, vector, _READ) for vector in vectors])
+    hits = index.search_many(
+        [ChannelQuery(Channel.BM25, vector, _READ, corpus, corpus) for vector in vectors]
+    )
     best = {term: found for term, found in zip(distinct, hits, strict=True) if found}
     if not best:
         return None

@@ -33,7 +33,7 @@ FIELDS = {
               "top_k", "expand_to_section_tokens", "source_url", "exact_words"],
     "QueryFilters": ["modules", "chapters", "content_types", "tags", "top_k", "doc_paths",
                      "sources", "versions", "locales"],
-    "Citation": ["title", "section", "url", "module", "chapter"],
+    "Citation": ["title", "section", "url", "module", "chapter", "version", "locale"],
     "ScoredChunk": ["chunk_id", "text", "score", "metadata", "citation", "channels",
                     "expanded_text", "expanded_blocks"],
     "RetrievalResult": ["chunks", "query", "mode", "total_candidates", "verdict", "relatedness",

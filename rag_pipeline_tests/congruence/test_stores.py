@@ -324,25 +324,33 @@ def test_a_filter_applies_to_count_scroll_and_every_search(
     assert dict(bm25) == pytest.approx({i: of_all[i] for i in ids if i in of_all}, abs=1e-4)
 
 
-def test_points_without_a_late_field_count_as_true_and_match_no_value_of_it(
+def test_points_can_be_found_by_the_fields_that_only_some_have_or_by_their_absence(
     full: PointStore,
 ) -> None:
-    latest = PointFilter(true_fields=("is_latest",))
+    latest = PointFilter(without=("is_latest",))
     assert full.count(latest) == len(POINTS)
     assert full.count(PointFilter.any_of(version=("2.0",))) == 0
     one, other = POINTS[0], POINTS[1]
     old = replace(one, payload={**one.payload, "version": "2.0", "is_latest": False})
     full.upsert([old])
-    new: Payload = {**other.payload, "version": "3.0", "is_latest": True}
+    new: Payload = {**other.payload, "version": "3.0"}
     full.set_payloads({other.point_id: new})
+    assert {"version", "is_latest"} <= full.find_late_fields()
     assert one.point_id not in ids_of(full.scroll(latest))
     assert full.count(latest) == len(POINTS) - 1
     dense = full.search_many([ask(DENSE, latest)])[0]
     assert one.point_id not in dict(dense)
     both = PointFilter.any_of(version=("2.0", "3.0"))
     assert ids_of(full.scroll(both)) == sorted([one.point_id, other.point_id])
-    latest_of_both = PointFilter(both.fields, true_fields=("is_latest",))
+    latest_of_both = PointFilter(both.fields, without=("is_latest",))
     assert ids_of(full.scroll(latest_of_both)) == [other.point_id]
+
+
+def test_bm25_counts_how_rare_a_term_is_within_the_corpus_of_the_query(full: PointStore) -> None:
+    where = PointFilter.any_of(module=("module-1",))
+    matching = [point for point in POINTS if point.payload["module"] == "module-1"]
+    query = ChannelQuery(Channel.BM25, BM25.vector, 100, where, corpus=where)
+    check_hits(full.search_many([query])[0], score_by_hand(matching, query))
 
 
 def test_points_too_large_for_one_request_are_written(store: PointStore) -> None:

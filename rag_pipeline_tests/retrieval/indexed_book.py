@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
-from rag_pipeline.core.ids import DocId, hash_text
+from rag_pipeline.core.editions import DEFAULT_EDITION
+from rag_pipeline.core.ids import DocId, hash_text, make_chunk_id, to_point_id
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors, EmbeddingSpace, Point
@@ -19,6 +21,9 @@ from rag_pipeline.ingestion.writing import build_payloads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rag_pipeline.core.editions import Edition
+    from rag_pipeline.core.models import Payload
 
 LIMITS = ChunkLimits(min_tokens=30, target_tokens=60, max_tokens=90, overlap_tokens=15)
 
@@ -185,3 +190,29 @@ def build_collection(settings: Settings, points: Sequence[Point]) -> str:
     store.close()
     catalog.switch_to(store.collection_id)
     return store.collection_id
+
+
+def move_points(points: Sequence[Point], edition: Edition, folder: str) -> list[Point]:
+    """Return the points of the same pages in another version or language of the site.
+
+    Args:
+        points: The points of the pages in the default edition.
+        edition: The other edition, without the common path.
+        folder: Folder of its pages, which is also part of their addresses.
+    """
+    moved = []
+    for point in points:
+        old = point.payload
+        doc_path = DocId(f"{folder}/{old['doc_path']}")
+        chunk_id = make_chunk_id(doc_path, int(str(old["chunk_index"])))
+        own = {**asdict(edition), "common_path": str(old["doc_path"])}
+        known = asdict(DEFAULT_EDITION)
+        payload: Payload = {
+            **old,
+            "doc_path": doc_path,
+            "chunk_id": chunk_id,
+            "url": str(old["url"]).replace("/docs/", f"/docs/{folder}/"),
+            **{name: value for name, value in own.items() if value != known[name]},
+        }
+        moved.append(replace(point, point_id=to_point_id(chunk_id), payload=payload))
+    return moved

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import qdrant_edge as edge
 
+from rag_pipeline.adapters.stores.edge_filters import build_filter, count_within
 from rag_pipeline.adapters.stores.engine_forms import (
     to_engine_vector,
     to_named_vectors,
@@ -20,7 +21,7 @@ from rag_pipeline.adapters.stores.engine_forms import (
 from rag_pipeline.adapters.stores.engine_store import EngineStore
 from rag_pipeline.core.errors import StoreDamagedError, StoreError, StoreLockedError
 from rag_pipeline.core.errors.hiding import describe_kind
-from rag_pipeline.core.payload import INDEXED_FIELDS
+from rag_pipeline.core.payload import INDEXED_FIELDS, LATE_INDEXES
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ class EdgeStore(EngineStore):
         request = edge.CountRequest(exact=True, filter=build_filter(where))
         return int(_call(self._shard.count, request, is_reading=True))
 
+    def find_late_fields(self) -> frozenset[str]:
+        """Return the fields that only some sites have and that points may have."""
+        schema = _call(self._shard.info, is_reading=True).payload_schema
+        return frozenset(schema) & LATE_INDEXES.keys()
+
     def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:
         self._apply(
             edge.UpdateOperation.overwrite_payload([int(point_id)], payload)
@@ -102,7 +108,8 @@ class EdgeStore(EngineStore):
             self._release()
 
     def _search(self, queries: Sequence[tuple[ChannelQuery, int]]) -> list[Hits]:
-        filters = {where: build_filter(where) for where in {query.where for query, _ in queries}}
+        used = {where for query, _ in queries for where in (query.where, query.corpus)}
+        filters = {where: build_filter(where) for where in used}
         requests = [
             edge.QueryRequest(
                 limit=limit,
@@ -110,6 +117,7 @@ class EdgeStore(EngineStore):
                     to_engine_vector(query.vector, edge.SparseVector), using=query.channel.value
                 ),
                 filter=filters[query.where],
+                params=count_within(filters[query.corpus]),
                 with_payload=False,
             )
             for query, limit in queries
@@ -258,21 +266,6 @@ def _is_in_memory(folder: Path) -> bool:
         if fields[2] == f"{os.major(device)}:{os.minor(device)}":
             return fields[fields.index("-") + 1] == "tmpfs"
     return False
-
-
-def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
-    """Return a filter in the form of the engine, or None if it matches every point."""
-    must: list[Any] = [
-        edge.FieldCondition(key=key, match=edge.MatchAny(any=list(values)))
-        for key, values in where.fields
-    ]
-    if where.point_ids is not None:
-        must.append(edge.HasIdCondition({int(point_id) for point_id in where.point_ids}))
-    must_not: list[Any] = [
-        edge.FieldCondition(key=key, match=edge.MatchValue(value=False))
-        for key in where.true_fields
-    ]
-    return edge.Filter(must=must, must_not=must_not) if must or must_not else None
 
 
 def _call(action: Callable[..., Any], *arguments: Any, is_reading: bool = False) -> Any:  # noqa: ANN401  # the type depends on the call

@@ -16,6 +16,7 @@ from rag_pipeline.adapters.stores.engine_forms import (
     to_named_vectors,
 )
 from rag_pipeline.adapters.stores.engine_store import EngineStore
+from rag_pipeline.core.payload import LATE_INDEXES
 from rag_pipeline.core.protocols.stores import ChannelQuery, PointFilter
 
 if TYPE_CHECKING:
@@ -57,6 +58,13 @@ class QdrantStore(EngineStore):
         )
         return int(answer.count)
 
+    def find_late_fields(self) -> frozenset[str]:
+        """Return the fields that only some sites have and that points may have."""
+        info = self._call(methodcaller("get_collection", self._collection_id))
+        # Only the client's own store in memory, which has no indexes, lists none.
+        found = info.payload_schema or LATE_INDEXES
+        return frozenset(found) & LATE_INDEXES.keys()
+
     def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:
         operations = [
             models.OverwritePayloadOperation(
@@ -88,6 +96,7 @@ class QdrantStore(EngineStore):
                 query=to_engine_vector(query.vector, models.SparseVector),
                 using=query.channel.value,
                 filter=build_filter(query.where),
+                params=_count_within(build_filter(query.corpus)),
                 limit=limit,
                 with_payload=False,
                 with_vector=False,
@@ -152,6 +161,8 @@ class QdrantStore(EngineStore):
         self._call(methodcaller("upsert", self._collection_id, points=records, wait=True))
 
     def _create_index(self, field: str, *, is_boolean: bool) -> None:
+        if not self._connection.is_server:
+            return  # the client's own store has no indexes
         kinds = models.PayloadSchemaType
         kind = kinds.BOOL if is_boolean else kinds.KEYWORD
         self._call(
@@ -170,11 +181,17 @@ def build_filter(where: PointFilter) -> models.Filter | None:
     ]
     if where.point_ids is not None:
         must.append(models.HasIdCondition(has_id=[int(point_id) for point_id in where.point_ids]))
-    must_not: list[models.Condition] = [
-        models.FieldCondition(key=key, match=models.MatchValue(value=False))
-        for key in where.true_fields
+    must += [
+        models.IsEmptyCondition(is_empty=models.PayloadField(key=key)) for key in where.without
     ]
-    return models.Filter(must=must, must_not=must_not) if must or must_not else None
+    return models.Filter(must=must) if must else None
+
+
+def _count_within(corpus: models.Filter | None) -> models.SearchParams | None:
+    """Return the search parameters that count documents with a term only in a part of the store."""
+    if corpus is None:
+        return None
+    return models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus))
 
 
 def _pages(entries: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rag_pipeline.core.payload import FILTERS
 
@@ -46,12 +46,12 @@ class PointFilter:
         fields: Pairs of the name of a payload field, which must have a keyword index, and its
             allowed values.
         point_ids: The only ids that match; None for no restriction. An empty tuple matches nothing.
-        true_fields: Names of boolean fields that must not be false. A missing field is true.
+        without: Names of payload fields that a matching point must not have.
     """
 
     fields: tuple[tuple[str, tuple[str, ...]], ...] = ()
     point_ids: tuple[PointId, ...] | None = None
-    true_fields: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
     @classmethod
     def any_of(cls, **values: Iterable[str]) -> PointFilter:
@@ -70,6 +70,10 @@ class PointFilter:
         return cls(tuple(field for field in fields if field[1]))
 
 
+ALL_POINTS: Final = PointFilter()
+"""The filter that matches all points."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChannelQuery:
     """A search that scores points in one way (channel).
@@ -80,12 +84,14 @@ class ChannelQuery:
             shape (n, dim) for `WINDOWS`, with one row per token of the question.
         limit: Highest number of results, at least 1.
         where: Only points that match this filter are searched.
+        corpus: The points over which `BM25` counts how rare a term is; the default counts all.
     """
 
     channel: Channel
     vector: FloatVector | FloatMatrix | SparseVector
     limit: int
     where: PointFilter = PointFilter()
+    corpus: PointFilter = PointFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,12 @@ class VectorIndex(Protocol):
 
     def count(self, where: PointFilter = PointFilter()) -> int:
         """Return the exact number of points that match the filter."""
+
+    def find_late_fields(self) -> frozenset[str]:
+        """Return the names of `payload.LATE_INDEXES` that points may have.
+
+        No point of the collection has one of the other names. Nothing is scanned.
+        """
 
     def scroll(
         self, where: PointFilter = PointFilter(), *, with_vectors: bool = False

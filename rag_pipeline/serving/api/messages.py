@@ -51,6 +51,9 @@ class Filters(Request):
     content_types: _Values | None = None
     tags: _Values | None = None
     doc_paths: _Values | None = None
+    sources: _Values | None = None
+    versions: _Values | None = None
+    locales: _Values | None = None
 
     def to_filters(self) -> QueryFilters:
         """Return the filters of the library, without those that are not given."""
@@ -106,6 +109,7 @@ class SearchRequest(Request):
     """A question for `POST /v1/search`."""
 
     question: _Question
+    source_url: _Place | None = None
     filters: Filters | None = None
     top_k: _TopK | None = None
     exact_words: bool = False

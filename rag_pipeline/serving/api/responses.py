@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
 from rag_pipeline.answering.models import AnswerKind, Level, Reason
 from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
 from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE
+from rag_pipeline.core.editions import DEFAULT_EDITION
+from rag_pipeline.core.payload import FILTERS
 from rag_pipeline.retrieval.queries import Mode
 from rag_pipeline.retrieval.selected_text import POSSIBLE_NOTICE, SHORT_NOTICE, UNRELATED_NOTICE
 
 if TYPE_CHECKING:
     from rag_pipeline.answering import Answer, GroundedResponse, PreparedAnswer
     from rag_pipeline.retrieval.models import RetrievalResult
+    from rag_pipeline.retrieval.outline import ContentsPage
 
 Offer = Literal["answer_anyway", "whole_book", "drop_filters"]
 Kind = Literal["generated", "extracted", "refused", "reply"]
@@ -30,6 +33,7 @@ NOTICES: Final = (
     ("Source ", "unsupported", ""),
     ('Showing results for "', "search_changed", ""),
     ("The book does not mention ", "names_missing", ""),
+    ("Only the pages ", "scope", ""),
     ("The search covered only a part of the book", "filtered", ""),
     ("Your question seems to be in ", "other_language", ""),
     (UNRELATED_NOTICE, "selection_unrelated", ""),
@@ -39,13 +43,18 @@ NOTICES: Final = (
 
 
 class CitationBody(TypedDict):
-    """A section of the book. The URL is empty if it is not known."""
+    """A section of the book. The URL is empty if it is not known.
+
+    `version` and `locale` are empty for the latest version and the default language.
+    """
 
     title: str
     section: str
     url: str
     module: str
     chapter: str
+    version: str
+    locale: str
 
 
 class SourceBody(CitationBody):
@@ -131,7 +140,9 @@ class HitBody(CitationBody):
 
 
 class SearchBody(TypedDict):
-    """The passages that a search found, best first."""
+    """The passages that a search found, best first, and a hint for the reader or null."""
+
+    notice: str | None
 
     search_question: str | None
     index_id: str
@@ -153,8 +164,22 @@ class HeadingBody(TypedDict):
     level: int
 
 
+class EditionBody(TypedDict):
+    """The source, version and language of a page; null where the site has only one."""
+
+    source: str | None
+    version: str | None
+    version_label: str | None
+    is_latest: bool
+    locale: str | None
+    is_default_locale: bool
+
+
 class PageBody(TypedDict):
-    """A page of the book with its sections in reading order."""
+    """A page of the book with its sections in reading order.
+
+    `edition` is missing if the site has one docs folder, no versions and one language.
+    """
 
     title: str
     url: str
@@ -162,6 +187,7 @@ class PageBody(TypedDict):
     module: str
     chapter: str
     sections: list[HeadingBody]
+    edition: NotRequired[EditionBody]
 
 
 class ContentsBody(TypedDict):
@@ -180,7 +206,7 @@ class SectionBody(CitationBody):
 def describe_search(result: RetrievalResult) -> dict[str, Any]:
     """Return a `SearchBody`."""
     record = result.to_dict()
-    same = ("search_question", "index_id", "total_candidates")
+    same = ("search_question", "index_id", "total_candidates", "notice")
     return {
         **{name: record[name] for name in same},
         "results": [
@@ -192,6 +218,16 @@ def describe_search(result: RetrievalResult) -> dict[str, Any]:
             for chunk in record["chunks"]
         ],
     }
+
+
+def describe_page(page: ContentsPage) -> dict[str, Any]:
+    """Return a `PageBody`."""
+    body = asdict(page)
+    edition = body.pop("edition")
+    if page.edition == DEFAULT_EDITION:
+        return body
+    del edition["common_path"]
+    return {**body, "edition": edition}
 
 
 def list_sources(grounding: GroundedResponse) -> list[dict[str, Any]]:
@@ -256,5 +292,5 @@ def _list_offers(grounding: GroundedResponse, prepared: PreparedAnswer) -> list[
     filters = prepared.query.filters
     if filters is None:
         return []
-    names = ("modules", "chapters", "content_types", "tags", "doc_paths")
-    return ["drop_filters"] if any(getattr(filters, name, None) for name in names) else []
+    given = (getattr(filters, declared.name) for declared in FILTERS.values())
+    return ["drop_filters"] if any(given) else []

@@ -20,6 +20,7 @@ from rag_pipeline.serving.api.responses import (
     FiltersBody,
     SearchBody,
     SectionBody,
+    describe_page,
     describe_search,
 )
 from rag_pipeline.serving.api.schemas import AsciiJsonResponse, answer_disconnected
@@ -41,7 +42,13 @@ _Address = Annotated[str, QueryParameter(max_length=2_000)]
 async def search(request: Request, body: SearchRequest, service: _Shared) -> Response:
     """Find the passages that best match a question."""
     filters = body.filters.to_filters() if body.filters else None
-    query = Query(body.question, filters=filters, top_k=body.top_k, exact_words=body.exact_words)
+    query = Query(
+        body.question,
+        filters=filters,
+        top_k=body.top_k,
+        source_url=body.source_url,
+        exact_words=body.exact_words,
+    )
     assistant = service.assistant
     searching = assistant.arun(lambda: assistant.retriever.retrieve(query))
     result = await run_while_connected(request.receive, searching)
@@ -60,12 +67,22 @@ async def list_filters(service: _Shared) -> Response:
 
 @router.get("/contents", responses={200: {"model": ContentsBody}, **_READING}, response_model=None)
 async def list_contents(
-    service: _Shared, module: _Address | None = None, url: _Address | None = None
+    service: _Shared,
+    module: _Address | None = None,
+    url: _Address | None = None,
+    version: _Address | None = None,
+    locale: _Address | None = None,
 ) -> Response:
-    """Return pages with their sections in reading order: all, those of a module, or one by URL."""
+    """Return pages with their sections in reading order: all, those of a module, or one by URL.
+
+    The pages are those of the latest version in the default language, unless a version or a
+    language is named.
+    """
     assistant = service.assistant
-    pages = await assistant.arun(lambda: read_contents(assistant.retriever, module, url))
-    return AsciiJsonResponse({"pages": [asdict(page) for page in pages]})
+    pages = await assistant.arun(
+        lambda: read_contents(assistant.retriever, module, url, version=version, locale=locale)
+    )
+    return AsciiJsonResponse({"pages": [describe_page(page) for page in pages]})
 
 
 @router.get(

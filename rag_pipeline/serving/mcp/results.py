@@ -27,6 +27,8 @@ class FoundPassage(BaseModel):
     score: float = Field(description="Similarity to the query, 0 to 1.")
     excerpt: str = Field(description="The beginning of the passage, as Markdown.")
     truncated: bool = Field(description="True if the passage is longer than the excerpt.")
+    version: str = Field("", description="Version of the docs; empty for the latest.")
+    locale: str = Field("", description="Language; empty for the default language.")
 
 
 class SearchResults(BaseModel):
@@ -46,6 +48,8 @@ class SectionContent(BaseModel):
     text: str = Field(description="Markdown, exactly as in the book.")
     next_start: int | None = Field(description="Value of `start` for the rest; null at the end.")
     note: str = Field("", description="How to read on; empty at the end.")
+    version: str = Field("", description="Version of the docs; empty for the latest.")
+    locale: str = Field("", description="Language; empty for the default language.")
 
 
 class ContentsEntry(BaseModel):
@@ -74,6 +78,8 @@ class CitedSource(BaseModel):
     title: str
     section: str
     url: str
+    version: str = Field("", description="Version of the docs; empty for the latest.")
+    locale: str = Field("", description="Language; empty for the default language.")
 
 
 class TextbookAnswer(BaseModel):

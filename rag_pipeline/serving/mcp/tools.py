@@ -5,15 +5,15 @@ The docstrings of the tools are what an agent reads to choose one.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from pydantic import BaseModel, Field
 
 from rag_pipeline.answering import AnswerKind
-from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.retrieval import Query, QueryFilters, read_contents, read_section
+from rag_pipeline.retrieval.filters import ANY_VALUE
+from rag_pipeline.serving.mcp.failures import resource_errors, tool_errors
 from rag_pipeline.serving.mcp.results import (
     MAX_RESULT_TOKENS,
     CitedSource,
@@ -28,7 +28,7 @@ from rag_pipeline.serving.mcp.results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from rag_pipeline.answering import Assistant
     from rag_pipeline.retrieval import ContentsPage
@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 MAX_PAGE_TOKENS: Final = 20_000
 _MAX_QUESTION_CHARS: Final = 2_000
 _PAGE_SCHEME: Final = "textbook://page/"
+_Version: TypeAlias = Annotated[
+    str | None, Field(description="Version of the docs, such as 2.0; without it, the latest.")
+]
+_Locale: TypeAlias = Annotated[
+    str | None, Field(description="Language, such as fr; without it, the default language.")
+]
 
 
 class TextbookTools:
@@ -60,6 +66,8 @@ class TextbookTools:
             list[str] | None,
             Field(description="Only these kinds: prose, code, table, lab, quiz, assessment."),
         ] = None,
+        version: _Version = None,
+        locale: _Locale = None,
         limit: Annotated[int, Field(ge=1, le=20, description="Number of passages.")] = 5,
         max_chars: Annotated[
             int, Field(ge=50, le=5_000, description="Length of each excerpt in characters.")
@@ -71,9 +79,14 @@ class TextbookTools:
         promising passage to read its full text. Use ask_textbook instead for a finished answer.
         """
         _check_length(query)
-        filters = QueryFilters(modules=modules, content_types=content_types)
+        filters = QueryFilters(
+            modules=modules,
+            content_types=content_types,
+            versions=_list(version),
+            locales=_list(locale),
+        )
         assistant = self._assistant
-        with _tool_errors():
+        with tool_errors():
             wanted = Query(query, filters=filters, top_k=limit)
             result = await assistant.arun(lambda: assistant.retriever.retrieve(wanted))
         passages: list[FoundPassage] = []
@@ -90,6 +103,8 @@ class TextbookTools:
                 score=round(chunk.score, 3),
                 excerpt=excerpt,
                 truncated=len(excerpt) < len(chunk.text),
+                version=citation.version,
+                locale=citation.locale,
             )
             left -= _count([passage])
             if left < 0:
@@ -121,7 +136,7 @@ class TextbookTools:
         between two paragraphs; call again with start=next_start to read on.
         """
         assistant = self._assistant
-        with _tool_errors():
+        with tool_errors():
             found = await assistant.arun(lambda: read_section(assistant.retriever, url))
         if start and start >= len(found.text):
             raise ToolError(f"start must be below {len(found.text)}, the length of the text")
@@ -137,6 +152,8 @@ class TextbookTools:
             text=text,
             next_start=end if rest else None,
             note=note,
+            version=found.version,
+            locale=found.locale,
         )
 
     async def list_contents(
@@ -144,6 +161,8 @@ class TextbookTools:
         module: Annotated[
             str | None, Field(description="Only this module, with the headings of its pages.")
         ] = None,
+        version: _Version = None,
+        locale: _Locale = None,
     ) -> Contents:
         """List the pages of the textbook in order, with their addresses.
 
@@ -151,8 +170,10 @@ class TextbookTools:
         question, search_docs is faster.
         """
         assistant = self._assistant
-        with _tool_errors():
-            pages = await assistant.arun(lambda: read_contents(assistant.retriever))
+        with tool_errors():
+            pages = await assistant.arun(
+                lambda: read_contents(assistant.retriever, version=version, locale=locale)
+            )
         modules = list(dict.fromkeys(page.module for page in pages))
         if module is not None and module not in modules:
             raise ToolError(f"there is no module {module!r:.60}. Use one of {', '.join(modules)}")
@@ -168,7 +189,10 @@ class TextbookTools:
         return Contents(modules=modules, pages=entries, note=note)
 
     async def ask_textbook(
-        self, question: Annotated[str, Field(description="One question in full words.")]
+        self,
+        question: Annotated[str, Field(description="One question in full words.")],
+        version: _Version = None,
+        locale: _Locale = None,
     ) -> TextbookAnswer:
         """Answer a question from the textbook alone, with numbered sources.
 
@@ -176,8 +200,9 @@ class TextbookTools:
         Use search_docs instead to compare several passages or to read code.
         """
         _check_length(question)
-        with _tool_errors():
-            answer = await self._assistant.aanswer(Query(question))
+        with tool_errors():
+            filters = QueryFilters(versions=_list(version), locales=_list(locale))
+            answer = await self._assistant.aanswer(Query(question, filters=filters))
         if answer.kind is AnswerKind.REFUSED:
             cited = dict(enumerate(answer.citations, 1))
         else:
@@ -191,7 +216,14 @@ class TextbookTools:
             kind=answer.kind.value,
             level=answer.grounding.level.value,
             sources=[
-                CitedSource(number=at, title=entry.title, section=entry.section, url=entry.url)
+                CitedSource(
+                    number=at,
+                    title=entry.title,
+                    section=entry.section,
+                    url=entry.url,
+                    version=entry.version,
+                    locale=entry.locale,
+                )
                 for at, entry in cited.items()
             ],
             notices=list(answer.notices),
@@ -200,7 +232,7 @@ class TextbookTools:
     async def read_toc(self) -> str:
         """The table of contents of the textbook, as Markdown."""  # noqa: D401  # shown to a reader
         assistant = self._assistant
-        with _resource_errors():
+        with resource_errors():
             pages = await assistant.arun(lambda: read_contents(assistant.retriever))
         lines: list[str] = []
         module = None
@@ -215,13 +247,19 @@ class TextbookTools:
     async def read_page(self, path: str) -> str:
         """The text of a page of the textbook, as Markdown."""  # noqa: D401  # shown to a reader
         assistant = self._assistant
-        with _resource_errors():
-            pages = await assistant.arun(lambda: read_contents(assistant.retriever))
+        with resource_errors():
+            pages = await assistant.arun(
+                lambda: read_contents(assistant.retriever, version=ANY_VALUE, locale=ANY_VALUE)
+            )
             wanted = next((page for page in pages if path in _name_paths(page)), None)
             if wanted is None:
                 raise ResourceNotFoundError(f"there is no page {path!r:.100}. Read textbook://toc")
             found = await assistant.arun(lambda: read_section(assistant.retriever, wanted.url))
         return _cut_resource(found.text, f"read_section shows the rest of {wanted.url}.")
+
+
+def _list(value: str | None) -> list[str] | None:
+    return None if value is None else [value]
 
 
 def _cut_resource(text: str, advice: str) -> str:
@@ -256,23 +294,3 @@ def _count(entries: Sequence[BaseModel]) -> int:
 def _check_length(question: str) -> None:
     if len(question) > _MAX_QUESTION_CHARS:
         raise ToolError(f"the question has {len(question):,} characters; at most 2,000 are allowed")
-
-
-@contextmanager
-def _tool_errors() -> Iterator[None]:
-    try:
-        yield
-    except RagPipelineError as error:
-        raise ToolError(_describe(error)) from error
-
-
-@contextmanager
-def _resource_errors() -> Iterator[None]:
-    try:
-        yield
-    except RagPipelineError as error:
-        raise ResourceError(_describe(error)) from error
-
-
-def _describe(error: RagPipelineError) -> str:
-    return f"{error.code}: {error.public_message}"
