@@ -1,0 +1,168 @@
+"""Process the documents of a run in groups, and delete documents whose files are gone."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.errors import ConfigurationError, EmbeddingServiceError, RagPipelineError
+from rag_pipeline.core.errors.hiding import describe_kind
+from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.core.protocols.state import LedgerFailure
+from rag_pipeline.ingestion.context import now_utc
+from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, embed_docs, load_embeddings
+from rag_pipeline.ingestion.planning import leave_moved, plan_ingestion
+from rag_pipeline.ingestion.stages import DocInProgress, prepare_doc
+from rag_pipeline.ingestion.writing import check_points, delete_doc, write_points
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.models import DiscoveredDoc
+    from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent
+    from rag_pipeline.ingestion.stages import IngestionRun
+
+_GROUP_CHUNKS: Final = PART_CHUNKS  # limits the work that is lost when the run is killed
+
+
+def carry_out(
+    run: IngestionRun, docs: Sequence[DiscoveredDoc], deletes: Sequence[DocId]
+) -> Iterator[IngestionEvent]:
+    """Process `docs` in groups of about 256 chunks, then delete the documents in `deletes`.
+
+    The store is open only while a group is written.
+    """
+    group: list[DocInProgress] = []
+    for doc in docs:
+        work = DocInProgress(doc)
+        with _keep_failure(work, Stage.PARSED):
+            prepare_doc(run, work)
+        group.append(work)
+        if sum(len(entry.chunks) for entry in group) >= _GROUP_CHUNKS:
+            yield from _finish_group(run, group)
+            group = []
+    if group:
+        yield from _finish_group(run, group)
+    if deletes:
+        made_with = run.context.fingerprint_of
+        rest = plan_ingestion(run.scan.discovery, run.ledger.entries(), made_with).process
+        yield from _delete_docs(run, leave_moved(deletes, run.scan.entries, rest))
+
+
+def _finish_group(run: IngestionRun, group: Sequence[DocInProgress]) -> Iterator[IngestionEvent]:
+    """Embed and write a group of chunked documents, then yield their results and failures."""
+    if Stage.EMBEDDINGS in run.request.stages:
+        _embed_group(run, _without_failures(group))
+    elif Stage.POINTS in run.request.stages:
+        for work in _without_failures(group):
+            with _keep_failure(work, Stage.EMBEDDINGS):
+                load_embeddings(run, work)
+    if Stage.POINTS in run.request.stages:
+        _write_group(run, _without_failures(group))
+    for work in group:
+        yield from work.results.values()
+        if work.failure is not None:
+            yield _record_failure(run, work.doc, work.failure)
+
+
+def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
+    """Embed the texts of all documents of a group in one call.
+
+    If the texts cannot be embedded, embed each document on its own, so that only the documents with
+    such texts fail.
+
+    Raises:
+        EmbeddingServiceError: The service does not answer. Other documents would fail too.
+    """
+    try:
+        embed_docs(run, group)
+    except (ConfigurationError, EmbeddingServiceError):
+        raise
+    except Exception as error:  # noqa: BLE001  # a single bad document must not fail the group
+        for work in group:
+            if len(group) == 1:
+                work.failure = _describe_failure(work.doc.doc_id, Stage.EMBEDDINGS, error)
+                return
+            with _keep_failure(work, Stage.EMBEDDINGS):
+                embed_docs(run, [work])
+
+
+def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
+    """Write the points of a group, then read them back and check them."""
+    if not group:
+        return
+    try:
+        opened = run.hold_store()
+    except RagPipelineError as error:
+        for work in group:
+            work.failure = _describe_failure(work.doc.doc_id, Stage.POINTS, error)
+        return
+    with opened as store:
+        for work in group:
+            with _keep_failure(work, Stage.POINTS):
+                write_points(run, work, store)
+        check_points(run, _without_failures(group), store)
+
+
+def _delete_docs(run: IngestionRun, doc_ids: Sequence[DocId]) -> Iterator[DocDeleted | DocFailure]:
+    try:
+        opened = run.hold_store()
+    except RagPipelineError as error:
+        for doc_id in doc_ids:
+            yield _describe_failure(doc_id, Stage.POINTS, error)
+        return
+    with opened as store:
+        for doc_id in doc_ids:
+            yield delete_doc(run, doc_id, store)
+
+
+def _without_failures(group: Iterable[DocInProgress]) -> list[DocInProgress]:
+    return [work for work in group if work.failure is None]
+
+
+@contextmanager
+def _keep_failure(work: DocInProgress, stage: Stage) -> Iterator[None]:
+    """Store an exception of the `with` block as the document's failure instead of raising it.
+
+    An error of the configuration or of the embedding service concerns all documents, so it is
+    raised.
+    """
+    try:
+        yield
+    except (ConfigurationError, EmbeddingServiceError):
+        raise
+    except Exception as error:  # noqa: BLE001  # no content of a page may stop the run
+        work.failure = _describe_failure(work.doc.doc_id, stage, error)
+
+
+def _describe_failure(doc_id: DocId, stage: Stage, error: Exception) -> DocFailure:
+    """Return the record of an error that stopped a document in a stage."""
+    message, name = str(error), type(error).__name__
+    if not isinstance(error, (RagPipelineError, OSError)):
+        hint = "Please report this error together with the file"
+        message = f"{doc_id}: unexpected {describe_kind(error)} in {stage.value}: {message}. {hint}"
+    return DocFailure(doc_id, stage.value, name, message)
+
+
+def _record_failure(run: IngestionRun, doc: DiscoveredDoc, failure: DocFailure) -> DocFailure:
+    """Write a failure to the ledger and return it; an error of writing is added to its message."""
+    before = run.scan.failures.get(doc.doc_id)
+    attempts = before.attempts if before is not None and before.sha256 == doc.sha256 else 0
+    try:
+        run.ledger.record_failure(
+            LedgerFailure(
+                doc_id=doc.doc_id,
+                sha256=doc.sha256,
+                stage=failure.stage,
+                error=failure.error,
+                message=failure.message,
+                attempts=attempts + 1,
+                failed_at=now_utc(),
+            )
+        )
+    except (RagPipelineError, OSError) as error:
+        message = f"{failure.message} (the failure could not be written to the ledger: {error})"
+        return replace(failure, message=message)
+    return failure
