@@ -87,7 +87,7 @@ def _measure(root: Path, documents: int, counter: RequestCounter) -> None:
     from bench_ingest import write_book  # noqa: PLC0415  # like all imports of this function
 
     from rag_pipeline.adapters.connect import connect_services  # noqa: PLC0415  # as above
-    from rag_pipeline.cli.ingesting import ingest_changes  # noqa: PLC0415
+    from rag_pipeline.cli.indexing import ingest_changes  # noqa: PLC0415
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415
     from rag_pipeline.ingestion.context import IngestionContext  # noqa: PLC0415
     from rag_pipeline.ingestion.upkeep.repair import audit_index  # noqa: PLC0415

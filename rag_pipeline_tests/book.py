@@ -15,7 +15,7 @@ from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
 from rag_pipeline.adapters.state.files import remove_partial_files, remove_tree
 from rag_pipeline.adapters.state.ledger import FileLedger
-from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.state.locks import hold_buckets, hold_lock
 from rag_pipeline.adapters.state.running import announce_ingestion
 from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
@@ -151,6 +151,9 @@ class Book:
             open_ledger=self.open_ledger,
             lock=lambda timeout_s=None: hold_lock(
                 self.state / "ingest.lock", 2.0 if timeout_s is None else timeout_s
+            ),
+            lock_buckets=lambda buckets: hold_buckets(
+                self.state / "ingest.lock", self.state / "buckets", buckets, 0.5
             ),
             announce=lambda: announce_ingestion(self.state),
             sweep=self.sweep,

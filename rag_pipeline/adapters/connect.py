@@ -201,7 +201,7 @@ def connect_services(settings: Settings) -> Services:
         write_text_atomically,
     )
     from rag_pipeline.adapters.state.ledger import FileLedger
-    from rag_pipeline.adapters.state.locks import hold_lock
+    from rag_pipeline.adapters.state.locks import hold_buckets, hold_lock
     from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
     from rag_pipeline.adapters.state.running import announce_ingestion
     from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
@@ -241,6 +241,12 @@ def connect_services(settings: Settings) -> Services:
         open_artifacts=lambda collection_id: UPathArtifactStore(root / "artifacts" / collection_id),
         open_ledger=cache(lambda collection_id: FileLedger(root / "ledger" / collection_id)),
         lock=lock,
+        lock_buckets=lambda buckets: hold_buckets(
+            state_dir / "ingest.lock",
+            state_dir / "buckets",
+            buckets,
+            settings.ingest_lock_timeout_s,
+        ),
         announce=lambda: announce_ingestion(state_dir),
         sweep=sweep,
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pipeline.cli.ingesting import ingest_changes, open_ingestion
+from rag_pipeline.cli.indexing import ingest_changes, open_ingestion
 from rag_pipeline.cli.loading import load_book
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result, show_safely

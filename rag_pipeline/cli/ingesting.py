@@ -4,23 +4,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rag_pipeline.cli.indexing import ingest_changes, open_ingestion, rebuild_index, run_job
 from rag_pipeline.cli.initializing import load_book_or_site
 from rag_pipeline.cli.loading import load_book, load_index
 from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, NoNode, SiteDir
 from rag_pipeline.cli.output import print_result
-from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, StoreDamagedError
+from rag_pipeline.core.errors import ConfigurationError, StoreDamagedError
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import DocFailure
-    from rag_pipeline.core.settings import Settings
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
-    from rag_pipeline.ingestion.events import IngestionEvent
-    from rag_pipeline.ingestion.planning import Scan
     from rag_pipeline.ingestion.report import IngestionReport
 
 commands = typer.Typer()
@@ -45,6 +42,12 @@ def ingest(
     prune_cache: Annotated[
         bool, typer.Option("--prune-cache", help="Delete cached embeddings that no document uses.")
     ] = False,
+    workers: Annotated[
+        int,
+        typer.Option(
+            "--workers", min=1, max=64, help="Index with this many processes on this machine."
+        ),
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Index new and changed documents, and remove deleted documents from the index.
@@ -54,13 +57,21 @@ def ingest(
     if roll_back and (rebuild or prune_cache):
         problem = "this option cannot be combined with --rebuild or --prune-cache"
         raise ConfigurationError("--roll-back", problem, "Remove the other options")
+    if workers > 1 and (rebuild or roll_back):
+        problem = "this option cannot be combined with --rebuild or --roll-back"
+        raise ConfigurationError("--workers", problem, "Remove the other option")
     context = open_ingestion(load_book_or_site(docs_dir, site, docs_plugin, no_node=no_node))
     if roll_back:
         collection_id = context.services.catalog.roll_back()
         shown = f"Switched back to collection {collection_id}"
         print_result({"collection_id": collection_id}, shown, as_json=as_json)
         return
-    report = rebuild_index(context) if rebuild else ingest_changes(context)
+    if workers > 1:
+        from rag_pipeline.cli.parallel import ingest_with_workers
+
+        report = ingest_with_workers(context, workers)
+    else:
+        report = rebuild_index(context) if rebuild else ingest_changes(context)
     if prune_cache:
         from rag_pipeline.ingestion.upkeep.stats import prune_embeddings
 
@@ -95,7 +106,7 @@ def ingest_doc(
         request = IngestionRequest((), (doc_id,))
     else:
         request = IngestionRequest((doc_id,))
-    _finish_ingest(_run_job(context, request, scan, 1), context, as_json)
+    _finish_ingest(run_job(context, request, scan, 1), context, as_json)
 
 
 @commands.command()
@@ -169,7 +180,7 @@ def audit(
     failures: list[DocFailure] = []
 
     def ingest_again(request: IngestionRequest) -> None:
-        failures.extend(_run_job(context, request, None, len(request.doc_ids or ())).failures)
+        failures.extend(run_job(context, request, None, len(request.doc_ids or ())).failures)
 
     if repair and found.findings:
         left = repair_index(context, found, ingest_again)
@@ -177,117 +188,6 @@ def audit(
     print_result(record, show_audit(found, left, failures), as_json=as_json)
     if (left or found).findings:
         raise typer.Exit(1)
-
-
-def open_ingestion(settings: Settings) -> IngestionContext:
-    """Return the ingestion context (settings and services) of the book that the settings name.
-
-    The call opens no store and loads no model.
-    """
-    from rag_pipeline.adapters.connect import connect_services
-    from rag_pipeline.ingestion.context import IngestionContext
-
-    return IngestionContext(settings, connect_services(settings))
-
-
-def ingest_changes(context: IngestionContext) -> IngestionReport:
-    """Index new and changed documents, remove deleted ones, and return the report.
-
-    If nothing changed, neither Dagster nor a model is loaded. More documents than INGEST_RUN_DOCS
-    are split into several Dagster runs, which limits the memory and the event log of each run. The
-    last run also removes the deleted documents.
-    """
-    from rag_pipeline.ingestion.context import IngestionRequest
-    from rag_pipeline.ingestion.planning import scan_docs
-    from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.ingestion.upkeep.recovery import recover_current, report_unchanged
-
-    recover_current(context)
-    scan = scan_docs(context)
-    if scan.plan.is_empty:
-        return report_unchanged(context, scan)
-    doc_ids = [str(doc.doc_id) for doc in scan.plan.process]
-    size = context.settings.ingest_run_docs
-    if len(doc_ids) <= size:
-        return _run_job(context, IngestionRequest(), scan, len(doc_ids))
-    whole = IngestionReport()
-    for start in range(0, len(doc_ids), size):
-        page = tuple(doc_ids[start : start + size])
-        gone = scan.plan.delete if start + size >= len(doc_ids) else ()
-        whole.merge(_run_job(context, IngestionRequest(page, gone), scan, len(page)))
-    for failure in scan.discovery.failures:
-        whole.add(failure)
-    # Each run counts the documents of earlier runs as unchanged, so these totals are set here.
-    whole.docs_discovered = len(scan.discovery.docs) + len(scan.discovery.failures)
-    whole.docs_unchanged = len(scan.plan.unchanged)
-    entries = context.services.open_ledger(whole.collection_id).entries().values()
-    point_count = sum(entry.chunk_count for entry in entries)
-    whole.chunks_unchanged = point_count - whole.chunks_created - whole.chunks_updated
-    return whole
-
-
-def rebuild_index(context: IngestionContext) -> IngestionReport:
-    """Build a new collection of all documents, and switch to it if no document failed."""
-    from rag_pipeline.ingestion.context import IngestionRequest
-    from rag_pipeline.ingestion.planning import scan_docs
-    from rag_pipeline.ingestion.upkeep.recovery import recover_current
-
-    recover_current(context)
-    scan = scan_docs(context)
-    return _run_job(context, IngestionRequest(rebuild=True), scan, len(scan.discovery.docs))
-
-
-def _run_job(
-    context: IngestionContext, request: IngestionRequest, scan: Scan | None, doc_count: int
-) -> IngestionReport:
-    """Run the Dagster ingestion job in this process with a progress bar, and return its report.
-
-    The run is also visible in the Dagster UI.
-
-    Args:
-        context: The settings and services.
-        request: What to ingest.
-        scan: The command's scan of the docs folder, for reuse; with None the run scans by itself.
-        doc_count: Number of documents that the run will process, for the progress bar.
-
-    Raises:
-        MissingDependencyError: Dagster is not installed.
-        ConfigurationError: The Dagster run ended before the ingestion was complete.
-        Exception: The ingestion ended with an error, which is raised unchanged.
-    """
-    from rag_pipeline.cli.progress import IngestionProgress
-    from rag_pipeline.ingestion.events import RunEnded, RunFailed
-    from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.orchestration.instance import prepare_dagster_home
-
-    try:
-        import dagster  # noqa: F401  # an ImportError inside the modules below has another cause
-    except ImportError as error:
-        raise MissingDependencyError("dagster", "pipeline") from error
-    prepare_dagster_home(context.settings)
-    from rag_pipeline.definitions import build_defs
-    from rag_pipeline.orchestration.launch import run_ingest_job
-    from rag_pipeline.orchestration.resources import IngestionResource
-
-    report = IngestionReport()
-    last: list[IngestionEvent] = []
-    with IngestionProgress(doc_count) as progress:
-
-        def listen(event: IngestionEvent) -> None:
-            last[:] = [event]
-            report.add(event)
-            progress.observe(event)
-
-        resource = IngestionResource(lambda: context, scan, listen)
-        run_ingest_job(build_defs({"ingestion": resource}), request)
-    final = last[0] if last else None
-    if isinstance(final, RunFailed):
-        raise final.error
-    if not isinstance(final, RunEnded):
-        problem = "the Dagster run ended before the ingestion was complete"
-        remedy = f"Look at the run in {os.environ['DAGSTER_HOME']} with `make dev`"
-        raise ConfigurationError("DAGSTER_HOME", problem, remedy)
-    return report
 
 
 def _finish_ingest(report: IngestionReport, context: IngestionContext, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_pipeline.cli.evaluating import make_address_check, prepare_file
-from rag_pipeline.cli.ingesting import ingest_changes, open_ingestion
+from rag_pipeline.cli.indexing import ingest_changes, open_ingestion
 from rag_pipeline.cli.initializing import load_book_or_site
 from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, NoNode, SiteDir
 from rag_pipeline.cli.output import print_result, show_safely

@@ -11,6 +11,7 @@ from typing import Self
 from pydantic import SecretStr, model_validator
 
 from rag_pipeline.core import settings_rules as rules
+from rag_pipeline.core.buckets import BUCKET_COUNT
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, SiteSettings
 from rag_pipeline.core.settings_folders import FolderSettings
 
@@ -148,6 +149,19 @@ class LibrarySettings(FolderSettings):
         1000,
         "The highest number of documents in one run. A larger ingestion is split into runs.",
         bounds={"ge": 1, "le": 100_000},
+    )
+    doc_partitions_limit: int = rules.INGESTION.setting(
+        10_000,
+        "The highest number of documents that have a Dagster partition each. The sensor indexes a "
+        "larger book in buckets, with one run per bucket.",
+        read_by="the Dagster sensor `docs_changes`",
+        bounds={"ge": 0, "le": 100_000},
+    )
+    bucket_count: int = rules.INGESTION.setting(
+        BUCKET_COUNT,
+        "The number of buckets that several workers index in parallel. All workers of a book need "
+        "the same number.",
+        bounds={"ge": 1, "le": BUCKET_COUNT},
     )
     ingest_lock_timeout_s: float = rules.INGESTION.setting(
         60.0,

@@ -29,7 +29,7 @@ from rag_pipeline.ingestion.partials.files import hash_content, read_imports
 from rag_pipeline.ingestion.site.manifest import read_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.sources import Source
@@ -88,6 +88,7 @@ class _Walk:
     """
 
     known: Mapping[DocId, KnownFile]
+    is_wanted: Callable[[str], bool]
     sources: Sequence[Source] = ()
     source: Source | None = None
     built: Mapping[str, bytes] = field(default_factory=dict)
@@ -108,6 +109,7 @@ def discover_docs(
     known: Mapping[DocId, KnownFile] | None = None,
     manifest: Path | None = None,
     sources: Sequence[Source] = (),
+    is_wanted: Callable[[str], bool] | None = None,
 ) -> Discovery:
     """Find the documents that Docusaurus would build from a docs folder, or from several sources.
 
@@ -119,6 +121,7 @@ def discover_docs(
             with the same size and time is not read; it keeps the known hash.
         manifest: The `rag-manifest.json` of the built site. With it, all files are read.
         sources: The sources of the book; empty if it has only its docs folder.
+        is_wanted: Function that chooses files by path; None chooses all.
 
     Returns:
         The documents, drafts and failures. A file or folder that cannot be read is a failure and
@@ -129,7 +132,7 @@ def discover_docs(
         ConfigurationError: The manifest is missing or damaged, the folder of a source is missing,
             or a document belongs to two sources.
     """
-    walk = _Walk({} if manifest else known or {}, sources)
+    walk = _Walk({} if manifest else known or {}, is_wanted or _want_all, sources)
     folders = [(source, _choose_folder(docs_dir, source)) for source in sources or (None,)]
     for source, folder in folders:
         walk.source = source
@@ -137,7 +140,7 @@ def discover_docs(
         walk.pending.append((folder, source.prefix if source else "", frozenset()))
         while walk.pending:
             _read_folder(walk, *walk.pending.pop())
-    if not (walk.docs or walk.drafts or walk.failures):
+    if is_wanted is None and not (walk.docs or walk.drafts or walk.failures):
         suffixes = " or ".join(MARKDOWN_SUFFIXES)
         problem = f"contains no {suffixes} file that Docusaurus would build"
         raise DocsFolderError(docs_dir, problem)
@@ -167,6 +170,10 @@ def _choose_folder(docs_dir: Path, source: Source | None) -> Path:
     )
 
 
+def _want_all(_: str) -> bool:
+    return True
+
+
 def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) -> None:
     """Add the documents in one folder to the walk, and queue its subfolders.
 
@@ -194,7 +201,7 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
             if entry.is_dir():
                 if is_doc_folder_name(entry.name):
                     walk.pending.append((Path(entry.path), doc_path + "/", ancestors | {identity}))
-            elif is_doc_name(entry.name):
+            elif is_doc_name(entry.name) and walk.is_wanted(doc_path):
                 _read_file(walk, entry, doc_path)
         except OSError as error:
             problem = f"it cannot be read ({error.strerror}). Check the file and its permissions"

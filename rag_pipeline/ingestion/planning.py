@@ -78,7 +78,11 @@ class Scan:
 
 
 def scan_docs(
-    context: IngestionContext, *, earlier: Scan | None = None, reread: bool = False
+    context: IngestionContext,
+    *,
+    earlier: Scan | None = None,
+    reread: bool = False,
+    is_wanted: Callable[[str], bool] | None = None,
 ) -> Scan:
     """Compare the docs folder with the ledger of the current collection.
 
@@ -89,6 +93,8 @@ def scan_docs(
         earlier: The result of an earlier scan. It is returned if the ledger has not changed since
             then, so that a command and the run that it starts read the docs folder only once.
         reread: Ignore `earlier`, and read every file even if its size and time are unchanged.
+        is_wanted: Function that decides by its path whether a document belongs to the scan. None:
+            all documents do.
 
     Returns:
         The documents, the ledger's content, and the plan of what to process and to delete.
@@ -99,6 +105,9 @@ def scan_docs(
     collection_id = context.services.catalog.current_id() or ""
     ledger = context.services.open_ledger(collection_id) if collection_id else None
     entries, failures = (ledger.entries(), ledger.failures()) if ledger else ({}, {})
+    if is_wanted is not None:
+        entries = {doc_id: entry for doc_id, entry in entries.items() if is_wanted(doc_id)}
+        failures = {doc_id: entry for doc_id, entry in failures.items() if is_wanted(doc_id)}
     if earlier is not None and not reread:
         known = (earlier.collection_id, earlier.entries, earlier.failures)
         if known == (collection_id, entries, failures):
@@ -113,6 +122,7 @@ def scan_docs(
         {} if reread else known_files,
         settings.site_manifest,
         settings.sources or (),
+        is_wanted,
     )
     notes = find_config_notes(settings.docs_dir, settings.site)
     discovery = replace(discovery, notes=notes)

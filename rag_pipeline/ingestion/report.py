@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.ingestion.events import DocDeleted, RunEnded, RunPlanned, StageDone
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rag_pipeline.core.models import JsonValue
     from rag_pipeline.ingestion.events import IngestionEvent
 
@@ -124,6 +126,12 @@ class IngestionReport:
             self.stage_seconds[stage] += seconds
         self.failures += other.failures
         self.warnings += other.warnings
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> IngestionReport:
+        """Return the report whose `to_json` gave the record."""
+        failures = [DocFailure(**failure) for failure in record["failures"]]
+        return cls(**{**record, "failures": failures})
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the report as a JSON object, with seconds rounded to three decimals."""

@@ -5,7 +5,7 @@ import socket
 
 import dagster as dg
 
-from rag_pipeline.orchestration.jobs import INGEST_JOB
+from rag_pipeline.orchestration.jobs import INGESTING_JOBS
 
 _PROCESS_TAG = "rag_pipeline/process"  # host and process id
 
@@ -34,8 +34,8 @@ def end_dead_runs(instance: dg.DagsterInstance) -> None:
     was killed too. Until the maximum run time was over, such a run would count as in progress, and
     no other ingestion would be started.
     """
-    unfinished = dg.RunsFilter(job_name=INGEST_JOB.name, statuses=list(IN_FLIGHT))
-    for run in instance.get_runs(unfinished):
+    unfinished = instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT)))
+    for run in (run for run in unfinished if run.job_name in INGESTING_JOBS):
         host, _, pid = run.tags.get(_PROCESS_TAG, "").rpartition(":")
         if host == socket.gethostname() and not _is_alive(int(pid)):
             instance.report_run_failed(run, "the process that executed this run was killed")

@@ -19,6 +19,19 @@ INGEST_JOB: Final = dg.define_asset_job(
 )
 """The ingestion job, which the command line, the sensor, the schedule and the UI start."""
 
+BUCKETS_JOB: Final = dg.define_asset_job(
+    "ingest_buckets",
+    selection=dg.AssetSelection.groups("buckets"),
+    description="Index the documents of one bucket. The coordinator starts one run per bucket.",
+)
+"""The job of a worker in a book that is indexed in buckets."""
+
+WORKERS_JOB_NAME: Final = "ingest_in_workers"
+"""Name of the job with which `rag-pipeline ingest --workers` indexes shares of the buckets."""
+
+INGESTING_JOBS: Final = (INGEST_JOB.name, BUCKETS_JOB.name, WORKERS_JOB_NAME)
+"""Names of all jobs that change the index."""
+
 EVALUATE_JOB: Final = dg.define_asset_job(
     "evaluate",
     selection=dg.AssetSelection.groups("evaluation"),

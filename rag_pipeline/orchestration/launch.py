@@ -32,7 +32,7 @@ _NO_OUTPUT_LOGS = {
 }
 
 
-def _open_instance() -> dg.DagsterInstance:
+def open_instance() -> dg.DagsterInstance:
     """Open the Dagster instance at DAGSTER_HOME, without a copy of the run's output in its logs.
 
     Dagster copies the output with child processes. Ctrl-C in a terminal reaches them too, and they
@@ -69,7 +69,7 @@ def run_ingest_job(definitions: dg.Definitions, request: IngestionRequest) -> bo
         rebuild=request.rebuild,
         reread=request.reread,
     )
-    with _file_errors(), _open_instance() as instance, hold_open(instance):
+    with convert_database_errors(), open_instance() as instance, hold_open(instance):
         end_dead_runs(instance)
         result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
             run_config={
@@ -80,19 +80,19 @@ def run_ingest_job(definitions: dg.Definitions, request: IngestionRequest) -> bo
             tags=name_process(),
             raise_on_error=False,
         )
-    if any(_was_interrupted(event) for event in result.all_events):
+    if any(was_interrupted(event) for event in result.all_events):
         raise KeyboardInterrupt  # Dagster reports a signal as a failed run
     return result.success
 
 
-def _was_interrupted(event: dg.DagsterEvent) -> bool:
+def was_interrupted(event: dg.DagsterEvent) -> bool:
     """Return True if the event says that a signal ended the run."""
     ended = event.is_job_failure and event.job_failure_data.failure_reason
     return ended is RunFailureReason.UNEXPECTED_TERMINATION
 
 
 @contextmanager
-def _file_errors() -> Iterator[None]:
+def convert_database_errors() -> Iterator[None]:
     """Convert errors of Dagster's SQLite database in the `with` block to OSError.
 
     The OSError names the folder DAGSTER_HOME.

@@ -9,6 +9,8 @@ from functools import cached_property
 
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.events import IngestionEvent
+from rag_pipeline.ingestion.parallel.planning import BucketWork
+from rag_pipeline.ingestion.parallel.working import index_buckets
 from rag_pipeline.ingestion.planning import Scan
 from rag_pipeline.ingestion.run import run_ingestion
 
@@ -46,6 +48,13 @@ class IngestionResource:
         ingestion.
         """
         with closing(run_ingestion(self.context, request, run_id, self._scan)) as events:
+            for event in events:
+                self._listen(event)
+                yield event
+
+    def index_buckets(self, work: BucketWork, run_id: str) -> Generator[IngestionEvent]:
+        """Index some buckets and yield the events; see `ingestion.parallel.working`."""
+        with closing(index_buckets(self.context, work, run_id)) as events:
             for event in events:
                 self._listen(event)
                 yield event

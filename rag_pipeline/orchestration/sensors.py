@@ -4,29 +4,33 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import takewhile
 
 import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import DiscoveredDoc
 from rag_pipeline.ingestion.finishing import refresh_ledger_if_idle
-from rag_pipeline.ingestion.planning import find_next_try, is_due, leave_moved, scan_docs
+from rag_pipeline.ingestion.parallel.planning import plan_buckets, scan_collection, uses_buckets
+from rag_pipeline.ingestion.planning import Scan, leave_moved, scan_docs
+from rag_pipeline.orchestration.bucket_requests import (
+    digest_work,
+    find_busy_buckets,
+    request_run,
+)
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
-from rag_pipeline.orchestration.jobs import INGEST_JOB
+from rag_pipeline.orchestration.jobs import BUCKETS_JOB, INGEST_JOB
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.waits import REQUEST_TAG, choose_due, find_wait
 
 DOCS_TAG = "rag_pipeline/docs"  # run tag: how many documents the run indexes and removes
-_REQUEST_TAG = "rag_pipeline/request"  # run tag: hash of the requested work, to count its failures
 
 _NAMED = 5  # most documents named in a skip reason
-_COUNTED_RUNS = 12  # at this many failures in a row the wait has its maximum
 
 
 @dg.sensor(
     name="docs_changes",
-    job=INGEST_JOB,
+    jobs=[INGEST_JOB, BUCKETS_JOB],
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Start one ingestion run when documents are added, changed, moved or deleted.",
@@ -42,6 +46,9 @@ def docs_changes(
     """
     try:
         scan = scan_docs(ingestion.context)
+        has_buckets = uses_buckets(ingestion.context, scan)
+        if has_buckets and not scan.collection_id:
+            scan = scan_collection(ingestion.context)
     except RagPipelineError as error:
         return dg.SkipReason(str(error))
     end_dead_runs(context.instance)
@@ -49,7 +56,9 @@ def docs_changes(
     if running is not None:
         return dg.SkipReason(f"run {running} is in progress; the docs folder is checked after it")
     plan, now = scan.plan, datetime.now(UTC)
-    due = [doc for doc in plan.process if is_due(scan.failures.get(doc.doc_id), doc.sha256, now)]
+    if has_buckets and not scan.plan.is_empty:
+        return _request_buckets(context, ingestion, scan, now)
+    due = choose_due(scan, now)
     due_ids = {doc.doc_id for doc in due}
     waiting = [str(doc.doc_id) for doc in plan.process if doc.doc_id not in due_ids]
     due = due[: ingestion.context.settings.ingest_run_docs]  # a later tick requests the rest
@@ -67,22 +76,42 @@ def docs_changes(
     keys = [to_partition_key(doc.doc_id) for doc in due]
     fingerprints = {ingestion.context.fingerprint_of(doc.doc_id) for doc in due}
     digest = _digest_request(due, gone, sorted(fingerprints))
-    wait = _find_wait(context.instance, digest, now)
+    wait = find_wait(context.instance, INGEST_JOB.name, digest, now)
     if wait is not None:
         return dg.SkipReason(wait)
     config = {"doc_ids": doc_ids, "delete_ids": [str(doc_id) for doc_id in gone]}
     return dg.SensorResult(
         run_requests=[
             dg.RunRequest(
+                job_name=INGEST_JOB.name,
                 run_config={"ops": {"ingestion": {"config": config}}},
                 tags={
                     DOCS_TAG: f"{len(due)} to index, {len(gone)} to remove",
-                    _REQUEST_TAG: digest,
+                    REQUEST_TAG: digest,
                 },
             )
         ],
         dynamic_partitions_requests=[DOC_PARTITIONS.build_add_request(keys)] if keys else [],
     )
+
+
+def _request_buckets(
+    context: dg.SensorEvaluationContext, ingestion: IngestionResource, scan: Scan, now: datetime
+) -> dg.SensorResult | dg.SkipReason:
+    """Request one run for each bucket with something to do, unless it waits or is in progress."""
+    works = plan_buckets(ingestion.context, scan, choose_due(scan, now))
+    busy = find_busy_buckets(context.instance)
+    requests, waiting = [], 0
+    for work in works:
+        if busy.isdisjoint(work.buckets):
+            if find_wait(context.instance, BUCKETS_JOB.name, digest_work(work), now):
+                waiting += 1
+            else:
+                requests.append(request_run(work))
+    if not requests:
+        reason = f"{len(busy)} runs are in progress, and {waiting} buckets wait after a failure"
+        return dg.SkipReason(reason)
+    return dg.SensorResult(run_requests=requests)
 
 
 def _find_run_in_flight(instance: dg.DagsterInstance) -> str | None:
@@ -105,35 +134,6 @@ def _digest_request(
     """
     content = [[(doc.doc_id, doc.sha256) for doc in docs], list(gone), list(fingerprints)]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
-
-
-def _find_wait(instance: dg.DagsterInstance, digest: str, now: datetime) -> str | None:
-    """Return a sentence on why a request must wait, for the UI, or None if it may run now.
-
-    A request waits after a failed run of the same request, such as a run that could not reach the
-    store. The wait grows with the number of such failures in a row.
-
-    Args:
-        instance: The Dagster instance with the earlier runs.
-        digest: Hash of the request, which `_digest_request` returned.
-        now: The current time.
-    """
-    runs = dg.RunsFilter(job_name=INGEST_JOB.name, tags={_REQUEST_TAG: digest})
-    records = instance.get_run_records(runs, limit=_COUNTED_RUNS)
-    failed = list(takewhile(_has_failed, records))
-    if not failed:
-        return None
-    ended = datetime.fromtimestamp(failed[0].end_time or failed[0].start_time or 0.0, UTC)
-    again = find_next_try(ended, len(failed), now)
-    if again is None:
-        return None
-    run_id = failed[0].dagster_run.run_id[:8]
-    return f"run {run_id} failed; the next try is at {again:%H:%M:%S} UTC"
-
-
-def _has_failed(record: dg.RunRecord) -> bool:
-    """Return True if the Dagster run of a record has failed."""
-    return record.dagster_run.status is dg.DagsterRunStatus.FAILURE
 
 
 def _describe_rest(unchanged: int, waiting: Sequence[str], unread: Sequence[str]) -> str:

@@ -199,7 +199,8 @@ def test_a_service_that_is_down_is_not_called_for_every_document(tmp_path: Path)
 def test_documents_before_an_outage_stay_indexed_and_the_next_run_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_pipeline.ingestion.processing._GROUP_CHUNKS", 1)  # one document in a group
+    # one document in a group
+    monkeypatch.setattr("rag_pipeline.ingestion.processing._GROUP_CHUNKS", 1)
     book = make_book(tmp_path, memory=True)
     book.edit("module-1/small page.md", "## Alone", "## Unspeakable")
     book.embedder = FaultyEmbedder(EmbeddingServiceError("down"), "Unspeakable")

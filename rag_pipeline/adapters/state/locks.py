@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import fcntl
+import os
+import time
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from filelock import FileLock, Timeout
@@ -10,8 +13,10 @@ from filelock import FileLock, Timeout
 from rag_pipeline.core.errors import StoreLockedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+_POLL_S: Final = 0.05  # as often as filelock
 
 _INGEST_ADVICE: Final = (
     "Wait until that process, probably an ingest, ends, or raise INGEST_LOCK_TIMEOUT_S"
@@ -37,13 +42,59 @@ def hold_lock(path: Path, timeout_s: float, advice: str = _INGEST_ADVICE) -> Ite
     try:
         lock.acquire()
     except Timeout as error:
-        held = (
-            f"has held the lock {path} for {timeout_s:g} s"
-            if timeout_s
-            else f"holds the lock {path}"
-        )
-        raise StoreLockedError(f"another process {held}. {advice}") from error
+        raise _describe_held(path, timeout_s, advice) from error
     try:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def hold_buckets(
+    whole: Path, folder: Path, buckets: Sequence[int], timeout_s: float
+) -> Iterator[None]:
+    """Hold the lock files of some buckets, and share the lock file of the whole book.
+
+    Workers with other buckets can do the same at the same time. A process that holds `whole` with
+    `hold_lock` excludes all of them.
+
+    Args:
+        whole: Lock file of the whole book.
+        folder: Folder with a lock file for each bucket.
+        buckets: Numbers of the buckets.
+        timeout_s: Longest time in seconds to wait for each lock.
+
+    Raises:
+        StoreLockedError: Another process held one of the locks for all of `timeout_s`.
+    """
+    with ExitStack() as held:
+        held.enter_context(_share_lock(whole, timeout_s))
+        for bucket in sorted(buckets):  # always in the same order, so that no two workers block
+            held.enter_context(hold_lock(folder / f"{bucket:03}.lock", timeout_s))
+        yield
+
+
+@contextmanager
+def _share_lock(path: Path, timeout_s: float) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise _describe_held(path, timeout_s, _INGEST_ADVICE) from error
+                time.sleep(_POLL_S)
+        yield
+    finally:
+        os.close(file)
+
+
+def _describe_held(path: Path, timeout_s: float, advice: str) -> StoreLockedError:
+    held = (
+        f"has held the lock {path} for {timeout_s:g} s" if timeout_s else f"holds the lock {path}"
+    )
+    return StoreLockedError(f"another process {held}. {advice}")

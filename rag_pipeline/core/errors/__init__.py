@@ -19,6 +19,7 @@ from rag_pipeline.core.errors.documents import (
     DocumentIdError,
     DocumentReadError,
     FrontMatterError,
+    PlanOutdatedError,
     RebuildIncompleteError,
 )
 from rag_pipeline.core.errors.evaluation import (
@@ -83,6 +84,7 @@ __all__ = [
     "InvalidKError",
     "MissingDependencyError",
     "PayloadError",
+    "PlanOutdatedError",
     "QueryEmptyError",
     "QueryError",
     "QueryTooLongError",

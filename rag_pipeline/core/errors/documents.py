@@ -126,6 +126,19 @@ class ArtifactStaleError(DocumentError):
         super().__init__(doc_id, f"{problem}. Materialize {stage} too, in the same run")
 
 
+class PlanOutdatedError(RagPipelineError):
+    """A worker sees other documents, settings or another collection than the plan of its run.
+
+    The worker has changed nothing. The next plan includes its buckets again.
+    """
+
+    code = "PLAN_OUTDATED"
+    path_name = "DOCS_DIR"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"this worker cannot carry out the plan: {problem}")
+
+
 class RebuildIncompleteError(RagPipelineError):
     """Documents failed while a new collection was built, so queries go on using the old one.
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.state import (
         Announce,
         ArtifactStore,
+        BucketLock,
         EmbeddingCache,
         Ledger,
         Lock,
@@ -34,6 +35,7 @@ class Services:
         open_ledger: Function that takes the id of a build and returns its ledger, the record of
             which documents are indexed.
         lock: Lock that prevents a second ingestion of the same book at the same time.
+        lock_buckets: Lock for a worker that indexes some buckets while others index others.
         announce: Function that returns a context manager for a run that holds `lock`. The context
             manager yields a function that tells other processes how far the run is.
         sweep: Function that deletes the files and collections that killed ingestions left behind.
@@ -47,5 +49,6 @@ class Services:
     open_artifacts: Callable[[str], ArtifactStore]
     open_ledger: Callable[[str], Ledger]
     lock: Lock
+    lock_buckets: BucketLock
     announce: Callable[[], AbstractContextManager[Announce]]
     sweep: Callable[[], None]

@@ -189,6 +189,21 @@ class Announce(Protocol):
         """Publish the numbers of `IngestionProgress`."""
 
 
+class BucketLock(Protocol):
+    """A lock for some buckets of a book, which excludes an ingestion of the whole book too."""
+
+    def __call__(self, buckets: Sequence[int]) -> AbstractContextManager[None]:
+        """Return a context manager that holds the locks during a `with` block.
+
+        Args:
+            buckets: Numbers of the buckets. Workers with other buckets can run at the same time.
+
+        Raises:
+            StoreLockedError: Another worker held one of the buckets, or an ingestion the whole
+                book, during the whole wait that the settings allow.
+        """
+
+
 class Lock(Protocol):
     """A lock that only one ingestion of a book can hold at a time on this machine."""
 

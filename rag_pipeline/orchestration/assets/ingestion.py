@@ -22,6 +22,7 @@ from rag_pipeline.ingestion.events import (
     StageDone,
 )
 from rag_pipeline.ingestion.report import IngestionReport
+from rag_pipeline.orchestration.buckets import tag_report
 from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks, yield_check_outputs
 from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline.orchestration.event_log import store_together
@@ -102,7 +103,7 @@ def ingestion_assets(
     if planned is not None:
         _forget_gone(instance, known_keys, planned, deleted)
     context.log.info("ingestion report: %s", report.to_json())
-    instance.add_run_tags(run_id, _report_tags(report))
+    instance.add_run_tags(run_id, tag_report(report))
     if report.failures:
         raise dg.Failure(
             description=f"{report.docs_failed} document(s) failed; all other documents are indexed",
@@ -252,12 +253,3 @@ def preview_chunks(chunks: tuple[Chunk, ...]) -> str:
 def _escape_cell(text: str) -> str:
     """Put the text on one line and escape characters that would break a Markdown table cell."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
-def _report_tags(report: IngestionReport) -> dict[str, str]:
-    """Return the main counts of an ingestion report as Dagster run tags."""
-    return {
-        "docs_processed": str(report.docs_processed),
-        "docs_failed": str(report.docs_failed),
-        "texts_embedded": str(report.texts_embedded),
-    }

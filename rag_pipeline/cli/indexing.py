@@ -1,0 +1,137 @@
+"""What the commands `ingest`, `ingest-doc`, `audit` and others do to index a book."""
+
+# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
+    from rag_pipeline.ingestion.events import IngestionEvent
+    from rag_pipeline.ingestion.planning import Scan
+    from rag_pipeline.ingestion.report import IngestionReport
+
+
+def open_ingestion(settings: Settings) -> IngestionContext:
+    """Return the ingestion context (settings and services) of the book that the settings name.
+
+    The call opens no store and loads no model.
+    """
+    from rag_pipeline.adapters.connect import connect_services
+    from rag_pipeline.ingestion.context import IngestionContext
+
+    return IngestionContext(settings, connect_services(settings))
+
+
+def ingest_changes(context: IngestionContext) -> IngestionReport:
+    """Index new and changed documents, remove deleted ones, and return the report.
+
+    If nothing changed, neither Dagster nor a model is loaded. More documents than INGEST_RUN_DOCS
+    are split into several Dagster runs, which limits the memory and the event log of each run. The
+    last run also removes the deleted documents.
+    """
+    from rag_pipeline.ingestion.context import IngestionRequest
+    from rag_pipeline.ingestion.planning import scan_docs
+    from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.ingestion.upkeep.recovery import recover_current, report_unchanged
+
+    recover_current(context)
+    scan = scan_docs(context)
+    if scan.plan.is_empty:
+        return report_unchanged(context, scan)
+    doc_ids = [str(doc.doc_id) for doc in scan.plan.process]
+    size = context.settings.ingest_run_docs
+    if len(doc_ids) <= size:
+        return run_job(context, IngestionRequest(), scan, len(doc_ids))
+    whole = IngestionReport()
+    for start in range(0, len(doc_ids), size):
+        page = tuple(doc_ids[start : start + size])
+        gone = scan.plan.delete if start + size >= len(doc_ids) else ()
+        whole.merge(run_job(context, IngestionRequest(page, gone), scan, len(page)))
+    for failure in scan.discovery.failures:
+        whole.add(failure)
+    # Each run counts the documents of earlier runs as unchanged, so these totals are set here.
+    whole.docs_discovered = len(scan.discovery.docs) + len(scan.discovery.failures)
+    whole.docs_unchanged = len(scan.plan.unchanged)
+    entries = context.services.open_ledger(whole.collection_id).entries().values()
+    point_count = sum(entry.chunk_count for entry in entries)
+    whole.chunks_unchanged = point_count - whole.chunks_created - whole.chunks_updated
+    return whole
+
+
+def rebuild_index(context: IngestionContext) -> IngestionReport:
+    """Build a new collection of all documents, and switch to it if no document failed."""
+    from rag_pipeline.ingestion.context import IngestionRequest
+    from rag_pipeline.ingestion.planning import scan_docs
+    from rag_pipeline.ingestion.upkeep.recovery import recover_current
+
+    recover_current(context)
+    scan = scan_docs(context)
+    return run_job(context, IngestionRequest(rebuild=True), scan, len(scan.discovery.docs))
+
+
+def run_job(
+    context: IngestionContext, request: IngestionRequest, scan: Scan | None, doc_count: int
+) -> IngestionReport:
+    """Run the Dagster ingestion job in this process with a progress bar, and return its report.
+
+    The run is also visible in the Dagster UI.
+
+    Args:
+        context: The settings and services.
+        request: What to ingest.
+        scan: The command's scan of the docs folder, for reuse; with None the run scans by itself.
+        doc_count: Number of documents that the run will process, for the progress bar.
+
+    Raises:
+        MissingDependencyError: Dagster is not installed.
+        ConfigurationError: The Dagster run ended before the ingestion was complete.
+        Exception: The ingestion ended with an error, which is raised unchanged.
+    """
+    from rag_pipeline.cli.progress import IngestionProgress
+    from rag_pipeline.ingestion.events import RunEnded, RunFailed
+    from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.orchestration.instance import prepare_dagster_home
+
+    require_dagster()
+    prepare_dagster_home(context.settings)
+    from rag_pipeline.definitions import build_defs
+    from rag_pipeline.orchestration.launch import run_ingest_job
+    from rag_pipeline.orchestration.resources import IngestionResource
+
+    report = IngestionReport()
+    last: list[IngestionEvent] = []
+    with IngestionProgress(doc_count) as progress:
+
+        def listen(event: IngestionEvent) -> None:
+            last[:] = [event]
+            report.add(event)
+            progress.observe(event)
+
+        resource = IngestionResource(lambda: context, scan, listen)
+        run_ingest_job(build_defs({"ingestion": resource}), request)
+    final = last[0] if last else None
+    if isinstance(final, RunFailed):
+        raise final.error
+    if not isinstance(final, RunEnded):
+        problem = "the Dagster run ended before the ingestion was complete"
+        remedy = f"Look at the run in {os.environ['DAGSTER_HOME']} with `make dev`"
+        raise ConfigurationError("DAGSTER_HOME", problem, remedy)
+    return report
+
+
+def require_dagster() -> None:
+    """Check that Dagster is installed.
+
+    Raises:
+        MissingDependencyError: It is not.
+    """
+    try:
+        import dagster  # noqa: F401  # an ImportError inside the package's modules has another cause
+    except ImportError as error:
+        raise MissingDependencyError("dagster", "pipeline") from error

@@ -1,0 +1,171 @@
+"""`rag-pipeline ingest` with several workers."""
+
+# ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.cli.indexing import ingest_changes, require_dagster, run_job
+from rag_pipeline.cli.progress import tell_note
+from rag_pipeline.core.settings_rules import OPEN, SITE_FIELDS
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from rag_pipeline.core.settings import Settings
+    from rag_pipeline.ingestion.context import IngestionContext
+    from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.orchestration.submitting import Following
+
+_STORE_WAIT_S: Final = 600.0
+_LINE_S: Final = 10.0
+_QUEUED_S: Final = 30.0  # the daemon starts a waiting run within seconds
+
+
+def ingest_with_workers(context: IngestionContext, worker_count: int) -> IngestionReport:
+    """Index new and changed documents with several processes of this machine.
+
+    Dagster starts the processes. With fewer buckets to index than workers, or nothing to do, this
+    process alone does it.
+
+    Raises:
+        StoreError: A worker ended before its documents were indexed; the others were completed.
+    """
+    from rag_pipeline.ingestion.context import IngestionRequest
+    from rag_pipeline.ingestion.finishing import record_site
+    from rag_pipeline.ingestion.parallel.planning import divide_work, plan_buckets, scan_collection
+    from rag_pipeline.ingestion.planning import leave_moved, scan_docs
+    from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.ingestion.upkeep.recovery import recover_current
+
+    recover_current(context)
+    scan = scan_collection(context)
+    works = plan_buckets(context, scan)
+    if len(works) <= 1:
+        return ingest_changes(context)
+    require_dagster()
+    from rag_pipeline.orchestration.instance import prepare_dagster_home
+    from rag_pipeline.orchestration.workers import run_shares
+
+    prepare_dagster_home(context.settings)
+    export_settings(context.settings)
+    begun = time.monotonic()
+    shares = divide_work(context, scan, works, worker_count)
+    whole = IngestionReport(collection_id=scan.collection_id)
+    for report in run_shares(shares, worker_count):
+        whole.merge(report)
+    after = scan_docs(context)
+    moved = leave_moved(after.plan.delete, after.entries, after.plan.process)
+    if moved:  # their old paths go only now, after the new ones are indexed
+        whole.merge(run_job(context, IngestionRequest((), moved), after, 0))
+    record_site(context, context.services.open_ledger(scan.collection_id))
+    whole.docs_discovered = len(scan.discovery.docs) + len(scan.discovery.failures)
+    whole.docs_unchanged = len(scan.plan.unchanged)
+    whole.chunks_unchanged = sum(entry.chunk_count for entry in after.entries.values())
+    whole.chunks_unchanged -= whole.chunks_created + whole.chunks_updated
+    whole.duration_s = time.monotonic() - begun
+    return whole
+
+
+def ingest_detached(context: IngestionContext) -> Following:
+    """Submit a run per bucket to the Dagster instance, and show how far they are.
+
+    Runs of an earlier call that have not ended are followed too. Ctrl-C ends only the view.
+    """
+    from rag_pipeline.ingestion.finishing import record_site
+    from rag_pipeline.ingestion.parallel.planning import plan_buckets, scan_collection
+    from rag_pipeline.ingestion.upkeep.recovery import recover_current
+
+    require_dagster()
+    from rag_pipeline.orchestration.instance import prepare_dagster_home
+    from rag_pipeline.orchestration.submitting import submit_and_follow
+
+    recover_current(context)
+    scan = scan_collection(context)
+    prepare_dagster_home(context.settings)
+    export_settings(context.settings)
+    with ProgressLine() as line:
+        try:
+            found = submit_and_follow(plan_buckets(context, scan), line.show)
+        except KeyboardInterrupt:
+            tell_note(
+                "the runs go on without this view. Follow them again with `rag-pipeline ingest "
+                "--detach`, or in the Dagster UI"
+            )
+            raise
+    record_site(context, context.services.open_ledger(scan.collection_id))
+    return found
+
+
+class ProgressLine:
+    """One line on standard error that says how far the runs are.
+
+    On a terminal it is replaced in place. Elsewhere a new line is written when a run has ended, at
+    most every 10 s.
+    """
+
+    def __init__(self) -> None:
+        self._shown = ""
+        self._shown_at = -_LINE_S
+        self._is_terminal = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        """Begin without a line."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the line on a terminal."""
+        if self._is_terminal and self._shown:
+            sys.stderr.write("\n")
+
+    def show(self, found: Following) -> None:
+        """Show the numbers, if they differ from those that are shown."""
+        text, now = describe_following(found), time.monotonic()
+        if text == self._shown:
+            return
+        if self._is_terminal:
+            sys.stderr.write(f"\r{text}\x1b[K")
+            sys.stderr.flush()
+        elif now - self._shown_at >= _LINE_S or found.runs_done == found.run_count:
+            tell_note(text)
+            self._shown_at = now
+        self._shown = text
+
+
+def describe_following(found: Following) -> str:
+    """Return how far the runs are, in one line."""
+    parts = [
+        f"{found.runs_done} of {found.run_count} buckets done, {found.runs_running} running",
+        f"{found.docs_done} of {found.docs_planned} documents, {found.docs_per_s:.1f}/s",
+    ]
+    if found.runs_failed or found.docs_failed:
+        parts.append(f"{found.runs_failed} runs and {found.docs_failed} documents failed")
+    if found.left_s and found.runs_done < found.run_count:
+        parts.append(f"about {found.left_s:.0f} s left")
+    if not found.runs_running and not found.runs_done and found.elapsed_s > _QUEUED_S:
+        parts.append("no run has started: is the Dagster daemon running (`make dev`)?")
+    return "; ".join(parts)
+
+
+def export_settings(settings: Settings) -> None:
+    """Set the environment variables with which the workers see the book of this command."""
+    os.environ["DOCS_DIR"] = str(settings.docs_dir.absolute())
+    # The embedded store admits one process at a time, and all workers write to it.
+    os.environ["STORE_LOCK_TIMEOUT_S"] = str(max(settings.store_lock_timeout_s, _STORE_WAIT_S))
+    os.environ["DATA_DIR"] = str(settings.data_dir.absolute())
+    if settings.sources:
+        entries = [
+            {name: value for name, value in dataclasses.asdict(source).items() if value is not None}
+            for source in settings.sources
+        ]
+        os.environ["SOURCES"] = json.dumps(entries, default=str)
+    for name in SITE_FIELDS:
+        value = getattr(settings, f"site_{name}")
+        if value is not None:
+            os.environ[f"SITE_{name.upper()}"] = value if value == OPEN else str(value)

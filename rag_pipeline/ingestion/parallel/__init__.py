@@ -1,0 +1,1 @@
+"""Ingestion by several workers: the coordinator plans buckets, and each worker indexes some."""
