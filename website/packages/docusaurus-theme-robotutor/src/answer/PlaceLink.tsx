@@ -5,9 +5,13 @@ import {useAnswer} from './AnswerContext';
 import {followLink} from './links';
 import styles from './answer.module.css';
 
-/** Returns the page and the section of a citation, in the order of the book. */
-export function namePlace({section, title}: Pick<Citation, 'section' | 'title'>): string {
-  return section && title && section !== title ? `${title} › ${section}` : title || section;
+type Named = Pick<Citation, 'section' | 'title' | 'version' | 'locale'>;
+
+/** Returns the page and the section of a citation, and a version or language that is not usual. */
+export function namePlace({section, title, version, locale}: Named): string {
+  const place = section && title && section !== title ? `${title} › ${section}` : title || section;
+  const edition = [version, locale].filter(Boolean).join(', ');
+  return edition ? `${place} (${edition})` : place;
 }
 
 interface PlaceLinkProps {

@@ -28,6 +28,8 @@ export interface Asked {
   question: string;
   selection?: Selection;
   filters?: Filters;
+  /** The path of the page on which the question was asked. Its version and language are searched. */
+  pageUrl?: string;
   evenIfUnrelated?: boolean;
   /** Searches the words as they were typed. */
   exactWords?: boolean;

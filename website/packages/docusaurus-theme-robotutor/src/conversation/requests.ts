@@ -1,6 +1,6 @@
 /** The request for a question, with the earlier turns that count for it. */
 
-import type {AnswerRequest, Filters, HistoryTurn} from '../service/protocol';
+import type {AnswerRequest, HistoryTurn} from '../service/protocol';
 import type {Asked, Selection, Turn} from './model';
 
 /** Characters of a question that the service accepts. */
@@ -38,7 +38,7 @@ export function makeRequest(
 ): AnswerRequest {
   return {
     question: asked.question,
-    ...(asked.selection ? describeSelection(asked.selection) : describeScope(asked.filters)),
+    ...(asked.selection ? describeSelection(asked.selection) : describeScope(asked)),
     ...(ID.test(conversationId ?? '') ? {conversation_id: conversationId} : {}),
     ...(asked.evenIfUnrelated ? {even_if_unrelated: true} : {}),
     ...(asked.exactWords ? {exact_words: true} : {}),
@@ -102,9 +102,10 @@ const describeSelection = ({text, url, section}: Selection): Partial<AnswerReque
   ...(section ? {source_section: cut(section, MAX_PLACE_CHARS)} : {}),
 });
 
-const describeScope = (filters: Filters | undefined): {mode: 'normal'; filters?: Filters} => ({
+const describeScope = ({filters, pageUrl}: Asked): Partial<AnswerRequest> & {mode: 'normal'} => ({
   mode: 'normal',
   ...(filters ? {filters} : {}),
+  ...(pageUrl && pageUrl.length <= MAX_PLACE_CHARS ? {source_url: pageUrl} : {}),
 });
 
 /** Returns the start of a text, without half a character at its end. */

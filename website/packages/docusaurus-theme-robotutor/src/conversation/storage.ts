@@ -133,6 +133,7 @@ const readAsked = (value: unknown): Asked | null =>
           question,
           ...optional('selection', readObject(fields.selection, readSelection)),
           ...optional('filters', filters && Object.keys(filters).length > 0 ? filters : null),
+          ...optional('pageUrl', readName(fields.pageUrl)),
           ...(fields.evenIfUnrelated === true ? {evenIfUnrelated: true} : {}),
           ...(fields.exactWords === true ? {exactWords: true} : {}),
         }

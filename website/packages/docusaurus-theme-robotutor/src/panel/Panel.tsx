@@ -87,7 +87,8 @@ export default function Panel(props: Props): ReactNode {
     if (selection) {
       ask({question, selection});
     } else {
-      afterLoading((page) => ask({question, filters: makeFilters(scope, page)}));
+      const pageUrl = window.location.pathname;
+      afterLoading((page) => ask({question, filters: makeFilters(scope, page), pageUrl}));
     }
   };
   const onKeyDown = (event: KeyboardEvent): void => {

@@ -64,7 +64,7 @@ export async function* askService(
  * Sends a question, and once more without the page's address if the service refuses it.
  *
  * A service refuses addresses outside of its book, for example if it was set up for another base
- * URL. The address is only needed to link the selection, so the reader gets an answer without it.
+ * URL. The address only links a selection and chooses a version, so an answer is possible without.
  */
 async function sendQuestion(
   settings: ServiceSettings,

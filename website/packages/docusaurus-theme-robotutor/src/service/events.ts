@@ -129,6 +129,8 @@ const readCitation = (fields: Fields): Citation => ({
   url: readText(fields.url),
   module: readText(fields.module),
   chapter: readText(fields.chapter),
+  ...(readName(fields.version) ? {version: readText(fields.version)} : {}),
+  ...(readName(fields.locale) ? {locale: readText(fields.locale)} : {}),
 });
 
 const readDone = (fields: Fields): Done => ({

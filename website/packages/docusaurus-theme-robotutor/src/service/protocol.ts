@@ -14,6 +14,10 @@ export interface Citation {
   url: string;
   module: string;
   chapter: string;
+  /** The version of the docs, if it is not the latest. */
+  version?: string;
+  /** The language, if it is not the default one. */
+  locale?: string;
 }
 
 /** A section that an answer may cite by its number. `text` is Markdown. */

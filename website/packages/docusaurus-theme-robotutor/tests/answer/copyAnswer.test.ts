@@ -18,6 +18,19 @@ describe('writeMarkdown', () => {
     );
   });
 
+  it('names a version and a language that readers do not get by default', () => {
+    const turn = makeTurn({
+      kind: 'generated',
+      text: 'It falls [1][2].',
+      sources: [
+        makeSource({version: '2.0.x', locale: 'fr'}),
+        makeSource({number: 2, version: '1.0', title: 'Falling'}),
+      ],
+    });
+    expect(writeMarkdown(turn, ORIGIN)).toContain('1. [Balance › Falling (2.0.x, fr)](');
+    expect(writeMarkdown(turn, ORIGIN)).toContain('2. [Falling (1.0)](');
+  });
+
   it('writes a quoted answer as quotations with their places', () => {
     const text = writeMarkdown(readTurn('formula'), ORIGIN);
     expect(text).toContain('\n> The ZMP is the point on the ground');

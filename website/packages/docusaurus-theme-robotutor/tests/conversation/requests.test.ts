@@ -28,6 +28,11 @@ describe('a question about the book', () => {
     });
   });
 
+  it('names the page on which it was asked, whose version and language are searched', () => {
+    const asked = {question: 'Why?', pageUrl: '/docs/2.0/a'};
+    expect(makeRequest(asked, [])).toHaveProperty('source_url', '/docs/2.0/a');
+  });
+
   it('has no conversation id that the service would refuse', () => {
     expect(makeRequest({question: 'Why?'}, [], 'c 1')).not.toHaveProperty('conversation_id');
   });

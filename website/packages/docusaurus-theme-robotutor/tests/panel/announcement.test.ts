@@ -55,7 +55,14 @@ describe('takeOffer', () => {
   });
 
   it('asks the whole book, without selection and filters', () => {
-    expect(takeOffer({question: 'Q', selection, filters}, 'whole_book')).toEqual({question: 'Q'});
+    expect(takeOffer({question: 'Q', selection, filters}, 'whole_book')).toEqual({
+      question: 'Q', pageUrl: '/a',
+    });
+  });
+
+  it('keeps the page, whose version and language are searched', () => {
+    const asked = {question: 'Q', filters, pageUrl: '/b'};
+    expect(takeOffer(asked, 'drop_filters')).toEqual({question: 'Q', pageUrl: '/b'});
   });
 
   it('drops only the filters', () => {
