@@ -153,8 +153,11 @@ def load_book_or_site(
         _tell("The setting SOURCES differs, and is used instead.")
     if not find_site_file(found).is_file():
         _tell(
-            f"Other commands need `--docs-dir {found.docs_dir}`, or the file that `rag-pipeline "
-            f"init {site}` writes."
+            f"Other commands need the file that `rag-pipeline init {site}` writes. Without it, the "
+            f"next `rag-pipeline ingest` would remove all sources except {found.docs_dir}."
+            if found.sources
+            else f"Other commands need `--docs-dir {found.docs_dir}`, or the file that "
+            f"`rag-pipeline init {site}` writes."
         )
     return settings
 

@@ -34,7 +34,7 @@ DocsPlugin = Annotated[
     typer.Option(
         "--docs-plugin",
         metavar="ID",
-        help="The `id` of the docs plugin, for a site with several docs folders.",
+        help="Index only the docs folder of the docs plugin with this `id`, and its versions.",
     ),
 ]
 NoNode = Annotated[

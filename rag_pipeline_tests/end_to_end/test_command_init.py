@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -123,6 +124,38 @@ def test_init_writes_all_docs_folders_and_ingest_indexes_them(
     assert outcome.code == 1
     assert "DIFFERS source api: the file has name=" in outcome.out
     assert 'route_base_path="refers"' in outcome.out
+
+
+def test_versions_locales_and_a_blog_are_indexed_in_one_step(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    root = command.root
+    shutil.copytree(root / "docs", root / "versioned_docs" / "version-1.0")
+    (root / "versions.json").write_text('["1.0"]', encoding="utf-8")
+    texts = {
+        "i18n/fr/docusaurus-plugin-content-docs/version-1.0/intro.md": "# Début\n\nUn joint.\n",
+        "blog/2024-01-02-news.md": "# News\n\nA joint.\n",
+    }
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True)
+        (root / name).write_text(text, encoding="utf-8")
+    i18n = "i18n: {defaultLocale: 'en', locales: ['en', 'fr']}"
+    write_config(command, CONFIG.replace("presets", f"{i18n}, presets"))
+    report = run("ingest", "--site", ".", "--no-node", "--json").json
+    assert report["docs_discovered"] == (2 * 3 + 1) * 2
+    # The second version and the pages without a translation have the same texts.
+    assert report["texts_embedded"] + report["embeddings_reused"] == report["chunks_created"]
+    assert report["texts_embedded"] < report["embeddings_reused"]
+    french = run("search", "joint", "--locale", "fr", "--json").json["chunks"]
+    urls = {chunk["citation"]["url"].partition("#")[0] for chunk in french}
+    assert "https://e.org/m/fr/docs/intro" in urls
+    assert all(url.startswith("https://e.org/m/fr/") for url in urls)
+    assert run("init", "--no-node").code == 0
+    assert run("ingest", "--json").json["docs_processed"] == 0
+    shutil.rmtree(root / "versioned_docs")
+    assert_one_line(run("ingest"), 2, "the source docs@1.0:en does not exist", "Restore it")
+    outcome = run("init", "--no-node", "--check")
+    assert_one_line(outcome, 2, "versions.json", "lists the version 1.0, but its folder")
 
 
 def test_check_exits_with_1_and_names_the_values_that_differ(
