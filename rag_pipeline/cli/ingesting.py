@@ -48,6 +48,12 @@ def ingest(
             "--workers", min=1, max=64, help="Index with this many processes on this machine."
         ),
     ] = 1,
+    detach: Annotated[
+        bool,
+        typer.Option(
+            "--detach", help="Submit one run per bucket to the Dagster instance, and follow them."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Index new and changed documents, and remove deleted documents from the index.
@@ -57,14 +63,21 @@ def ingest(
     if roll_back and (rebuild or prune_cache):
         problem = "this option cannot be combined with --rebuild or --prune-cache"
         raise ConfigurationError("--roll-back", problem, "Remove the other options")
-    if workers > 1 and (rebuild or roll_back):
-        problem = "this option cannot be combined with --rebuild or --roll-back"
-        raise ConfigurationError("--workers", problem, "Remove the other option")
+    in_parallel = {"--detach": detach, "--workers": workers > 1}
+    chosen = [name for name, given in in_parallel.items() if given]
+    if len(chosen) > 1 or (chosen and (rebuild or roll_back or prune_cache)):
+        problem = "this option cannot be combined with another one that says what to do"
+        raise ConfigurationError(chosen[0], problem, "Remove the other option")
     context = open_ingestion(load_book_or_site(docs_dir, site, docs_plugin, no_node=no_node))
     if roll_back:
         collection_id = context.services.catalog.roll_back()
         shown = f"Switched back to collection {collection_id}"
         print_result({"collection_id": collection_id}, shown, as_json=as_json)
+        return
+    if detach:
+        from rag_pipeline.cli.parallel import ingest_detached
+
+        ingest_detached(context, as_json=as_json)
         return
     if workers > 1:
         from rag_pipeline.cli.parallel import ingest_with_workers

@@ -11,7 +11,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
+import typer
+
 from rag_pipeline.cli.indexing import ingest_changes, require_dagster, run_job
+from rag_pipeline.cli.output import print_result
 from rag_pipeline.cli.progress import tell_note
 from rag_pipeline.core.settings_rules import OPEN, SITE_FIELDS
 
@@ -73,10 +76,11 @@ def ingest_with_workers(context: IngestionContext, worker_count: int) -> Ingesti
     return whole
 
 
-def ingest_detached(context: IngestionContext) -> Following:
+def ingest_detached(context: IngestionContext, *, as_json: bool) -> None:
     """Submit a run per bucket to the Dagster instance, and show how far they are.
 
-    Runs of an earlier call that have not ended are followed too. Ctrl-C ends only the view.
+    Runs of an earlier call that have not ended are followed too. Ctrl-C ends only the view. Exits
+    with code 1 if a run or a document failed.
     """
     from rag_pipeline.ingestion.finishing import record_site
     from rag_pipeline.ingestion.parallel.planning import plan_buckets, scan_collection
@@ -100,7 +104,9 @@ def ingest_detached(context: IngestionContext) -> Following:
             )
             raise
     record_site(context, context.services.open_ledger(scan.collection_id))
-    return found
+    print_result(dataclasses.asdict(found), describe_following(found), as_json=as_json)
+    if found.runs_failed or found.docs_failed:
+        raise typer.Exit(1)
 
 
 class ProgressLine:

@@ -11,6 +11,7 @@ _AUDIT = dg.AssetSelection.checks(store_matches_ledger)
 
 INGEST_JOB: Final = dg.define_asset_job(
     "ingest",
+    tags={"rag_pipeline/whole_book": "true"},  # deploy/dagster.yaml limits runs with this tag
     selection=dg.AssetSelection.assets(*(stage.value for stage in Stage)) - _AUDIT,
     description=(
         "Index the documents that the run config or the selected partitions name. Without either, "

@@ -13,6 +13,9 @@ import yaml
 from dagster._core.instance.config import dagster_instance_config
 
 from rag_pipeline.core.settings import Settings
+from rag_pipeline.definitions import defs
+from rag_pipeline.orchestration.bucket_requests import BUCKET_TAG
+from rag_pipeline.orchestration.jobs import INGEST_JOB
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -90,14 +93,24 @@ def test_nothing_listens_beyond_this_host() -> None:
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
 
 
-def test_the_instance_settings_are_valid_and_differ_in_storage_alone() -> None:
+def test_the_queue_starts_several_runs_but_one_per_bucket_and_one_of_the_whole_book() -> None:
+    runs = yaml.safe_load((DEPLOY / "dagster.yaml").read_text("utf-8"))["concurrency"]["runs"]
+    assert runs["max_concurrent_runs"] > 1
+    one_per_bucket, one_whole = runs["tag_concurrency_limits"]
+    per_value = {"applyLimitPerUniqueValue": True}
+    assert one_per_bucket == {"key": BUCKET_TAG, "value": per_value, "limit": 1}
+    assert one_whole["limit"] == 1
+    assert one_whole["key"] in defs.resolve_job_def(INGEST_JOB.name).tags
+
+
+def test_the_instance_settings_are_valid_and_differ_in_storage_and_queue_alone() -> None:
     config, _ = dagster_instance_config(str(DEPLOY))  # checks against Dagster's schema
     assert "postgres" in config["storage"]
     here, there = (
         yaml.safe_load((folder / "dagster.yaml").read_text(encoding="utf-8"))
         for folder in (DEPLOY, ROOT)
     )
-    storage = {"storage", "event_log_storage", "compute_logs"}
+    storage = {"storage", "event_log_storage", "compute_logs", "concurrency"}
     assert {key: value for key, value in here.items() if key not in storage} == {
         key: value for key, value in there.items() if key not in storage
     }
