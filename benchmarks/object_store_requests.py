@@ -83,7 +83,7 @@ def count_requests(documents: int) -> None:
 
 
 def _measure(root: Path, documents: int, counter: RequestCounter) -> None:
-    import s3fs  # type: ignore[import-untyped]  # noqa: PLC0415  # not a dependency of the project
+    import s3fs  # noqa: PLC0415  # not a dependency of the project
     from bench_ingest import write_book  # noqa: PLC0415  # like all imports of this function
 
     from rag_pipeline.adapters.connect import connect_services  # noqa: PLC0415  # as above
