@@ -65,7 +65,7 @@ def describe_shared_addresses(places: Iterable[tuple[str, str]]) -> tuple[str, .
     """Return a warning for each address that several documents have.
 
     Args:
-        places: The URL and the document of each chunk.
+        places: The URL and the document of each chunk, in any order.
     """
     return tuple(
         f"{' and '.join(doc_paths)} have the same address {address}, but only one page can be "

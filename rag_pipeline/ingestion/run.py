@@ -79,7 +79,7 @@ def run_ingestion(
             progress = RunProgress(planned, announce)
             yield planned
             yield from failures
-            failed, places = list(failures), []
+            failed, places = list(failures), set[tuple[str, str]]()
             run = _open_run(context, request, planned)
             with ExitStack() as stack:
                 if request.rebuild:
@@ -88,7 +88,8 @@ def run_ingestion(
                     if isinstance(event, DocFailure):
                         failed.append(event)
                     if isinstance(event, StageDone):
-                        places += [(chunk.url, chunk.doc_path) for chunk in event.chunks]
+                        for chunk in event.chunks:
+                            places.add((chunk.url.partition("#")[0], chunk.doc_path))
                     yield event
             if request.rebuild and scan.collection_id:
                 _switch(run, failed)

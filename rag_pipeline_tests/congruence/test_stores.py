@@ -106,6 +106,14 @@ def test_several_searches_in_one_call_give_the_same_hits_as_single_searches(
     assert full.search_many([]) == []
 
 
+def test_fields_of_all_points_are_read_without_the_rest_of_the_payload(full: PointStore) -> None:
+    read = dict(full.scroll_fields(["doc_path", "chunk_id"]))
+    assert read == {
+        point.point_id: {name: point.payload[name] for name in ("doc_path", "chunk_id")}
+        for point in full.scroll()
+    }
+
+
 def test_an_empty_store_finds_nothing(store: PointStore) -> None:
     assert store.search_many([DENSE, WINDOWS, BM25]) == [[], [], []]
     assert store.scroll() == []
@@ -205,6 +213,7 @@ def test_scroll_and_count_include_every_page_of_results(store: PointStore) -> No
     store.upsert([make_point(number) for number in range(2500, 0, -1)])
     assert store.count() == 2500
     assert ids_of(store.scroll()) == list(range(1, 2501))
+    assert sorted(point_id for point_id, _ in store.scroll_fields(())) == list(range(1, 2501))
 
 
 def test_upserting_again_replaces_the_whole_point(full: PointStore) -> None:

@@ -16,7 +16,7 @@ from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk, renumber
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rag_pipeline.core.vectors import FloatMatrix, Window
 
@@ -37,7 +37,7 @@ class DictCache:
     def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
         self.rows |= {(fingerprint, text_hash): entry for text_hash, entry in vectors.items()}
 
-    def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
+    def prune(self, keep: Mapping[str, Iterable[str]]) -> int:
         raise NotImplementedError
 
     def close(self) -> None:

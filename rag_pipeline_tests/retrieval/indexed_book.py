@@ -20,7 +20,7 @@ from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.writing import build_payloads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.models import Payload
@@ -134,7 +134,7 @@ class NoCache:
     def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
         """Store nothing."""
 
-    def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
+    def prune(self, keep: Mapping[str, Iterable[str]]) -> int:
         """Delete nothing and return 0."""
         del keep
         return 0

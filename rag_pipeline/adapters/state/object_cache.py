@@ -98,7 +98,7 @@ class ObjectEmbeddingCache:
         with self._lock:
             self._write_packs(self._folder(fingerprint), vectors)
 
-    def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
+    def prune(self, keep: Mapping[str, Iterable[str]]) -> int:
         """Delete all cached vectors except the given ones, and return how many were deleted.
 
         Small packs are merged.
@@ -106,7 +106,7 @@ class ObjectEmbeddingCache:
         Args:
             keep: Text hashes to keep, by the fingerprint of their embedding model.
         """
-        by_folder = {self._folder(name).name: hashes for name, hashes in keep.items()}
+        by_folder = {self._folder(name).name: frozenset(hashes) for name, hashes in keep.items()}
         with self._lock:
             self._indexes.clear()
             self._former.clear()

@@ -15,7 +15,7 @@ from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.vectors import ChunkVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import TypeVar
 
@@ -29,6 +29,17 @@ create table if not exists embeddings (
     vectors blob not null,
     primary key (fingerprint, text_hash)
 ) without rowid
+"""
+_KEPT: Final = """
+create temporary table kept (
+    fingerprint text not null, text_hash text not null, primary key (fingerprint, text_hash)
+) without rowid
+"""
+_DELETE: Final = """
+delete from embeddings where not exists (
+    select 1 from temp.kept
+    where kept.fingerprint = embeddings.fingerprint and kept.text_hash = embeddings.text_hash
+)
 """
 _BUSY_TIMEOUT_S: Final = 30.0
 _PARAMETERS: Final = 500  # per query; the limit of old SQLite versions is 999
@@ -94,7 +105,7 @@ class SqliteEmbeddingCache:
 
         self._run(write)
 
-    def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
+    def prune(self, keep: Mapping[str, Iterable[str]]) -> int:
         """Delete all cached vectors except the given ones, and return how many were deleted.
 
         Args:
@@ -102,14 +113,15 @@ class SqliteEmbeddingCache:
         """
 
         def forget(connection: sqlite3.Connection) -> int:
+            connection.execute("drop table if exists temp.kept")
+            connection.execute(_KEPT)
             with connection:
-                stored = connection.execute("select fingerprint, text_hash from embeddings")
-                gone = [row for row in stored if row[1] not in keep.get(row[0], frozenset())]
-                connection.executemany(
-                    "delete from embeddings where fingerprint = ? and text_hash = ?", gone
-                )
+                kept = ((name, each) for name, hashes in keep.items() for each in hashes)
+                connection.executemany("insert or ignore into temp.kept values (?, ?)", kept)
+                deleted = connection.execute(_DELETE).rowcount
+            connection.execute("drop table temp.kept")
             connection.execute("vacuum")
-            return len(gone)
+            return deleted
 
         return self._run(forget)
 

@@ -143,14 +143,14 @@ class EdgeStore(EngineStore):
         self,
         where: PointFilter,
         offset: Any,  # noqa: ANN401  # a type of the engine
-        *,
-        with_vectors: bool,
+        with_payload: bool | list[str],  # noqa: FBT001  # as in the engine
+        with_vectors: bool,  # noqa: FBT001  # as in the engine
     ) -> tuple[list[Any], Any]:
         request = edge.ScrollRequest(
             offset=offset,
             limit=_VECTORS_PAGE if with_vectors else _SCROLL_PAGE,
             filter=build_filter(where),
-            with_payload=True,
+            with_payload=with_payload,
             with_vector=with_vectors,
         )
         records, next_offset = _call(self._shard.scroll, request, is_reading=True)

@@ -21,7 +21,7 @@ from rag_pipeline.core.payload import LATE_INDEXES
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter, StoredPoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from rag_pipeline.core.ids import PointId
@@ -137,13 +137,15 @@ class EngineStore(ABC):
         with_vectors: bool = False,
     ) -> list[StoredPoint]:
         """Return all points that match a filter, in ascending order of id."""
-        found: list[StoredPoint] = []
-        offset: Any = None
-        while True:
-            records, offset = self._scroll_page(where, offset, with_vectors=with_vectors)
-            found.extend(to_stored_point(record, with_vectors=with_vectors) for record in records)
-            if offset is None:
-                return sorted(found, key=lambda point: point.point_id)
+        records = self._scroll_records(where, with_payload=True, with_vectors=with_vectors)
+        found = [to_stored_point(record, with_vectors=with_vectors) for record in records]
+        return sorted(found, key=lambda point: point.point_id)
+
+    def scroll_fields(self, fields: Sequence[str]) -> Iterator[tuple[PointId, Payload]]:
+        """Yield the id of each point and the given fields of its payload, reading page by page."""
+        names = list(fields)
+        for record in self._scroll_records(PointFilter(), with_payload=names, with_vectors=False):
+            yield read_id(record), dict(record.payload or {})
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Write complete points in batches; a point with the same id is replaced."""
@@ -199,24 +201,28 @@ class EngineStore(ABC):
             with_vectors: True for all vectors, False for none, or their names.
         """
 
+    def _scroll_records(
+        self, where: PointFilter, *, with_payload: bool | list[str], with_vectors: bool
+    ) -> Iterator[Any]:
+        offset: Any = None
+        while True:
+            records, offset = self._scroll_page(where, offset, with_payload, with_vectors)
+            yield from records
+            if offset is None:
+                return
+
     @abstractmethod
     def _scroll_page(
         self,
         where: PointFilter,
         offset: Any,  # noqa: ANN401  # a type of the engine
-        *,
-        with_vectors: bool,
+        with_payload: bool | list[str],  # noqa: FBT001  # as in the engine
+        with_vectors: bool,  # noqa: FBT001  # as in the engine
     ) -> tuple[list[Any], Any]:
         """Return one page of the records that match a filter, and the start of the next page.
 
-        Args:
-            where: The filter.
-            offset: Start of the page, as the call for the page before returned it. None for the
-                first page.
-            with_vectors: True to include the vectors of the records.
-
-        Returns:
-            The records, and the start of the next page; None after the last page.
+        The start of the first page is None, and so is the start after the last page. The payload is
+        the whole one, none, or the named fields.
         """
 
     @abstractmethod

@@ -133,8 +133,8 @@ class QdrantStore(EngineStore):
         self,
         where: PointFilter,
         offset: Any,  # noqa: ANN401  # a type of the client
-        *,
-        with_vectors: bool,
+        with_payload: bool | list[str],  # noqa: FBT001  # as in the engine
+        with_vectors: bool,  # noqa: FBT001  # as in the engine
     ) -> tuple[list[Any], Any]:
         records, next_offset = self._call(
             methodcaller(
@@ -143,7 +143,7 @@ class QdrantStore(EngineStore):
                 scroll_filter=build_filter(where),
                 limit=_PAGE_WITH_VECTORS if with_vectors else _PAGE,
                 offset=offset,
-                with_payload=True,
+                with_payload=with_payload,
                 with_vectors=with_vectors,
             )
         )

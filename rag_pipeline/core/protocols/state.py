@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from rag_pipeline.core.ids import DocId
@@ -39,11 +39,11 @@ class EmbeddingCache(Protocol):
             vectors: The vectors of each text, by the SHA-256 of the text.
         """
 
-    def prune(self, keep: Mapping[str, frozenset[str]]) -> int:
+    def prune(self, keep: Mapping[str, Iterable[str]]) -> int:
         """Delete all entries except the given ones and return the number of deleted entries.
 
         Args:
-            keep: Text hashes to keep, by fingerprint of the embedding model.
+            keep: Text hashes to keep, by fingerprint of the embedding model. Each is read once.
         """
 
     def close(self) -> None:

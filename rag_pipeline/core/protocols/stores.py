@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from rag_pipeline.core.payload import FILTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
@@ -175,6 +175,12 @@ class VectorIndex(Protocol):
         Args:
             where: The filter; the default matches all points.
             with_vectors: Also read the vectors and term weights of the points.
+        """
+
+    def scroll_fields(self, fields: Sequence[str]) -> Iterator[tuple[PointId, Payload]]:
+        """Yield the id of each point and the given fields of its payload, reading page by page.
+
+        The memory does not grow with the number of points.
         """
 
     def close(self) -> None:

@@ -112,7 +112,7 @@ def audit_collection(
         findings += found
     if total != known_count:
         with closing(context.services.catalog.open(collection_id)) as store:
-            findings += _find_unknown(store.scroll(), entries)
+            findings += _find_unknown(store.scroll_fields(["doc_path", "chunk_id"]), entries)
     point_count = sum(entry.chunk_count for entry in entries.values())
     return AuditReport(collection_id, len(entries), point_count, tuple(findings))
 
@@ -144,7 +144,8 @@ def confirm_findings(
     with closing(context.services.catalog.open(collection_id)) as store:
         for part in _split_entries([entries[doc_id] for doc_id in page]):
             findings += _audit_page(context, collection_id, part, store)[0]
-        return findings + _find_unknown(store.fetch(unknown), entries)
+        points = [(point.point_id, point.payload) for point in store.fetch(unknown)]
+        return findings + _find_unknown(points, entries)
 
 
 def _split_entries(entries: Sequence[LedgerEntry]) -> Iterator[list[LedgerEntry]]:
@@ -186,15 +187,14 @@ def _audit_page(
 
 
 def _find_unknown(
-    points: Iterable[StoredPoint], entries: Mapping[DocId, LedgerEntry]
+    points: Iterable[tuple[PointId, Payload]], entries: Mapping[DocId, LedgerEntry]
 ) -> list[AuditFinding]:
     """Return a finding for each point whose document is not in the ledger, sorted by document."""
-    unknown = [(str(point.payload.get("doc_path", "")), point) for point in points]
-    return [
-        _stray(doc_path, point, "the ledger does not list the point's document")
-        for doc_path, point in sorted(unknown, key=lambda pair: (pair[0], pair[1].point_id))
-        if doc_path not in entries
-    ]
+    detail = "the ledger does not list the point's document"
+    unknown = (
+        _stray(*point, detail) for point in points if point[1].get("doc_path", "") not in entries
+    )
+    return sorted(unknown, key=lambda finding: (finding.doc_path, finding.point_id or 0))
 
 
 def _audit_document(
@@ -231,7 +231,7 @@ def _audit_document(
     wanted = {to_point_id(chunk.chunk_id) for chunk in kept.chunks}
     for point_id, point in stored.items():
         if point_id not in wanted:
-            yield _stray(doc_id, point, "no chunk of the document has this point's id")
+            yield _stray(point_id, point.payload, "no chunk of the document has this id")
 
 
 def _audit_point(
@@ -261,10 +261,10 @@ def _audit_point(
         yield AuditFinding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
 
 
-def _stray(doc_path: str, point: StoredPoint, detail: str) -> AuditFinding:
+def _stray(point_id: PointId, payload: Payload, detail: str) -> AuditFinding:
     """Return the finding for a stray point, which belongs to no chunk of the ledger's documents."""
-    chunk_id = str(point.payload.get("chunk_id", ""))
-    return AuditFinding(STRAY, doc_path, chunk_id, detail, point.point_id)
+    doc_path, chunk_id = str(payload.get("doc_path", "")), str(payload.get("chunk_id", ""))
+    return AuditFinding(STRAY, doc_path, chunk_id, detail, point_id)
 
 
 def _differing_fields(stored: Payload, expected: Payload) -> str:

@@ -52,6 +52,6 @@ def prune_embeddings(context: IngestionContext) -> int:
     Entries of other embedding models are deleted too. Returns the number of deleted entries.
     """
     with closing(context.services.catalog.open_current()) as store:
-        hashes = frozenset(str(point.payload.get("embedding_hash")) for point in store.scroll())
-        fingerprint = store.space.model.fingerprint
-    return context.services.cache.prune({fingerprint: hashes})
+        points = store.scroll_fields(["embedding_hash"])
+        hashes = (str(payload.get("embedding_hash")) for _, payload in points)
+        return context.services.cache.prune({store.space.model.fingerprint: hashes})
