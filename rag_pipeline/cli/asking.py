@@ -84,7 +84,11 @@ def query(
         typer.Option("--source-section", help="Heading of the section with the selected text."),
     ] = None,
     source_url: Annotated[
-        str | None, typer.Option("--source-url", help="URL of the page with the selected text.")
+        str | None,
+        typer.Option(
+            "--source-url",
+            help="URL of the page with the selected text, or on which the question is asked.",
+        ),
     ] = None,
     even_if_unrelated: Annotated[
         bool,

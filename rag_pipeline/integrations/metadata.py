@@ -12,8 +12,9 @@ def describe_passage(chunk: ScoredChunk) -> dict[str, str | float]:
     """Return the citation of a passage, its document, its kind of content and its score.
 
     Returns:
-        `title`, `section`, `url` (empty if unknown), `module`, `chapter`, `doc_path`,
-        `content_type`, `chunk_id` and `score` (0 to 1).
+        `title`, `section`, `url` (empty if unknown), `module`, `chapter`, `version` and `locale`
+        (empty if they are those that readers get by default), `doc_path`, `content_type`,
+        `chunk_id` and `score` (0 to 1).
     """
     citation = chunk.citation
     return {
@@ -22,6 +23,8 @@ def describe_passage(chunk: ScoredChunk) -> dict[str, str | float]:
         "url": citation.url,
         "module": citation.module,
         "chapter": citation.chapter,
+        "version": citation.version,
+        "locale": citation.locale,
         "doc_path": chunk.metadata.doc_path,
         "content_type": chunk.metadata.content_type,
         "chunk_id": chunk.chunk_id,

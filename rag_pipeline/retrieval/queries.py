@@ -54,7 +54,8 @@ class Query:
             many cl100k_base tokens. None does not expand hits.
         source_url: URL of the page with the selection, for the citation. It must be an address of
             the site. None derives the URL from `source_doc_path`, which is wrong for a page whose
-            front matter sets a `slug`.
+            front matter sets a `slug`. In normal mode it is the page on which the question is
+            asked. Its version and language are searched if `filters` name none.
         exact_words: Search the question as it is written, also if a word seems misspelled.
     """
 

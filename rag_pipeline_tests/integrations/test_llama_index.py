@@ -33,6 +33,8 @@ def test_nodes_are_the_passages_with_their_citations(book: Retriever) -> None:
         "url": best.citation.url,
         "module": "module-1",
         "chapter": "1.2-ros2",
+        "version": "",
+        "locale": "",
         "doc_path": "module-1/1.2-ros2/topics.md",
         "content_type": best.metadata.content_type,
         "chunk_id": best.chunk_id,

@@ -164,13 +164,20 @@ class EngineStore(ABC):
         A site with one docs folder, no versions and one language pays nothing for them.
         """
         names = {name for payload in payloads for name in payload.keys() & LATE_INDEXES.keys()}
+        if names <= self._late_indexes:
+            return
+        self._late_indexes |= self.find_late_fields()
         for name in sorted(names - self._late_indexes):
             self._create_index(name, is_boolean=LATE_INDEXES[name])
             self._late_indexes.add(name)
 
     @abstractmethod
     def _create_index(self, field: str, *, is_boolean: bool) -> None:
-        """Create the index of a payload field, of texts or of booleans, unless it exists."""
+        """Create the index of a payload field, of texts or of booleans."""
+
+    @abstractmethod
+    def find_late_fields(self) -> frozenset[str]:
+        """Return the fields that only some sites have and that points may have."""
 
     @abstractmethod
     def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:

@@ -161,8 +161,6 @@ class QdrantStore(EngineStore):
         self._call(methodcaller("upsert", self._collection_id, points=records, wait=True))
 
     def _create_index(self, field: str, *, is_boolean: bool) -> None:
-        if not self._connection.is_server:
-            return  # the client's own store has no indexes
         kinds = models.PayloadSchemaType
         kind = kinds.BOOL if is_boolean else kinds.KEYWORD
         self._call(
