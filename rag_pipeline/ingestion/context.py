@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,7 @@ class IngestionContext:
 
     settings: Settings
     services: Services
+    _fingerprints: dict[str | None, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -86,9 +87,11 @@ class IngestionContext:
         A change of one source, such as a new path of a version, thus changes only its documents.
         """
         source = find_source(self.settings.sources or (), doc_id)
-        if source is None:
-            return self.fingerprint
-        return hash_text(repr((self.fingerprint, source.meaning)))[:16]
+        key = source.prefix if source else None
+        if key not in self._fingerprints:  # a sensor asks for each document at each tick
+            own = repr((self.fingerprint, source.meaning)) if source else ""
+            self._fingerprints[key] = hash_text(own)[:16] if own else self.fingerprint
+        return self._fingerprints[key]
 
     @property
     def price_per_token_usd(self) -> float:

@@ -269,3 +269,25 @@ def test_a_blog_post_has_no_truncate_mark_and_its_title_takes_no_heading_id(tmp_
     assert [heading.anchor for heading in ruled.headings] == [None, "part-1"]
     untitled = parsed[DocId("blog/2021-01-02-untitled.md")].document
     assert [heading.anchor for heading in untitled.headings] == [None, "part"]
+
+
+BUILT_POSTS = {
+    "Text.\n\n# Part\n\n## Part\n": [None, "part"],
+    "***\n\n# Part\n\n## Part\n": [None, "part-1"],
+    "## Part\n\n# Part\n\n## Part\n": ["part", None, "part-2"],
+    ":::note\n\n# Part\n\n:::\n\n## Part\n": [None, "part"],
+    "---\ntitle: Own\n---\n\n# Part\n\n## Part\n": [None, "part"],
+    "Part\n====\n\n## Part\n": [None, "part"],
+    "<h1>Part</h1>\n\n# Part\n\n## Part\n": [None, None, "part"],
+}
+"""Texts of blog posts, with the heading ids of a build with Docusaurus 3.10.2."""
+
+
+def test_the_headings_of_posts_have_the_ids_of_a_real_build(tmp_path: Path) -> None:
+    names = {f"blog/{number}.md": text for number, text in enumerate(BUILT_POSTS)}
+    for name, text in names.items():
+        write(tmp_path / name, text)
+    source = Source(name="blog", folder=tmp_path / "blog", prefix="blog/", kind=SourceKind.BLOG)
+    for doc in discover_docs(tmp_path / "docs", sources=(source,)).docs:
+        headings = parse_doc(doc, SITE).document.headings
+        assert [heading.anchor for heading in headings] == BUILT_POSTS[names[doc.doc_id]]

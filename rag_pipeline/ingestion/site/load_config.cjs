@@ -15,7 +15,7 @@ const PLUGINS = {
   pluginContentPages: '@docusaurus/plugin-content-pages',
 };
 const OPTIONS = ['id', 'path', 'routeBasePath', 'lastVersion', 'versions', 'includeCurrentVersion',
-  'disableVersioning', 'onlyIncludeVersions'];
+  'disableVersioning', 'onlyIncludeVersions', 'include', 'exclude', 'numberPrefixParser'];
 
 // The configuration may print. Only the result belongs on standard output.
 const write = process.stdout.write.bind(process.stdout);
@@ -55,6 +55,9 @@ function findPlugin(plugin, siteRequire, resolveModuleName) {
   }
 }
 
+/** Return a value that JSON can hold. */
+const asValue = (value) => (typeof value === 'function' ? 'a function' : value);
+
 /** Return the settings of the locales that decide addresses and folders. */
 function describeLocales(i18n) {
   const own = ([name, {path: folder, url, baseUrl, translate}]) =>
@@ -88,7 +91,7 @@ async function load() {
     .filter(([plugin]) => plugin)
     .map(([plugin, options]) => [
       plugin,
-      Object.fromEntries(OPTIONS.map((name) => [name, options?.[name]])),
+      Object.fromEntries(OPTIONS.map((name) => [name, asValue(options?.[name])])),
     ]);
   const own = (name) => {
     const value = siteConfig.markdown?.[name];

@@ -151,6 +151,14 @@ def test_versions_that_are_computed_are_left_out_with_a_note(tmp_path: Path) -> 
     assert note.startswith("Left out: versions of docs, because `lastVersion` is computed in line")
 
 
+def test_options_that_choose_files_or_number_prefixes_are_noted(tmp_path: Path) -> None:
+    config = docs("exclude: ['old/**'], numberPrefixParser: false")
+    first, second = detect(write(tmp_path, config, "docs/a.md")).notes
+    assert first.startswith("`exclude` of docs is not read")
+    assert second.startswith("`numberPrefixParser` of docs is not read")
+    assert "SITE_MANIFEST" in second
+
+
 TWO_LOCALES = "i18n: {defaultLocale: 'en', locales: ['en', 'fr']}"
 FRENCH_DOCS = "i18n/fr/docusaurus-plugin-content-docs"
 

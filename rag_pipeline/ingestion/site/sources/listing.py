@@ -20,7 +20,7 @@ from rag_pipeline.ingestion.site.sources.versions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rag_pipeline.ingestion.site.js_literals import ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
@@ -78,6 +78,8 @@ def list_sources(
     if not only:
         for kind in (SourceKind.BLOG, SourceKind.PAGES):
             parts += _list_others(config, kind, site_dir, parts, found.notes)
+    for plugin, name in {part.plugin.folder: (part.plugin, part.name) for part in parts}.values():
+        found.notes += _note_unread_options(plugin, name)
     docs_dir = docs_plugins[0].find_dir(site_dir)
     sources = [
         _make_source(part, locale, docs_dir, site_dir)
@@ -209,6 +211,18 @@ def _has_pages(folder: Path | None) -> bool:
             return True
         folders[:] = [name for name in folders if is_doc_folder_name(name)]
     return False
+
+
+def _note_unread_options(plugin: ContentPlugin, name: str) -> Iterator[str]:
+    """Yield a note about each option that decides which pages a plugin builds, or where."""
+    for option in ("include", "exclude"):
+        if plugin.options.get(option) is not None:
+            yield f"`{option}` of {name} is not read. All Markdown files of its folder are indexed."
+    if plugin.options.get("numberPrefixParser") is not None:
+        yield (
+            f"`numberPrefixParser` of {name} is not read, so addresses may differ. Build the site "
+            "with docusaurus-theme-robotutor, and set SITE_MANIFEST to its rag-manifest.json."
+        )
 
 
 def _describe_left_out(what: str, why: str) -> str:
