@@ -139,7 +139,7 @@ def load_book_or_site(
         raise ConfigurationError("--site", "it cannot be combined with --docs-dir", remedy)
     from rag_pipeline.core.settings import load_settings
     from rag_pipeline.ingestion.site.settling import settle_detected_site
-    from rag_pipeline.ingestion.site.site_file import find_site_file
+    from rag_pipeline.ingestion.site.site_file import find_site_file, read_site_file
 
     found = _detect(site, docs_plugin, no_node)
     for line in (f"{found.config.path}, read by {found.reader}:", *_show_values(found)):
@@ -151,7 +151,8 @@ def load_book_or_site(
             _tell(f"The setting SITE_{name.upper()} is {_show(used)}, which is used instead.")
     if found.sources and settings.sources != found.sources:
         _tell("The setting SOURCES differs, and is used instead.")
-    if not find_site_file(found).is_file():
+    file = find_site_file(found)
+    if not file.is_file() or (found.sources and "sources" not in read_site_file(file)):
         _tell(
             f"Other commands need the file that `rag-pipeline init {site}` writes. Without it, the "
             f"next `rag-pipeline ingest` would remove all sources except {found.docs_dir}."

@@ -134,9 +134,15 @@ def _may_have_moved(places: _Places | None, wanted: _Places) -> bool:
 
 
 def _has_same_documents(state_dir: Path, docs_dir: Path) -> bool:
-    """Return True if at least half of a sample of the indexed documents is in the docs folder."""
+    """Return True if at least half of a sample of the indexed documents is in the same folders.
+
+    The ids of other sources are paths below the folder of the site, which contains the docs folder.
+    """
     sample = list(_sample_documents(state_dir))
-    same = sum(_hash_file(docs_dir / doc_id) == sha256 for doc_id, sha256 in sample)
+    folders = (docs_dir, docs_dir.parent)
+    same = sum(
+        sha256 in {_hash_file(folder / doc_id) for folder in folders} for doc_id, sha256 in sample
+    )
     return bool(sample) and same * 2 >= len(sample)
 
 

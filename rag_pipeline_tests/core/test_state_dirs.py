@@ -121,3 +121,20 @@ def test_the_public_message_about_a_missing_folder_names_the_setting_once(tmp_pa
     message = CollectionMissingError("book", tmp_path / "data", others).public_message
     assert message.endswith("DATA_DIR does not exist")
     assert "DATA_DIR DATA_DIR" not in message
+
+
+def test_a_site_with_versions_is_found_by_the_documents_of_all_its_folders(tmp_path: Path) -> None:
+    site, data = tmp_path / "site", tmp_path / "data"
+    docs = write_docs(site / "docs", "x")
+    state = index(docs, data)
+    for version in ("1", "2"):
+        page = write_docs(site / "versioned_docs" / version, version) / f"{version}.md"
+        entry = {
+            "doc_id": f"versioned_docs/{version}/{page.name}",
+            "sha256": hashlib.sha256(page.read_bytes()).hexdigest(),
+        }
+        (state / "ledger/build/indexed" / page.with_suffix(".json").name).write_text(
+            json.dumps(entry)
+        )
+    moved = site.rename(tmp_path / "moved")
+    assert find_state_dir(moved / "docs", data) == state
