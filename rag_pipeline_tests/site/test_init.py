@@ -28,7 +28,14 @@ module.exports = async function create() {
       parseFrontMatter: async (parameters) => parameters.defaultParseFrontMatter(parameters),
     },
     presets: [[require.resolve('@docusaurus/preset-classic'), {docs: {path: name}, blog: false}]],
-    plugins: [[require('@docusaurus/plugin-content-docs').default, {id: 'api', path: 'api'}]],
+    i18n: {defaultLocale: 'en', locales: ['en'].concat('fr')},
+    plugins: [
+      [require('@docusaurus/plugin-content-docs').default, {
+        id: 'api', path: 'api', routeBasePath: 'api', exclude: [], numberPrefixParser: () => ({}),
+      }],
+      [require('@docusaurus/plugin-content-blog').default, {path: 'news', routeBasePath: 'n'}],
+      [require('@docusaurus/plugin-content-pages').default, {id: 'more', path: 'more'}],
+    ],
   };
 };
 """
@@ -60,8 +67,15 @@ def test_values_that_are_computed_are_read(site: Path) -> None:
 def test_each_docs_folder_is_found_whatever_form_its_plugin_has(site: Path) -> None:
     found, _ = detect(site, plugin_id="api")
     assert found.docs_dir == site / "api"
-    with pytest.raises(ConfigurationError, match=r"default \(manual\), api \(api\)"):
-        detect(site)
+    for name in ("news/a.md", "more/a.md", "i18n/fr/docusaurus-plugin-content-docs/current/a.md"):
+        path = site / name
+        path.parent.mkdir(parents=True)
+        path.write_text("# Title\n", encoding="utf-8")
+    found, _ = detect(site)
+    routes = {str(source): source.route_base_path for source in found.sources}
+    names = {"docs": "docs", "api": "api", "blog": "n", "more": ""}
+    assert routes == {f"{name}:{code}": names[name] for code in ("en", "fr") for name in names}
+    assert [note.partition(" ")[0] for note in found.notes] == ["`exclude`", "`numberPrefixParser`"]
 
 
 def test_nothing_is_run_without_permission(site: Path) -> None:
