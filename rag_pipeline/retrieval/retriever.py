@@ -36,7 +36,7 @@ from rag_pipeline.retrieval.options import RetrieverOptions
 from rag_pipeline.retrieval.outline import OutlineCache
 from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.retrieval.queries import Mode, Query, check_queries, name_questions
-from rag_pipeline.retrieval.scopes import LateFieldCache, set_scopes
+from rag_pipeline.retrieval.scopes import SiteEditions, set_scopes
 from rag_pipeline.retrieval.search import prepare_searches
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 from rag_pipeline.retrieval.spelling import choose_result, correct_queries
@@ -92,7 +92,7 @@ class Retriever(Closing):
         self._session = session
         self.options = options or RetrieverOptions()
         self.outlines = OutlineCache(lasting=session.is_exclusive)
-        self._late_fields = LateFieldCache(lasting=session.is_exclusive)
+        self._editions = SiteEditions(lasting=session.is_exclusive)
         self._places = PlaceCache(lasting=session.is_exclusive)
         self._chunks = ChunkCache(lasting=session.is_exclusive)
         self._terms = BookTerms(encoder, lasting=session.is_exclusive)
@@ -221,7 +221,7 @@ class Retriever(Closing):
         with self._session.use() as index:
             parts = [part for search in searches for part in search.parts]
             options = self.options
-            set_scopes(index, searches, self._late_fields, self.outlines, options.site)
+            set_scopes(index, searches, self._editions, self.outlines, options.site)
             gather_candidates(index, [*searches, *parts], DEPTH, self._places, options.weights)
             if not any(search.candidates for search in searches) and index.count() == 0:
                 raise CollectionMissingError(index.collection_id, "the vector store")

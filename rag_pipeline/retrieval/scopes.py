@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.protocols.stores import VectorIndex
-    from rag_pipeline.retrieval.outline import OutlineCache
+    from rag_pipeline.retrieval.outline import Outline, OutlineCache
     from rag_pipeline.retrieval.queries import Query
     from rag_pipeline.retrieval.search import Search
 
@@ -33,67 +33,93 @@ A payload has the second one only if it is false.
 """
 
 
-class LateFieldCache:
-    """A cache of the names of the fields that only some sites have, such as `is_latest`.
+class SiteEditions:
+    """A cache of what is known about the versions and languages of a site.
 
     Args:
         lasting: True if the collection cannot change while it is open, as in the embedded store.
-            If False, the names are read again after 5 s.
+            If False, the names of its fields are read again after 5 s.
     """
 
     def __init__(self, *, lasting: bool) -> None:
         self._lasting = lasting
-        # A tuple that is replaced as a whole, so that no thread combines one collection with the
-        # fields of another.
-        self._read: tuple[VectorIndex | None, float, frozenset[str]] = (None, 0.0, frozenset())
+        # Tuples that are replaced as a whole, so that no thread combines one collection with the
+        # fields or pages of another.
+        self._fields: tuple[VectorIndex | None, float, frozenset[str]] = (None, 0.0, frozenset())
+        self._places: tuple[Outline | None, dict[tuple[str, ...], Edition]] = (None, {})
 
-    def look_up(self, index: VectorIndex) -> frozenset[str]:
-        """Return the names of the late fields that points of the collection may have."""
-        known, read_at, names = self._read
+    def find_marks(self, index: VectorIndex) -> frozenset[str]:
+        """Return those of `is_latest` and `is_default_locale` that points may have."""
+        known, read_at, names = self._fields
         now = time.monotonic()
         if known is not index or not (self._lasting or now - read_at < _SERVER_AGE_S):
-            names = index.find_late_fields()
-            self._read = (index, now, names)
+            names = index.find_late_fields().intersection(_EDITION_FIELDS.values())
+            self._fields = (index, now, names)
         return names
+
+    def find_edition(self, outline: Outline, site: SiteSettings, url: str) -> Edition:
+        """Return the version and language of the page at an address.
+
+        If the index does not have the page, such as a list of pages that the site generates, the
+        pages below the longest part of its path decide. If pages of several editions are there, it
+        is the one that readers get by default.
+        """
+        path = find_site_path(url.partition("#")[0].partition("?")[0], site)
+        if path is None:
+            return DEFAULT_EDITION
+        known, places = self._places
+        if known is not outline:
+            places = _list_places(outline, site)
+            self._places = (outline, places)
+        parts = tuple(path.split("/"))
+        ends = range(len(parts), -1, -1)
+        found = (places[parts[:end]] for end in ends if parts[:end] in places)
+        return next(found, DEFAULT_EDITION)
+
+
+def _list_places(outline: Outline, site: SiteSettings) -> dict[tuple[str, ...], Edition]:
+    """Return the edition of each page, and of each folder of the site, by the parts of its path."""
+    pages: dict[tuple[str, ...], Edition] = {}
+    folders: dict[tuple[str, ...], Edition] = {}
+    for page in outline.pages:
+        path, own = find_site_path(page.url, site), page.edition
+        if path is None:
+            continue
+        parts = tuple(path.split("/"))
+        pages[parts] = own
+        for end in range(len(parts)):
+            other = folders.get(parts[:end])
+            if other is None or _rank_edition(own) > _rank_edition(other):
+                folders[parts[:end]] = own
+    return folders | pages
+
+
+def _rank_edition(edition: Edition) -> tuple[bool, bool]:
+    return edition.is_default_locale, edition.is_latest
 
 
 def set_scopes(
     index: VectorIndex,
     searches: Sequence[Search],
-    fields: LateFieldCache,
+    editions: SiteEditions,
     outlines: OutlineCache,
     site: SiteSettings,
 ) -> None:
     """Set the scope of each search and of its parts, and limit its filter to the scope."""
-    known = fields.look_up(index).intersection(_EDITION_FIELDS.values())
-    if not known:
+    marks = editions.find_marks(index)
+    if not marks:
         return
     for search in searches:
-        read_at = find_edition(index, search.query, outlines, site)
-        search.scope = choose_scope(search.query, known, read_at)
+        url, read_at = search.query.source_url, DEFAULT_EDITION
+        if url is not None:
+            read_at = editions.find_edition(outlines.look_up(index), site, url)
+        search.scope = choose_scope(search.query, marks, read_at)
         for part in (search, *search.parts):
             part.where = _join(part.where, search.scope.where)
             part.scope = search.scope
 
 
-def find_edition(
-    index: VectorIndex, query: Query, outlines: OutlineCache, site: SiteSettings
-) -> Edition:
-    """Return the version and language of the page on which a question was asked.
-
-    The default edition if the page is not known.
-    """
-    if query.source_url is None:
-        return DEFAULT_EDITION
-    wanted = find_site_path(query.source_url.partition("#")[0], site)
-    if wanted is None:
-        return DEFAULT_EDITION
-    pages = outlines.look_up(index).pages
-    found = (page.edition for page in pages if find_site_path(page.url, site) == wanted)
-    return next(found, DEFAULT_EDITION)
-
-
-def choose_scope(query: Query, known: frozenset[str], read_at: Edition) -> Scope:
+def choose_scope(query: Query, marks: frozenset[str], read_at: Edition) -> Scope:
     """Return the scope of a question about a site with versions or languages.
 
     Filters by document decide alone. Filters by version or language come next, then the page on
@@ -101,7 +127,7 @@ def choose_scope(query: Query, known: frozenset[str], read_at: Edition) -> Scope
 
     Args:
         query: The question with its filters.
-        known: Those of `is_latest` and `is_default_locale` that points of the collection have.
+        marks: Those of `is_latest` and `is_default_locale` that points of the collection have.
         read_at: The version and language of the page on which the question was asked.
     """
     filters = query.filters
@@ -121,7 +147,7 @@ def choose_scope(query: Query, known: frozenset[str], read_at: Edition) -> Scope
         elif is_free and value and not getattr(read_at, mark):
             fields.append((name, (value,)))
             named.append(_NAMING[name].format(read_at.version_label or value, value))
-        elif mark in known:
+        elif mark in marks:
             without.append(mark)
     notice = f"Only the pages {' '.join(named)} were searched, because you asked on one of them."
     where = PointFilter(tuple(fields), without=tuple(without))

@@ -120,6 +120,24 @@ def test_a_question_asked_on_a_translated_page_searches_its_language(site: Retri
     assert result.notice == "Only the pages in fr were searched, because you asked on one of them."
 
 
+@pytest.mark.parametrize(
+    ("url", "folders"),
+    [
+        ("/book/docs/2.0/category/sensors", {"2.0"}),
+        ("/book/docs/1.0/", {"1.0"}),
+        ("/book/docs/fr", {"fr"}),
+        ("/book/docs/3.0/category/sensors", {"3.0"}),
+        ("/book/docs/category/sensors", {"3.0"}),
+        ("/book/", {"3.0"}),
+        ("/book/docs/2.0/module-2/2.1-sensors/lidar/?x=1#rain", {"2.0"}),
+    ],
+)
+def test_a_page_that_is_not_indexed_has_the_version_of_the_pages_around_it(
+    site: Retriever, url: str, folders: set[str]
+) -> None:
+    assert list_folders(site.retrieve(Query(QUESTIONS[1], source_url=url))) == folders
+
+
 def test_filters_decide_before_the_page_of_the_question(site: Retriever) -> None:
     filters = QueryFilters(versions=["1.0"])
     result = site.retrieve(Query(QUESTIONS[1], filters=filters, source_url=OLD_PAGE))
