@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -29,7 +28,6 @@ from rag_pipeline.core.settings import EmbeddingProvider
 from rag_pipeline.core.state_dirs import RECORD, describe_indexes, dump_places
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
@@ -180,14 +178,14 @@ def connect_services(settings: Settings) -> Services:
     workers without a common disk):
 
         artifacts/<collection id>/  outputs of the stages
-        ledger/<collection id>/     record of what is indexed, per document
+        ledger/<collection id>/     record of what is indexed, per document; not with LEDGER_URL
         cache.sqlite                embeddings by text and model; at STATE_URL, the folder cache/
         store/<collection name>/    embedded store, always in DATA_DIR
         book.json                   places of the docs folder and of DATA_DIR, always in DATA_DIR
 
     Raises:
         ConfigurationError: A required key or model is missing or not valid, STATE_URL cannot be
-            opened, or STATE_NAME is missing.
+            opened, LEDGER_URL is not valid, or STATE_NAME is missing.
         MissingDependencyError: The package of the embedding provider is not installed.
     """
     from upath import UPath
@@ -200,8 +198,8 @@ def connect_services(settings: Settings) -> Services:
         remove_tree,
         write_text_atomically,
     )
-    from rag_pipeline.adapters.state.ledger import FileLedger
-    from rag_pipeline.adapters.state.locks import hold_buckets, hold_lock
+    from rag_pipeline.adapters.state.ledgers import choose_ledgers
+    from rag_pipeline.adapters.state.locks import hold_lock
     from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
     from rag_pipeline.adapters.state.running import announce_ingestion
     from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
@@ -209,10 +207,11 @@ def connect_services(settings: Settings) -> Services:
     state_dir = settings.state_dir
     shared = open_shared_state(settings)
     root = shared or UPath(state_dir)
+    ledgers = choose_ledgers(settings, root)
 
     def forget(collection_id: str) -> None:
-        for kind in ("artifacts", "ledger"):
-            remove_tree(root / kind / collection_id)
+        remove_tree(root / "artifacts" / collection_id)
+        ledgers.drop(collection_id)
 
     catalog = connect_catalog(settings, forget)
 
@@ -227,10 +226,6 @@ def connect_services(settings: Settings) -> Services:
                 connect_catalog(cell, forget).drop()
         remove_partial_files(state_dir)
 
-    def lock(timeout_s: float | None = None) -> AbstractContextManager[None]:
-        wait_s = settings.ingest_lock_timeout_s if timeout_s is None else timeout_s
-        return hold_lock(state_dir / "ingest.lock", wait_s)
-
     return Services(
         embedder=connect_embedder(settings, catalog),
         sparse=Bm25Encoder(),
@@ -239,14 +234,9 @@ def connect_services(settings: Settings) -> Services:
         else SqliteEmbeddingCache(state_dir / "cache.sqlite"),
         catalog=catalog,
         open_artifacts=lambda collection_id: UPathArtifactStore(root / "artifacts" / collection_id),
-        open_ledger=cache(lambda collection_id: FileLedger(root / "ledger" / collection_id)),
-        lock=lock,
-        lock_buckets=lambda buckets: hold_buckets(
-            state_dir / "ingest.lock",
-            state_dir / "buckets",
-            buckets,
-            settings.ingest_lock_timeout_s,
-        ),
+        open_ledger=ledgers.open,
+        lock=ledgers.lock,
+        lock_buckets=ledgers.lock_buckets,
         announce=lambda: announce_ingestion(state_dir),
         sweep=sweep,
     )

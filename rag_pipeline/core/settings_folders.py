@@ -42,9 +42,16 @@ class FolderSettings(BaseSettings):
     )
     state_name: rules.Name = rules.FOLDERS.setting(
         "",
-        "The name of the book's state below `STATE_URL`, such as `textbook`. Needed with "
-        "`STATE_URL`: give the same name on each machine that indexes the book, and another one to "
+        "The name of the book's state at `STATE_URL` and `LEDGER_URL`, such as `textbook`. Needed "
+        "with either: give the same name on each machine that indexes the book, and another one to "
         "each other book.",
+        read_by="ingestion",
+    )
+    ledger_url: rules.Address = rules.FOLDERS.setting(
+        "",
+        "The Postgres database with the ledger and the locks of ingestions, for workers on several "
+        "machines: `postgresql://user@host/rag`. Needs the extra `postgres`. If empty, the ledger "
+        "is in files, and the locks hold on one machine.",
         read_by="ingestion",
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
+from rag_pipeline.adapters.databases.postgres import (
+    connect_postgres,
+    read_database_url,
+    require_packages,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine
@@ -17,8 +20,7 @@ FILE_NAME: Final = "questions.sqlite"
 """Name of the SQLite file in the state folder of the book."""
 
 _BUSY_TIMEOUT_S: Final = 2.0  # another process writes for some milliseconds
-_CONNECT_TIMEOUT_S: Final = 3
-_EXAMPLE: Final = "Example: postgresql://user:password@host/robotutor"  # pragma: allowlist secret
+_SETTING: Final = "QUESTION_LOG_URL"
 
 
 def open_question_log(settings: Settings) -> QuestionLog | None:
@@ -33,9 +35,7 @@ def open_question_log(settings: Settings) -> QuestionLog | None:
     """
     if not settings.question_log_days:
         return None
-    for module in ("sqlalchemy", "alembic"):
-        if find_spec(module) is None:
-            raise MissingDependencyError(module, "serve")
+    require_packages("serve", "sqlalchemy", "alembic")
     from rag_pipeline.adapters.question_log.sql_log import (  # noqa: PLC0415  # needs an extra
         SqlQuestionLog,
     )
@@ -51,31 +51,10 @@ def open_question_log(settings: Settings) -> QuestionLog | None:
 
 
 def _connect_url(address: str) -> Engine:
-    from sqlalchemy import create_engine, make_url  # noqa: PLC0415  # needs an extra
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415  # needs an extra
-
-    try:
-        url = make_url(address.strip())
-    except (ArgumentError, ValueError):
-        problem = "it is not the address of a database"
-        raise ConfigurationError("QUESTION_LOG_URL", problem, _EXAMPLE) from None
+    url = read_database_url(_SETTING, address, "serve")
     if url.get_backend_name() == "sqlite" and url.database:
         return _connect_sqlite(url.set(drivername="sqlite"))
-    if url.drivername not in {"postgresql", "postgres", "postgresql+psycopg"}:
-        problem = "only Postgres and SQLite are supported"
-        raise ConfigurationError("QUESTION_LOG_URL", problem, _EXAMPLE)
-    if find_spec("psycopg") is None:
-        raise MissingDependencyError("psycopg", "serve")
-    return create_engine(
-        url.set(drivername="postgresql+psycopg"),
-        connect_args={
-            "connect_timeout": _CONNECT_TIMEOUT_S,
-            "options": "-c lock_timeout=3s -c statement_timeout=10s",
-        },
-        pool_pre_ping=True,
-        pool_timeout=_CONNECT_TIMEOUT_S,
-        hide_parameters=True,
-    )
+    return connect_postgres(_SETTING, url, "serve", "Postgres and SQLite")
 
 
 def _connect_sqlite(url: URL) -> Engine:

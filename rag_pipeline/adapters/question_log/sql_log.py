@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_postgres
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from rag_pipeline.adapters.question_log.migrating import migrate
+from rag_pipeline.adapters.databases.migrating import Migrations, migrate
 from rag_pipeline.adapters.question_log.tables import (
     ANSWERS,
     RATINGS,
@@ -33,6 +33,15 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
 
 _DAY: Final = timedelta(days=1)
+_MIGRATIONS: Final = Migrations(
+    folder=Path(__file__).with_name("migrations"),
+    version_table="alembic_version",
+    lock=7_206_511_018,  # any number that other programs do not use
+    newer=QuestionLogError(
+        "the question log was written by a newer version of rag-pipeline. Update this "
+        "installation, or choose another database with QUESTION_LOG_URL"
+    ),
+)
 
 
 class SqlQuestionLog(Closing):
@@ -157,7 +166,7 @@ class SqlQuestionLog(Closing):
                     if self._file is None:  # a folder that was moved away later stays away
                         path.parent.mkdir(parents=True, exist_ok=True)
                     path.touch(mode=0o600)  # questions are personal data
-                migrate(self._engine)
+                migrate(self._engine, _MIGRATIONS)
                 self._file = _identify(path) if path else None
                 self._is_open = True
             now = datetime.now(UTC)

@@ -65,13 +65,26 @@ def open_shared_state(settings: Settings) -> UPath | None:
     if not settings.state_url:
         return None
     root = open_root(settings.state_url)
+    return root / require_state_name(settings, "STATE_URL")
+
+
+def require_state_name(settings: Settings, needed_with: str) -> str:
+    """Return the name of the book's state, which is the same on all machines.
+
+    Args:
+        settings: Settings with the name.
+        needed_with: Name of the setting that needs it, for the error message.
+
+    Raises:
+        ConfigurationError: STATE_NAME is not set.
+    """
     if not settings.state_name:
         remedy = (
             "Choose a name for the book's state, and set it on each machine. The state that an "
             f"earlier version stored from this folder has the name {settings.state_dir.name}"
         )
-        raise ConfigurationError("STATE_NAME", "it is needed with STATE_URL", remedy)
-    return root / settings.state_name
+        raise ConfigurationError("STATE_NAME", f"it is needed with {needed_with}", remedy)
+    return settings.state_name
 
 
 def write_bytes_atomically(path: Path | UPath, data: bytes, *, durable: bool = True) -> None:

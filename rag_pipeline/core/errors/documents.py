@@ -126,6 +126,19 @@ class ArtifactStaleError(DocumentError):
         super().__init__(doc_id, f"{problem}. Materialize {stage} too, in the same run")
 
 
+class LedgerConflictError(DocumentError):
+    """Another process has indexed or deleted a document since this run read the ledger.
+
+    Its entry in the ledger stays as the other process wrote it.
+    """
+
+    code = "LEDGER_CONFLICT"
+
+    def __init__(self, doc_id: str) -> None:
+        problem = "another process has changed its entry in the ledger since this run began"
+        super().__init__(doc_id, f"{problem}. The next ingest compares the document again")
+
+
 class PlanOutdatedError(RagPipelineError):
     """A worker sees other documents, settings or another collection than the plan of its run.
 

@@ -87,6 +87,15 @@ class StoreLockedError(StoreUnavailableError):
     code = "STORE_LOCKED"
 
 
+class LedgerUnavailableError(StoreError):
+    """The ledger in Postgres cannot be read or written: unreachable, full or of another version."""
+
+    code = "LEDGER_UNAVAILABLE"
+    http_status = 503
+    transient = True
+    path_name = "LEDGER_URL"
+
+
 class StoreDamagedError(StoreError):
     """The index is damaged: a file of the store cannot be read, or stored chunks are missing.
 

@@ -100,7 +100,7 @@ def test_a_missing_package_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setattr(
-        "rag_pipeline.adapters.question_log.opening.find_spec",
+        "rag_pipeline.adapters.databases.postgres.find_spec",
         lambda name: None if name == package else name,
     )
     with pytest.raises(MissingDependencyError, match=f"{package}.*serve"):

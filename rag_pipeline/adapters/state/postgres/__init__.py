@@ -1,0 +1,1 @@
+"""The ledger and the ingestion's locks in Postgres, for workers on several hosts."""
