@@ -146,6 +146,8 @@ class ProgressLine:
 
 def describe_following(found: Following) -> str:
     """Return how far the runs are, in one line."""
+    if not found.run_count:
+        return "nothing to index: all documents are up to date"
     parts = [
         f"{found.runs_done} of {found.run_count} buckets done, {found.runs_running} running",
         f"{found.docs_done} of {found.docs_planned} documents, {found.docs_per_s:.1f}/s",

@@ -18,7 +18,7 @@ from rag_pipeline.orchestration.bucket_requests import (
     request_run,
 )
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
-from rag_pipeline.orchestration.jobs import BUCKETS_JOB, INGEST_JOB
+from rag_pipeline.orchestration.jobs import BUCKETS_JOB, INGEST_JOB, INGESTING_JOBS
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline.orchestration.waits import REQUEST_TAG, choose_due, find_wait
@@ -52,7 +52,7 @@ def docs_changes(
     except RagPipelineError as error:
         return dg.SkipReason(str(error))
     end_dead_runs(context.instance)
-    running = _find_run_in_flight(context.instance)
+    running = _find_run_in_flight(context.instance, has_buckets=has_buckets)
     if running is not None:
         return dg.SkipReason(f"run {running} is in progress; the docs folder is checked after it")
     plan, now = scan.plan, datetime.now(UTC)
@@ -114,12 +114,17 @@ def _request_buckets(
     return dg.SensorResult(run_requests=requests)
 
 
-def _find_run_in_flight(instance: dg.DagsterInstance) -> str | None:
-    """Return the first 8 characters of the id of an unfinished ingestion run, or None."""
-    records = instance.get_run_records(
-        dg.RunsFilter(job_name=INGEST_JOB.name, statuses=list(IN_FLIGHT)), limit=1
-    )
-    return records[0].dagster_run.run_id[:8] if records else None
+def _find_run_in_flight(instance: dg.DagsterInstance, *, has_buckets: bool) -> str | None:
+    """Return the first 8 characters of the id of an unfinished ingestion run, or None.
+
+    With buckets, runs of other buckets may be in progress, so they do not count.
+    """
+    for run in instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT))):
+        if run.job_name in INGESTING_JOBS and not (
+            has_buckets and run.job_name == BUCKETS_JOB.name
+        ):
+            return run.run_id[:8]
+    return None
 
 
 def _digest_request(

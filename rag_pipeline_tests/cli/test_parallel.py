@@ -39,6 +39,7 @@ def test_the_view_names_failures_and_a_daemon_that_does_not_run() -> None:
     waiting = Following(0, 0, 4, 0, 0, 40, 0, 31.0)
     assert "is the Dagster daemon running" in describe_following(waiting)
     assert waiting.left_s is None
+    assert "nothing to index" in describe_following(Following(0, 0, 0, 0, 0, 0, 0, 0.0))
 
 
 def test_workers_get_the_book_of_the_command(

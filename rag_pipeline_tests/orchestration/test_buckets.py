@@ -136,3 +136,18 @@ def test_a_failed_run_of_a_bucket_is_not_requested_again_at_once(dagster_book: D
     again = tick(dagster_book)
     assert isinstance(again, dg.SkipReason), again
     assert "3 buckets wait after a failure" in str(again.skip_message)
+
+
+def test_the_sensor_of_a_small_book_waits_for_runs_of_its_buckets(
+    dagster_book: DagsterBook,
+) -> None:
+    job = dagster_book.definitions.resolve_job_def(BUCKETS_JOB.name)
+    run = dagster_book.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    context = dg.build_sensor_context(
+        instance=dagster_book.instance,
+        resources={"ingestion": dagster_book.resource},
+        definitions=dagster_book.definitions,
+    )
+    result = docs_changes(context)
+    assert isinstance(result, dg.SkipReason), result
+    assert run.run_id[:8] in str(result.skip_message)
