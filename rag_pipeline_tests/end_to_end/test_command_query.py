@@ -133,13 +133,18 @@ def test_every_filter_has_options_on_the_command_line(
         "--module": "module-2", "--chapter": "2.1-walking", "--type": "lab",
         "--content-type": "lab", "--tag": "ros", "--doc-path": path,
     }  # fmt: skip
-    assert set(values) == {flag for declared in FILTERS.values() for flag in declared.flags}
+    of_other_sites = {"--source", "--version", "--locale"}
+    flags = {flag for declared in FILTERS.values() for flag in declared.flags}
+    assert {*values, *of_other_sites} == flags
     assert call("ingest").code == 0
     asked = ("search", "robot moves by rule", "--mode", "normal", "--json")
     for flag, value in values.items():
         hits = call(*asked, flag, value).json["chunks"]
         assert [hit["metadata"]["doc_path"] for hit in hits] == [path], flag
         assert isinstance(hits[0]["metadata"]["blocks"], list)
+    for flag in sorted(of_other_sites):
+        assert call(*asked, flag, "none").json["chunks"] == [], flag
+        assert call(*asked, flag, "*").json["chunks"], flag
     several = call(*asked, "--module", "module-1", "--module", "module-2").json["chunks"]
     assert {hit["metadata"]["module"] for hit in several} == {"module-1", "module-2"}
 
