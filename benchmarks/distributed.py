@@ -7,8 +7,9 @@ points, processes that create the collection at the same moment, and the scan of
 without changes. The script exits with code 1 if a result is wrong. It ends all its processes.
 
 The embedding service is a server on 127.0.0.1 that waits for each text. All workers are processes
-of this machine with one DATA_DIR. The store is the embedded one, which admits one process at a
-time; with QDRANT_URL it is that server.
+of this machine with one DATA_DIR. The ledger and the locks are in a Postgres server that the
+script starts, or in files if Postgres is not installed or `--files` is given. The store is the
+embedded one, which admits one process at a time; with QDRANT_URL it is that server.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rag_pipeline_tests.adapters.question_log.databases import run_postgres
 from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.loopback import Received, Reply, serve
 
@@ -112,6 +114,8 @@ def make_environment(root: Path, data: str, url: str) -> dict[str, str]:
         "OPENAI_API_KEY": "none",
         "OPENAI_BASE_URL": f"{url}/v1",
         "STORE_LOCK_TIMEOUT_S": "60",
+        "LEDGER_URL": os.environ.get("LEDGER_URL", ""),
+        "STATE_NAME": data,
     }
 
 
@@ -304,7 +308,7 @@ def scan_large_books(root: Path, sizes: Sizes, url: str) -> bool:
     from rag_pipeline.ingestion.planning import choose_collection, scan_docs  # noqa: PLC0415  # see above
     from rag_pipeline.ingestion.stages import IngestionRun  # noqa: PLC0415  # see above
 
-    print("\nA scan without changes, with a ledger in files")
+    print("\nA scan without changes")
     print("documents   seconds   peak MB")
     right = True
     for count in sizes.scans:
@@ -343,6 +347,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="a form of about two minutes")
     parser.add_argument("--seed", type=int, default=1, help="of the random points")
     parser.add_argument("--only", choices=["speed", "kills", "creations", "scans"])
+    parser.add_argument("--files", action="store_true", help="keep the ledger and locks in files")
     parser.add_argument("--wait", type=float, help="seconds that the service waits for a text")
     arguments = parser.parse_args()
     sizes = _SHORT if arguments.short else _FULL
@@ -350,14 +355,21 @@ def main() -> int:
         sizes = dataclasses.replace(sizes, wait_s=arguments.wait)
     server = os.environ.get("QDRANT_URL", "")
     print(f"store: {server or 'embedded (no Qdrant server: QDRANT_URL is not set)'}")
-    print("workers: processes of this machine with one DATA_DIR; locks and ledger in files")
+    has_postgres = any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and not arguments.files
+    print("workers: processes of this machine with one DATA_DIR")
+    print(f"ledger and locks: {'Postgres' if has_postgres else 'files'}")
     print(f"seed: {arguments.seed}")
     with tempfile.TemporaryDirectory(prefix="distributed-") as folder:
         root = Path(folder)
         for number in range(sizes.docs):
             write_page(root / "docs", number)
         chance = random.Random(arguments.seed)  # noqa: S311  # not used for secrets
-        with serve(make_service(sizes.wait_s)) as slow, serve(make_service(0.02)) as fast:
+        with (
+            serve(make_service(sizes.wait_s)) as slow,
+            serve(make_service(0.02)) as fast,
+            run_postgres() if has_postgres else nullcontext("") as ledger_url,
+        ):
+            os.environ["LEDGER_URL"] = ledger_url
             parts: dict[str, Callable[[], bool]] = {
                 "speed": lambda: compare_speed(root, sizes, slow.url),
                 "kills": lambda: kill_workers(root, sizes, slow.url, chance),
