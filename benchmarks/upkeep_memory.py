@@ -95,7 +95,8 @@ def _forget_a_document(context: IngestionContext) -> None:
     """Delete one ledger entry, so that the audit has to look for points of unknown documents."""
     services = context.services
     ledger = services.open_ledger(str(services.catalog.current_id()))
-    ledger.forget(next(iter(ledger.entries())))
+    entry = next(iter(ledger.entries().values()))
+    ledger.forget(entry.doc_id, entry.version)
 
 
 def main() -> None:

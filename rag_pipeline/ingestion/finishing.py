@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.errors import RagPipelineError, StoreLockedError
+from rag_pipeline.core.errors import LedgerConflictError, RagPipelineError, StoreLockedError
 from rag_pipeline.core.rules import find_shared_addresses
 
 if TYPE_CHECKING:
@@ -25,14 +25,13 @@ def refresh_ledger(
     """Record new modification times of unchanged files, so that the next scan skips them.
 
     An entry that was written after `entries` were read stays as it is. It may say that another run
-    is changing the document's points. The caller holds the lock of the ingestion.
+    is changing the document's points.
     """
-    moved = [doc for doc in unchanged if entries[doc.doc_id].mtime_ns != doc.mtime_ns]
-    current = ledger.entries() if moved else {}
-    for doc in moved:
+    for doc in unchanged:
         entry = entries[doc.doc_id]
-        if current.get(doc.doc_id) == entry:
-            ledger.record(replace(entry, mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes))
+        if entry.mtime_ns != doc.mtime_ns:
+            with suppress(LedgerConflictError):
+                ledger.record(replace(entry, mtime_ns=doc.mtime_ns, size_bytes=doc.size_bytes))
 
 
 def refresh_ledger_if_idle(context: IngestionContext, scan: Scan) -> None:

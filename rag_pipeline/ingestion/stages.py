@@ -87,8 +87,17 @@ class IngestionRun:
         catalog = self.context.services.catalog
         return closing(catalog.open(self.scan.collection_id, self.context.space))
 
-    def make_entry(self, doc: DiscoveredDoc, *, data_version: str, chunk_count: int) -> LedgerEntry:
-        """Return the ledger entry for a document that this run indexes, with the current time."""
+    def make_entry(
+        self, doc: DiscoveredDoc, *, data_version: str, chunk_count: int, version: int
+    ) -> LedgerEntry:
+        """Return the ledger entry for a document that this run indexes, with the current time.
+
+        Args:
+            doc: The file with the content that is indexed.
+            data_version: Hash of the ids and payloads of the document's chunks.
+            chunk_count: Number of the document's chunks.
+            version: The version of the entry that this one will replace; 0 if there is none.
+        """
         return LedgerEntry(
             doc_id=doc.doc_id,
             sha256=doc.sha256,
@@ -100,14 +109,21 @@ class IngestionRun:
             chunk_count=chunk_count,
             run_id=self.run_id,
             indexed_at=now_utc(),
+            version=version,
         )
 
-    def record_begun(self, entry: LedgerEntry) -> None:
+    def record_begun(self, entry: LedgerEntry) -> LedgerEntry:
         """Write the ledger entry without its file hash, before the document's points change.
 
         No file matches such an entry, so if this run is killed, the next run repeats the document.
+
+        Returns:
+            The entry as it was written, with its new version.
+
+        Raises:
+            LedgerConflictError: Another run has changed the entry since this run has read it.
         """
-        self.ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0))
+        return self.ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0))
 
 
 @dataclass(slots=True)
@@ -122,7 +138,7 @@ class DocInProgress:
             vectors are handled in parts, see `embedding_stage`.
         results: One event per finished stage.
         failure: Set when a stage fails; the later stages are then skipped.
-        begun: True after this run has called `record_begun` for the document.
+        begun: The entry that this run wrote with `record_begun`; None before that.
     """
 
     doc: DiscoveredDoc
@@ -131,7 +147,7 @@ class DocInProgress:
     vectors: tuple[ChunkVectors, ...] = ()
     results: dict[Stage, StageDone] = field(default_factory=dict)
     failure: DocFailure | None = None
-    begun: bool = False
+    begun: LedgerEntry | None = None
 
     def keep_result(
         self,
@@ -174,10 +190,11 @@ def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
     doc, entry = work.doc, run.scan.entries.get(work.doc.doc_id)
     wanted = (doc.sha256, run.context.fingerprint_of(doc.doc_id))
     is_indexed = entry is not None and (entry.sha256, entry.pipeline_fingerprint) == wanted
-    if work.begun or is_indexed:
+    if work.begun is not None or is_indexed:
         return
-    run.record_begun(entry or run.make_entry(doc, data_version="", chunk_count=0))
-    work.begun = True
+    work.begun = run.record_begun(
+        entry or run.make_entry(doc, data_version="", chunk_count=0, version=0)
+    )
 
 
 def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:

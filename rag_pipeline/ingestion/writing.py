@@ -91,7 +91,14 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> N
     store.set_payloads(plan.payload_updates)
     store.delete(plan.deletes)
     version = compute_data_version(payloads)
-    run.ledger.record(run.make_entry(work.doc, data_version=version, chunk_count=len(work.chunks)))
+    before = work.begun or run.scan.entries.get(work.doc.doc_id)
+    entry = run.make_entry(
+        work.doc,
+        data_version=version,
+        chunk_count=len(work.chunks),
+        version=before.version if before is not None else 0,
+    )
+    run.ledger.record(entry)
     counts: dict[str, int | float | str] = {
         "chunks_created": plan.created,
         "chunks_updated": plan.updated,
@@ -171,11 +178,11 @@ def delete_doc(run: IngestionRun, doc_id: DocId, store: PointStore) -> DocDelete
     try:
         entry = run.scan.entries.get(doc_id)
         if entry is not None:
-            run.record_begun(entry)
+            entry = run.record_begun(entry)
         points = store.scroll(PointFilter.any_of(doc_path=(doc_id,)))
         store.delete([point.point_id for point in points])
         run.artifacts.remove(doc_id)
-        run.ledger.forget(doc_id)
+        run.ledger.forget(doc_id, entry.version if entry is not None else 0)
     except (RagPipelineError, OSError) as error:
         return DocFailure(doc_id, Stage.POINTS.value, type(error).__name__, str(error))
     return DocDeleted(doc_id, len(points))

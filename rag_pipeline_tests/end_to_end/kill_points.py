@@ -92,7 +92,8 @@ def damage(book: Book) -> None:
     )
     ledger = book.open_ledger(store.collection_id)
     store.close()
-    ledger.forget(next(doc_id for doc_id in ledger.entries() if doc_id == UNKNOWN))
+    unknown = next(entry for doc_id, entry in ledger.entries().items() if doc_id == UNKNOWN)
+    ledger.forget(unknown.doc_id, unknown.version)
 
 
 def run_forked(action: Callable[[], Any], result: Path) -> int:

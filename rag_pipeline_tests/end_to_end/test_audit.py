@@ -83,7 +83,8 @@ def test_wrong_sparse_terms_are_found_and_repaired(book: Book) -> None:
 
 
 def test_a_failing_page_that_the_ledger_does_not_list_keeps_its_points(book: Book) -> None:
-    book.open_ledger(str(book.build_context().services.catalog.current_id())).forget(DocId(UNKNOWN))
+    ledger = book.open_ledger(str(book.build_context().services.catalog.current_id()))
+    ledger.forget(DocId(UNKNOWN), ledger.entries()[DocId(UNKNOWN)].version)
     book.write(UNKNOWN, "---\ntitle: [\n---\n")
     before = book.read_state()
     assert [finding.kind for finding in repair(book).findings] == ["stray"]

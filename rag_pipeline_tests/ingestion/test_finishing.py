@@ -37,15 +37,14 @@ def open_ledger(book: Book, scan: Scan) -> Ledger:
 
 def test_the_mark_of_a_run_that_began_meanwhile_stays_in_the_ledger(tmp_path: Path) -> None:
     ledger, entry = FileLedger(tmp_path), make_entry("a.md")
-    ledger.record(entry)
-    begun = replace(entry, sha256="", size_bytes=-1, mtime_ns=0)
-    ledger.record_begun(begun)
+    entry = ledger.record(entry)
+    begun = ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0))
     refresh_ledger(ledger, [make_discovered("a.md", mtime_ns=9)], {entry.doc_id: entry})
     assert ledger.entries() == {"a.md": begun}
 
 
 def test_an_entry_that_another_run_deleted_does_not_come_back(tmp_path: Path) -> None:
-    ledger, entry = FileLedger(tmp_path), make_entry("a.md")
+    ledger, entry = FileLedger(tmp_path), replace(make_entry("a.md"), version=1)
     refresh_ledger(ledger, [make_discovered("a.md", mtime_ns=9)], {entry.doc_id: entry})
     assert ledger.entries() == {}
 

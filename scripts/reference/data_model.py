@@ -97,8 +97,13 @@ writes its report to `report.json` and its answers, unless `--no-answers` is giv
     "ledger": """\
 The ledger records what is indexed. It is a folder with one JSON file per document: `indexed/*.json`
 contains ledger entries, `failed/*.json` contains the failures of documents that could not be
-indexed. With `LEDGER_URL`, each entry and each failure is a row in Postgres instead. The ledger is
-internal: the format may change with a release.""",
+indexed. With `LEDGER_URL`, each entry and each failure is a row in Postgres instead.
+
+Each write of an entry compares and swaps: it succeeds only if the ledger still has the version of
+the entry that the writer has read. Otherwise another process has changed the document meanwhile.
+The writer then gets the error `LEDGER_CONFLICT` and changes nothing.
+
+The ledger is internal: the format may change with a release.""",
 }
 
 

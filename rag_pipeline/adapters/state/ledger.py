@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.state.damage import warn_once
 from rag_pipeline.adapters.state.files import (
@@ -16,14 +18,29 @@ from rag_pipeline.adapters.state.files import (
     write_bytes_atomically,
     write_text_atomically,
 )
-from rag_pipeline.adapters.state.objects import compute_version, list_objects, read_object
-from rag_pipeline.core.errors import StoreError
+from rag_pipeline.adapters.state.ledger_records import (
+    Record,
+    dump_record,
+    parse_record,
+    read_version,
+)
+from rag_pipeline.adapters.state.objects import (
+    can_compare,
+    compute_version,
+    find_version,
+    list_objects,
+    read_object,
+    replace_object,
+    write_object,
+)
+from rag_pipeline.core.buckets import BUCKET_COUNT, is_in
+from rag_pipeline.core.errors import LedgerConflictError, StoreError
 from rag_pipeline.core.ids import make_file_key
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from upath import UPath
 
@@ -31,8 +48,6 @@ if TYPE_CHECKING:
 
 _SITE_FILE: Final = "site.json"
 _REQUESTS_AT_A_TIME: Final = 16
-
-_Record = TypeVar("_Record", LedgerEntry, LedgerFailure)
 
 
 class FileLedger:
@@ -43,57 +58,80 @@ class FileLedger:
     id itself. The site settings of all links are in `site.json`.
 
     On an object store, an object is read again only if its version (ETag) has changed since this
-    instance read or wrote it.
+    instance read or wrote it. S3 itself compares before a write (`If-Match`). Other object stores
+    cannot: there, two writers that write one entry at the very same moment are not told apart.
 
     Args:
         root: Folder of the ledger. Each build (version) of a collection has a folder of its own, so
             that a rollback to the previous build also brings back that build's ledger.
+        bucket_count: Number of buckets (groups of documents) of the book.
     """
 
-    def __init__(self, root: Path | UPath) -> None:
+    def __init__(self, root: Path | UPath, bucket_count: int = BUCKET_COUNT) -> None:
         self._root = root
+        self._bucket_count = bucket_count
         self._known: dict[str, tuple[str, bytes]] = {}  # version and content, by path
 
-    def entries(self) -> dict[DocId, LedgerEntry]:
-        """Return the ledger entries of all indexed documents, by document id.
+    def entries(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerEntry]:
+        """Return the ledger entries of the indexed documents in the buckets, by document id.
 
         A damaged entry counts as missing, with a warning, so its document is indexed again.
 
         Raises:
             StoreError: The permissions or the disk prevent reading a file of the ledger.
         """
-        return {entry.doc_id: entry for entry in self._read_all("indexed", LedgerEntry)}
+        found = self._read_all("indexed", LedgerEntry)
+        return {entry.doc_id: entry for entry in found if self._is_in(entry.doc_id, buckets)}
 
-    def failures(self) -> dict[DocId, LedgerFailure]:
-        """Return the failure records of all documents whose last attempt failed, by document id.
+    def failures(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerFailure]:
+        """Return the failure records of the documents in the buckets, by document id.
 
         A damaged record counts as missing, with a warning.
 
         Raises:
             StoreError: The permissions or the disk prevent reading a file of the ledger.
         """
-        return {failure.doc_id: failure for failure in self._read_all("failed", LedgerFailure)}
+        found = self._read_all("failed", LedgerFailure)
+        return {one.doc_id: one for one in found if self._is_in(one.doc_id, buckets)}
 
-    def record(self, entry: LedgerEntry) -> None:
-        """Write the ledger entry of an indexed document, then delete its failure record."""
-        self._write("indexed", entry.doc_id, entry)
+    def record(self, entry: LedgerEntry) -> LedgerEntry:
+        """Write the ledger entry of an indexed document, then delete its failure record.
+
+        Returns:
+            The entry with its new version.
+
+        Raises:
+            LedgerConflictError: The ledger has another version than `entry`. Nothing was written.
+        """
+        written = self._swap(entry)
         remove_file(self._path("failed", entry.doc_id))
+        return written
 
-    def record_begun(self, entry: LedgerEntry) -> None:
+    def record_begun(self, entry: LedgerEntry) -> LedgerEntry:
         """Write a provisional ledger entry for a document, before its points are changed.
 
         The entry must have an empty `sha256`, so that the document does not count as indexed until
-        `record` is called. A failure record of the document stays.
+        `record` is called. A failure record of the document stays. The result and the errors are
+        those of `record`.
         """
-        self._write("indexed", entry.doc_id, entry)
+        return self._swap(entry)
 
     def record_failure(self, failure: LedgerFailure) -> None:
         """Write the failure record of a document; its ledger entry stays unchanged."""
-        self._write("failed", failure.doc_id, failure)
+        self._write("failed", failure.doc_id, dump_record(failure))
 
-    def forget(self, doc_id: DocId) -> None:
-        """Delete the document's ledger entry and its failure record, if they exist."""
-        remove_file(self._path("indexed", doc_id))
+    def forget(self, doc_id: DocId, version: int) -> None:
+        """Delete the document's ledger entry and its failure record, if they exist.
+
+        Raises:
+            LedgerConflictError: The ledger has another version of the entry. Nothing was deleted.
+        """
+        path = self._path("indexed", doc_id)
+        with _alone(path.parent):
+            _compare(path, doc_id, version)
+            remove_file(path)
+        if not isinstance(path, Path):
+            self._known.pop(path.path, None)
         remove_file(self._path("failed", doc_id))
 
     def discard_damaged(self) -> None:
@@ -101,7 +139,7 @@ class FileLedger:
         kinds: tuple[tuple[str, type], ...] = (("indexed", LedgerEntry), ("failed", LedgerFailure))
         for kind, record_class in kinds:
             for path, data in self._read_files(kind):
-                if _parse(path, data, record_class) is None:
+                if parse_record(path, data, record_class) is None:
                     remove_file(path)
 
     def record_site(self, site: SiteSettings) -> None:
@@ -121,8 +159,44 @@ class FileLedger:
     def _path(self, kind: str, doc_id: DocId) -> Path | UPath:
         return self._root / kind / f"{make_file_key(doc_id)}.json"
 
-    def _write(self, kind: str, doc_id: DocId, record: LedgerEntry | LedgerFailure) -> None:
-        data = (json.dumps(dataclasses.asdict(record), indent=1) + "\n").encode()
+    def _swap(self, entry: LedgerEntry) -> LedgerEntry:
+        written = dataclasses.replace(entry, version=entry.version + 1)
+        path, data = self._path("indexed", entry.doc_id), dump_record(written)
+        if isinstance(path, Path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with _alone(path.parent):
+                _compare(path, entry.doc_id, entry.version)
+                write_bytes_atomically(path, data)
+        elif can_compare(path):
+            self._swap_object(path, entry, data)
+        else:
+            _compare(path, entry.doc_id, entry.version)
+            write_object(path, data)
+            self._known[path.path] = (compute_version(data), data)
+        return written
+
+    def _swap_object(self, path: UPath, entry: LedgerEntry, data: bytes) -> None:
+        """Write an entry to a storage that compares before it writes, with one request.
+
+        An entry that this instance has not read, or not lately, needs two more.
+        """
+        known = self._known.get(path.path)
+        if (read_version(path, known[1]) if known else 0) != entry.version:
+            known = None
+            with suppress(FileNotFoundError):
+                known = (find_version(path), read_object(path))
+            if (read_version(path, known[1]) if known else 0) != entry.version:
+                raise LedgerConflictError(entry.doc_id)
+        version = replace_object(path, data, known[0] if known else "")
+        if version is None:
+            self._known.pop(path.path, None)
+            raise LedgerConflictError(entry.doc_id)
+        self._known[path.path] = (version, data)
+
+    def _is_in(self, doc_id: DocId, buckets: Collection[int] | None) -> bool:
+        return is_in(doc_id, buckets, self._bucket_count)
+
+    def _write(self, kind: str, doc_id: DocId, data: bytes) -> None:
         path = self._path(kind, doc_id)
         write_bytes_atomically(path, data)
         if not isinstance(path, Path):
@@ -159,9 +233,9 @@ class FileLedger:
             if known is not None and (not version or known[0] == version):
                 yield path, known[1]
 
-    def _read_all(self, kind: str, record_class: type[_Record]) -> Iterator[_Record]:
+    def _read_all(self, kind: str, record_class: type[Record]) -> Iterator[Record]:
         for path, data in self._read_files(kind):
-            record = _parse(path, data, record_class)
+            record = parse_record(path, data, record_class)
             if record is not None:
                 yield record
                 continue
@@ -170,6 +244,23 @@ class FileLedger:
                 "ingest` indexes its document again; `rag-pipeline audit --repair` also removes "
                 "what is left of a deleted document"
             )
+
+
+@contextmanager
+def _alone(folder: Path | UPath) -> Iterator[None]:
+    """Keep other writers of the ledger out, between the comparison and the write.
+
+    The folder itself is locked, so no lock file is left behind. An object store has no locks.
+    """
+    if not isinstance(folder, Path) or not folder.is_dir():
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -191,13 +282,10 @@ def _read_object(path: UPath) -> bytes | None:
     return None
 
 
-def _parse(path: Path | UPath, data: bytes, record_class: type[_Record]) -> _Record | None:
-    """Return the record in a file; None if it is damaged or belongs to a file of another name."""
-    try:
-        record = record_class(**json.loads(data))
-    except (ValueError, TypeError):
-        return None
-    for field in dataclasses.fields(record):
-        if type(getattr(record, field.name)) is not (int if field.type == "int" else str):
-            return None
-    return record if path.stem == make_file_key(record.doc_id) else None
+def _compare(path: Path | UPath, doc_id: DocId, version: int) -> None:
+    """Raise a LedgerConflictError if the file of an entry has another version."""
+    found = 0
+    with suppress(FileNotFoundError):
+        found = read_version(path, read_file(path))
+    if found != version:
+        raise LedgerConflictError(doc_id)

@@ -59,13 +59,13 @@ def choose_ledgers(settings: Settings, root: Path | UPath) -> Ledgers:
 
 def _use_files(settings: Settings, root: Path | UPath) -> Ledgers:
     whole, buckets = settings.state_dir / "ingest.lock", settings.state_dir / "buckets"
-    longest_s = settings.ingest_lock_timeout_s
+    longest_s, count = settings.ingest_lock_timeout_s, settings.bucket_count
 
     def lock(timeout_s: float | None = None) -> AbstractContextManager[None]:
         return hold_lock(whole, longest_s if timeout_s is None else timeout_s)
 
     return Ledgers(
-        open=cache(lambda collection_id: FileLedger(root / "ledger" / collection_id)),
+        open=cache(lambda collection_id: FileLedger(root / "ledger" / collection_id, count)),
         drop=lambda collection_id: remove_tree(root / "ledger" / collection_id),
         lock=lock,
         lock_buckets=lambda numbers: hold_buckets(whole, buckets, numbers, longest_s),
@@ -83,7 +83,7 @@ def _use_postgres(settings: Settings) -> Ledgers:
         hold_advisory_locks,
     )
 
-    longest_s = settings.ingest_lock_timeout_s
+    longest_s, count = settings.ingest_lock_timeout_s, settings.bucket_count
 
     def lock(timeout_s: float | None = None) -> AbstractContextManager[None]:
         wait_s = longest_s if timeout_s is None else timeout_s
@@ -93,7 +93,7 @@ def _use_postgres(settings: Settings) -> Ledgers:
         return hold_advisory_locks(engine, name, buckets, longest_s)
 
     return Ledgers(
-        open=cache(lambda collection_id: PostgresLedger(engine, name, collection_id)),
+        open=cache(lambda collection_id: PostgresLedger(engine, name, collection_id, count)),
         drop=lambda collection_id: PostgresLedger(engine, name, collection_id).drop(),
         lock=lock,
         lock_buckets=lock_buckets,

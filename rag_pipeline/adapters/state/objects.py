@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from upath import UPath
+
+_COMPARING: Final = frozenset({"s3", "s3a"})  # protocols whose storage compares before a write
+_REFUSED: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409"})
 
 
 def read_object(path: UPath, start: int = 0, end: int | None = None) -> bytes:
@@ -41,6 +44,33 @@ def write_object(path: UPath, data: bytes) -> None:
         path.fs.pipe_file(path.path, data)
 
 
+def can_compare(path: UPath) -> bool:
+    """Return True if `replace_object` works on the storage of a path."""
+    return path.protocol in _COMPARING
+
+
+def replace_object(path: UPath, data: bytes, version: str) -> str | None:
+    """Write an object if the storage still has the version that the caller knows.
+
+    Args:
+        path: The object, on a storage for which `can_compare` is true.
+        data: The new content.
+        version: The version of the object that is replaced; empty if there must be no object.
+
+    Returns:
+        The new version; None if the storage has another version, so that nothing was written.
+    """
+    condition = {"IfMatch": f'"{version}"'} if version else {"IfNoneMatch": "*"}
+    try:
+        answer = path.fs.pipe_file(path.path, data, **condition)
+    except OSError as error:
+        answered = getattr(error.__cause__, "response", {}).get("Error", {}).get("Code")
+        if answered in _REFUSED or isinstance(error, (FileExistsError, FileNotFoundError)):
+            return None
+        raise
+    return str(answer["ETag"]).strip('"')
+
+
 def delete_object(path: UPath) -> None:
     """Delete an object, if it exists."""
     with suppress(FileNotFoundError):
@@ -62,6 +92,15 @@ def list_objects(folder: UPath) -> dict[str, str]:
         for info in found
         if info["type"] == "file"
     }
+
+
+def find_version(path: UPath) -> str:
+    """Return the version of an object; empty if the storage tells none.
+
+    Raises:
+        FileNotFoundError: There is no such object.
+    """
+    return _read_version(path.fs.info(path.path))
 
 
 def compute_version(data: bytes) -> str:

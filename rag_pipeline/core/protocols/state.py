@@ -68,6 +68,8 @@ class LedgerEntry:
         chunk_count: Number of the document's chunks.
         run_id: Id of the ingestion run that wrote the entry.
         indexed_at: Time of writing, ISO 8601 in UTC.
+        version: Number of writes of this entry. A write succeeds only if the ledger still has the
+            version that the writer has read. 0 means that the writer has found no entry.
     """
 
     doc_id: DocId
@@ -80,6 +82,7 @@ class LedgerEntry:
     chunk_count: int
     run_id: str
     indexed_at: str
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,33 +111,63 @@ class LedgerFailure:
 class Ledger(Protocol):
     """The record of what is indexed in a collection, with one entry per document.
 
-    Each write is atomic.
+    Each write of an entry compares and swaps: it succeeds only if the ledger has the version of the
+    entry that the writer has read. A worker with old knowledge thus changes no newer entry.
     """
 
-    def entries(self) -> dict[DocId, LedgerEntry]:
-        """Return the entries of all indexed documents, by document id.
+    def entries(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerEntry]:
+        """Return the entries of indexed documents, by document id.
 
         An entry that is damaged counts as missing, so that its document is indexed again.
+
+        Args:
+            buckets: Return only the entries of documents in these buckets; None for all.
         """
 
-    def failures(self) -> dict[DocId, LedgerFailure]:
-        """Return the failures of all documents whose last ingestion failed, by document id."""
+    def failures(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerFailure]:
+        """Return the failures of documents whose last ingestion failed, by document id.
 
-    def record(self, entry: LedgerEntry) -> None:
-        """Write the entry of a document, replacing its old entry, and delete its failure record."""
+        Args:
+            buckets: Return only the failures of documents in these buckets; None for all.
+        """
 
-    def record_begun(self, entry: LedgerEntry) -> None:
+    def record(self, entry: LedgerEntry) -> LedgerEntry:
+        """Write the entry of a document, replacing its old entry, and delete its failure record.
+
+        Args:
+            entry: The new entry, with the version of the entry that it replaces.
+
+        Returns:
+            The entry with its new version, for the next write.
+
+        Raises:
+            LedgerConflictError: The ledger has another version. Nothing was written.
+        """
+
+    def record_begun(self, entry: LedgerEntry) -> LedgerEntry:
         """Write a provisional entry for a document, before the document's points are changed.
 
         The entry's `sha256` is empty and so matches no file. If the process is killed before
         `record` is called, the document is therefore indexed again. Its failure record is kept.
+        Argument, result and errors are those of `record`.
         """
 
     def record_failure(self, failure: LedgerFailure) -> None:
-        """Write the failure record of a document. Its ledger entry, if any, stays unchanged."""
+        """Write the failure record of a document. Its ledger entry, if any, stays unchanged.
 
-    def forget(self, doc_id: DocId) -> None:
-        """Delete the document's ledger entry and its failure record, if they exist."""
+        A failure only causes another try, so this write compares nothing.
+        """
+
+    def forget(self, doc_id: DocId, version: int) -> None:
+        """Delete the document's ledger entry and its failure record, if they exist.
+
+        Args:
+            doc_id: Id of the document.
+            version: The version of the entry that the caller has read; 0 if it has found none.
+
+        Raises:
+            LedgerConflictError: The ledger has another version. Nothing was deleted.
+        """
 
     def discard_damaged(self) -> None:
         """Delete what cannot be read as an entry or a failure record."""

@@ -102,10 +102,10 @@ def test_a_ledger_on_an_object_store_stores_and_deletes_entries(root: UPath) -> 
     assert ledger.entries() == {}
     doc_id = DocId("module-1/intro.md")
     entry = LedgerEntry(doc_id, "s", 1, 2, "p", "c", "d", 3, "r", "2026-01-01T00:00:00+00:00")
-    ledger.record(entry)
+    entry = ledger.record(entry)
     assert FileLedger(root / "ledger").entries() == {doc_id: entry}
-    ledger.forget(doc_id)
-    ledger.forget(doc_id)
+    ledger.forget(doc_id, 1)
+    ledger.forget(doc_id, 0)
     assert ledger.entries() == {}
 
 

@@ -21,14 +21,10 @@ from rag_pipeline.core.errors import (
     LedgerUnavailableError,
     StoreLockedError,
 )
-from rag_pipeline.core.ids import DocId
-from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline_tests.adapters.question_log.databases import run_postgres
-from rag_pipeline_tests.ingestion.records import make_entry, make_failure
+from rag_pipeline_tests.ingestion.records import make_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from sqlalchemy import Engine
@@ -36,56 +32,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """The address of a Postgres server of this module."""
-    with run_postgres() as url:
-        yield url
-
-
-@pytest.fixture
-def engine(address: str) -> Iterator[Engine]:
-    """A database without tables."""
-    engine = connect_postgres("LEDGER_URL", read_database_url("LEDGER_URL", address, "x"), "x")
-    with engine.begin() as connection:
-        connection.execute(sa.text("DROP SCHEMA public CASCADE"))
-        connection.execute(sa.text("CREATE SCHEMA public"))
-    yield engine
-    engine.dispose()
-
-
 def open_ledger(
     engine: Engine, collection_id: str = "build-1", name: str = "book"
 ) -> PostgresLedger:
     return PostgresLedger(engine, name, collection_id)
-
-
-@pytest.mark.parametrize("doc_id", ["a.md", "module 1/größe.mdx", "x" * 900 + ".md", "a,b|c.md"])
-def test_an_entry_can_be_read_back_for_any_document_id(engine: Engine, doc_id: str) -> None:
-    open_ledger(engine).record(make_entry(doc_id))
-    assert open_ledger(engine).entries() == {doc_id: make_entry(doc_id)}
-
-
-def test_record_deletes_the_failure_and_record_begun_keeps_it(engine: Engine) -> None:
-    ledger = open_ledger(engine)
-    failure = make_failure("a.md", attempts=3)
-    ledger.record_failure(make_failure("a.md", attempts=2))
-    ledger.record_failure(failure)
-    begun = replace(make_entry("a.md"), sha256="")
-    ledger.record_begun(begun)
-    assert (ledger.entries(), ledger.failures()) == ({"a.md": begun}, {"a.md": failure})
-    ledger.record(make_entry("a.md"))
-    assert (ledger.entries(), ledger.failures()) == ({"a.md": make_entry("a.md")}, {})
-
-
-def test_forget_deletes_entry_and_failure_of_only_one_document(engine: Engine) -> None:
-    ledger = open_ledger(engine)
-    for doc_id in ("a.md", "b.md"):
-        ledger.record(make_entry(doc_id))
-        ledger.record_failure(make_failure(doc_id))
-    ledger.forget(DocId("a.md"))
-    ledger.forget(DocId("never.md"))
-    assert (set(ledger.entries()), set(ledger.failures())) == ({"b.md"}, {"b.md"})
 
 
 def test_books_and_builds_do_not_see_each_other(engine: Engine) -> None:
@@ -96,14 +46,6 @@ def test_books_and_builds_do_not_see_each_other(engine: Engine) -> None:
     assert set(open_ledger(engine).entries()) == {"a.md"}
     open_ledger(engine).drop()
     assert open_ledger(engine).entries() == {}
-
-
-def test_the_site_is_read_back(engine: Engine) -> None:
-    assert open_ledger(engine).read_site() is None
-    site = SiteSettings(base_url="/book/", trailing_slash=True)
-    open_ledger(engine).record_site(SiteSettings())
-    open_ledger(engine).record_site(site)
-    assert open_ledger(engine).read_site() == site
 
 
 def test_a_row_of_another_format_counts_as_missing_and_is_discarded(engine: Engine) -> None:
@@ -117,31 +59,6 @@ def test_a_row_of_another_format_counts_as_missing_and_is_discarded(engine: Engi
     ledger.discard_damaged()
     with engine.begin() as connection:
         assert connection.execute(sa.text("SELECT count(*) FROM ledger_documents")).scalar() == 1
-
-
-def test_a_run_that_was_stopped_cannot_replace_a_newer_entry(engine: Engine) -> None:
-    open_ledger(engine).record(make_entry("a.md"))
-    stopped, other = open_ledger(engine), open_ledger(engine)
-    assert stopped.entries() == other.entries()
-    newer = replace(make_entry("a.md"), run_id="newer")
-    other.record(newer)
-    for write in (stopped.record, stopped.record_begun):
-        with pytest.raises(LedgerConflictError, match="another process has changed"):
-            write(replace(make_entry("a.md"), run_id="stopped"))
-    with pytest.raises(LedgerConflictError):
-        stopped.forget(DocId("a.md"))
-    assert open_ledger(engine).entries() == {"a.md": newer}
-    other.record(newer)  # its own writes follow each other
-
-
-def test_a_run_that_was_stopped_cannot_bring_back_a_deleted_document(engine: Engine) -> None:
-    open_ledger(engine).record(make_entry("a.md"))
-    stopped, other = open_ledger(engine), open_ledger(engine)
-    assert stopped.entries() == other.entries()
-    other.forget(DocId("a.md"))
-    with pytest.raises(LedgerConflictError):
-        stopped.record(make_entry("a.md"))
-    assert open_ledger(engine).entries() == {}
 
 
 def test_of_many_runs_that_add_a_document_one_succeeds(engine: Engine) -> None:

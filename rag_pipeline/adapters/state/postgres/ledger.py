@@ -13,12 +13,13 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import SQLAlchemyError
 
 from rag_pipeline.adapters.databases.migrating import Migrations, migrate
+from rag_pipeline.core.buckets import BUCKET_COUNT, bucket_of, is_in
 from rag_pipeline.core.errors import LedgerConflictError, LedgerUnavailableError
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from sqlalchemy import Connection, Engine, Table
 
@@ -38,17 +39,20 @@ _METADATA: Final = sa.MetaData()
 _KEY: Final = ("state_name", "collection_id", "doc_id")
 
 
-def _declare(name: str) -> Table:
+def _declare(name: str, *extra: sa.Column[int]) -> Table:
     return sa.Table(
         name,
         _METADATA,
         *(sa.Column(column, sa.Text, primary_key=True) for column in _KEY),
-        sa.Column("version", sa.BigInteger, nullable=False),
+        sa.Column("bucket", sa.SmallInteger, nullable=False),
+        *extra,
         sa.Column("record", sa.JSON, nullable=False),
     )
 
 
-_DOCUMENTS: Final = _declare("ledger_documents")
+_DOCUMENTS: Final = _declare(
+    "ledger_documents", sa.Column("version", sa.BigInteger, nullable=False)
+)
 _FAILURES: Final = _declare("ledger_failures")
 _SITES: Final = sa.Table(
     "ledger_sites",
@@ -75,16 +79,21 @@ class PostgresLedger:
         collection_id: Build (version) of the collection whose documents are recorded.
     """
 
-    def __init__(self, engine: Engine, state_name: str, collection_id: str) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        state_name: str,
+        collection_id: str,
+        bucket_count: int = BUCKET_COUNT,
+    ) -> None:
         self._engine = engine
         self._book = {"state_name": state_name, "collection_id": collection_id}
-        self._versions: dict[DocId, int] = {}
-        self._has_read = False
+        self._bucket_count = bucket_count
         self._is_open = False
         self._opening = Lock()
 
-    def entries(self) -> dict[DocId, LedgerEntry]:
-        """Return the ledger entries of all indexed documents, by document id.
+    def entries(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerEntry]:
+        """Return the ledger entries of the indexed documents in the buckets, by document id.
 
         An entry of another format counts as missing, so its document is indexed again.
 
@@ -93,47 +102,45 @@ class PostgresLedger:
         """
         columns = (_DOCUMENTS.c.doc_id, _DOCUMENTS.c.version, _DOCUMENTS.c.record)
         with self._connect("read") as connection:
-            rows = connection.execute(self._choose(*columns)).all()
-        self._versions = {doc_id: version for doc_id, version, _ in rows}
-        self._has_read = True
-        return _load_all(LedgerEntry, [(doc_id, record) for doc_id, _, record in rows])
+            rows = connection.execute(self._choose_buckets(buckets, *columns)).all()
+        found = [(doc_id, {**record, "version": version}) for doc_id, version, record in rows]
+        return self._load_all(LedgerEntry, found, buckets)
 
-    def failures(self) -> dict[DocId, LedgerFailure]:
-        """Return the failure records of all documents whose last attempt failed, by document id.
+    def failures(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerFailure]:
+        """Return the failure records of the documents in the buckets, by document id.
 
         Raises:
             LedgerUnavailableError: The database cannot be read.
         """
+        columns = (_FAILURES.c.doc_id, _FAILURES.c.record)
         with self._connect("read") as connection:
-            chosen = self._choose(_FAILURES.c.doc_id, _FAILURES.c.record)
-            rows = [(doc_id, record) for doc_id, record in connection.execute(chosen)]
-        return _load_all(LedgerFailure, rows)
+            rows = connection.execute(self._choose_buckets(buckets, *columns)).all()
+        return self._load_all(LedgerFailure, [(row[0], row[1]) for row in rows], buckets)
 
-    def record(self, entry: LedgerEntry) -> None:
+    def record(self, entry: LedgerEntry) -> LedgerEntry:
         """Write the ledger entry of an indexed document, and delete its failure record.
 
+        Returns:
+            The entry with its new version.
+
         Raises:
-            LedgerConflictError: Another process has written or deleted the entry meanwhile.
+            LedgerConflictError: The ledger has another version than `entry`. Nothing was written.
             LedgerUnavailableError: The database cannot be written.
         """
         with self._connect("written") as connection:
-            version = self._swap(connection, entry)
+            written = self._swap(connection, entry)
             connection.execute(self._delete(_FAILURES, entry.doc_id))
-        self._versions[entry.doc_id] = version
+        return written
 
-    def record_begun(self, entry: LedgerEntry) -> None:
+    def record_begun(self, entry: LedgerEntry) -> LedgerEntry:
         """Write a provisional ledger entry for a document, before its points are changed.
 
         The entry must have an empty `sha256`, so that the document does not count as indexed until
-        `record` is called. A failure record of the document stays.
-
-        Raises:
-            LedgerConflictError: Another process has written or deleted the entry meanwhile.
-            LedgerUnavailableError: The database cannot be written.
+        `record` is called. A failure record of the document stays. The result and the errors are
+        those of `record`.
         """
         with self._connect("written") as connection:
-            version = self._swap(connection, entry)
-        self._versions[entry.doc_id] = version
+            return self._swap(connection, entry)
 
     def record_failure(self, failure: LedgerFailure) -> None:
         """Write the failure record of a document; its ledger entry stays unchanged.
@@ -141,30 +148,27 @@ class PostgresLedger:
         Raises:
             LedgerUnavailableError: The database cannot be written.
         """
-        row = {**self._book, "doc_id": failure.doc_id, "version": 1}
+        row = self._locate(failure.doc_id)
         record = dataclasses.asdict(failure)
         written = insert(_FAILURES).values(row | {"record": record})
         written = written.on_conflict_do_update(index_elements=_KEY, set_={"record": record})
         with self._connect("written") as connection:
             connection.execute(written)
 
-    def forget(self, doc_id: DocId) -> None:
+    def forget(self, doc_id: DocId, version: int) -> None:
         """Delete the document's ledger entry and its failure record, if they exist.
 
         Raises:
-            LedgerConflictError: Another process has written the entry meanwhile.
+            LedgerConflictError: The ledger has another version of the entry. Nothing was deleted.
             LedgerUnavailableError: The database cannot be written.
         """
         with self._connect("written") as connection:
-            gone = self._delete(_DOCUMENTS, doc_id)
-            if self._has_read:
-                gone = gone.where(_DOCUMENTS.c.version == self._versions.get(doc_id))
-            if not connection.execute(gone).rowcount:
-                found = self._choose(_DOCUMENTS.c.doc_id)
-                if connection.execute(found.where(_DOCUMENTS.c.doc_id == doc_id)).first():
-                    raise LedgerConflictError(doc_id)
+            gone = self._delete(_DOCUMENTS, doc_id).where(_DOCUMENTS.c.version == version)
+            is_gone = bool(connection.execute(gone).rowcount)
+            found = self._choose(_DOCUMENTS.c.doc_id).where(_DOCUMENTS.c.doc_id == doc_id)
+            if not is_gone and (version or connection.execute(found).first()):
+                raise LedgerConflictError(doc_id)
             connection.execute(self._delete(_FAILURES, doc_id))
-        self._versions.pop(doc_id, None)
 
     def discard_damaged(self) -> None:
         """Delete the rows that cannot be read as an entry or a failure record."""
@@ -206,29 +210,49 @@ class PostgresLedger:
             for table in (_DOCUMENTS, _FAILURES, _SITES):
                 connection.execute(sa.delete(table).filter_by(**self._book))
 
-    def _swap(self, connection: Connection, entry: LedgerEntry) -> int:
-        """Write an entry if nobody changed it since it was read, and return its new version."""
-        record = dataclasses.asdict(entry)
-        known = self._versions.get(entry.doc_id)
+    def _swap(self, connection: Connection, entry: LedgerEntry) -> LedgerEntry:
+        new = dataclasses.replace(entry, version=entry.version + 1)
+        values = {"record": dataclasses.asdict(new), "version": new.version}
         written: sa.Insert | sa.Update
-        if known is None:
-            row = {**self._book, "doc_id": entry.doc_id, "version": 1, "record": record}
-            added = insert(_DOCUMENTS).values(row)
-            if self._has_read:
-                written = added.on_conflict_do_nothing()
-            else:
-                raised = {"record": record, "version": _DOCUMENTS.c.version + 1}
-                written = added.on_conflict_do_update(index_elements=_KEY, set_=raised)
+        if entry.version == 0:
+            row = {**self._locate(entry.doc_id), **values}
+            written = insert(_DOCUMENTS).values(row).on_conflict_do_nothing()
         else:
-            written = (
-                sa.update(_DOCUMENTS)
-                .filter_by(**self._book, doc_id=entry.doc_id, version=known)
-                .values(record=record, version=known + 1)
-            )
-        version = connection.execute(written.returning(_DOCUMENTS.c.version)).scalar()
-        if version is None:
+            place = {**self._book, "doc_id": entry.doc_id, "version": entry.version}
+            written = sa.update(_DOCUMENTS).filter_by(**place).values(values)
+        if connection.execute(written.returning(_DOCUMENTS.c.version)).scalar() is None:
             raise LedgerConflictError(entry.doc_id)
-        return int(version)
+        return new
+
+    def _locate(self, doc_id: DocId) -> dict[str, Any]:
+        return {**self._book, "doc_id": doc_id, "bucket": bucket_of(doc_id)}
+
+    def _choose_buckets(
+        self, buckets: Collection[int] | None, *columns: sa.Column[Any]
+    ) -> sa.Select[Any]:
+        """Return the query for the rows of some buckets; it may find rows of others too.
+
+        The tables have the bucket out of 256. The bucket out of another number follows from it only
+        if that number divides 256.
+        """
+        chosen = self._choose(*columns)
+        if buckets is None or BUCKET_COUNT % self._bucket_count:
+            return chosen
+        place = columns[0].table.c.bucket % self._bucket_count
+        return chosen.where(place.in_(sorted(buckets)))
+
+    def _load_all(
+        self,
+        record_class: type[_Record],
+        rows: list[tuple[DocId, Any]],
+        buckets: Collection[int] | None,
+    ) -> dict[DocId, _Record]:
+        loaded = ((doc_id, _load(record_class, doc_id, record)) for doc_id, record in rows)
+        return {
+            doc_id: record
+            for doc_id, record in loaded
+            if record is not None and is_in(doc_id, buckets, self._bucket_count)
+        }
 
     def _choose(self, *columns: sa.Column[Any]) -> sa.Select[Any]:
         return sa.select(*columns).filter_by(**self._book)
@@ -257,11 +281,6 @@ def describe_failures(problem: str) -> Iterator[None]:
         first = (str(cause).splitlines() or [""])[0][:200]
         advice = "Check LEDGER_URL and that the server is running; the next ingest goes on"
         raise LedgerUnavailableError(f"{problem}: {first}. {advice}") from error
-
-
-def _load_all(record_class: type[_Record], rows: list[tuple[DocId, Any]]) -> dict[DocId, _Record]:
-    loaded = ((doc_id, _load(record_class, doc_id, record)) for doc_id, record in rows)
-    return {doc_id: record for doc_id, record in loaded if record is not None}
 
 
 def _load(record_class: type[_Record], doc_id: DocId, record: Any) -> _Record | None:  # noqa: ANN401  # JSON

@@ -15,13 +15,15 @@ depends_on: Final = None
 
 def upgrade() -> None:
     """Create the tables."""
-    for table in ("ledger_documents", "ledger_failures"):
+    version = sa.Column("version", sa.BigInteger, nullable=False)
+    for table, *extra in (("ledger_documents", version), ("ledger_failures",)):
         op.create_table(
             table,
             sa.Column("state_name", sa.Text, primary_key=True),
             sa.Column("collection_id", sa.Text, primary_key=True),
             sa.Column("doc_id", sa.Text, primary_key=True),
-            sa.Column("version", sa.BigInteger, nullable=False),
+            sa.Column("bucket", sa.SmallInteger, nullable=False),
+            *extra,
             sa.Column("record", sa.JSON, nullable=False),
         )
     op.create_table(
