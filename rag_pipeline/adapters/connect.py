@@ -155,9 +155,10 @@ def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> Coll
         key = read_key("QDRANT_API_KEY", settings.qdrant_api_key) if secret else ""
         from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
         from rag_pipeline.adapters.stores.qdrant_connection import connect_server
+        from rag_pipeline.adapters.stores.qdrant_layout import read_layout
 
         connection = connect_server(url, api_key=key, timeout_s=settings.qdrant_timeout_s)
-        return QdrantCatalog(connection, settings.qdrant_collection, forget)
+        return QdrantCatalog(connection, settings.qdrant_collection, forget, read_layout(settings))
     from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 
     root = settings.state_dir / "store" / settings.qdrant_collection

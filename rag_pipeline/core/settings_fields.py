@@ -1,7 +1,8 @@
 """The declaration of most settings: type, default, bounds, meaning, and which part reads it.
 
-Folders are declared in `settings_folders`, settings of the service in `settings_serving`. From all
-of them `scripts/write_reference.py` writes `.env.example` and docs/reference/settings.md.
+Folders are declared in `settings_folders`, the vector store in `settings_store`, settings of the
+service in `settings_serving`. From all of them `scripts/write_reference.py` writes `.env.example`
+and docs/reference/settings.md.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from pydantic import SecretStr, model_validator
 from rag_pipeline.core import settings_rules as rules
 from rag_pipeline.core.buckets import BUCKET_COUNT
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, SiteSettings
-from rag_pipeline.core.settings_folders import FolderSettings
+from rag_pipeline.core.settings_store import StoreSettings
 
 
-class LibrarySettings(FolderSettings):
+class LibrarySettings(StoreSettings):
     """The settings of everything except the service.
 
     A field has the name of its environment variable in lower case.
@@ -54,30 +55,6 @@ class LibrarySettings(FolderSettings):
         "Markdown pages. A JSON list, or the tables `[[sources]]` of rag-pipeline.toml, which "
         "`rag-pipeline init` writes. If empty, only `DOCS_DIR` is indexed.",
         read_by="ingestion, parsing",
-    )
-
-    qdrant_url: rules.Address = rules.STORE.setting(
-        "",
-        "The address of a Qdrant server or of Qdrant Cloud, such as `http://127.0.0.1:6333`. If "
-        "empty, the program uses a store embedded in the process, below `DATA_DIR`.",
-    )
-    qdrant_api_key: SecretStr = rules.STORE.setting(
-        SecretStr(""), "The API key of the Qdrant server. A secret: do not commit it."
-    )
-    qdrant_collection: str = rules.STORE.setting(
-        "textbook_chunks",
-        "The name of the collection: at most 100 letters, digits, `-` and `_`.",
-        bounds={"pattern": r"^[A-Za-z0-9_-]{1,100}$"},
-    )
-    qdrant_timeout_s: float = rules.STORE.setting(
-        10.0,
-        "Timeout of the Qdrant server in seconds, for a silence and for a whole response.",
-        bounds=rules.TIMEOUT_S,
-    )
-    store_lock_timeout_s: float = rules.STORE.setting(
-        10.0,
-        "Seconds to wait for the embedded store while another process has it open.",
-        bounds={"ge": 0, "le": 600},
     )
 
     embedding_provider: rules.EmbeddingProvider = rules.EMBEDDING.setting(

@@ -163,6 +163,15 @@ class EmbeddingProvider(StrEnum):
     COHERE = "cohere"
 
 
+class Quantization(StrEnum):
+    """The vectors that a Qdrant server also keeps in memory as 8-bit integers."""
+
+    NONE = "none"
+    DENSE = "dense"
+    WINDOWS = "windows"
+    ALL = "all"
+
+
 class SettingGroup(NamedTuple):
     """A group of settings with a heading of its own in `.env.example` and on the settings page.
 

@@ -46,7 +46,7 @@ def refresh_ledger_if_idle(context: IngestionContext, scan: Scan) -> None:
 
 
 def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None:
-    """Delete files and builds that killed ingestions left behind, unless an ingestion is running.
+    """Delete what killed ingestions left behind, and end a load, unless an ingestion is running.
 
     Errors are ignored, because a later ingestion cleans up too.
 
@@ -57,7 +57,9 @@ def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None
     services = context.services
     with suppress(RagPipelineError, OSError), services.lock(timeout_s=0.0):
         services.sweep()
-        services.open_artifacts(services.catalog.current_id() or "").keep_only(doc_ids)
+        current = services.catalog.current_id() or ""
+        services.open_artifacts(current).keep_only(doc_ids)
+        services.catalog.end_loading(current)
 
 
 def describe_shared_addresses(places: Iterable[tuple[str, str]]) -> tuple[str, ...]:

@@ -95,6 +95,8 @@ def run_ingestion(
                 _switch(run, failed)
             else:
                 refresh_ledger(run.ledger, planned.unchanged, target.entries)
+                if {doc.doc_id for doc in target.plan.process} <= set(planned.doc_ids):
+                    services.catalog.end_loading(target.collection_id)
             record_site(context, run.ledger)
     except Exception as error:
         yield RunFailed(error)

@@ -224,6 +224,9 @@ class EdgeCatalog:
         self._write_in_use(previous, in_use["current"])
         return previous
 
+    def end_loading(self, collection_id: str) -> None:
+        """Do nothing, because the embedded store has no graph until `optimize` is called."""
+
     def is_wanted(self) -> bool:
         """Return True if another process or thread is waiting to open the store.
 

@@ -22,7 +22,13 @@ from rag_pipeline.adapters.stores.builds import (
     make_build_id,
     read_space,
     read_stamp,
-    write_space,
+)
+from rag_pipeline.adapters.stores.qdrant_layout import (
+    SPACE_KEY,
+    Layout,
+    create_collection,
+    create_indexes,
+    end_loading,
 )
 from rag_pipeline.adapters.stores.qdrant_store import QdrantStore
 from rag_pipeline.core.errors import (
@@ -32,17 +38,12 @@ from rag_pipeline.core.errors import (
     SpaceMismatchError,
     StoreError,
 )
-from rag_pipeline.core.payload import INDEXED_FIELDS
-from rag_pipeline.core.protocols.stores import Channel
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
-
     from rag_pipeline.adapters.stores.builds import Forget
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
     from rag_pipeline.core.vectors import EmbeddingSpace
 
-_SPACE_KEY: Final = "rag_pipeline_space"
 _ABANDONED: Final = timedelta(days=7)  # longer than any rebuild on another machine takes
 
 
@@ -54,18 +55,24 @@ class QdrantCatalog:
         collection: Name of the collection: the alias, and the prefix of each build's name.
         forget: Function that takes the id of a build and deletes the data kept for it outside the
             store. It is called just before a build is deleted.
+        layout: How the server stores the builds that this catalog creates.
     """
 
     is_exclusive = False
 
     def __init__(
-        self, connection: QdrantConnection, collection: str, forget: Forget = forget_nothing
+        self,
+        connection: QdrantConnection,
+        collection: str,
+        forget: Forget = forget_nothing,
+        layout: Layout = Layout(),  # noqa: B008  # frozen
     ) -> None:
         self._connection = connection
         self.timeout_s = connection.timeout_s
         self._collection = collection
         self._previous = f"{collection}.previous"
         self._forget = forget
+        self._layout = layout
 
     def current_id(self) -> str | None:
         """Return the id of the current build, or None if there is none; sends one request."""
@@ -97,7 +104,7 @@ class QdrantCatalog:
         info = self._connection.call(
             lambda client: client.get_collection(collection_id), collection_id
         )
-        stored = (info.config.metadata or {}).get(_SPACE_KEY)
+        stored = (info.config.metadata or {}).get(SPACE_KEY)
         return None if stored is None else read_space(json.dumps(stored))
 
     def open(
@@ -124,14 +131,16 @@ class QdrantCatalog:
         """
         self._refuse_foreign_collection()
         collection_id = make_build_id(self._collection)
-        self._connection.call(lambda client: _create_collection(client, collection_id, space))
+        self._connection.call(
+            lambda client: create_collection(client, collection_id, space, self._layout)
+        )
         if self.read_space(collection_id) != space:
             self.discard(collection_id)
             raise StoreError(
                 f"{self._connection.place} does not store metadata. Update it to 1.16 or later"
             )
         if self._connection.is_server:
-            self._connection.call(lambda client: _create_indexes(client, collection_id))
+            self._connection.call(lambda client: create_indexes(client, collection_id))
         return QdrantStore(self._connection, space, collection_id)
 
     def switch_to(self, collection_id: str) -> None:
@@ -148,6 +157,7 @@ class QdrantCatalog:
         before = self.current_id()
         if before == collection_id:
             return
+        self._end_loading(collection_id, is_empty_left=True)
         self._write_aliases(collection_id, before)
         for name in existing - {collection_id, before}:
             if is_build_id(name, self._collection):
@@ -220,6 +230,17 @@ class QdrantCatalog:
         if is_build_id(collection_id, self._collection) and collection_id != self.current_id():
             self._delete(collection_id)
 
+    def end_loading(self, collection_id: str) -> None:
+        """Let the server build the graph of a build that was loaded without one."""
+        self._end_loading(collection_id, is_empty_left=False)
+
+    def _end_loading(self, collection_id: str, *, is_empty_left: bool) -> None:
+        if self._connection.is_server:
+            self._connection.call(
+                lambda client: end_loading(client, collection_id, is_empty_left=is_empty_left),
+                collection_id,
+            )
+
     def _read_aliases(self) -> dict[str, str]:
         answer = self._connection.call(lambda client: client.get_aliases())
         return {alias.alias_name: alias.collection_name for alias in answer.aliases}
@@ -265,36 +286,4 @@ class QdrantCatalog:
         problem = f"{place} has a collection {self._collection} that rag-pipeline did not create"
         return ConfigurationError(
             "QDRANT_COLLECTION", problem, "Choose another name, or delete that collection or alias"
-        )
-
-
-def _create_collection(client: QdrantClient, collection_id: str, space: EmbeddingSpace) -> None:
-    if client.collection_exists(collection_id):
-        return  # an earlier attempt succeeded and its response was lost
-    dense = models.VectorParams(size=space.model.dim, distance=models.Distance.COSINE)
-    max_sim = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-    client.create_collection(
-        collection_id,
-        vectors_config={
-            Channel.DENSE.value: dense,
-            Channel.WINDOWS.value: models.VectorParams(
-                size=space.model.dim,
-                distance=models.Distance.COSINE,
-                multivector_config=max_sim,
-                on_disk=True,  # ten times the size of the dense vectors, and few are read
-                # Windows only score points that other channels found, so they need no graph.
-                hnsw_config=models.HnswConfigDiff(m=0),
-            ),
-        },
-        sparse_vectors_config={
-            Channel.BM25.value: models.SparseVectorParams(modifier=models.Modifier.IDF)
-        },
-        metadata={_SPACE_KEY: json.loads(write_space(space))},
-    )
-
-
-def _create_indexes(client: QdrantClient, collection_id: str) -> None:
-    for field in INDEXED_FIELDS:
-        client.create_payload_index(
-            collection_id, field, models.PayloadSchemaType.KEYWORD, wait=True
         )

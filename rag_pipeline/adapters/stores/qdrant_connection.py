@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
+_MOVES: Final = re.compile(r"HTTP 5\d\d: .*\b(shard|replica)", re.IGNORECASE)
+_MOVE_WAIT_S: Final = 5.0
+_MOVE_WAITS: Final = 12
 _LONGEST_WAIT_S: Final = 2.0  # between two attempts; a reader may be waiting
 _KEPT_CONNECTIONS: Final = 16
 _KEEP_ALIVE_S: Final = 20.0
@@ -78,13 +82,21 @@ class QdrantConnection:
         """Name and host of the server, for messages."""
         return self.service.place
 
-    def call(self, action: Callable[[QdrantClient], _Result], collection: str = "") -> _Result:
+    def call(
+        self,
+        action: Callable[[QdrantClient], _Result],
+        collection: str = "",
+        *,
+        is_patient: bool = False,
+    ) -> _Result:
         """Run an action with the client, up to three times, and return its result.
 
         Args:
             action: Function that sends one request with the client it is given. It must be safe to
                 repeat.
             collection: Name of the collection, for the error if the server does not have it.
+            is_patient: Try again for up to a minute while the server says that a shard or replica
+                is not available, which is so while a cluster moves a shard to another node.
 
         Raises:
             StoreTimeoutError: The server did not respond in time, three times.
@@ -109,8 +121,17 @@ class QdrantConnection:
             except (ValueError, TypeError, AssertionError, RecursionError) as error:
                 raise self._translate_value(error, collection) from error
 
-        result, _ = call_with_retries(try_once, longest_wait_s=_LONGEST_WAIT_S, sleep=self._sleep)
-        return result
+        for _ in range(_MOVE_WAITS if is_patient else 0):
+            try:
+                return self._retry(try_once)
+            except StoreUnavailableError as error:
+                if not _MOVES.search(str(error)):
+                    raise
+                self._sleep(_MOVE_WAIT_S)
+        return self._retry(try_once)
+
+    def _retry(self, action: Callable[[], _Result]) -> _Result:
+        return call_with_retries(action, longest_wait_s=_LONGEST_WAIT_S, sleep=self._sleep)[0]
 
     def _translate_transport(self, source: Exception) -> RagPipelineError:
         if isinstance(source, httpx.TimeoutException):

@@ -16,6 +16,7 @@ from rag_pipeline.adapters.stores.engine_forms import (
     to_named_vectors,
 )
 from rag_pipeline.adapters.stores.engine_store import EngineStore
+from rag_pipeline.adapters.stores.qdrant_layout import SEARCH_PARAMS
 from rag_pipeline.core.payload import LATE_INDEXES
 from rag_pipeline.core.protocols.stores import ChannelQuery, PointFilter
 
@@ -73,7 +74,7 @@ class QdrantStore(EngineStore):
             for point_id, payload in payloads.items()
         ]
         for page in _pages(operations, _PAGE_WITH_VECTORS):
-            self._call(
+            self._change(
                 methodcaller(
                     "batch_update_points", self._collection_id, update_operations=page, wait=True
                 )
@@ -83,7 +84,7 @@ class QdrantStore(EngineStore):
         """Delete the points with the given ids; unknown ids are ignored."""
         for page in _pages(point_ids, _PAGE):
             selector = models.PointIdsList(points=[int(point_id) for point_id in page])
-            self._call(
+            self._change(
                 methodcaller("delete", self._collection_id, points_selector=selector, wait=True)
             )
 
@@ -96,7 +97,7 @@ class QdrantStore(EngineStore):
                 query=to_engine_vector(query.vector, models.SparseVector),
                 using=query.channel.value,
                 filter=build_filter(query.where),
-                params=_count_within(build_filter(query.corpus)),
+                params=self._choose_params(query),
                 limit=limit,
                 with_payload=False,
                 with_vector=False,
@@ -110,6 +111,13 @@ class QdrantStore(EngineStore):
             detail = f"{len(answers)} answers to {len(requests)} searches"
             raise self._connection.service.describe_unreadable(detail)
         return [[(read_id(hit), float(hit.score)) for hit in hits.points] for hits in answers]
+
+    def _choose_params(self, query: ChannelQuery) -> models.SearchParams | None:
+        """Return the parameters of a search; the client's in-memory engine has no quantization."""
+        within = build_filter(query.corpus)
+        if within is not None:  # count documents with a term only in a part of the store
+            return models.SearchParams(idf=models.IdfCorpusParams(corpus=within))
+        return SEARCH_PARAMS.get(query.channel) if self._connection.is_server else None
 
     def _retrieve(
         self,
@@ -158,7 +166,7 @@ class QdrantStore(EngineStore):
             )
             for point in batch
         ]
-        self._call(methodcaller("upsert", self._collection_id, points=records, wait=True))
+        self._change(methodcaller("upsert", self._collection_id, points=records, wait=True))
 
     def _create_index(self, field: str, *, is_boolean: bool) -> None:
         kinds = models.PayloadSchemaType
@@ -169,6 +177,10 @@ class QdrantStore(EngineStore):
 
     def _call(self, action: Callable[[QdrantClient], Any]) -> Any:  # noqa: ANN401  # the type depends on the call
         return self._connection.call(action, self._collection_id)
+
+    def _change(self, action: Callable[[QdrantClient], object]) -> None:
+        """Send a change, also while the server moves the shard that it concerns."""
+        self._connection.call(action, self._collection_id, is_patient=True)
 
 
 def build_filter(where: PointFilter) -> models.Filter | None:
@@ -183,13 +195,6 @@ def build_filter(where: PointFilter) -> models.Filter | None:
         models.IsEmptyCondition(is_empty=models.PayloadField(key=key)) for key in where.without
     ]
     return models.Filter(must=must) if must else None
-
-
-def _count_within(corpus: models.Filter | None) -> models.SearchParams | None:
-    """Return the search parameters that count documents with a term only in a part of the store."""
-    if corpus is None:
-        return None
-    return models.SearchParams(idf=models.IdfCorpusParams(corpus=corpus))
 
 
 def _pages(entries: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:

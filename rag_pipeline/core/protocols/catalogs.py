@@ -71,6 +71,12 @@ class CollectionCatalog(Protocol):
             CollectionMissingError: There is no build with this id.
         """
 
+    def end_loading(self, collection_id: str) -> None:
+        """Prepare a build for fast searches, after all its points were written.
+
+        `switch_to` does it too, for a build with points. A second call does nothing.
+        """
+
     def sweep(self) -> None:
         """Delete the builds and files that killed processes left behind.
 
