@@ -83,6 +83,7 @@ def scan_docs(
     earlier: Scan | None = None,
     reread: bool = False,
     is_wanted: Callable[[str], bool] | None = None,
+    buckets: Collection[int] | None = None,
 ) -> Scan:
     """Compare the docs folder with the ledger of the current collection.
 
@@ -95,6 +96,7 @@ def scan_docs(
         reread: Ignore `earlier`, and read every file even if its size and time are unchanged.
         is_wanted: Function that decides by its path whether a document belongs to the scan. None:
             all documents do.
+        buckets: The buckets of these documents, to read no others from the ledger; None for all.
 
     Returns:
         The documents, the ledger's content, and the plan of what to process and to delete.
@@ -104,7 +106,7 @@ def scan_docs(
     """
     collection_id = context.services.catalog.current_id() or ""
     ledger = context.services.open_ledger(collection_id) if collection_id else None
-    entries, failures = (ledger.entries(), ledger.failures()) if ledger else ({}, {})
+    entries, failures = (ledger.entries(buckets), ledger.failures(buckets)) if ledger else ({}, {})
     if is_wanted is not None:
         entries = {doc_id: entry for doc_id, entry in entries.items() if is_wanted(doc_id)}
         failures = {doc_id: entry for doc_id, entry in failures.items() if is_wanted(doc_id)}

@@ -51,7 +51,9 @@ def index_buckets(
     try:
         with services.lock_buckets(work.buckets):
             scan = scan_docs(
-                context, is_wanted=lambda path: is_in(path, work.buckets, work.bucket_count)
+                context,
+                is_wanted=lambda path: is_in(path, work.buckets, work.bucket_count),
+                buckets=work.buckets,
             )
             _check_plan(context, work, scan)
             docs = scan.plan.process
