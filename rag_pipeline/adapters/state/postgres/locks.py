@@ -61,24 +61,6 @@ def hold_advisory_locks(
         connection.close()
 
 
-def is_book_in_use(engine: Engine, state_name: str) -> bool:
-    """Return whether any process holds a lock of the book, on any machine.
-
-    Raises:
-        LedgerUnavailableError: The database cannot be reached.
-    """
-    held = sa.text(
-        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted "
-        "AND classid::bigint = :book AND database = "
-        "(SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"
-    )
-    with (
-        describe_failures("the locks at LEDGER_URL cannot be read"),
-        engine.connect() as connection,
-    ):
-        return connection.execute(held, {"book": _number(state_name) % 2**32}).first() is not None
-
-
 def _lock(connection: Connection, function: str, key: tuple[int, int], timeout_s: float) -> None:
     statement = sa.text(f"SELECT {function}(:book, :part)")
     try:
