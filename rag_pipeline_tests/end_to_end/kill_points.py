@@ -209,7 +209,11 @@ def _look(book: Book) -> dict[str, Any]:
     with closing(context.services.catalog.open_current()) as store:
         collection_id, points = store.collection_id, store.scroll(with_vectors=True)
         opened: Any = SimpleNamespace(
-            scroll=store.scroll, fetch=store.fetch, count=store.count, close=lambda: None
+            scroll=store.scroll,
+            scroll_fields=store.scroll_fields,
+            fetch=store.fetch,
+            count=store.count,
+            close=lambda: None,
         )
         looked_at = replace_services(context, catalog=SimpleNamespace(open=lambda _: opened))
         audit = audit_collection(looked_at, collection_id, scan.entries)
