@@ -321,9 +321,9 @@ def scan_large_books(root: Path, sizes: Sizes, url: str) -> bool:
         scan = scan_docs(context)
         ledger = context.services.open_ledger(scan.collection_id)
         artifacts = context.services.open_artifacts(scan.collection_id)
-        made: Any = IngestionRun(context, None, "synthetic", scan, ledger, artifacts)  # type: ignore[arg-type]  # no request is needed
+        made = IngestionRun(context, None, "synthetic", scan, ledger, artifacts)  # type: ignore[arg-type]  # no request is needed
         for doc in scan.discovery.docs:
-            ledger.record(made.make_entry(doc, data_version="v", chunk_count=2))
+            ledger.record(made.make_entry(doc, data_version="v", chunk_count=2, version=0))
         spawn = multiprocessing.get_context("spawn")
         results = spawn.SimpleQueue()
         process = spawn.Process(target=scan_unchanged, args=(environment, results))
