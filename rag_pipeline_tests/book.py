@@ -155,6 +155,7 @@ class Book:
             lock_buckets=lambda buckets: hold_buckets(
                 self.state / "ingest.lock", self.state / "buckets", buckets, 0.5
             ),
+            rebucket=lambda: None,
             announce=lambda: announce_ingestion(self.state),
             sweep=self.sweep,
         )

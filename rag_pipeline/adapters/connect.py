@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rag_pipeline.adapters.endpoints import read_key, read_url
-from rag_pipeline.adapters.stores.builds import forget_nothing
+from rag_pipeline.adapters.stores.builds import forget_nothing, name_book
 from rag_pipeline.core.errors import (
     ConfigurationError,
     RagPipelineError,
@@ -180,6 +180,7 @@ def connect_services(settings: Settings) -> Services:
 
         artifacts/<collection id>/  outputs of the stages
         ledger/<collection id>/     record of what is indexed, per document; not with LEDGER_URL
+        state.json                  number of buckets and collection; not with LEDGER_URL
         cache.sqlite                embeddings by text and model; at STATE_URL, the folder cache/
         store/<collection name>/    embedded store, always in DATA_DIR
         book.json                   places of the docs folder and of DATA_DIR, always in DATA_DIR
@@ -208,7 +209,7 @@ def connect_services(settings: Settings) -> Services:
     state_dir = settings.state_dir
     shared = open_shared_state(settings)
     root = shared or UPath(state_dir)
-    ledgers = choose_ledgers(settings, root)
+    ledgers = choose_ledgers(settings, root, name_book(settings.qdrant_collection))
 
     def forget(collection_id: str) -> None:
         remove_tree(root / "artifacts" / collection_id)
@@ -238,6 +239,7 @@ def connect_services(settings: Settings) -> Services:
         open_ledger=ledgers.open,
         lock=ledgers.lock,
         lock_buckets=ledgers.lock_buckets,
+        rebucket=ledgers.rebucket,
         announce=lambda: announce_ingestion(state_dir),
         sweep=sweep,
     )

@@ -42,6 +42,12 @@ def ingest(
     prune_cache: Annotated[
         bool, typer.Option("--prune-cache", help="Delete cached embeddings that no document uses.")
     ] = False,
+    rebucket: Annotated[
+        bool,
+        typer.Option(
+            "--rebucket", help="Change the number of buckets of the book to BUCKET_COUNT."
+        ),
+    ] = False,
     workers: Annotated[
         int,
         typer.Option(
@@ -63,8 +69,8 @@ def ingest(
     if roll_back and (rebuild or prune_cache):
         problem = "this option cannot be combined with --rebuild or --prune-cache"
         raise ConfigurationError("--roll-back", problem, "Remove the other options")
-    in_parallel = {"--detach": detach, "--workers": workers > 1}
-    chosen = [name for name, given in in_parallel.items() if given]
+    alone = {"--rebucket": rebucket, "--detach": detach, "--workers": workers > 1}
+    chosen = [name for name, given in alone.items() if given]
     if len(chosen) > 1 or (chosen and (rebuild or roll_back or prune_cache)):
         problem = "this option cannot be combined with another one that says what to do"
         raise ConfigurationError(chosen[0], problem, "Remove the other option")
@@ -73,6 +79,12 @@ def ingest(
         collection_id = context.services.catalog.roll_back()
         shown = f"Switched back to collection {collection_id}"
         print_result({"collection_id": collection_id}, shown, as_json=as_json)
+        return
+    if rebucket:
+        context.services.rebucket()
+        count = context.settings.bucket_count
+        shown = f"The book has {count} buckets now. Set BUCKET_COUNT={count} on each machine"
+        print_result({"bucket_count": count}, shown, as_json=as_json)
         return
     if detach:
         from rag_pipeline.cli.parallel import ingest_detached

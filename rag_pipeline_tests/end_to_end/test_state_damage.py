@@ -87,6 +87,7 @@ TABLE = (
         "`serve` runs",
     ),
     Row("book.json", "nothing, unless `DATA_DIR` is moved before the next `ingest`"),
+    Row("state.json", "the next `ingest` records `BUCKET_COUNT` again"),
 )
 
 

@@ -13,6 +13,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from sqlalchemy import Engine
@@ -31,13 +32,14 @@ class Migrations:
         version_table: Name of the table with the version. Each group needs a table of its own,
             because two groups can be in the same database.
         lock: Number of the advisory lock in Postgres, which no other group has.
-        newer: The error if a newer version of this package has changed the tables.
+        describe_newer: Function that returns the error if a newer version of this package has
+            changed the tables, given the stored version and the newest known one.
     """
 
     folder: Path
     version_table: str
     lock: int
-    newer: RagPipelineError
+    describe_newer: Callable[[str, str], RagPipelineError]
 
 
 def migrate(engine: Engine, migrations: Migrations) -> None:
@@ -62,7 +64,11 @@ def migrate(engine: Engine, migrations: Migrations) -> None:
             connection.execute(lock, {"key": migrations.lock})
         stored = set(MigrationContext.configure(connection, opts=table).get_current_heads())
         if stored - known:
-            raise migrations.newer
+            raise migrations.describe_newer(*map(_join, (stored - known, scripts.get_heads())))
         if stored != set(scripts.get_heads()):
             config.attributes.update(connection=connection, **table)
             command.upgrade(config, "head")
+
+
+def _join(versions: Iterable[str]) -> str:
+    return ", ".join(sorted(versions))

@@ -37,9 +37,10 @@ _MIGRATIONS: Final = Migrations(
     folder=Path(__file__).with_name("migrations"),
     version_table="alembic_version",
     lock=7_206_511_018,  # any number that other programs do not use
-    newer=QuestionLogError(
-        "the question log was written by a newer version of rag-pipeline. Update this "
-        "installation, or choose another database with QUESTION_LOG_URL"
+    describe_newer=lambda stored, known: QuestionLogError(
+        f"the question log has version {stored} of a newer release of rag-pipeline; this release "
+        f"knows versions up to {known}. Update this installation, or choose another database with "
+        "QUESTION_LOG_URL"
     ),
 )
 

@@ -69,6 +69,11 @@ def find_cell(text: str, collection: str) -> str | None:
     return match.group() if match else None
 
 
+def name_book(collection: str) -> str:
+    """Return the name of the book's own collection, given that or the name of a sweep cell's."""
+    return re.sub(re.escape(_CELL) + r"[0-9a-f]{8}$", "", collection)
+
+
 def read_stamp(build_id: str) -> datetime:
     """Return the time in a build id, at which the build was started."""
     return datetime.strptime(build_id.rsplit("-", 2)[1], _STAMP).replace(tzinfo=UTC)

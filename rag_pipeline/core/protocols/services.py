@@ -36,6 +36,8 @@ class Services:
             which documents are indexed.
         lock: Lock that prevents a second ingestion of the same book at the same time.
         lock_buckets: Lock for a worker that indexes some buckets while others index others.
+        rebucket: Function that changes the number of the book's buckets to BUCKET_COUNT. It waits
+            until no ingestion runs.
         announce: Function that returns a context manager for a run that holds `lock`. The context
             manager yields a function that tells other processes how far the run is.
         sweep: Function that deletes the files and collections that killed ingestions left behind.
@@ -50,5 +52,6 @@ class Services:
     open_ledger: Callable[[str], Ledger]
     lock: Lock
     lock_buckets: BucketLock
+    rebucket: Callable[[], None]
     announce: Callable[[], AbstractContextManager[Announce]]
     sweep: Callable[[], None]

@@ -158,7 +158,7 @@ def test_a_log_of_a_newer_version_is_refused_with_the_reason(log_settings: Setti
         first.add_answers([])
         with first._write() as connection:  # noqa: SLF001  # no other way to change the version
             connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
-    with open_log(log_settings) as second, pytest.raises(QuestionLogError, match="newer version"):
+    with open_log(log_settings) as second, pytest.raises(QuestionLogError, match="a newer release"):
         second.read_answers()
 
 

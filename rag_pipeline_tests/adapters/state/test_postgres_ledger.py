@@ -15,6 +15,7 @@ from rag_pipeline.adapters.databases.postgres import connect_postgres, read_data
 from rag_pipeline.adapters.state.ledgers import choose_ledgers
 from rag_pipeline.adapters.state.postgres.ledger import PostgresLedger
 from rag_pipeline.adapters.state.postgres.locks import hold_advisory_locks
+from rag_pipeline.adapters.state.postgres.tables import RecordRow
 from rag_pipeline.core.errors import (
     ConfigurationError,
     LedgerConflictError,
@@ -87,8 +88,18 @@ def test_tables_of_a_newer_version_are_refused(engine: Engine) -> None:
     open_ledger(engine).entries()
     with engine.begin() as connection:
         connection.execute(sa.text("UPDATE ledger_version SET version_num = '9999'"))
-    with pytest.raises(LedgerUnavailableError, match="newer version of rag-pipeline"):
+    with pytest.raises(LedgerUnavailableError, match=r"version 9999.* up to 0002") as caught:
         open_ledger(engine).entries()
+    assert "-m pip install --upgrade 'rag-pipeline[postgres]'" in str(caught.value)
+
+
+def test_tables_of_the_first_version_are_updated_and_keep_their_rows(engine: Engine) -> None:
+    open_ledger(engine).record(make_entry("a.md"))
+    with engine.begin() as connection:
+        connection.execute(sa.text("DROP TABLE ledger_books"))
+        connection.execute(sa.text("UPDATE ledger_version SET version_num = '0001'"))
+    assert RecordRow(engine, "book").read() is None
+    assert set(open_ledger(engine).entries()) == {"a.md"}
 
 
 def test_a_server_that_is_gone_is_named_without_its_password() -> None:
@@ -146,10 +157,10 @@ def test_the_server_releases_the_lock_of_a_killed_process(engine: Engine, addres
 def test_the_settings_choose_the_ledger(address: str, tmp_path: Path) -> None:
     places = {"docs_dir": tmp_path / "docs", "data_dir": tmp_path / "data"}
     settings = load_settings(**places, ledger_url=address, state_name="book")
-    assert isinstance(choose_ledgers(settings, tmp_path).open("c"), PostgresLedger)
+    assert isinstance(choose_ledgers(settings, tmp_path, "c").open("c"), PostgresLedger)
     with pytest.raises(ConfigurationError, match=r"^STATE_NAME: it is needed with LEDGER_URL"):
-        choose_ledgers(load_settings(**places, ledger_url=address), tmp_path)
+        choose_ledgers(load_settings(**places, ledger_url=address), tmp_path, "c")
     with pytest.raises(ConfigurationError, match=r"^LEDGER_URL: only Postgres can be used"):
         choose_ledgers(
-            load_settings(**places, ledger_url="sqlite:///x.db", state_name="book"), tmp_path
+            load_settings(**places, ledger_url="sqlite:///x.db", state_name="book"), tmp_path, "c"
         )

@@ -3,63 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from contextlib import contextmanager
-from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.exc import SQLAlchemyError
 
-from rag_pipeline.adapters.databases.migrating import Migrations, migrate
+from rag_pipeline.adapters.state.postgres.tables import (
+    DOCUMENTS,
+    FAILURES,
+    KEY,
+    SITES,
+    LedgerTables,
+)
 from rag_pipeline.core.buckets import BUCKET_COUNT, bucket_of, is_in
-from rag_pipeline.core.errors import LedgerConflictError, LedgerUnavailableError
+from rag_pipeline.core.errors import LedgerConflictError
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from sqlalchemy import Connection, Engine, Table
 
     from rag_pipeline.core.ids import DocId
-
-_MIGRATIONS: Final = Migrations(
-    folder=Path(__file__).with_name("migrations"),
-    version_table="ledger_version",
-    lock=7_206_511_019,  # any number that other programs do not use
-    newer=LedgerUnavailableError(
-        "the ledger was written by a newer version of rag-pipeline. Update this installation, or "
-        "choose another database with LEDGER_URL"
-    ),
-)
-
-_METADATA: Final = sa.MetaData()
-_KEY: Final = ("state_name", "collection_id", "doc_id")
-
-
-def _declare(name: str, *extra: sa.Column[int]) -> Table:
-    return sa.Table(
-        name,
-        _METADATA,
-        *(sa.Column(column, sa.Text, primary_key=True) for column in _KEY),
-        sa.Column("bucket", sa.SmallInteger, nullable=False),
-        *extra,
-        sa.Column("record", sa.JSON, nullable=False),
-    )
-
-
-_DOCUMENTS: Final = _declare(
-    "ledger_documents", sa.Column("version", sa.BigInteger, nullable=False)
-)
-_FAILURES: Final = _declare("ledger_failures")
-_SITES: Final = sa.Table(
-    "ledger_sites",
-    _METADATA,
-    *(sa.Column(column, sa.Text, primary_key=True) for column in _KEY[:2]),
-    sa.Column("site", sa.JSON, nullable=False),
-)
 
 _Record = TypeVar("_Record", LedgerEntry, LedgerFailure)
 
@@ -86,11 +52,9 @@ class PostgresLedger:
         collection_id: str,
         bucket_count: int = BUCKET_COUNT,
     ) -> None:
-        self._engine = engine
+        self._tables = LedgerTables(engine)
         self._book = {"state_name": state_name, "collection_id": collection_id}
         self._bucket_count = bucket_count
-        self._is_open = False
-        self._opening = Lock()
 
     def entries(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerEntry]:
         """Return the ledger entries of the indexed documents in the buckets, by document id.
@@ -100,8 +64,8 @@ class PostgresLedger:
         Raises:
             LedgerUnavailableError: The database cannot be read.
         """
-        columns = (_DOCUMENTS.c.doc_id, _DOCUMENTS.c.version, _DOCUMENTS.c.record)
-        with self._connect("read") as connection:
+        columns = (DOCUMENTS.c.doc_id, DOCUMENTS.c.version, DOCUMENTS.c.record)
+        with self._tables.connect("read") as connection:
             rows = connection.execute(self._choose_buckets(buckets, *columns)).all()
         found = [(doc_id, {**record, "version": version}) for doc_id, version, record in rows]
         return self._load_all(LedgerEntry, found, buckets)
@@ -112,8 +76,8 @@ class PostgresLedger:
         Raises:
             LedgerUnavailableError: The database cannot be read.
         """
-        columns = (_FAILURES.c.doc_id, _FAILURES.c.record)
-        with self._connect("read") as connection:
+        columns = (FAILURES.c.doc_id, FAILURES.c.record)
+        with self._tables.connect("read") as connection:
             rows = connection.execute(self._choose_buckets(buckets, *columns)).all()
         return self._load_all(LedgerFailure, [(row[0], row[1]) for row in rows], buckets)
 
@@ -127,9 +91,9 @@ class PostgresLedger:
             LedgerConflictError: The ledger has another version than `entry`. Nothing was written.
             LedgerUnavailableError: The database cannot be written.
         """
-        with self._connect("written") as connection:
+        with self._tables.connect("written") as connection:
             written = self._swap(connection, entry)
-            connection.execute(self._delete(_FAILURES, entry.doc_id))
+            connection.execute(self._delete(FAILURES, entry.doc_id))
         return written
 
     def record_begun(self, entry: LedgerEntry) -> LedgerEntry:
@@ -139,7 +103,7 @@ class PostgresLedger:
         `record` is called. A failure record of the document stays. The result and the errors are
         those of `record`.
         """
-        with self._connect("written") as connection:
+        with self._tables.connect("written") as connection:
             return self._swap(connection, entry)
 
     def record_failure(self, failure: LedgerFailure) -> None:
@@ -150,9 +114,9 @@ class PostgresLedger:
         """
         row = self._locate(failure.doc_id)
         record = dataclasses.asdict(failure)
-        written = insert(_FAILURES).values(row | {"record": record})
-        written = written.on_conflict_do_update(index_elements=_KEY, set_={"record": record})
-        with self._connect("written") as connection:
+        written = insert(FAILURES).values(row | {"record": record})
+        written = written.on_conflict_do_update(index_elements=KEY, set_={"record": record})
+        with self._tables.connect("written") as connection:
             connection.execute(written)
 
     def forget(self, doc_id: DocId, version: int) -> None:
@@ -162,21 +126,21 @@ class PostgresLedger:
             LedgerConflictError: The ledger has another version of the entry. Nothing was deleted.
             LedgerUnavailableError: The database cannot be written.
         """
-        with self._connect("written") as connection:
-            gone = self._delete(_DOCUMENTS, doc_id).where(_DOCUMENTS.c.version == version)
+        with self._tables.connect("written") as connection:
+            gone = self._delete(DOCUMENTS, doc_id).where(DOCUMENTS.c.version == version)
             is_gone = bool(connection.execute(gone).rowcount)
-            found = self._choose(_DOCUMENTS.c.doc_id).where(_DOCUMENTS.c.doc_id == doc_id)
+            found = self._choose(DOCUMENTS.c.doc_id).where(DOCUMENTS.c.doc_id == doc_id)
             if not is_gone and (version or connection.execute(found).first()):
                 raise LedgerConflictError(doc_id)
-            connection.execute(self._delete(_FAILURES, doc_id))
+            connection.execute(self._delete(FAILURES, doc_id))
 
     def discard_damaged(self) -> None:
         """Delete the rows that cannot be read as an entry or a failure record."""
         kinds: tuple[tuple[Table, type], ...] = (
-            (_DOCUMENTS, LedgerEntry),
-            (_FAILURES, LedgerFailure),
+            (DOCUMENTS, LedgerEntry),
+            (FAILURES, LedgerFailure),
         )
-        with self._connect("written") as connection:
+        with self._tables.connect("written") as connection:
             for table, record_class in kinds:
                 chosen = self._choose(table.c.doc_id, table.c.record)
                 for doc_id, record in connection.execute(chosen).all():
@@ -186,14 +150,14 @@ class PostgresLedger:
     def record_site(self, site: SiteSettings) -> None:
         """Write the site settings that the links of all indexed documents were built with."""
         values = {"site": dataclasses.asdict(site)}
-        written = insert(_SITES).values(self._book | values)
-        with self._connect("written") as connection:
-            connection.execute(written.on_conflict_do_update(index_elements=_KEY[:2], set_=values))
+        written = insert(SITES).values(self._book | values)
+        with self._tables.connect("written") as connection:
+            connection.execute(written.on_conflict_do_update(index_elements=KEY[:2], set_=values))
 
     def read_site(self) -> SiteSettings | None:
         """Return the recorded site settings; None if they are missing or cannot be read."""
-        with self._connect("read") as connection:
-            stored: Any = connection.execute(self._choose(_SITES.c.site)).scalar()
+        with self._tables.connect("read") as connection:
+            stored: Any = connection.execute(self._choose(SITES.c.site)).scalar()
         try:
             stored["markdown_format"] = MarkdownFormat(stored["markdown_format"])
             return SiteSettings(**stored)
@@ -206,8 +170,8 @@ class PostgresLedger:
         Raises:
             LedgerUnavailableError: The database cannot be written.
         """
-        with self._connect("written") as connection:
-            for table in (_DOCUMENTS, _FAILURES, _SITES):
+        with self._tables.connect("written") as connection:
+            for table in (DOCUMENTS, FAILURES, SITES):
                 connection.execute(sa.delete(table).filter_by(**self._book))
 
     def _swap(self, connection: Connection, entry: LedgerEntry) -> LedgerEntry:
@@ -216,11 +180,11 @@ class PostgresLedger:
         written: sa.Insert | sa.Update
         if entry.version == 0:
             row = {**self._locate(entry.doc_id), **values}
-            written = insert(_DOCUMENTS).values(row).on_conflict_do_nothing()
+            written = insert(DOCUMENTS).values(row).on_conflict_do_nothing()
         else:
             place = {**self._book, "doc_id": entry.doc_id, "version": entry.version}
-            written = sa.update(_DOCUMENTS).filter_by(**place).values(values)
-        if connection.execute(written.returning(_DOCUMENTS.c.version)).scalar() is None:
+            written = sa.update(DOCUMENTS).filter_by(**place).values(values)
+        if connection.execute(written.returning(DOCUMENTS.c.version)).scalar() is None:
             raise LedgerConflictError(entry.doc_id)
         return new
 
@@ -259,28 +223,6 @@ class PostgresLedger:
 
     def _delete(self, table: Table, doc_id: DocId) -> sa.Delete:
         return sa.delete(table).filter_by(**self._book, doc_id=doc_id)
-
-    @contextmanager
-    def _connect(self, action: str) -> Iterator[Connection]:
-        with describe_failures(f"the ledger at LEDGER_URL cannot be {action}"):
-            with self._opening:
-                if not self._is_open:
-                    migrate(self._engine, _MIGRATIONS)
-                    self._is_open = True
-            with self._engine.begin() as connection:
-                yield connection
-
-
-@contextmanager
-def describe_failures(problem: str) -> Iterator[None]:
-    """Raise a LedgerUnavailableError in place of an error of the database in the block."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        cause = getattr(error, "orig", None) or error
-        first = (str(cause).splitlines() or [""])[0][:200]
-        advice = "Check LEDGER_URL and that the server is running; the next ingest goes on"
-        raise LedgerUnavailableError(f"{problem}: {first}. {advice}") from error
 
 
 def _load(record_class: type[_Record], doc_id: DocId, record: Any) -> _Record | None:  # noqa: ANN401  # JSON

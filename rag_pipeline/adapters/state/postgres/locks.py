@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
-from rag_pipeline.adapters.state.postgres.ledger import describe_failures
+from rag_pipeline.adapters.state.postgres.tables import describe_failures
 from rag_pipeline.core.errors import StoreLockedError
 
 if TYPE_CHECKING:
