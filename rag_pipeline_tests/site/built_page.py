@@ -17,6 +17,7 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _INLINE = frozenset(
     {"a", "b", "code", "del", "em", "i", "kbd", "span", "strong", "sub", "sup", "u"}
 )
+_DOC_CLASS = "theme-doc-markdown"
 _LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "source": "src"}
 
 
@@ -62,11 +63,12 @@ class BuiltPage:
 def read_page(path: Path) -> BuiltPage:
     """Read an HTML file of a built site.
 
-    Only headings inside the element with the class `theme-doc-markdown` are read. A page without
-    that element, for example the home page, has no headings.
+    Only headings inside the element with the class `theme-doc-markdown` are read. On a page without
+    that element, for example of a blog, they are those of the article.
     """
-    reader = _PageReader()
-    reader.feed(path.read_text(encoding="utf-8"))
+    html = path.read_text(encoding="utf-8")
+    reader = _PageReader(is_doc=_DOC_CLASS in html)
+    reader.feed(html)
     reader.close()
     return BuiltPage(
         canonical=reader.canonical,
@@ -80,14 +82,15 @@ def read_page(path: Path) -> BuiltPage:
 class _PageReader(HTMLParser):
     """HTML parser for the elements that `BuiltPage` needs. Minifiers keep their end tags."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_doc: bool) -> None:
         super().__init__(convert_charrefs=True)
+        self._is_doc = is_doc
         self.canonical = ""
         self.headings: list[BuiltHeading] = []
         self.texts: list[list[str]] = [[]]
         self.ids: list[str] = []
         self.links: list[str] = []
-        self._body = _Region("div")
+        self._body = _Region("div" if is_doc else "article")
         self._header = _Region("header")
         self._footnotes = _Region("section")
         self._heading = _Region("")
@@ -109,7 +112,7 @@ class _PageReader(HTMLParser):
             self.links.append(values[_LINKS[tag]])
         if tag == "link" and values.get("rel") == "canonical":
             self.canonical = values.get("href", "")
-        self._body.start(tag, opens="theme-doc-markdown" in classes)
+        self._body.start(tag, opens=not self._is_doc or _DOC_CLASS in classes)
         if not self._body:
             return
         self._header.start(tag, opens=True)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _HIDDEN_SHARE = 0.2
 _HIDDEN_WORDS = 3
 _WORD = re.compile(r"[^\W_]+")
+# Of a code block's first line the page shows only the title.
+_FENCE = re.compile(r"^[ \t>]*```(?:.*?title=([\"'])(?P<title>.*?)\1)?.*$", re.MULTILINE)
 # The browser draws diagrams, so the HTML contains none of their words.
 _DIAGRAM = re.compile(r"^[ \t>]*```mermaid.*?^[ \t>]*```", re.DOTALL | re.MULTILINE)
 
@@ -321,7 +323,7 @@ def _check_text(chunk: ChunkRecord, sections: Sequence[_Section]) -> Iterator[st
     It is a fault if too many of the words are missing there, or if another section of the page
     contains more of them. Line numbers are not used, so this check is independent of the others.
     """
-    words = _read_words(_DIAGRAM.sub("", chunk["text"]))
+    words = _read_words(_FENCE.sub(r"\g<title>", _DIAGRAM.sub("", chunk["text"])))
     counts = [(len(words & shown), anchor) for anchor, shown in sections]
     own = max((count for count, anchor in counts if anchor == chunk["anchor"]), default=0)
     most, elsewhere = max(counts, key=lambda item: item[0])
@@ -334,14 +336,17 @@ def _check_text(chunk: ChunkRecord, sections: Sequence[_Section]) -> Iterator[st
 def _find_place(chunk: ChunkRecord, document: DocumentRecord) -> int | None:
     """Return the index, in the document's headings, of the section that the chunk starts in.
 
-    None if the chunk starts before the first heading.
+    None if the chunk starts before the first heading. All headings of a partial stand in the line
+    that imports it; of these it is the one with the chunk's anchor.
     """
-    above = (
-        place
-        for place, heading in enumerate(document["headings"])
-        if heading["line"] <= chunk["start_line"]
-    )
-    return max(above, default=None)
+    headings = document["headings"]
+    above = [at for at, heading in enumerate(headings) if heading["line"] <= chunk["start_line"]]
+    if not above:
+        return None
+    line = headings[above[-1]]["line"]
+    same = [at for at in above if headings[at]["line"] == line]
+    own = [at for at in same if headings[at]["anchor"] == chunk["anchor"]]
+    return (own or same)[-1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

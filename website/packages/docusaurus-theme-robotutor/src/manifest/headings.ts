@@ -15,14 +15,38 @@ export interface Heading {
 }
 
 /**
- * Returns the headings of a page's text in their order.
+ * Returns the headings of a page's text in their order, with the title above the text of a blog post.
  *
  * Headings outside of the text, such as those of a sidebar, are left out. So is the sign behind a
  * heading that links to it.
  */
 export function readHeadings(html: string): Heading[] {
+  const page = fromHtml(html);
+  const article = find(page, ({tagName}) => tagName === 'article') ?? page;
+  const text = find(article, (node) => hasClass(node, 'markdown')) ?? article;
+  const headings = listHeadings(text);
+  if (!headings.some(({level}) => level === 1)) {
+    headings.unshift(...listHeadings(article).filter(({level}) => level === 1));
+  }
+  return headings;
+}
+
+/** Returns the first element that passes the test. */
+function find(page: Nodes, test: (node: Element) => boolean): Element | undefined {
+  let found: Element | undefined;
+  visit(page, 'element', (node) => {
+    if (!test(node)) {
+      return undefined;
+    }
+    found = node;
+    return EXIT;
+  });
+  return found;
+}
+
+function listHeadings(text: Nodes): Heading[] {
   const headings: Heading[] = [];
-  visit(findText(fromHtml(html)), 'element', (node) => {
+  visit(text, 'element', (node) => {
     const level = /^h([1-6])$/.exec(node.tagName)?.[1];
     if (!level) {
       return undefined;
@@ -38,19 +62,6 @@ export function readHeadings(html: string): Heading[] {
     return SKIP;
   });
   return headings;
-}
-
-/** Returns the element with the text of the page, or the whole page if it has no such element. */
-function findText(page: Nodes): Nodes {
-  let text: Nodes = page;
-  visit(page, 'element', (node) => {
-    if (!hasClass(node, 'markdown')) {
-      return undefined;
-    }
-    text = node;
-    return EXIT;
-  });
-  return text;
 }
 
 const hasClass = (node: Element, name: string): boolean =>

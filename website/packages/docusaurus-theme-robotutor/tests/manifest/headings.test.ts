@@ -32,6 +32,15 @@ describe('the headings of a page', () => {
     expect(readHeadings('<h2 id="a">A</h2>')).toEqual([{level: 2, id: 'a', text: 'A'}]);
   });
 
+  it('begin with the title that stands above the text of a blog post', () => {
+    const html = `<article><header><h1 class="title">News</h1></header>
+      <div class="markdown"><h2 id="a">A</h2></div></article><footer><h1>Site</h1></footer>`;
+    expect(readHeadings(html)).toEqual([
+      {level: 1, id: null, text: 'News'},
+      {level: 2, id: 'a', text: 'A'},
+    ]);
+  });
+
   it('can be missing', () => {
     expect(readHeadings(page('<p>Text.</p>'))).toEqual([]);
     expect(readHeadings('')).toEqual([]);
