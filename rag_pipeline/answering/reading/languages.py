@@ -193,7 +193,10 @@ def _compare(question: str, chunks: Sequence[ScoredChunk]) -> tuple[str, str]:
     asked = find_language(question)
     if not asked:
         return "", ""
-    text = "\n".join(chunk.text[:_READ_CHARS] for chunk in chunks[:_READ_PASSAGES])
+    read = chunks[:_READ_PASSAGES]
+    if any(chunk.citation.locale for chunk in read):
+        return "", ""  # the reader chose a translation, whose other pages are not translated
+    text = "\n".join(chunk.text[:_READ_CHARS] for chunk in read)
     script = _find_script(question)
     if asked == _SCRIPTS.get(script) and _name_family(script) == _name_family(_find_script(text)):
         return "", ""  # too few letters to tell two languages with one script apart

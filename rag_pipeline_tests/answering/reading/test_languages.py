@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,6 +92,16 @@ def test_the_language_of_the_book_comes_from_its_passages() -> None:
         "Your question seems to be in English, but this book is in German, so the answer may miss "
         "something. Ask again in German for better results."
     )
+
+
+def test_there_is_no_hint_in_a_translation_with_untranslated_pages() -> None:
+    translation = [
+        replace(chunk, citation=replace(chunk.citation, locale="de")) for chunk in ENGLISH_BOOK
+    ]
+    question = "Wie hält ein Roboter das Gleichgewicht?"
+    assert ask(question)
+    assert not find_language_notice(question, translation)
+    assert not find_foreign_terms(question, translation)
 
 
 @pytest.mark.parametrize(
