@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rag_pipeline_tests.adapters.question_log.databases import run_postgres
 from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.loopback import Received, Reply, serve
+from rag_pipeline_tests.worker_processes import list_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -177,17 +178,6 @@ def compare_speed(root: Path, sizes: Sizes, url: str) -> bool:
     return check("the index is the same", len(digests) == 1)
 
 
-def find_workers(parent: int) -> list[int]:
-    """Return the ids of the worker processes that a command has started."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[1]) == parent and b"spawn_main" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-    return found
-
-
 def kill_workers(root: Path, sizes: Sizes, url: str, chance: random.Random) -> bool:
     """Edit pages, and kill and stop workers while they index them; then compare the index."""
     environment = make_environment(root, "kills", url)
@@ -197,10 +187,10 @@ def kill_workers(root: Path, sizes: Sizes, url: str, chance: random.Random) -> b
         for number in chance.sample(range(sizes.docs), sizes.docs // 2):
             write_page(root / "docs", number, edition)
         process = start(environment, "ingest", "--workers", str(_WORKERS))
-        while process.poll() is None and not find_workers(process.pid):
+        while process.poll() is None and not list_workers(process.pid):
             time.sleep(0.05)
         time.sleep(chance.uniform(1.0, 12.0))
-        for pid in find_workers(process.pid)[:2]:
+        for pid in list_workers(process.pid)[:2]:
             with suppress(ProcessLookupError):
                 if chance.random() < 0.3:
                     os.kill(pid, signal.SIGSTOP)
@@ -211,7 +201,7 @@ def kill_workers(root: Path, sizes: Sizes, url: str, chance: random.Random) -> b
                 killed += 1
             time.sleep(chance.uniform(0.0, 2.0))
         if edition % 2:  # the whole machine fails: the command and all its workers
-            left = find_workers(process.pid)
+            left = list_workers(process.pid)
             process.kill()
             for pid in left:
                 with suppress(ProcessLookupError):

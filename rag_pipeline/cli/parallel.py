@@ -40,6 +40,7 @@ def ingest_with_workers(context: IngestionContext, worker_count: int) -> Ingesti
     Raises:
         StoreError: A worker ended before its documents were indexed; the others were completed.
     """
+    from rag_pipeline.adapters.embedders.provider import CLIENT_MODULES
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.finishing import record_site
     from rag_pipeline.ingestion.parallel.planning import divide_work, plan_buckets, scan_collection
@@ -52,12 +53,15 @@ def ingest_with_workers(context: IngestionContext, worker_count: int) -> Ingesti
     works = plan_buckets(context, scan)
     if len(works) <= 1:
         return ingest_changes(context)
-    require_dagster()
+    from rag_pipeline.orchestration.forking import start_imports
     from rag_pipeline.orchestration.instance import prepare_dagster_home
-    from rag_pipeline.orchestration.workers import run_shares
 
     prepare_dagster_home(context.settings)
     export_settings(context.settings)
+    start_imports(CLIENT_MODULES[context.services.embedder.model.provider])
+    require_dagster()  # the slow imports of this process run at the same time
+    from rag_pipeline.orchestration.workers import run_shares
+
     begun = time.monotonic()
     shares = divide_work(context, scan, works, worker_count)
     whole = IngestionReport(collection_id=scan.collection_id)

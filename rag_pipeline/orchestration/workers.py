@@ -12,6 +12,7 @@ from rag_pipeline.ingestion.parallel.planning import BucketWork
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.orchestration.buckets import BucketConfig, make_config, run_work
 from rag_pipeline.orchestration.dead_runs import end_dead_runs, name_process
+from rag_pipeline.orchestration.forking import START_METHOD
 from rag_pipeline.orchestration.jobs import WORKERS_JOB_NAME
 from rag_pipeline.orchestration.launch import (
     convert_database_errors,
@@ -55,7 +56,8 @@ def build_workers_job(share_count: int, resource: IngestionResource) -> dg.JobDe
 def run_shares(shares: Sequence[BucketWork], worker_count: int) -> list[IngestionReport]:
     """Index shares of the buckets in worker processes, and return the reports of the workers.
 
-    The processes read the settings from the environment.
+    The processes read the settings from the environment. `forking.start_imports` makes them start
+    faster.
 
     Args:
         shares: The work; one step of the run for each.
@@ -69,7 +71,9 @@ def run_shares(shares: Sequence[BucketWork], worker_count: int) -> list[Ingestio
     job = build_reconstructable_job(*_DEFINITIONS, reconstructable_args=(len(shares),))
     config: dict[str, Any] = {
         "ops": {_name_share(place): {"config": make_config(it)} for place, it in enumerate(shares)},
-        "execution": {"config": {"max_concurrent": worker_count}},
+        "execution": {
+            "config": {"max_concurrent": worker_count, "start_method": {START_METHOD: {}}}
+        },
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
     }
     with convert_database_errors(), open_instance() as instance:

@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ from rag_pipeline.adapters.connect import (
     connect_embedder,
 )
 from rag_pipeline.adapters.embedders.local import PUBLISHED, TEXTBOOK
+from rag_pipeline.adapters.embedders.provider import CLIENT_MODULES
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.errors import (
     ConfigurationError,
@@ -257,3 +259,8 @@ def ask_service(service: str, url: str) -> None:
                 pytest.importorskip("cohere", reason="the cohere extra is not installed")
             chosen = keys.model_copy(update={"embedding_provider": EmbeddingProvider(service)})
             connect_embedder(chosen).embed_query("Why?")
+
+
+def test_each_provider_names_the_modules_of_its_client() -> None:
+    assert set(CLIENT_MODULES) == set(EmbeddingProvider) - {EmbeddingProvider.AUTO}
+    assert all(find_spec(name) for names in CLIENT_MODULES.values() for name in names)

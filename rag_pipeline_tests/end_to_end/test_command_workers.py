@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rag_pipeline_tests.book import make_page, make_paragraph
 from rag_pipeline_tests.end_to_end.command import finish
+from rag_pipeline_tests.worker_processes import list_workers
 
 if TYPE_CHECKING:
     from rag_pipeline_tests.end_to_end.command import Command
@@ -36,20 +36,6 @@ def list_chunks(command: Command) -> set[str]:
 def audit(command: Command) -> dict[str, Any]:
     """Audit the index and return the record of the audit."""
     return dict(command.run("audit", "--json").json)
-
-
-def list_workers(parent: int) -> list[int]:
-    """Return the ids of the processes that index for a command, without helper processes."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            words = (folder / "cmdline").read_bytes()
-        except OSError:
-            continue  # the process has ended
-        if int(fields[1]) == parent and b"spawn_main" in words:
-            found.append(int(folder.name))
-    return sorted(found)
 
 
 def test_two_workers_index_the_whole_book_and_report_it(command: Command) -> None:

@@ -102,11 +102,13 @@ def divide_work(
 ) -> tuple[BucketWork, ...]:
     """Merge the work of buckets into a few shares of about the same number of documents.
 
-    There is at least one share per worker if there are enough buckets. A share has not much more
-    than INGEST_RUN_DOCS documents, which limits the memory of a worker.
+    Each worker gets the same number of shares if there are enough buckets, so that all of them end
+    at about the same time. A share has not much more than INGEST_RUN_DOCS documents, which limits
+    the memory of a worker.
     """
     total = sum(work.doc_count for work in works)
-    wanted = max(worker_count, -(-total // context.settings.ingest_run_docs))
+    docs_per_round = worker_count * context.settings.ingest_run_docs
+    wanted = worker_count * max(1, -(-total // docs_per_round))
     shares: list[list[int]] = [[] for _ in range(min(wanted, len(works)))]
     sizes = [0] * len(shares)
     for work in sorted(works, key=lambda work: -work.doc_count):

@@ -83,6 +83,15 @@ def test_shares_have_all_buckets_and_about_the_same_number_of_documents(book: Bo
     assert plan(book) == ()
 
 
+def test_each_worker_gets_the_same_number_of_shares(book: Book) -> None:
+    context = book.build_context()
+    settings = context.settings.model_copy(update={"ingest_run_docs": 5})
+    context = replace(context, settings=settings)
+    scan = scan_collection(context)
+    shares = divide_work(context, scan, plan_buckets(context, scan), 2)
+    assert [share.doc_count for share in shares] == [3, 3, 3, 3]
+
+
 def test_a_failed_document_stands_in_the_ledger_and_does_not_stop_the_others(book: Book) -> None:
     book.write("part-0/page-00.md", BROKEN)
     failures = [event for event in work_on(book, plan(book)) if isinstance(event, DocFailure)]
