@@ -3,8 +3,9 @@
     python benchmarks/distributed.py [--short] [--seed 1] [--only speed]
 
 The parts are: three workers compared with one, workers that are killed and stopped at random
-points, processes that create the collection at the same moment, and the scan of a large book
-without changes. The script exits with code 1 if a result is wrong. It ends all its processes.
+points, processes that create the collection at the same moment, processes that create and switch
+collections without a common lock of the book, and the scan of a large book without changes. The
+script exits with code 1 if a result is wrong. It ends all its processes.
 
 The embedding service is a server on 127.0.0.1 that waits for each text. All workers are processes
 of this machine with one DATA_DIR. The ledger and the locks are in a Postgres server that the
@@ -33,6 +34,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline_tests.adapters.question_log.databases import run_postgres
+from rag_pipeline_tests.adapters.stores.aligned import (
+    PROCESSES,
+    create_aligned,
+    switch_aligned,
+)
 from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.loopback import Received, Reply, serve
 from rag_pipeline_tests.worker_processes import list_workers
@@ -65,11 +71,14 @@ class Sizes:
     wait_s: float
     kills: int
     creations: int
+    switches: int
     scans: tuple[int, ...]
 
 
-_FULL: Final = Sizes(docs=300, wait_s=0.4, kills=20, creations=50, scans=(10_000, 100_000))
-_SHORT: Final = Sizes(docs=30, wait_s=0.2, kills=2, creations=3, scans=(1_000,))
+_FULL: Final = Sizes(
+    docs=300, wait_s=0.4, kills=20, creations=50, switches=20, scans=(10_000, 100_000)
+)
+_SHORT: Final = Sizes(docs=30, wait_s=0.2, kills=2, creations=3, switches=3, scans=(1_000,))
 
 
 def write_page(docs: Path, number: int, edition: int = 0) -> None:
@@ -281,6 +290,35 @@ def create_collections(root: Path, sizes: Sizes, url: str) -> bool:
     )
 
 
+def switch_collections(root: Path, sizes: Sizes) -> bool:
+    """Let four processes create and switch collections at the same moment, and check the points."""
+    settings = {
+        "docs_dir": root / "docs",
+        "data_dir": root / "switches",
+        "ledger_url": os.environ["LEDGER_URL"],
+        "qdrant_url": os.environ.get("QDRANT_URL", ""),
+    }
+    print(f"\n{PROCESSES} processes, each with a STATE_NAME of its own")
+    right = True
+    for claim, act, rounds in (
+        (
+            "aligned first creations left one collection with all points",
+            create_aligned,
+            sizes.creations,
+        ),
+        (
+            "aligned switches left one current collection with all points",
+            switch_aligned,
+            sizes.switches,
+        ),
+    ):
+        problems = act(settings, rounds)
+        for problem in problems:
+            print(f"  {problem}")
+        right = check(f"{rounds} {claim}", not problems) and right
+    return right
+
+
 def scan_unchanged(environment: dict[str, str], results: Any) -> None:  # noqa: ANN401  # a queue
     """Scan a book without changes in a process of its own, and return seconds and peak memory."""
     from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415  # a child process
@@ -336,7 +374,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--short", action="store_true", help="a form of about two minutes")
     parser.add_argument("--seed", type=int, default=1, help="of the random points")
-    parser.add_argument("--only", choices=["speed", "kills", "creations", "scans"])
+    parser.add_argument("--only", choices=["speed", "kills", "creations", "switches", "scans"])
     parser.add_argument("--files", action="store_true", help="keep the ledger and locks in files")
     parser.add_argument("--wait", type=float, help="seconds that the service waits for a text")
     arguments = parser.parse_args()
@@ -364,6 +402,7 @@ def main() -> int:
                 "speed": lambda: compare_speed(root, sizes, slow.url),
                 "kills": lambda: kill_workers(root, sizes, slow.url, chance),
                 "creations": lambda: create_collections(root, sizes, fast.url),
+                "switches": lambda: switch_collections(root, sizes),
                 "scans": lambda: scan_large_books(root, sizes, fast.url),
             }
             results = [part() for name, part in parts.items() if arguments.only in {None, name}]

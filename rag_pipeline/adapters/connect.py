@@ -8,7 +8,7 @@ Each function imports only the adapters that it creates, so that no process load
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
     from rag_pipeline.adapters.embedders.service import ServiceEmbedder
     from rag_pipeline.adapters.stores.builds import Forget
+    from rag_pipeline.adapters.stores.exclusion import TakeLock
     from rag_pipeline.core.protocols.catalogs import CollectionCatalog
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.protocols.embedding import Embedder
@@ -135,7 +136,9 @@ def load_model_early(settings: Settings) -> None:
     threading.Thread(target=load, name="load-model").start()
 
 
-def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> CollectionCatalog:
+def connect_catalog(
+    settings: Settings, forget: Forget = forget_nothing, lock: TakeLock = nullcontext
+) -> CollectionCatalog:
     """Create the catalog that manages the builds (versions) of the configured collection.
 
     The collection is on the Qdrant server at QDRANT_URL. If QDRANT_URL is empty, it is in the
@@ -145,6 +148,8 @@ def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> Coll
         settings: Settings with the name and the place of the collection.
         forget: Function that takes the id of a build and deletes the files kept for it outside the
             store (ledger and stage outputs). It is called just before a build is deleted.
+        lock: Function that returns a context manager that holds the lock of the collection. A
+            process that only reads needs none.
 
     Raises:
         ConfigurationError: QDRANT_URL or QDRANT_API_KEY is not valid.
@@ -158,7 +163,8 @@ def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> Coll
         from rag_pipeline.adapters.stores.qdrant_layout import read_layout
 
         connection = connect_server(url, api_key=key, timeout_s=settings.qdrant_timeout_s)
-        return QdrantCatalog(connection, settings.qdrant_collection, forget, read_layout(settings))
+        layout = read_layout(settings)
+        return QdrantCatalog(connection, settings.qdrant_collection, forget, layout, lock)
     from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 
     root = settings.state_dir / "store" / settings.qdrant_collection
@@ -168,6 +174,7 @@ def connect_catalog(settings: Settings, forget: Forget = forget_nothing) -> Coll
         settings.store_lock_timeout_s,
         forget,
         lambda: describe_indexes(settings.docs_dir, settings.data_dir),
+        lock,
     )
 
 
@@ -215,7 +222,11 @@ def connect_services(settings: Settings) -> Services:
         remove_tree(root / "artifacts" / collection_id)
         ledgers.drop(collection_id)
 
-    catalog = connect_catalog(settings, forget)
+    def connect(chosen: Settings) -> CollectionCatalog:
+        name = chosen.qdrant_collection
+        return connect_catalog(chosen, forget, lambda: ledgers.lock_collection(name))
+
+    catalog = connect(settings)
 
     def sweep() -> None:
         record, places = state_dir / RECORD, dump_places(settings.docs_dir, settings.data_dir)
@@ -224,8 +235,7 @@ def connect_services(settings: Settings) -> Services:
         catalog.sweep()
         for name in catalog.find_cells():
             with suppress(StoreLockedError), hold_lock(locate_cell_lock(settings, name), 0.0):
-                cell = settings.model_copy(update={"qdrant_collection": name})
-                connect_catalog(cell, forget).drop()
+                connect(settings.model_copy(update={"qdrant_collection": name})).drop()
         remove_partial_files(state_dir)
 
     return Services(

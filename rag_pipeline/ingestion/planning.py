@@ -207,16 +207,17 @@ def choose_collection(context: IngestionContext, *, rebuild: bool) -> str:
             a rebuild. Nothing was changed.
     """
     catalog = context.services.catalog
-    current = catalog.current_id()
-    if current is not None and not rebuild and _fits(current, context):
-        return current
-    store = catalog.create(context.space)
-    store.close()
-    if current is None or not rebuild:
-        catalog.switch_to(store.collection_id)
-    if current is not None and not rebuild:
-        catalog.discard(current)  # it is empty, so nobody needs to roll back to it
-    return store.collection_id
+    with catalog.hold():  # so that of several first runs only one creates the collection
+        current = catalog.current_id()
+        if current is not None and not rebuild and _fits(current, context):
+            return current
+        store = catalog.create(context.space)
+        store.close()
+        if current is None or not rebuild:
+            catalog.switch_to(store.collection_id)
+        if current is not None and not rebuild:
+            catalog.discard(current)  # it is empty, so nobody needs to roll back to it
+        return store.collection_id
 
 
 def _fits(collection_id: str, context: IngestionContext) -> bool:

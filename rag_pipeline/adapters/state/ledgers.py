@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.databases.postgres import connect_postgres, read_database_url
 from rag_pipeline.adapters.state.book_record import (
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _SETTING = "LEDGER_URL"
 _EXTRA = "postgres"
+_LEAST_WAIT_S: Final = 60.0  # for the lock of a collection; deleting old builds may take seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Ledgers:
         drop: Function that deletes the ledger of a build.
         lock: Lock of the whole book.
         lock_buckets: Lock of some of its buckets.
+        lock_collection: Function that returns a context manager that holds the lock of the
+            collection with a name, while builds are created, switched or deleted.
         rebucket: Function that changes the number of buckets to that of the settings.
     """
 
@@ -48,6 +51,7 @@ class Ledgers:
     drop: Callable[[str], None]
     lock: Lock
     lock_buckets: BucketLock
+    lock_collection: Callable[[str], AbstractContextManager[None]]
     rebucket: Callable[[], None]
 
 
@@ -71,16 +75,23 @@ def choose_ledgers(settings: Settings, root: Path | UPath, collection: str) -> L
 
 
 def _use_files(settings: Settings, root: Path | UPath, wanted: BookRecord) -> Ledgers:
-    whole, folder = settings.state_dir / "ingest.lock", settings.state_dir / "buckets"
-    count = settings.bucket_count
-    return _combine(
-        settings.ingest_lock_timeout_s,
-        wanted,
-        open_ledger=lambda collection_id: FileLedger(root / "ledger" / collection_id, count),
-        drop=lambda collection_id: remove_tree(root / "ledger" / collection_id),
+    folder, count = settings.state_dir, settings.bucket_count
+    whole = folder / "ingest.lock"
+    locks = _BookLocks(
         hold_book=lambda wait_s: hold_lock(whole, wait_s),
-        hold_some=lambda numbers, wait_s: hold_buckets(whole, folder, numbers, wait_s),
+        hold_some=lambda numbers, wait_s: hold_buckets(whole, folder / "buckets", numbers, wait_s),
         place=RecordFile(root / "state.json"),
+        wanted=wanted,
+        longest_s=settings.ingest_lock_timeout_s,
+    )
+    longest_s = max(_LEAST_WAIT_S, locks.longest_s)
+    return Ledgers(
+        open=cache(lambda collection_id: FileLedger(root / "ledger" / collection_id, count)),
+        drop=lambda collection_id: remove_tree(root / "ledger" / collection_id),
+        lock=locks.lock,
+        lock_buckets=locks.lock_buckets,
+        lock_collection=lambda name: hold_lock(folder / "collections" / f"{name}.lock", longest_s),
+        rebucket=locks.rebucket,
     )
 
 
@@ -93,44 +104,46 @@ def _use_postgres(settings: Settings, wanted: BookRecord) -> Ledgers:
     )
     from rag_pipeline.adapters.state.postgres.locks import (  # noqa: PLC0415  # needs an extra
         hold_advisory_locks,
+        hold_collection_lock,
     )
     from rag_pipeline.adapters.state.postgres.tables import RecordRow  # noqa: PLC0415  # the same
 
     count = settings.bucket_count
-    return _combine(
-        settings.ingest_lock_timeout_s,
-        wanted,
-        open_ledger=lambda collection_id: PostgresLedger(engine, name, collection_id, count),
-        drop=lambda collection_id: PostgresLedger(engine, name, collection_id).drop(),
+    locks = _BookLocks(
         hold_book=lambda wait_s: hold_advisory_locks(engine, name, None, wait_s),
         hold_some=lambda numbers, wait_s: hold_advisory_locks(engine, name, numbers, wait_s),
         place=RecordRow(engine, name),
+        wanted=wanted,
+        longest_s=settings.ingest_lock_timeout_s,
     )
-
-
-def _combine(
-    longest_s: float,
-    wanted: BookRecord,
-    *,
-    open_ledger: Callable[[str], Ledger],
-    drop: Callable[[str], None],
-    hold_book: Callable[[float], AbstractContextManager[None]],
-    hold_some: Callable[[Sequence[int], float], AbstractContextManager[None]],
-    place: RecordPlace,
-) -> Ledgers:
-    """Return the ledgers with locks that also check the record of the book."""
-
-    def lock(timeout_s: float | None = None) -> AbstractContextManager[None]:
-        held = hold_book(longest_s if timeout_s is None else timeout_s)
-        return hold_and_check(held, place, wanted, may_write=True)
-
-    def lock_buckets(buckets: Sequence[int]) -> AbstractContextManager[None]:
-        return hold_and_check(hold_some(buckets, longest_s), place, wanted, may_write=False)
-
+    longest_s = max(_LEAST_WAIT_S, locks.longest_s)
     return Ledgers(
-        open=cache(open_ledger),
-        drop=drop,
-        lock=lock,
-        lock_buckets=lock_buckets,
-        rebucket=lambda: change_bucket_count(hold_book(longest_s), place, wanted),
+        open=cache(lambda collection_id: PostgresLedger(engine, name, collection_id, count)),
+        drop=lambda collection_id: PostgresLedger(engine, name, collection_id).drop(),
+        lock=locks.lock,
+        lock_buckets=locks.lock_buckets,
+        lock_collection=lambda collection: hold_collection_lock(engine, collection, longest_s),
+        rebucket=locks.rebucket,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _BookLocks:
+    """The locks of a book, each of which also checks the record of the book."""
+
+    hold_book: Callable[[float], AbstractContextManager[None]]
+    hold_some: Callable[[Sequence[int], float], AbstractContextManager[None]]
+    place: RecordPlace
+    wanted: BookRecord
+    longest_s: float
+
+    def lock(self, timeout_s: float | None = None) -> AbstractContextManager[None]:
+        held = self.hold_book(self.longest_s if timeout_s is None else timeout_s)
+        return hold_and_check(held, self.place, self.wanted, may_write=True)
+
+    def lock_buckets(self, buckets: Sequence[int]) -> AbstractContextManager[None]:
+        held = self.hold_some(buckets, self.longest_s)
+        return hold_and_check(held, self.place, self.wanted, may_write=False)
+
+    def rebucket(self) -> None:
+        change_bucket_count(self.hold_book(self.longest_s), self.place, self.wanted)

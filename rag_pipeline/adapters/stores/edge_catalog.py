@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from rag_pipeline.adapters.state.damage import warn_once
@@ -33,6 +34,7 @@ from rag_pipeline.adapters.stores.edge_opening import (
     open_patiently,
 )
 from rag_pipeline.adapters.stores.edge_store import EdgeStore, create_shard
+from rag_pipeline.adapters.stores.exclusion import Exclusion, alone
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     EarlierCollectionMissingError,
@@ -43,9 +45,11 @@ from rag_pipeline.core.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rag_pipeline.adapters.stores.builds import Forget
+    from rag_pipeline.adapters.stores.exclusion import TakeLock
     from rag_pipeline.core.vectors import EmbeddingSpace
 
 _IN_USE = "in-use.json"
@@ -62,6 +66,8 @@ class EdgeCatalog:
             store. It is called just before a build is deleted.
         describe_others: Function that returns a sentence about other indexes, which ends the error
             message about a missing collection.
+        lock: Function that returns a context manager that holds the lock of the collection. Each
+            method that creates, switches or deletes builds holds it.
     """
 
     is_exclusive = True
@@ -73,13 +79,23 @@ class EdgeCatalog:
         timeout_s: float,
         forget: Forget = forget_nothing,
         describe_others: Callable[[], str] = str,
+        lock: TakeLock = nullcontext,
     ) -> None:
         self._root = root
         self._collection = collection
         self.timeout_s = timeout_s
         self._forget = forget
+        self._exclusion = Exclusion(lock)
         self._describe_others = describe_others
         self._copied: tuple[Path, int] | None = None
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Return a context manager that keeps other processes from changing the set of builds.
+
+        Raises:
+            StoreLockedError: Another process changed it during the whole wait.
+        """
+        return self._exclusion.hold()
 
     def current_id(self) -> str | None:
         """Return the id of the current build, or None if there is none, without opening it."""
@@ -134,6 +150,7 @@ class EdgeCatalog:
         self._copied = None if opened.copied_at_ns is None else (folder, opened.copied_at_ns)
         return EdgeStore(opened.shard, stored, folder, opened.release)
 
+    @alone
     def create(self, space: EmbeddingSpace) -> EdgeStore:
         """Create an empty build and open it; only `switch_to` makes it the current one."""
         collection_id = make_build_id(self._collection)
@@ -143,6 +160,7 @@ class EdgeCatalog:
             write_text_atomically(self._locate_space(collection_id), write_space(space))
         return EdgeStore(shard, space, self._root / collection_id, lock.release)
 
+    @alone
     def switch_to(self, collection_id: str) -> None:
         """Make a build the current one, and keep the build that was current as the previous one.
 
@@ -159,6 +177,7 @@ class EdgeCatalog:
         self._write_in_use(collection_id, before)
         self.sweep()
 
+    @alone
     def sweep(self) -> None:
         """Delete all builds except the current and the previous one, and outdated marker files.
 
@@ -174,6 +193,7 @@ class EdgeCatalog:
                 elif entry.name.startswith(WAITING) and not self._is_fresh(entry):
                     entry.unlink(missing_ok=True)
 
+    @alone
     def recover(self) -> None:
         """Find the current build again if the file that names it is damaged or missing.
 
@@ -206,6 +226,7 @@ class EdgeCatalog:
             names = [entry.name for entry in list_folder(self._root.parent)]
         return [name for name in names if find_cell(name, self._collection) == name]
 
+    @alone
     def drop(self) -> None:
         """Delete the collection with all builds, except builds that a process has open."""
         with describe_file_errors(self._root):
@@ -215,6 +236,7 @@ class EdgeCatalog:
             if all(deleted):
                 remove_tree(self._root)
 
+    @alone
     def roll_back(self) -> str:
         """Swap the current and the previous build, and return the id of the new current one."""
         in_use = self._read_in_use()
@@ -237,6 +259,7 @@ class EdgeCatalog:
             return find_last_change(folder) > copied_at_ns
         return any(self._is_fresh(mark) for mark in self._root.glob(f"{WAITING}*"))
 
+    @alone
     def discard(self, collection_id: str) -> None:
         """Delete a build of this collection, unless it is the current build."""
         if collection_id != self.current_id() and is_build_id(collection_id, self._collection):

@@ -8,6 +8,7 @@ two cannot clash. The embedding space is stored in the metadata of each build.
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ from rag_pipeline.adapters.stores.builds import (
     read_space,
     read_stamp,
 )
+from rag_pipeline.adapters.stores.exclusion import Exclusion, alone
 from rag_pipeline.adapters.stores.qdrant_layout import (
     SPACE_KEY,
     Layout,
@@ -40,7 +42,10 @@ from rag_pipeline.core.errors import (
 )
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from rag_pipeline.adapters.stores.builds import Forget
+    from rag_pipeline.adapters.stores.exclusion import TakeLock
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
     from rag_pipeline.core.vectors import EmbeddingSpace
 
@@ -56,6 +61,8 @@ class QdrantCatalog:
         forget: Function that takes the id of a build and deletes the data kept for it outside the
             store. It is called just before a build is deleted.
         layout: How the server stores the builds that this catalog creates.
+        lock: Function that returns a context manager that holds the lock of the collection. Each
+            method that creates, switches or deletes builds holds it.
     """
 
     is_exclusive = False
@@ -66,13 +73,23 @@ class QdrantCatalog:
         collection: str,
         forget: Forget = forget_nothing,
         layout: Layout = Layout(),  # noqa: B008  # frozen
+        lock: TakeLock = nullcontext,
     ) -> None:
         self._connection = connection
         self.timeout_s = connection.timeout_s
         self._collection = collection
         self._previous = f"{collection}.previous"
         self._forget = forget
+        self._exclusion = Exclusion(lock)
         self._layout = layout
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Return a context manager that keeps other processes from changing the set of builds.
+
+        Raises:
+            StoreLockedError: Another process changed it during the whole wait.
+        """
+        return self._exclusion.hold()
 
     def current_id(self) -> str | None:
         """Return the id of the current build, or None if there is none; sends one request."""
@@ -120,6 +137,7 @@ class QdrantCatalog:
             raise SpaceMismatchError(self._collection, str(stored), str(space), remedy)
         return QdrantStore(self._connection, stored, collection_id)
 
+    @alone
     def create(self, space: EmbeddingSpace) -> QdrantStore:
         """Create an empty build with its payload indexes, and open it.
 
@@ -143,6 +161,7 @@ class QdrantCatalog:
             self._connection.call(lambda client: create_indexes(client, collection_id))
         return QdrantStore(self._connection, space, collection_id)
 
+    @alone
     def switch_to(self, collection_id: str) -> None:
         """Make a build the current one, and keep the build that was current as the previous one.
 
@@ -163,6 +182,7 @@ class QdrantCatalog:
             if is_build_id(name, self._collection):
                 self._delete(name)
 
+    @alone
     def sweep(self) -> None:
         """Delete each build that is over a week old, except the current and the previous build.
 
@@ -173,6 +193,7 @@ class QdrantCatalog:
             if is_build_id(name, self._collection) and is_older_than(name, _ABANDONED):
                 self._delete(name)
 
+    @alone
     def recover(self) -> None:
         """Set the alias of the collection again if it was deleted, with a warning.
 
@@ -201,12 +222,14 @@ class QdrantCatalog:
                 found[cell] = found.get(cell, True) and is_older_than(name, _ABANDONED)
         return [cell for cell, abandoned in found.items() if abandoned]
 
+    @alone
     def drop(self) -> None:
         """Delete the collection with all its builds and aliases."""
         for name in self._read_collections():
             if is_build_id(name, self._collection):
                 self._delete(name)
 
+    @alone
     def roll_back(self) -> str:
         """Swap the current and the previous build, and return the id of the new current one.
 
@@ -225,6 +248,7 @@ class QdrantCatalog:
         """Return False, because any number of processes can use a server at the same time."""
         return False
 
+    @alone
     def discard(self, collection_id: str) -> None:
         """Delete a build of this collection, unless it is the current build."""
         if is_build_id(collection_id, self._collection) and collection_id != self.current_id():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from rag_pipeline.core.protocols.stores import PointStore
     from rag_pipeline.core.vectors import EmbeddingSpace
 
@@ -23,6 +25,16 @@ class CollectionCatalog(Protocol):
     @property
     def timeout_s(self) -> float:
         """The longest wait in seconds for another process's lock or for an answer of the server."""
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Return a context manager that keeps other processes from changing the set of builds.
+
+        Each method that creates, switches or deletes builds holds it by itself. A thread that holds
+        it may call them. Opening, reading and writing a build does not need it.
+
+        Raises:
+            StoreLockedError: Another process changed it during the whole wait.
+        """
 
     def current_id(self) -> str | None:
         """Return the id of the current build, unopened; None before the first ingestion."""

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.exc import OperationalError
 
 from rag_pipeline.adapters.state.postgres.tables import describe_failures
-from rag_pipeline.core.errors import StoreLockedError
+from rag_pipeline.core.errors import LedgerUnavailableError, StoreLockedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sqlalchemy import Connection, Engine
 
-_WHOLE_BOOK: Final = -1  # no bucket has this number
+_WHOLE: Final = -1  # no bucket has this number
+_PROBLEM: Final = "the lock at LEDGER_URL cannot be taken"
 _LOCK_NOT_AVAILABLE: Final = "55P03"  # the code of Postgres for a wait that was too long
 _LEAST_WAIT_MS: Final = 1  # 0 would wait without a limit
 
@@ -41,35 +41,60 @@ def hold_advisory_locks(
         StoreLockedError: Another process held one of the locks during the whole wait.
         LedgerUnavailableError: The database cannot be reached.
     """
-    with describe_failures("the lock at LEDGER_URL cannot be taken"):
+    book = _number(f"rag-pipeline {state_name}")
+    with _connect(engine, timeout_s) as connection:
+        if buckets is None:
+            _lock(connection, (book, _WHOLE), timeout_s, "the book")
+        else:
+            _lock(connection, (book, _WHOLE), timeout_s, "the book", "pg_advisory_lock_shared")
+            for bucket in sorted(buckets):  # in one order, so that no two workers block
+                _lock(connection, (book, bucket), timeout_s, f"bucket {bucket} of the book")
+        yield
+
+
+@contextmanager
+def hold_collection_lock(engine: Engine, collection: str, timeout_s: float) -> Iterator[None]:
+    """Hold the lock of the collection with a name, like `hold_advisory_locks`.
+
+    Processes hold it while they create, switch or delete builds, whatever book they index.
+    """
+    key = (_number(f"rag-pipeline collection {collection}"), _WHOLE)
+    with _connect(engine, timeout_s) as connection:
+        _lock(connection, key, timeout_s, f"the collection {collection}")
+        yield
+
+
+@contextmanager
+def _connect(engine: Engine, timeout_s: float) -> Iterator[Connection]:
+    """Yield a connection whose locks end with the block, or with the process or its network."""
+    with describe_failures(_PROBLEM):
         connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
     try:
-        with describe_failures("the lock at LEDGER_URL cannot be taken"):
+        with describe_failures(_PROBLEM):
             wait_ms = max(_LEAST_WAIT_MS, round(timeout_s * 1000))
             connection.execute(sa.text(f"SET lock_timeout = {wait_ms}"))
             connection.execute(sa.text("SET statement_timeout = 0"))
-            book = _number(state_name)
-            if buckets is None:
-                _lock(connection, "pg_advisory_lock", (book, _WHOLE_BOOK), timeout_s)
-            else:
-                _lock(connection, "pg_advisory_lock_shared", (book, _WHOLE_BOOK), timeout_s)
-                for bucket in sorted(buckets):  # in one order, so that no two workers block
-                    _lock(connection, "pg_advisory_lock", (book, bucket), timeout_s)
-        yield
+        yield connection
     finally:
         connection.invalidate()  # closes the connection, which releases its locks
         connection.close()
 
 
-def _lock(connection: Connection, function: str, key: tuple[int, int], timeout_s: float) -> None:
+def _lock(
+    connection: Connection,
+    key: tuple[int, int],
+    timeout_s: float,
+    part: str,
+    function: str = "pg_advisory_lock",
+) -> None:
     statement = sa.text(f"SELECT {function}(:book, :part)")
     try:
-        connection.execute(statement, {"book": key[0], "part": key[1]})
-    except OperationalError as error:
-        origin: Any = error.orig
-        if getattr(origin, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
+        with describe_failures(_PROBLEM):
+            connection.execute(statement, {"book": key[0], "part": key[1]})
+    except LedgerUnavailableError as error:
+        cause: Any = error.__cause__
+        if getattr(getattr(cause, "orig", None), "sqlstate", None) != _LOCK_NOT_AVAILABLE:
             raise
-        part = "the book" if key[1] == _WHOLE_BOOK else f"bucket {key[1]} of the book"
         held = f"has held the lock of {part} for {timeout_s:g} s"
         if not timeout_s:
             held = f"holds the lock of {part}"
@@ -79,7 +104,7 @@ def _lock(connection: Connection, function: str, key: tuple[int, int], timeout_s
         ) from error
 
 
-def _number(state_name: str) -> int:
+def _number(name: str) -> int:
     """Return a signed number of 32 bits that stands for the name."""
-    digest = hashlib.sha256(f"rag-pipeline {state_name}".encode()).digest()
+    digest = hashlib.sha256(name.encode()).digest()
     return int.from_bytes(digest[:4], "big", signed=True)
