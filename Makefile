@@ -61,7 +61,7 @@ test-qdrant: $(STAMP) ## Run the tests that need a Qdrant server at QDRANT_URL
 	@test -n "$$QDRANT_URL" || { echo 'test-qdrant: set QDRANT_URL, for example http://127.0.0.1:6333' >&2; exit 2; }
 	@$(PYTEST) -m qdrant $(ARGS)
 
-test-distributed: $(STAMP) ## Break an ingestion by several workers in a short form (about 2 minutes)
+test-distributed: $(STAMP) ## Break an ingestion by several workers in a short form (about 4 minutes)
 	@$(BIN)/python benchmarks/distributed.py --short $(ARGS)
 
 test-site: $(STAMP) site ## Build the website, test its pages and RoboTutor (Node 20+, Chromium)

@@ -1,0 +1,216 @@
+"""The generated book of the benchmark, its services and commands, and the checks of its index."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
+from rag_pipeline_tests.loopback import Received, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rag_pipeline.core.protocols.stores import StoredPoint
+    from rag_pipeline.ingestion.context import IngestionContext
+
+WORKERS: Final = 3
+_WORDS: Final = [
+    "robot",
+    "joint",
+    "torque",
+    "sensor",
+    "frame",
+    "gait",
+    "planner",
+    "noise",
+    "latency",
+]
+_PARAGRAPH: Final = 40  # words
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much each part of the benchmark does.
+
+    Attributes:
+        docs: Number of documents of the book.
+        wait_s: Seconds that the embedding service waits for each text.
+        kills: Least number of workers to kill in each part that kills.
+        stop_s: Seconds for which a worker is stopped by SIGSTOP, and a service is gone.
+        creations: Number of collections that several processes create at the same moment.
+        switches: Number of switches of a collection by several processes at the same moment.
+        scans: Numbers of documents of the large books.
+    """
+
+    docs: int
+    wait_s: float
+    kills: int
+    stop_s: float
+    creations: int
+    switches: int
+    scans: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Bench:
+    """What all parts need: the sizes, the folder, the embedding services and the random choices.
+
+    Attributes:
+        root: Folder for all data of the benchmark. The book is in its folder `docs`.
+        sizes: How much to do.
+        slow_url: Address of an embedding service that waits for each text.
+        fast_url: Address of one that waits less.
+        chance: The random choices.
+        outcomes: Result of each check so far.
+    """
+
+    root: Path
+    sizes: Sizes
+    slow_url: str
+    fast_url: str
+    chance: random.Random
+    outcomes: list[bool] = field(default_factory=list)
+
+    def check(self, claim: str, holds: bool) -> None:  # noqa: FBT001  # reads as a sentence
+        """Print whether a claim holds, and keep the result."""
+        print(f"  {'ok' if holds else 'FAILED'}: {claim}", flush=True)
+        self.outcomes.append(holds)
+
+
+def write_page(docs: Path, number: int, edition: int = 0) -> None:
+    """Write one page. Texts and number of sections (1 to 3) differ for each number and edition."""
+    seeded = random.Random(f"{number} {edition}")  # noqa: S311  # not used for secrets
+    path = docs / f"part-{number % 100}" / f"page-{number}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    texts = (" ".join(seeded.choices(_WORDS, k=_PARAGRAPH)) for _ in range(seeded.randint(1, 3)))
+    sections = "\n\n".join(f"## Section {place}\n\n{text}." for place, text in enumerate(texts))
+    path.write_text(f"---\ntitle: Page {number}\n---\n\n{sections}\n", encoding="utf-8")
+
+
+def make_service(wait_s: float) -> Any:  # noqa: ANN401  # a function of a request
+    """Return the plan of an embedding service that waits a time for each text."""
+
+    def embed(request: Received) -> Reply:
+        texts = request.body["input"]
+        time.sleep(wait_s * len(texts))
+        rows, _ = HashingEmbedder(100_000).embed_passages(texts)
+        data = [
+            {"object": "embedding", "index": place, "embedding": row.tolist()}
+            for place, row in enumerate(rows)
+        ]
+        usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
+        return Reply(body={"object": "list", "data": data, "model": "m", "usage": usage})
+
+    return embed
+
+
+def make_environment(root: Path, data: str, url: str) -> dict[str, str]:
+    """Return the settings of a book below `root` with the state folder `data`."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(root),
+        "QDRANT_URL": os.environ.get("QDRANT_URL", ""),
+        "QDRANT_COLLECTION": f"distributed-{data}",
+        "DOCS_DIR": str(root / "docs"),
+        "DATA_DIR": str(root / data),
+        "SITE_BASE_URL": "/book/",
+        "EMBEDDING_PROVIDER": "openai",
+        "EMBEDDING_DIM": str(DIM),
+        "EMBEDDING_BATCH_SIZE": "10",
+        "OPENAI_API_KEY": "none",  # pragma: allowlist secret
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "STORE_LOCK_TIMEOUT_S": "60",
+        "LEDGER_URL": os.environ.get("LEDGER_URL", ""),
+        "STATE_NAME": data,
+        "STATE_URL": "",
+        "DAGSTER_HOME": "",
+    }
+
+
+def start(environment: Mapping[str, str], *words: str) -> subprocess.Popen[str]:
+    """Start the command as a process."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "rag_pipeline.cli", *words],
+        env=dict(environment),
+        cwd=environment["HOME"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def run(environment: Mapping[str, str], *words: str) -> dict[str, Any]:
+    """Run the command with `--json`, and return what it printed."""
+    out, _ = start(environment, *words, "--json").communicate(timeout=1800)
+    return dict(json.loads(out))
+
+
+def open_context(environment: Mapping[str, str]) -> IngestionContext:
+    """Return the services of a book in this process."""
+    from rag_pipeline.adapters.connect import connect_services  # noqa: PLC0415  # children need less
+    from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # the same
+    from rag_pipeline.ingestion.context import IngestionContext  # noqa: PLC0415  # the same
+
+    os.environ.update(environment)
+    settings = load_settings()
+    return IngestionContext(settings, connect_services(settings))
+
+
+def digest_index(environment: Mapping[str, str]) -> tuple[str, int]:
+    """Return a hash of all ids, vectors and payloads without times, and the number of points."""
+    with closing(open_context(environment).services.catalog.open_current()) as store:
+        lines = [_describe(point) for point in store.scroll(with_vectors=True)]
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16], len(lines)
+
+
+def _describe(point: StoredPoint) -> str:
+    payload = {key: value for key, value in point.payload.items() if key != "ingested_at"}
+    vectors, sparse = point.vectors, point.sparse
+    parts = [
+        vectors.dense.tolist() if vectors else None,
+        vectors.windows.tolist() if vectors else None,
+        [list(sparse.indices), list(sparse.values)] if sparse else None,
+    ]
+    return json.dumps([point.point_id, payload, parts], sort_keys=True)
+
+
+def compare_with_clean_build(bench: Bench, environment: Mapping[str, str], name: str) -> None:
+    """Check that the index is that of a clean build and that the audit finds nothing in it.
+
+    Args:
+        bench: The folder and the services.
+        environment: Settings of the book.
+        name: Name of the state folder of the clean build.
+    """
+    clean = make_environment(bench.root, name, bench.fast_url)
+    run(clean, "ingest")
+    bench.check("the digest is that of a clean build", is_same_index([environment, clean]))
+    bench.check("the audit finds nothing", run(environment, "audit")["findings"] == [])
+
+
+def is_same_index(environments: Sequence[Mapping[str, str]]) -> bool:
+    """Return True if the indexes of the books have equal ids, payloads and vectors."""
+    return len({digest_index(environment) for environment in environments}) == 1
+
+
+def find_unfinished_runs(environment: Mapping[str, str]) -> list[str]:
+    """Return the ids of the Dagster runs of a book that count as in progress."""
+    import dagster as dg  # noqa: PLC0415  # only this process and workers need it
+
+    from rag_pipeline.orchestration.dead_runs import IN_FLIGHT  # noqa: PLC0415  # the same
+
+    named = environment["DAGSTER_HOME"]
+    home = Path(named) if named else next(Path(environment["DATA_DIR"]).glob("*/dagster"))
+    os.environ["DAGSTER_HOME"] = str(home)
+    with dg.DagsterInstance.get() as instance:
+        return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT)))]

@@ -1,0 +1,82 @@
+"""The parts that measure: three workers compared with one, and the scan of large books."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import time
+from typing import TYPE_CHECKING, Any
+
+from several_workers.book import (
+    WORKERS,
+    is_same_index,
+    make_environment,
+    open_context,
+    run,
+    write_page,
+)
+
+if TYPE_CHECKING:
+    from several_workers.book import Bench
+
+
+def compare_speed(bench: Bench) -> None:
+    """Index a book with one process and with three workers, and print the times."""
+    sizes = bench.sizes
+    print(f"\n{sizes.docs} documents, an embedding service that waits {sizes.wait_s} s for a text")
+    print("workers   seconds   documents/s")
+    times, environments = {}, []
+    for count in (1, WORKERS):
+        environment = make_environment(bench.root, f"speed-{count}", bench.slow_url)
+        begun = time.monotonic()
+        report = run(environment, "ingest", "--workers", str(count))
+        times[count] = time.monotonic() - begun
+        print(f"{count:7} {times[count]:9.1f} {report['docs_processed'] / times[count]:13.1f}")
+        environments.append(environment)
+    print(f"three workers are {times[1] / times[WORKERS]:.2f} times as fast as one")
+    if sizes.docs < 100:
+        print("so few documents take less time than the start of the worker processes")
+    bench.check("the index is the same", is_same_index(environments))
+
+
+def scan_large_books(bench: Bench) -> None:
+    """Scan large books whose ledger says that nothing changed, and print time and memory."""
+    from rag_pipeline.ingestion.planning import choose_collection, scan_docs  # noqa: PLC0415  # slow
+    from rag_pipeline.ingestion.stages import IngestionRun  # noqa: PLC0415  # the same
+
+    print("\nA scan without changes")
+    print("documents   seconds   peak MB")
+    for count in bench.sizes.scans:
+        docs = bench.root / f"large-{count}"
+        for number in range(count):
+            write_page(docs, number)
+        environment = make_environment(bench.root, f"scan-{count}", bench.fast_url)
+        environment |= {"DOCS_DIR": str(docs)}
+        context = open_context(environment)
+        choose_collection(context, rebuild=False)
+        scan = scan_docs(context)
+        ledger = context.services.open_ledger(scan.collection_id)
+        artifacts = context.services.open_artifacts(scan.collection_id)
+        made = IngestionRun(context, None, "synthetic", scan, ledger, artifacts)  # type: ignore[arg-type]  # no request is needed
+        for doc in scan.discovery.docs:
+            ledger.record(made.make_entry(doc, data_version="v", chunk_count=2, version=0))
+        spawn = multiprocessing.get_context("spawn")
+        results = spawn.SimpleQueue()
+        process = spawn.Process(target=_scan_unchanged, args=(environment, results))
+        process.start()
+        process.join(600)
+        seconds, peak_mb, is_empty = results.get()
+        print(f"{count:9} {seconds:9.2f} {peak_mb:9.0f}")
+        bench.check("nothing is to be done", is_empty)
+
+
+def _scan_unchanged(environment: dict[str, str], results: Any) -> None:  # noqa: ANN401  # a queue
+    """Scan a book without changes in a process of its own, and return seconds and peak memory."""
+    from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415  # a child process
+
+    context = open_context(environment)
+    begun = time.monotonic()
+    scan = scan_docs(context)
+    seconds = time.monotonic() - begun
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    results.put((seconds, peak_mb, scan.plan.is_empty))
