@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _GONE: Final = 2  # documents that each edition deletes
 _MOST_PASSED: Final = 3  # moments of its kind that a worker passes before it is killed
-_STOP_EARLIEST_S: Final = 1.0
-_STOP_LATEST_S: Final = 12.0
 
 
 def edit_book(bench: Bench, edition: int) -> None:
@@ -119,7 +117,6 @@ def stop_workers(bench: Bench) -> None:
     ended = _end_connections(environment["LEDGER_URL"])
     edit_book(bench, 101)
     report = run(environment, "ingest")
-    time.sleep(seconds)
     _continue(worker.pid)
     worker.join(1800)
     print(
@@ -140,7 +137,7 @@ def _kill_command(bench: Bench, environment: Mapping[str, str], *, whole: bool) 
     process = start(environment, "ingest", "--workers", str(WORKERS))
     while process.poll() is None and not list_workers(process.pid):
         time.sleep(0.05)
-    time.sleep(chance.uniform(_STOP_EARLIEST_S, _STOP_LATEST_S))
+    time.sleep(chance.uniform(0.5, bench.sizes.docs * bench.sizes.wait_s / 10))
     killed, stopped = 0, 0
     for pid in list_workers(process.pid)[:2]:
         with suppress(ProcessLookupError):
