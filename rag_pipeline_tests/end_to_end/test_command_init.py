@@ -10,9 +10,11 @@ import pytest
 
 from rag_pipeline.core.settings_file import SETTINGS_FILE
 from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line, finish
+from rag_pipeline_tests.ingestion.site.public_sites import PUBLIC_SITES, PublicSite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 CONFIG = "export default {url: 'https://e.org', baseUrl: '/m/', presets: [['classic', {}]]};"
 UNSET = {"SITE_BASE_URL": "", "SITE_TRAILING_SLASH": ""}
@@ -124,6 +126,21 @@ def test_init_writes_all_docs_folders_and_ingest_indexes_them(
     assert outcome.code == 1
     assert "DIFFERS source api: the file has name=" in outcome.out
     assert 'route_base_path="refers"' in outcome.out
+
+
+@pytest.mark.parametrize("site", PUBLIC_SITES.values(), ids=PUBLIC_SITES)
+def test_init_of_a_public_site_asks_nothing_and_its_file_is_complete(
+    run: Callable[..., Outcome], site: PublicSite, tmp_path: Path
+) -> None:
+    folder = site.write(tmp_path / "repository")
+    outcome = run("init", str(folder), "--yes", "--no-node", "--json")
+    assert outcome.code == 0
+    assert len(outcome.json["sources"]) == len(site.routes)
+    assert "not known" not in (folder / SETTINGS_FILE).read_text(encoding="utf-8")
+    assert run("init", str(folder), "--check", "--no-node").code == 0
+    record = run("chunks", "--docs-dir", str(folder / site.values["docs_dir"]), "--json").json
+    assert record["failures"] == []
+    assert len(record["documents"]) >= len(site.pages)
 
 
 def test_versions_locales_and_a_blog_are_indexed_in_one_step(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rag_pipeline.ingestion.site.js_literals import Computed, ObjectLiteral
+from rag_pipeline.ingestion.site.literals.values import Computed, ObjectLiteral, guess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rag_pipeline.ingestion.site.js_literals import Literal
+    from rag_pipeline.ingestion.site.literals.values import Literal
 
 
 class Origin(StrEnum):
@@ -53,10 +53,10 @@ def read_value(
 ) -> ConfigValue:
     """Return a value of the configuration; `default` is Docusaurus's own, if it has one."""
     if isinstance(found, Computed):
-        guess = found.fallback
-        problem = f"`{name}` is computed in line {found.line} (`{found.source}`)"
-        if guess is not None and is_valid(guess):
-            return ConfigValue(name, _as_value(guess), Origin.GUESS, problem)
+        problem = f"`{name}` {found.problem}"
+        known = read_value(name, found.fallback, is_valid, *default)
+        if found.has_fallback and known.origin is not Origin.UNKNOWN:
+            return replace(known, origin=Origin.GUESS, problem=problem)
         return ConfigValue(name, None, Origin.UNKNOWN, problem)
     if found is None:
         if default:
@@ -68,23 +68,30 @@ def read_value(
     return ConfigValue(name, _as_value(found), Origin.READ)
 
 
-def require_literal(name: str, found: Literal) -> Literal:
-    """Return a value of the configuration.
+def take_value(name: str, found: Literal, guesses: list[str]) -> Literal:
+    """Return a value of the configuration, and add a clause to `guesses` if it is one.
 
     Raises:
-        ValueError: The value is computed.
+        ValueError: The value is computed, and there is no guess. The message is a clause.
     """
-    if isinstance(found, Computed):
-        problem = f"`{name}` is computed in line {found.line} (`{found.source}`)"
-        raise ValueError(problem)  # noqa: TRY004  # the type of the literal is not wrong
-    return found
+    items = found if isinstance(found, list) else [found]
+    for item in items:
+        if isinstance(item, Computed):
+            problem = f"`{name}` {item.problem}"
+            if not item.has_fallback:
+                raise ValueError(problem)
+            guesses.append(problem)
+    return [guess(item) for item in found] if isinstance(found, list) else guess(found)
 
 
 def get_property(options: Literal, name: str) -> Literal:
     """Return a property of a value; None if the value is no object or has no such property."""
     if isinstance(options, ObjectLiteral):
         return options.get(name)
-    return options if isinstance(options, Computed) else None
+    if not isinstance(options, Computed):
+        return None
+    inner = options.fallback
+    return replace(options, fallback=inner.get(name) if isinstance(inner, ObjectLiteral) else None)
 
 
 def is_text(value: object) -> bool:

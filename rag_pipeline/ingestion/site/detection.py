@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.sources import Source
     from rag_pipeline.ingestion.site.docusaurus_config import SiteConfig
-    from rag_pipeline.ingestion.site.js_literals import ObjectLiteral
+    from rag_pipeline.ingestion.site.literals.values import ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
 
 
@@ -202,11 +202,11 @@ def _list_docs_plugins(config: ObjectLiteral, path: Path) -> list[ContentPlugin]
     Raises:
         ConfigurationError: There are none with a known folder.
     """
-    plugins, unclear = list_plugins(config, SourceKind.DOCS)
-    if plugins:
-        return sorted(plugins, key=lambda plugin: plugin.plugin_id != DEFAULT_ID)
-    if unclear:
-        problem = f"the part of the docs plugin that names the docs folder {unclear}"
+    found = list_plugins(config, SourceKind.DOCS)
+    if found.plugins:
+        return sorted(found.plugins, key=lambda plugin: plugin.plugin_id != DEFAULT_ID)
+    if found.problem:
+        problem = f"no docs plugin is known: {found.problem}"
         remedy = "Install Node and the site's node_modules and leave out --no-node, or set DOCS_DIR"
     else:
         problem, remedy = "it has no docs plugin", "Add one, or set DOCS_DIR and SITE_BASE_URL"

@@ -17,11 +17,8 @@ from rag_pipeline.ingestion.site.config_values import (
     get_property,
     read_value,
 )
-from rag_pipeline.ingestion.site.js_literals import (
-    ModuleSyntaxError,
-    ObjectLiteral,
-    read_exported_value,
-)
+from rag_pipeline.ingestion.site.literals.reading import read_exported_value
+from rag_pipeline.ingestion.site.literals.values import ModuleSyntaxError, ObjectLiteral
 from rag_pipeline.ingestion.site.sources.plugins import read_route
 
 if TYPE_CHECKING:
@@ -123,8 +120,7 @@ def read_literals(path: Path) -> ObjectLiteral | str:
         MissingDependencyError: The parser is not installed.
     """
     try:
-        source = path.read_bytes()
-        config = read_exported_value(source, typescript=path.suffix in {".ts", ".mts", ".cts"})
+        config = read_exported_value(path)
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     except ModuleSyntaxError as error:

@@ -55,6 +55,11 @@ function findPlugin(plugin, siteRequire, resolveModuleName) {
   }
 }
 
+/** Return the name of a plugin that may build pages although it is not Docusaurus's own. */
+function nameOther(plugin, options) {
+  return typeof plugin === 'string' && options?.routeBasePath ? plugin : undefined;
+}
+
 /** Return a value that JSON can hold. */
 const asValue = (value) => (typeof value === 'function' ? 'a function' : value);
 
@@ -87,7 +92,8 @@ async function load() {
   const plugins = [...presets.plugins, ...siteConfig.plugins]
     .filter(Boolean)
     .map((entry) => (Array.isArray(entry) ? entry : [entry]))
-    .map(([plugin, options]) => [findPlugin(plugin, siteRequire, resolveModuleName), options])
+    .map(([plugin, options]) =>
+      [findPlugin(plugin, siteRequire, resolveModuleName) ?? nameOther(plugin, options), options])
     .filter(([plugin]) => plugin)
     .map(([plugin, options]) => [
       plugin,

@@ -9,13 +9,10 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.ingestion.site.js_literals import ObjectLiteral
-
-if TYPE_CHECKING:
-    from rag_pipeline.ingestion.site.js_literals import Literal
+from rag_pipeline.ingestion.site.literals.values import ObjectLiteral, as_literal
 
 _SCRIPT: Final = Path(__file__).with_name("load_config.cjs")
 _TIMEOUT_S: Final = 120.0
@@ -72,7 +69,7 @@ class ConfigLoader:
         if found is None:
             problem = f"it fails when it is loaded: {_shorten(str(result.get('error')))}"
             raise _describe_failure(path, problem)
-        return ObjectLiteral({name: _as_literal(value) for name, value in found.items()})
+        return ObjectLiteral({name: as_literal(value) for name, value in found.items()})
 
 
 def find_loader(site_dir: Path) -> ConfigLoader | str:
@@ -119,9 +116,3 @@ def _shorten(message: str) -> str:
 
 def _read_version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
-
-
-def _as_literal(value: Any) -> Literal:  # noqa: ANN401  # JSON
-    if isinstance(value, dict):
-        return ObjectLiteral({name: _as_literal(inner) for name, inner in value.items()})
-    return [_as_literal(inner) for inner in value] if isinstance(value, list) else value

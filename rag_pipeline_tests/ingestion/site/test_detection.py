@@ -141,9 +141,9 @@ WRONG = {
     "no docs plugin": (CLASSIC.replace("{routeBasePath: '/', path: 'guides'}", "false"), "no docs"),
     "computed folder": (
         CLASSIC.replace("'guides'", "find()"),
-        "docs folder is computed",
+        "folder of the docs plugin is not known, because `path` is computed",
     ),
-    "function": ("export default () => ({});", r"no object literal\. Leave out --no-node"),
+    "function": ("export default make();", r"no object literal\. Leave out --no-node"),
     "syntax": ("export default {", r"not valid JavaScript"),
 }
 
@@ -215,4 +215,4 @@ def test_no_node_never_looks_for_node(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_without_node_an_unreadable_file_says_how_to_get_it_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"no object literal\. The site's node_modules"):
-        detect(write_site(tmp_path, "export default () => ({});"))
+        detect(write_site(tmp_path, "export default make();"))

@@ -111,12 +111,13 @@ UNREADABLE = {
         "`baseUrl` is computed in line 6",
     ),
     "variable": (
-        CLASSIC.replace("export default", "let config =") + "export default config;",
+        CLASSIC.replace("export default", "let config =")
+        + "config = change(config);\nexport default config;",
         "SITE_BASE_URL, SITE_ROUTE_BASE_PATH",
         "it exports no object literal",
     ),
     "function": (
-        "export default async function create() { return {}; }",
+        "export default async function create() { if (await ask()) return {}; return {}; }",
         "SITE_BASE_URL",
         "it exports no object literal",
     ),

@@ -11,7 +11,12 @@ from rag_pipeline.core.docusaurus import is_doc_folder_name, is_doc_name
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.sources import Source, SourceKind, read_sources
 from rag_pipeline.ingestion.site.sources.locales import Locale, list_locales
-from rag_pipeline.ingestion.site.sources.plugins import DEFAULT_ID, join_route, list_plugins
+from rag_pipeline.ingestion.site.sources.plugins import (
+    DEFAULT_ID,
+    join_route,
+    list_plugins,
+    list_unknown_plugins,
+)
 from rag_pipeline.ingestion.site.sources.versions import (
     CURRENT,
     DocsVersion,
@@ -22,7 +27,7 @@ from rag_pipeline.ingestion.site.sources.versions import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rag_pipeline.ingestion.site.js_literals import ObjectLiteral
+    from rag_pipeline.ingestion.site.literals.values import ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
 
 
@@ -78,6 +83,7 @@ def list_sources(
     if not only:
         for kind in (SourceKind.BLOG, SourceKind.PAGES):
             parts += _list_others(config, kind, site_dir, parts, found.notes)
+        found.notes += _note_unclear_plugins(config)
     for plugin, name in {part.plugin.folder: (part.plugin, part.name) for part in parts}.values():
         found.notes += _note_unread_options(plugin, name)
     docs_dir = docs_plugins[0].find_dir(site_dir)
@@ -102,12 +108,14 @@ def _list_docs(plugin: ContentPlugin, path: Path, notes: list[str]) -> list[_Par
     if plugin.base_route.value is None:
         notes.append(_describe_left_out(name, plugin.base_route.problem))
         return []
-    docs_dir = plugin.find_dir(path.parent)
+    docs_dir, guesses = plugin.find_dir(path.parent), list[str]()
     try:
-        versions = list_versions(plugin.plugin_id, plugin.options, path.parent)
+        versions = list_versions(plugin.plugin_id, plugin.options, path.parent, guesses)
     except ValueError as error:
         notes.append(_describe_left_out(f"versions of {name}", str(error)))
         versions = [DocsVersion(CURRENT, "", "", is_last=True)]
+    if guesses:
+        notes.append(_describe_guess(f"the versions of {name}", "; ".join(guesses)))
     is_versioned = [version.name for version in versions] != [CURRENT]
     return [
         _Part(
@@ -129,11 +137,8 @@ def _list_others(
     notes: list[str],
 ) -> list[_Part]:
     """Return the blogs, or the folders of pages, that contain a Markdown file."""
-    plugins, unclear = list_plugins(config, kind)
-    if unclear:
-        notes.append(_describe_left_out(f"the {kind} plugin", f"its part {unclear}"))
     taken, found = {part.name for part in parts}, []
-    for plugin in plugins:
+    for plugin in list_plugins(config, kind).plugins:
         folder, name = plugin.find_dir(site_dir), plugin.plugin_id
         if name == DEFAULT_ID:
             name = kind.value
@@ -150,11 +155,14 @@ def _choose_locales(
     config: ObjectLiteral, site_dir: Path, parts: Sequence[_Part], notes: list[str]
 ) -> list[Locale]:
     """Return the locales that have translations, the default locale first."""
+    guesses: list[str] = []
     try:
-        default, *others = list_locales(config, site_dir)
+        default, *others = list_locales(config, site_dir, guesses)
     except ValueError as error:
         notes.append(_describe_left_out("locales", str(error)))
         return [Locale("", None)]
+    if guesses:
+        notes.append(_describe_guess("the locales", "; ".join(guesses)))
     translated = []
     for locale in others:
         if any(_has_pages(part.find_translations(locale)) for part in parts):
@@ -223,6 +231,27 @@ def _note_unread_options(plugin: ContentPlugin, name: str) -> Iterator[str]:
             f"`numberPrefixParser` of {name} is not read, so addresses may differ. Build the site "
             "with docusaurus-theme-robotutor, and set SITE_MANIFEST to its rag-manifest.json."
         )
+
+
+def _note_unclear_plugins(config: ObjectLiteral) -> Iterator[str]:
+    """Yield a note about each plugin that may build pages and is a guess or not known."""
+    lists = [list_plugins(config, kind) for kind in SourceKind]
+    yield from dict.fromkeys(
+        [_describe_left_out(*one) for found in lists for one in found.left_out]
+        + [_describe_guess(*one) for found in lists for one in found.guesses]
+    )
+    for name, route in list_unknown_plugins(config):
+        yield (
+            f"The plugin {name} has the route {route} and is not Docusaurus's own. If it builds "
+            "pages of Markdown files, add their folder to [[sources]] in rag-pipeline.toml."
+        )
+
+
+def _describe_guess(what: str, why: str) -> str:
+    return (
+        f"A guess: {what}, because {why}. Environment variables count as not set. Check it, or run "
+        "the command with Node and the site's node_modules."
+    )
 
 
 def _describe_left_out(what: str, why: str) -> str:

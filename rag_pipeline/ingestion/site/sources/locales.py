@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rag_pipeline.ingestion.site.config_values import get_property, require_literal
+from rag_pipeline.ingestion.site.config_values import get_property, take_value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.ingestion.site.js_literals import ObjectLiteral
+    from rag_pipeline.ingestion.site.literals.values import Literal, ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
 
 
@@ -44,24 +44,30 @@ class Locale:
         return folder / ("current" if version == "current" else f"version-{version}")
 
 
-def list_locales(config: ObjectLiteral, site_dir: Path) -> list[Locale]:
+def list_locales(config: ObjectLiteral, site_dir: Path, guesses: list[str]) -> list[Locale]:
     """Return the locales of a site, the default one first.
+
+    A clause is added to `guesses` for each value that is a guess.
 
     Raises:
         ValueError: They are not known. The message is a clause that says why.
     """
-    i18n = require_literal("i18n", config.get("i18n"))
-    names = require_literal("i18n.locales", get_property(i18n, "locales"))
-    default = require_literal("i18n.defaultLocale", get_property(i18n, "defaultLocale")) or "en"
-    configs = require_literal("i18n.localeConfigs", get_property(i18n, "localeConfigs"))
-    path = require_literal("i18n.path", get_property(i18n, "path")) or "i18n"
+
+    def take(name: str, found: Literal) -> Literal:
+        return take_value(name, found, guesses)
+
+    i18n = take("i18n", config.get("i18n"))
+    names = take("i18n.locales", get_property(i18n, "locales"))
+    default = take("i18n.defaultLocale", get_property(i18n, "defaultLocale")) or "en"
+    configs = take("i18n.localeConfigs", get_property(i18n, "localeConfigs"))
+    path = take("i18n.path", get_property(i18n, "path")) or "i18n"
     listed = names if isinstance(names, list) else []
-    texts = [str(require_literal("i18n.locales", name)) for name in (default, *listed)]
+    texts = [str(name) for name in (default, *listed)]
     locales = []
     for name in dict.fromkeys(texts):
         own = get_property(configs, name)
         values = {
-            key: require_literal(f"i18n.localeConfigs.{name}.{key}", get_property(own, key))
+            key: take(f"i18n.localeConfigs.{name}.{key}", get_property(own, key))
             for key in ("path", "url", "baseUrl", "translate")
         }
         folder = site_dir / str(path) / str(values["path"] or name)
@@ -69,7 +75,7 @@ def list_locales(config: ObjectLiteral, site_dir: Path) -> list[Locale]:
         if isinstance(values["baseUrl"], str):
             base_url = f"/{values['baseUrl'].strip('/')}/".replace("//", "/")
         if isinstance(values["url"], str):
-            site_base = str(require_literal("baseUrl", config.get("baseUrl")) or "/").strip("/")
+            site_base = str(take("baseUrl", config.get("baseUrl")) or "/").strip("/")
             inner = base_url if base_url.startswith("/") else f"{site_base}/{base_url}"
             base_url = f"{values['url'].rstrip('/')}/{inner.lstrip('/')}"
         translated = None if values["translate"] is False else folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rag_pipeline.core.sources import SourceKind
 from rag_pipeline.ingestion.site.config_values import (
@@ -15,15 +15,27 @@ from rag_pipeline.ingestion.site.config_values import (
     is_text,
     read_value,
 )
-from rag_pipeline.ingestion.site.js_literals import Computed, ObjectLiteral
+from rag_pipeline.ingestion.site.literals.values import (
+    Computed,
+    FunctionLiteral,
+    ObjectLiteral,
+    guess,
+)
 from rag_pipeline.ingestion.site.sources.versions import CURRENT, list_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rag_pipeline.ingestion.site.literals.values import Literal
+
 DEFAULT_ID: Final = "default"
 
+_PRESET: Final = "a preset"
 _CLASSIC: Final = {"classic", "@docusaurus/classic", "@docusaurus/preset-classic"}
+
+
+Options: TypeAlias = ObjectLiteral | Computed | str
+"""The options of a plugin, or a clause that says why they are not known."""
 
 
 class _Defaults(NamedTuple):
@@ -70,19 +82,24 @@ class ContentPlugin:
 
     def read_route(self, site_dir: Path) -> ConfigValue:
         """Return the route of the docs folder: `routeBasePath`, and the path of its version."""
-        base = self.base_route
+        base, guesses = self.base_route, list[str]()
         try:
-            versions = list_versions(self.plugin_id, self.options, site_dir)
+            versions = list_versions(self.plugin_id, self.options, site_dir, guesses)
         except ValueError as error:
             return ConfigValue(base.name, None, Origin.UNKNOWN, str(error))
         current = next((version for version in versions if version.name == CURRENT), None)
         if current is None:
             problem = "the site publishes only released versions and not the docs folder"
             return ConfigValue(base.name, None, Origin.UNKNOWN, problem)
-        if not current.path or base.value is None:
+        if base.value is None:
             return base
-        origin = Origin.READ if base.is_certain else base.origin
-        return replace(base, value=join_route(base, current.path), origin=origin)
+        if current.path:
+            origin = Origin.READ if base.is_certain else base.origin
+            base = replace(base, value=join_route(base, current.path), origin=origin)
+        if guesses:
+            problem = "; ".join(part for part in (base.problem, *guesses) if part)
+            base = replace(base, origin=Origin.GUESS, problem=problem)
+        return base
 
 
 def join_route(base: ConfigValue, path: str) -> str:
@@ -90,55 +107,120 @@ def join_route(base: ConfigValue, path: str) -> str:
     return "/".join(part for part in (str(base.value).strip("/"), path.strip("/")) if part)
 
 
-def list_plugins(config: ObjectLiteral, kind: SourceKind) -> tuple[list[ContentPlugin], str]:
-    """Return the instances of a plugin with a known folder, and why there may be more.
+@dataclass(frozen=True, slots=True)
+class PluginList:
+    """The instances of a plugin that are known.
 
-    The clause is empty if the configuration states all instances literally.
+    Attributes:
+        plugins: The instances with a known folder.
+        left_out: A part of the configuration that may declare more, and a clause that says why it
+            is left out.
+        guesses: A part whose value is a guess, and a clause that says why.
     """
-    plugins, unclear = [], ""
-    for options in _list_options(config, kind):
-        if isinstance(options, Computed):
-            unclear = unclear or f"is computed in line {options.line} (`{options.source}`)"
+
+    plugins: list[ContentPlugin]
+    left_out: list[tuple[str, str]]
+    guesses: list[tuple[str, str]]
+
+    @property
+    def problem(self) -> str:
+        """Why there may be more instances, as a clause; empty if all are stated literally."""
+        return next((f"{what} is not known, because {why}" for what, why in self.left_out), "")
+
+
+def list_plugins(config: ObjectLiteral, kind: SourceKind) -> PluginList:
+    """Return the instances of a plugin with a known folder, and which may be missing."""
+    found = PluginList([], [], [])
+    for what, stated in _list_options(config, kind):
+        options = stated
+        if isinstance(stated, Computed):
+            why, known = f"it {stated.problem}", stated.fallback
+            if known is False:
+                found.guesses.append((f"there is no other instance of {what}", why))
+                continue
+            if not stated.has_fallback or not isinstance(known, ObjectLiteral | None):
+                found.left_out.append((what, why))
+                continue
+            found.guesses.append((what, why))
+            options = known or ObjectLiteral()
+        if isinstance(options, str | Computed):
+            found.left_out.append((what, str(options)))
             continue
         folder = read_value("path", options.get("path"), is_text, _DEFAULTS[kind].path)
         if not folder.is_certain:
-            unclear = unclear or folder.problem.replace("`path` ", "", 1)
+            doubts = found.left_out if folder.value is None else found.guesses
+            doubts.append((f"the folder of {what}", folder.problem))
+        if folder.value is None:
             continue
         plugin_id = options.get("id")
         name = plugin_id if isinstance(plugin_id, str) else DEFAULT_ID
-        plugins.append(ContentPlugin(kind, name, folder, options))
-    return plugins, unclear
+        found.plugins.append(ContentPlugin(kind, name, folder, options))
+    return found
+
+
+def list_unknown_plugins(config: ObjectLiteral) -> Iterator[tuple[str, str]]:
+    """Yield name and route of each plugin that is not Docusaurus's own and has a route of pages."""
+    known = {name for kind in SourceKind for name in _list_names(kind)}
+    entries = config.get("plugins")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, list) and isinstance(entry[0], str) and entry[0] not in known:
+            route = get_property(entry[1] if len(entry) > 1 else None, "routeBasePath")
+            if isinstance(route, str):
+                yield entry[0], route
 
 
 def read_route(config: ObjectLiteral, site_dir: Path, docs_dir: Path) -> ConfigValue:
     """Return `routeBasePath` of the instance of the docs plugin that builds the docs folder."""
-    plugins, unclear = list_plugins(config, SourceKind.DOCS)
-    for plugin in plugins:
+    found = list_plugins(config, SourceKind.DOCS)
+    for plugin in found.plugins:
         if plugin.find_dir(site_dir).resolve() == docs_dir.resolve():
             return plugin.read_route(site_dir)
-    if unclear:
-        problem = f"the part of the docs plugin that names the docs folder {unclear}"
-    elif plugins:
-        folders = ", ".join(str(plugin.folder.value) for plugin in plugins)
+    if found.problem:
+        problem = found.problem
+    elif found.plugins:
+        folders = ", ".join(str(plugin.folder.value) for plugin in found.plugins)
         problem = f"its docs plugin builds {folders} and not {docs_dir}"
     else:
         problem = "it has no docs plugin"
     return ConfigValue("routeBasePath", None, Origin.UNKNOWN, problem)
 
 
-def _list_options(config: ObjectLiteral, kind: SourceKind) -> Iterator[ObjectLiteral | Computed]:
-    """Yield the options of each instance of a plugin, or the part that is not literal."""
+def _list_names(kind: SourceKind) -> set[str]:
     short = _DEFAULTS[kind].plugin
-    names = {short, f"@docusaurus/{short}", f"@docusaurus/plugin-{short}"}
-    for place, wanted in (("presets", _CLASSIC), ("plugins", names)):
+    return {short, f"@docusaurus/{short}", f"@docusaurus/plugin-{short}"}
+
+
+def _list_options(config: ObjectLiteral, kind: SourceKind) -> Iterator[tuple[str, Options]]:
+    """Yield what each instance of a plugin is, and its options or why they are not known."""
+    for place, what, wanted in (
+        ("presets", _PRESET, _CLASSIC),
+        ("plugins", "a plugin", _list_names(kind)),
+    ):
         entries = config.get(place)
-        for entry in entries if isinstance(entries, list) else [entries]:
-            plugin, options = entry, None
-            if isinstance(entry, list):
-                plugin, options = (*entry, None, None)[:2]
+        if isinstance(entries, Computed):
+            yield f"`{place}`", entries
+        for entry in entries if isinstance(entries, list) else []:
+            # A function is a plugin of the site itself, which is not one of Docusaurus's.
+            if isinstance(entry, FunctionLiteral):
+                continue
+            plugin, options = _split_entry(entry)
             if isinstance(plugin, Computed):
-                yield plugin
+                yield what, plugin
             elif plugin in wanted:
                 found = get_property(options, kind.value) if place == "presets" else options
-                if found is not False:
-                    yield found if isinstance(found, (ObjectLiteral, Computed)) else ObjectLiteral()
+                if isinstance(found, ObjectLiteral | Computed):
+                    yield f"the {kind} plugin", found
+                elif found is not False:
+                    yield f"the {kind} plugin", ObjectLiteral()
+            elif place == "presets" and plugin:
+                yield what, f"{plugin} is not Docusaurus's own"
+
+
+def _split_entry(entry: Literal) -> tuple[str | Computed, Literal]:
+    """Return the plugin of an entry, and its options; an empty name if the entry is left out."""
+    plugin, options = guess(entry), None
+    if isinstance(plugin, list):
+        plugin, options = (*plugin, None, None)[:2]
+    if isinstance(plugin, str | Computed):
+        return plugin, options
+    return (replace(entry, has_fallback=False) if isinstance(entry, Computed) else ""), None

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.ingestion.site.config_values import get_property, require_literal
+from rag_pipeline.ingestion.site.config_values import get_property, take_value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.ingestion.site.js_literals import ObjectLiteral
+    from rag_pipeline.ingestion.site.literals.values import Literal, ObjectLiteral
 
 CURRENT: Final = "current"
 """Docusaurus's name of the version in the docs folder itself."""
@@ -37,21 +37,29 @@ class DocsVersion:
     is_last: bool
 
 
-def list_versions(plugin_id: str, options: ObjectLiteral, site_dir: Path) -> list[DocsVersion]:
+def list_versions(
+    plugin_id: str, options: ObjectLiteral, site_dir: Path, guesses: list[str]
+) -> list[DocsVersion]:
     """Return the versions that an instance of the docs plugin publishes, the newest first.
+
+    Args:
+        plugin_id: The `id` of the instance.
+        options: Its options.
+        site_dir: The folder of the site.
+        guesses: Receives a clause for each option that is a guess.
 
     Raises:
         ValueError: They are not known. The message is a clause that says why.
     """
-    names = _list_names(plugin_id, options, site_dir)
+    names = _list_names(plugin_id, options, site_dir, guesses)
     released = next((name for name in names if name != CURRENT), CURRENT)
-    last = str(require_literal("lastVersion", options.get("lastVersion")) or released)
-    given = require_literal("versions", options.get("versions"))
+    last = str(take_value("lastVersion", options.get("lastVersion"), guesses) or released)
+    given = take_value("versions", options.get("versions"), guesses)
     versions = []
     for name in names:
         own = get_property(given, name)
         label, path = get_property(own, "label"), get_property(own, "path")
-        path = require_literal(f"versions.{name}.path", path)
+        path = take_value(f"versions.{name}.path", path, guesses)
         if not isinstance(path, str):
             path = "" if name == last else "next" if name == CURRENT else name
         if not isinstance(label, str):  # a label that is computed changes no address
@@ -88,25 +96,27 @@ def _prefix(plugin_id: str) -> str:
     return "" if plugin_id == _DEFAULT_ID else f"{plugin_id}_"
 
 
-def _list_names(plugin_id: str, options: ObjectLiteral, site_dir: Path) -> list[str]:
+def _list_names(
+    plugin_id: str, options: ObjectLiteral, site_dir: Path, guesses: list[str]
+) -> list[str]:
     """Return the names of the published versions.
 
     Raises:
         ValueError: They are not known.
     """
+
+    def take(name: str) -> Literal:
+        return take_value(name, options.get(name), guesses)
+
     file = _find_versions_file(plugin_id, site_dir)
     names: list[str] = []
-    if (
-        file.is_file()
-        and require_literal("disableVersioning", options.get("disableVersioning")) is not True
-    ):
+    if file.is_file() and take("disableVersioning") is not True:
         try:
             names = [str(name) for name in json.loads(file.read_bytes())]
         except (OSError, ValueError, TypeError):
             problem = f"{file.name} is not a list of versions"
             raise ValueError(problem) from None
-    shown = require_literal("includeCurrentVersion", options.get("includeCurrentVersion"))
-    if shown is not False and CURRENT not in names:
+    if take("includeCurrentVersion") is not False and CURRENT not in names:
         names.insert(0, CURRENT)
-    only = require_literal("onlyIncludeVersions", options.get("onlyIncludeVersions"))
+    only = take("onlyIncludeVersions")
     return [name for name in names if name in only] if isinstance(only, list) else names

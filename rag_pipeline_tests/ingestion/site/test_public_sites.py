@@ -1,0 +1,41 @@
+"""Tests that all settings of public sites are found without running their configurations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.ingestion.site.config_values import Origin
+from rag_pipeline_tests.ingestion.site.public_sites import PUBLIC_SITES, PublicSite
+from rag_pipeline_tests.ingestion.site.test_detection import detect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rag_pipeline.ingestion.site.detection import DetectedSite
+
+
+def assert_found(found: DetectedSite, site: PublicSite, notes: Sequence[str]) -> None:
+    """Check that the settings, sources and notes of a site are the expected ones."""
+    assert {value.setting: value.value for value in found.values} == site.values
+    routes: Mapping[str, str] = {
+        str(source): source.base_url + source.route_base_path for source in found.sources
+    }
+    assert routes == site.routes
+    assert {str(source) for source in found.sources if source.is_latest} == site.latest
+    assert len(found.notes) == len(notes)
+    for note, text in zip(found.notes, notes, strict=True):
+        assert text in note
+
+
+@pytest.mark.parametrize("site", PUBLIC_SITES.values(), ids=PUBLIC_SITES)
+def test_a_public_site_is_read_without_running_its_configuration(
+    tmp_path: Path, site: PublicSite
+) -> None:
+    found, told = detect(site.write(tmp_path), run_config=False)
+    assert_found(found, site, site.notes)
+    guesses = {value.setting for value in found.values if value.origin is Origin.GUESS}
+    assert guesses == site.guesses
+    assert told == []
