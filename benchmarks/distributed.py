@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 from several_workers.book import Bench, Sizes, make_service, write_page
 from several_workers.creations import create_collections, switch_collections
+from several_workers.hosts import use_namespaces, use_object_store
 from several_workers.kills import kill_workers, stop_workers
 from several_workers.speed import compare_speed, scan_large_books
 
@@ -39,12 +40,14 @@ _FULL: Final = Sizes(
     docs=300, wait_s=0.4, kills=20, stop_s=60, creations=50, switches=20, scans=(10_000, 100_000)
 )
 _SHORT: Final = Sizes(
-    docs=30, wait_s=0.2, kills=4, stop_s=10, creations=3, switches=3, scans=(1_000,)
+    docs=30, wait_s=0.2, kills=3, stop_s=10, creations=3, switches=3, scans=(1_000,)
 )
 _PARTS: Final[dict[str, Callable[[Bench], None]]] = {
     "speed": compare_speed,
     "kills": kill_workers,
     "stops": stop_workers,
+    "s3": use_object_store,
+    "hosts": use_namespaces,
     "creations": create_collections,
     "switches": switch_collections,
     "scans": scan_large_books,

@@ -208,9 +208,10 @@ def find_unfinished_runs(environment: Mapping[str, str]) -> list[str]:
     import dagster as dg  # noqa: PLC0415  # only this process and workers need it
 
     from rag_pipeline.orchestration.dead_runs import IN_FLIGHT  # noqa: PLC0415  # the same
+    from rag_pipeline.orchestration.launch import open_instance  # noqa: PLC0415  # the same
 
     named = environment["DAGSTER_HOME"]
     home = Path(named) if named else next(Path(environment["DATA_DIR"]).glob("*/dagster"))
     os.environ["DAGSTER_HOME"] = str(home)
-    with dg.DagsterInstance.get() as instance:
+    with open_instance() as instance:
         return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT)))]
