@@ -146,10 +146,9 @@ def connect_catalog(
 
     Args:
         settings: Settings with the name and the place of the collection.
-        forget: Function that takes the id of a build and deletes the files kept for it outside the
-            store (ledger and stage outputs). It is called just before a build is deleted.
-        lock: Function that returns a context manager that holds the lock of the collection. A
-            process that only reads needs none.
+        forget: Function that is called with a build's id before it is deleted, to delete its files
+            outside the store (ledger and stage outputs).
+        lock: Function that returns the lock to create, switch or delete builds.
 
     Raises:
         ConfigurationError: QDRANT_URL or QDRANT_API_KEY is not valid.
@@ -181,9 +180,8 @@ def connect_catalog(
 def connect_services(settings: Settings) -> Services:
     """Create the services that an ingestion uses: embedder, cache, catalog, ledger and lock.
 
-    No store is opened, no service is called and no model is loaded. The services keep their state
-    in the book's folder in DATA_DIR, or in the folder STATE_NAME at STATE_URL if that is set (for
-    workers without a common disk):
+    No store is opened, no service is called and no model is loaded. The state is in the book's
+    folder in DATA_DIR, or in the folder STATE_NAME at STATE_URL (for workers with no common disk):
 
         artifacts/<collection id>/  outputs of the stages
         ledger/<collection id>/     record of what is indexed, per document; not with LEDGER_URL
@@ -223,13 +221,13 @@ def connect_services(settings: Settings) -> Services:
         ledgers.drop(collection_id)
 
     def connect(chosen: Settings) -> CollectionCatalog:
-        name = chosen.qdrant_collection
-        return connect_catalog(chosen, forget, lambda: ledgers.lock_collection(name))
+        take = ledgers.lock_collection
+        return connect_catalog(chosen, forget, lambda: take(chosen.qdrant_collection))
 
-    catalog = connect(settings)
+    catalog, record = connect(settings), state_dir / RECORD
 
     def sweep() -> None:
-        record, places = state_dir / RECORD, dump_places(settings.docs_dir, settings.data_dir)
+        places = dump_places(settings.docs_dir, settings.data_dir)
         if not record.is_file() or record.read_text("utf-8", "replace") != places:
             write_text_atomically(record, places)
         catalog.sweep()

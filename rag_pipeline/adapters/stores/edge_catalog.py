@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ from rag_pipeline.adapters.stores.builds import (
     read_stamp,
     write_space,
 )
+from rag_pipeline.adapters.stores.edge_in_use import IN_USE, read_in_use, write_in_use
 from rag_pipeline.adapters.stores.edge_opening import (
     LONGEST_WAIT_S,
     WAITING,
@@ -34,7 +34,7 @@ from rag_pipeline.adapters.stores.edge_opening import (
     open_patiently,
 )
 from rag_pipeline.adapters.stores.edge_store import EdgeStore, create_shard
-from rag_pipeline.adapters.stores.exclusion import Exclusion, alone
+from rag_pipeline.adapters.stores.exclusion import LockedCatalog, alone
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     EarlierCollectionMissingError,
@@ -45,17 +45,14 @@ from rag_pipeline.core.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rag_pipeline.adapters.stores.builds import Forget
     from rag_pipeline.adapters.stores.exclusion import TakeLock
     from rag_pipeline.core.vectors import EmbeddingSpace
 
-_IN_USE = "in-use.json"
 
-
-class EdgeCatalog:
+class EdgeCatalog(LockedCatalog):
     """A catalog of the builds (versions) of an embedded collection, one folder per build.
 
     Args:
@@ -66,8 +63,7 @@ class EdgeCatalog:
             store. It is called just before a build is deleted.
         describe_others: Function that returns a sentence about other indexes, which ends the error
             message about a missing collection.
-        lock: Function that returns a context manager that holds the lock of the collection. Each
-            method that creates, switches or deletes builds holds it.
+        lock: Function that returns the lock for methods that create, switch or delete builds.
     """
 
     is_exclusive = True
@@ -81,25 +77,17 @@ class EdgeCatalog:
         describe_others: Callable[[], str] = str,
         lock: TakeLock = nullcontext,
     ) -> None:
+        super().__init__(lock)
         self._root = root
         self._collection = collection
         self.timeout_s = timeout_s
         self._forget = forget
-        self._exclusion = Exclusion(lock)
         self._describe_others = describe_others
         self._copied: tuple[Path, int] | None = None
 
-    def hold(self) -> AbstractContextManager[None]:
-        """Return a context manager that keeps other processes from changing the set of builds.
-
-        Raises:
-            StoreLockedError: Another process changed it during the whole wait.
-        """
-        return self._exclusion.hold()
-
     def current_id(self) -> str | None:
         """Return the id of the current build, or None if there is none, without opening it."""
-        current = self._read_in_use()["current"]
+        current = read_in_use(self._root)["current"]
         if not current or not is_build_id(current, self._collection):
             return None
         return current if (self._root / current).is_dir() else None
@@ -174,7 +162,7 @@ class EdgeCatalog:
         before = self.current_id()
         if before == collection_id:
             return
-        self._write_in_use(collection_id, before)
+        write_in_use(self._root, collection_id, before)
         self.sweep()
 
     @alone
@@ -184,7 +172,7 @@ class EdgeCatalog:
         A build that a process has open stays until the next call. A process that waits for the
         store has a marker file. A marker older than the longest wait is from a killed process.
         """
-        in_use = self._read_in_use()
+        in_use = read_in_use(self._root)
         with describe_file_errors(self._root):
             for entry in list_folder(self._root):
                 if is_build_id(entry.name, self._collection):
@@ -201,7 +189,7 @@ class EdgeCatalog:
         warning. The next ingestion completes a build that a killed rebuild left behind.
         """
         try:
-            if self._read_in_use()["current"] is not None:
+            if read_in_use(self._root)["current"] is not None:
                 return
             problem = "is missing"
         except StoreDamagedError:
@@ -213,12 +201,12 @@ class EdgeCatalog:
                 key=lambda name: (read_stamp(name), self._locate_space(name).stat().st_mtime_ns)
             )
         if builds:
-            self._write_in_use(builds[-1], builds[-2] if len(builds) > 1 else None)
+            write_in_use(self._root, builds[-1], builds[-2] if len(builds) > 1 else None)
             warn_once(
-                f"{self._root / _IN_USE} {problem}. Its newest collection {builds[-1]} is used"
+                f"{self._root / IN_USE} {problem}. Its newest collection {builds[-1]} is used"
             )
         elif problem == "is damaged":
-            (self._root / _IN_USE).unlink()
+            (self._root / IN_USE).unlink()
 
     def find_cells(self) -> list[str]:
         """Return the names of the collections that `rag-pipeline sweep` built for this book."""
@@ -239,11 +227,11 @@ class EdgeCatalog:
     @alone
     def roll_back(self) -> str:
         """Swap the current and the previous build, and return the id of the new current one."""
-        in_use = self._read_in_use()
+        in_use = read_in_use(self._root)
         previous = in_use["previous"]
         if previous is None or not self._is_built(previous):
             raise EarlierCollectionMissingError(self._collection, self._root)
-        self._write_in_use(previous, in_use["current"])
+        write_in_use(self._root, previous, in_use["current"])
         return previous
 
     def end_loading(self, collection_id: str) -> None:
@@ -295,22 +283,3 @@ class EdgeCatalog:
 
     def _locate_space(self, collection_id: str) -> Path:
         return self._root / collection_id / "space.json"
-
-    def _read_in_use(self) -> dict[str, str | None]:
-        path = self._root / _IN_USE
-        try:
-            with describe_file_errors(self._root):
-                if not path.exists():
-                    return {"current": None, "previous": None}
-                stored = json.loads(path.read_text("utf-8"))
-            in_use = {"current": stored["current"], "previous": stored["previous"]}
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreDamagedError(f"{path} cannot be read") from error
-        if not all(entry is None or isinstance(entry, str) for entry in in_use.values()):
-            raise StoreDamagedError(f"{path} cannot be read")
-        return in_use
-
-    def _write_in_use(self, current: str, previous: str | None) -> None:
-        text = json.dumps({"current": current, "previous": previous}, indent=1) + "\n"
-        with describe_file_errors(self._root):
-            write_text_atomically(self._root / _IN_USE, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext
 from functools import wraps
 from threading import RLock
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
+_Self = TypeVar("_Self", bound="LockedCatalog")
 
 
-class Exclusion:
-    """A lock between processes that its thread may take again while it holds it.
+class LockedCatalog:
+    """The lock of a catalog, which its thread may take again while it holds it.
 
     Args:
         take: Function that returns the lock between processes.
@@ -32,20 +33,17 @@ class Exclusion:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold the lock during a `with` block, unless an outer block of the thread holds it."""
+        """Keep other processes from changing the set of builds during a `with` block.
+
+        Raises:
+            StoreLockedError: Another process changed it during the whole wait.
+        """
         with self._of_threads, nullcontext() if self._depth else self._take():
             self._depth += 1
             try:
                 yield
             finally:
                 self._depth -= 1
-
-
-class _Catalog(Protocol):
-    def hold(self) -> AbstractContextManager[None]: ...
-
-
-_Self = TypeVar("_Self", bound=_Catalog)
 
 
 def alone(

@@ -24,7 +24,7 @@ from rag_pipeline.adapters.stores.builds import (
     read_space,
     read_stamp,
 )
-from rag_pipeline.adapters.stores.exclusion import Exclusion, alone
+from rag_pipeline.adapters.stores.exclusion import LockedCatalog, alone
 from rag_pipeline.adapters.stores.qdrant_layout import (
     SPACE_KEY,
     Layout,
@@ -42,8 +42,6 @@ from rag_pipeline.core.errors import (
 )
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from rag_pipeline.adapters.stores.builds import Forget
     from rag_pipeline.adapters.stores.exclusion import TakeLock
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
@@ -52,7 +50,7 @@ if TYPE_CHECKING:
 _ABANDONED: Final = timedelta(days=7)  # longer than any rebuild on another machine takes
 
 
-class QdrantCatalog:
+class QdrantCatalog(LockedCatalog):
     """A catalog of the builds (versions) of a collection on a Qdrant server.
 
     Args:
@@ -61,8 +59,7 @@ class QdrantCatalog:
         forget: Function that takes the id of a build and deletes the data kept for it outside the
             store. It is called just before a build is deleted.
         layout: How the server stores the builds that this catalog creates.
-        lock: Function that returns a context manager that holds the lock of the collection. Each
-            method that creates, switches or deletes builds holds it.
+        lock: Function that returns the lock for methods that create, switch or delete builds.
     """
 
     is_exclusive = False
@@ -75,21 +72,13 @@ class QdrantCatalog:
         layout: Layout = Layout(),  # noqa: B008  # frozen
         lock: TakeLock = nullcontext,
     ) -> None:
+        super().__init__(lock)
         self._connection = connection
         self.timeout_s = connection.timeout_s
         self._collection = collection
         self._previous = f"{collection}.previous"
         self._forget = forget
-        self._exclusion = Exclusion(lock)
         self._layout = layout
-
-    def hold(self) -> AbstractContextManager[None]:
-        """Return a context manager that keeps other processes from changing the set of builds.
-
-        Raises:
-            StoreLockedError: Another process changed it during the whole wait.
-        """
-        return self._exclusion.hold()
 
     def current_id(self) -> str | None:
         """Return the id of the current build, or None if there is none; sends one request."""
@@ -201,10 +190,8 @@ class QdrantCatalog:
         """
         if self.current_id() is not None:
             return
-        found = self._read_collections()
-        builds = sorted(
-            (name for name in found if is_build_id(name, self._collection)), key=read_stamp
-        )
+        found = [name for name in self._read_collections() if is_build_id(name, self._collection)]
+        builds = sorted(found, key=read_stamp)
         if builds:
             self._write_aliases(builds[-1], builds[-2] if len(builds) > 1 else None)
             warn_once(f"the alias {self._collection} is missing. Collection {builds[-1]} is used")
