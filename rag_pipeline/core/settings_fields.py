@@ -140,6 +140,12 @@ class LibrarySettings(StoreSettings):
         "the same number.",
         bounds={"ge": 1, "le": BUCKET_COUNT},
     )
+    max_deleted_share: float = rules.INGESTION.setting(
+        0.2,
+        "The largest share of the indexed documents that one run deletes, against a checkout that "
+        "is partial or old. Up to 5 documents and moved ones do not count. 1: no limit.",
+        bounds={"ge": 0, "le": 1},
+    )
     ingest_lock_timeout_s: float = rules.INGESTION.setting(
         60.0,
         "Seconds to wait for another ingestion of the same docs folder to end.",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import RagPipelineError, RebuildIncompleteError
 from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.ingestion.deletions import check_deletes
 from rag_pipeline.ingestion.disk_room import check_room
 from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone
 from rag_pipeline.ingestion.finishing import (
@@ -47,8 +48,6 @@ def run_ingestion(
 ) -> Generator[IngestionEvent]:
     """Process and delete the requested documents, and yield an event for each result.
 
-    The failure of one document does not stop the run.
-
     Args:
         context: The settings and services.
         request: The documents and stages to process.
@@ -61,6 +60,7 @@ def run_ingestion(
 
     Raises:
         DocsFolderError: The docs folder is missing or empty. Nothing was changed.
+        ConfigurationError: The run would delete too much of the book. Nothing was changed.
         SpaceMismatchError: The current collection needs a rebuild. Nothing was changed.
         StoreUnavailableError: Another process holds the lock or the store, or no server answers.
         EmbeddingServiceError: The service does not answer. The next run continues.
@@ -73,6 +73,7 @@ def run_ingestion(
             with suppress(RagPipelineError, OSError):  # the next run cleans up instead
                 services.sweep()
             scan = scan_docs(context, earlier=earlier, reread=request.reread)
+            check_deletes(context, scan, choose_docs(request, scan)[1])
             target = _choose_target(context, request, scan)
             docs, deletes, failures = choose_docs(request, target)
             planned = RunPlanned(run_id, target, tuple(doc.doc_id for doc in docs))

@@ -99,7 +99,10 @@ def _request_buckets(
     context: dg.SensorEvaluationContext, ingestion: IngestionResource, scan: Scan, now: datetime
 ) -> dg.SensorResult | dg.SkipReason:
     """Request one run for each bucket with something to do, unless it waits or is in progress."""
-    works = plan_buckets(ingestion.context, scan, choose_due(scan, now))
+    try:
+        works = plan_buckets(ingestion.context, scan, choose_due(scan, now))
+    except RagPipelineError as error:
+        return dg.SkipReason(str(error))
     busy = find_busy_buckets(context.instance)
     requests, waiting = [], 0
     for work in works:

@@ -16,6 +16,7 @@ from rag_pipeline.core.buckets import bucket_of
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import DiscoveredDoc
+from rag_pipeline.ingestion.deletions import check_deletes
 from rag_pipeline.ingestion.planning import choose_collection, leave_moved, scan_docs
 
 if TYPE_CHECKING:
@@ -81,10 +82,14 @@ def plan_buckets(
         scan: A scan of all documents, against the ledger of the collection to write to.
         due: The documents to process; None for all that the scan's plan names. A bucket's worker
             processes all documents of its plan, so this only decides which buckets have work.
+
+    Raises:
+        ConfigurationError: The workers would delete too much of the book.
     """
     count = context.settings.bucket_count
     docs = scan.plan.process if due is None else due
     postponed = scan.plan.process  # of a moved document, the old path goes last
+    check_deletes(context, scan, scan.plan.delete)
     gone = leave_moved(scan.plan.delete, scan.entries, postponed)
     wanted = sorted({bucket_of(doc_id, count) for doc_id in (*(doc.doc_id for doc in docs), *gone)})
     return tuple(_make_works(context, scan, [(bucket,) for bucket in wanted], gone))
@@ -92,6 +97,7 @@ def plan_buckets(
 
 def plan_bucket(context: IngestionContext, scan: Scan, bucket: int) -> BucketWork:
     """Return the work of one bucket, even if there is nothing to do."""
+    check_deletes(context, scan, scan.plan.delete)
     gone = leave_moved(scan.plan.delete, scan.entries, scan.plan.process)
     (work,) = _make_works(context, scan, [(bucket,)], gone)
     return work
