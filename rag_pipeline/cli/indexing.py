@@ -38,10 +38,12 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
     from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.ingestion.site.lost_sources import check_sources
     from rag_pipeline.ingestion.upkeep.recovery import recover_current, report_unchanged
 
     recover_current(context)
     scan = scan_docs(context)
+    check_sources(context.settings, scan.plan.delete)
     if scan.plan.is_empty:
         return report_unchanged(context, scan)
     doc_ids = [str(doc.doc_id) for doc in scan.plan.process]

@@ -188,10 +188,14 @@ def audit(
     """
     from rag_pipeline.adapters.state.damage import warn_once
     from rag_pipeline.cli.terminal import show_audit
+    from rag_pipeline.ingestion.site.lost_sources import check_sources
     from rag_pipeline.ingestion.upkeep.recovery import recover_current
     from rag_pipeline.ingestion.upkeep.repair import audit_index, describe_audit, repair_index
 
     context = open_ingestion(load_book(docs_dir))
+    collection_id = context.services.catalog.current_id()
+    if collection_id:
+        check_sources(context.settings, context.services.open_ledger(collection_id).entries())
     try:
         if repair:
             recover_current(context)

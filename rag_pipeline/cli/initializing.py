@@ -154,8 +154,8 @@ def load_book_or_site(
     file = find_site_file(found)
     if not file.is_file() or (found.sources and "sources" not in read_site_file(file)):
         _tell(
-            f"Other commands need the file that `rag-pipeline init {site}` writes. Without it, the "
-            f"next `rag-pipeline ingest` would remove all sources except {found.docs_dir}."
+            f"Other commands need the file that `rag-pipeline init {site}` writes. Without it, use "
+            f"`rag-pipeline ingest --site {site}` again."
             if found.sources
             else f"Other commands need `--docs-dir {found.docs_dir}`, or the file that "
             f"`rag-pipeline init {site}` writes."

@@ -30,6 +30,7 @@ from rag_pipeline.ingestion.planning import (
 )
 from rag_pipeline.ingestion.processing import carry_out
 from rag_pipeline.ingestion.progress import RunProgress
+from rag_pipeline.ingestion.site.lost_sources import check_sources
 from rag_pipeline.ingestion.stages import IngestionRun
 from rag_pipeline.ingestion.writing import read_times_of
 
@@ -73,6 +74,7 @@ def run_ingestion(
             with suppress(RagPipelineError, OSError):  # the next run cleans up instead
                 services.sweep()
             scan = scan_docs(context, earlier=earlier, reread=request.reread)
+            check_sources(context.settings, () if request.rebuild else scan.plan.delete)
             check_deletes(context, scan, choose_docs(request, scan)[1])
             target = _choose_target(context, request, scan)
             docs, deletes, failures = choose_docs(request, target)

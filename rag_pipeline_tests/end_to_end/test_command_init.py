@@ -175,6 +175,27 @@ def test_versions_locales_and_a_blog_are_indexed_in_one_step(
     assert_one_line(outcome, 2, "versions.json", "lists the version 1.0, but its folder")
 
 
+def test_commands_without_the_sources_of_the_index_remove_and_report_nothing(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    root = command.root
+    (root / "api").mkdir()
+    (root / "api" / "call.md").write_text("# Call\n\nCall a joint.\n", encoding="utf-8")
+    plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
+    write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
+    assert run("ingest", "--site", ".", "--no-node").code == 0
+    for arguments in (("ingest",), ("ingest", "--workers", "2"), ("audit",), ("audit", "--repair")):
+        outcome = run(*arguments)
+        assert_one_line(outcome, 2, "SOURCES", "api/call.md", "rag-pipeline init", "--rebuild")
+    report = run("ingest", "--site", ".", "--no-node", "--json").json
+    assert (report["docs_unchanged"], report["docs_deleted"]) == (4, 0)
+    (root / "api" / "call.md").unlink()
+    (root / "api" / "other.md").write_text("# Other\n\nA joint.\n", encoding="utf-8")
+    assert run("ingest", "--site", ".", "--no-node", "--json").json["docs_deleted"] == 1
+    assert run("ingest", "--rebuild", "--json").json["docs_discovered"] == 3
+    assert run("audit").code == 0
+
+
 def test_check_exits_with_1_and_names_the_values_that_differ(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
