@@ -10,7 +10,7 @@ import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingError
 from rag_pipeline.core.terms import extract_terms
-from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage, QuestionVectors
+from rag_pipeline.core.vectors import STORED_DTYPE, EmbeddingModel, EmbeddingUsage, QuestionVectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,5 +96,5 @@ def _embed(text: str) -> FloatVector:
     norm = float(np.linalg.norm(row))
     if norm == 0.0:
         row[0], norm = 1.0, 1.0
-    unit: FloatVector = (row / norm).astype(np.float32)
+    unit: FloatVector = (row / norm).astype(STORED_DTYPE).astype(np.float32)
     return unit

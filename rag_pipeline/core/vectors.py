@@ -26,6 +26,15 @@ fixed corpus with a recorded digest.
 """
 
 
+STORED_DTYPE: Final = "<f2"
+"""numpy's name of the numbers in which vectors are stored: little-endian, 16 bits.
+
+An embedding has such numbers from the start, so a vector is the same whether it was just computed
+or read from the cache. The dense vector and the windows of a chunk have about 11 bits of each
+number in common with the model's, which changes no score by more than 0.001.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
     """Name, dimension and input limits of an embedding model.

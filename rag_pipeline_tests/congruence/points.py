@@ -8,6 +8,7 @@ import numpy as np
 
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.vectors import (
+    STORED_DTYPE,
     ChunkVectors,
     EmbeddingModel,
     EmbeddingSpace,
@@ -28,7 +29,9 @@ ABOVE_SIGNED = PointId(2**63 + 1)
 def make_rows(seed: int, count: int) -> FloatMatrix:
     """Build `count` rows of unit length, always the same rows for the same seed."""
     rows = np.random.default_rng(seed).normal(size=(count, DIM))
-    unit: FloatMatrix = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    unit: FloatMatrix = (
+        (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(STORED_DTYPE).astype(np.float32)
+    )
     return unit
 
 

@@ -96,7 +96,7 @@ def test_windows_of_a_text_over_the_limit_lie_within_its_parts(cache: SqliteEmbe
     assert "".join(" ".join(parts).split()) == "".join(chunk.embedding_text.split())
     mean = np.mean([embedder.embed_query(part) for part in parts], axis=0)
     dense = embedded.vectors[0].dense
-    np.testing.assert_allclose(dense, mean / np.linalg.norm(mean), atol=1e-6)
+    np.testing.assert_allclose(dense, mean / np.linalg.norm(mean), atol=1e-3)
     assert [" ".join(own) for own in embedder.requested] == [
         read_window(part, tuple(find_content_words(part))) for part in parts
     ]
@@ -145,6 +145,6 @@ def test_the_local_model_embeds_a_text_only_once_for_all_its_windows(
     embedded = embed_chunks([chunk], embedder, cache)
     (vectors,) = embedded.vectors
     assert embedded.usage.tokens == embedder.count_tokens([chunk.embedding_text])[0]
-    np.testing.assert_allclose(np.linalg.norm(vectors.windows, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors.windows, axis=1), 1, atol=1e-3)
     assert len(vectors.windows) > 1
-    np.testing.assert_allclose(embedder.embed_query(chunk.embedding_text), vectors.dense, atol=1e-6)
+    np.testing.assert_allclose(embedder.embed_query(chunk.embedding_text), vectors.dense, atol=1e-3)

@@ -8,21 +8,21 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from rag_pipeline.adapters.state.damage import is_damage, move_aside, warn_once
+from rag_pipeline.adapters.state.vector_packs import dump_rows, load_rows
 from rag_pipeline.core.errors import StoreError
-from rag_pipeline.core.vectors import ChunkVectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import TypeVar
 
+    from rag_pipeline.core.vectors import ChunkVectors
+
     T = TypeVar("T")
 
 _SCHEMA: Final = """
-create table if not exists embeddings (
+create table if not exists half_embeddings (
     fingerprint text not null,
     text_hash text not null,
     dim integer not null,
@@ -36,9 +36,10 @@ create temporary table kept (
 ) without rowid
 """
 _DELETE: Final = """
-delete from embeddings where not exists (
+delete from half_embeddings where not exists (
     select 1 from temp.kept
-    where kept.fingerprint = embeddings.fingerprint and kept.text_hash = embeddings.text_hash
+    where kept.fingerprint = half_embeddings.fingerprint
+        and kept.text_hash = half_embeddings.text_hash
 )
 """
 _BUSY_TIMEOUT_S: Final = 30.0
@@ -48,8 +49,9 @@ _PARAMETERS: Final = 500  # per query; the limit of old SQLite versions is 999
 class SqliteEmbeddingCache:
     """An embedding cache with one row per embedding model and text in a SQLite file.
 
-    A row contains little-endian float32 values: the vector of the whole text, then the vectors of
-    its windows (groups of words). A damaged file is renamed with a warning, and a new one is
+    A row contains the vector of the whole text, then the vectors of its windows (groups of words).
+    The table of earlier versions, with longer numbers, is deleted; such vectors are read from the
+    store instead. A damaged file is renamed with a warning, and a new one is
     begun. In a folder that cannot be written, the file is only read.
 
     Args:
@@ -76,14 +78,14 @@ class SqliteEmbeddingCache:
             page = text_hashes[start : start + _PARAMETERS]
             marks = ",".join("?" * len(page))
             query = (
-                "select text_hash, dim, vectors from embeddings "  # noqa: S608  # `marks` contains only "?"
+                "select text_hash, dim, vectors from half_embeddings "  # noqa: S608  # `marks` contains only "?"
                 f"where fingerprint = ? and text_hash in ({marks})"
             )
             rows = self._run(partial(_fetch_all, query=query, parameters=(fingerprint, *page)))
             for text_hash, dim, blob in rows:
-                if dim > 0 and len(blob) >= 8 * dim and len(blob) % (4 * dim) == 0:
-                    matrix = np.frombuffer(blob, dtype="<f4").reshape(-1, dim)
-                    found[text_hash] = ChunkVectors(matrix[0], matrix[1:])
+                vectors = load_rows(blob, dim)
+                if vectors is not None:
+                    found[text_hash] = vectors
         return found
 
     def put_many(self, fingerprint: str, vectors: Mapping[str, ChunkVectors]) -> None:
@@ -93,14 +95,14 @@ class SqliteEmbeddingCache:
             StoreError: The file cannot be written.
         """
         rows = [
-            (fingerprint, text_hash, len(entry.dense), _to_bytes(entry))
+            (fingerprint, text_hash, len(entry.dense), dump_rows(entry))
             for text_hash, entry in vectors.items()
         ]
 
         def write(connection: sqlite3.Connection) -> None:
             with connection:
                 connection.executemany(
-                    "insert or replace into embeddings values (?, ?, ?, ?)", rows
+                    "insert or replace into half_embeddings values (?, ?, ?, ?)", rows
                 )
 
         self._run(write)
@@ -178,6 +180,7 @@ class SqliteEmbeddingCache:
                 connection.execute("pragma journal_mode = wal")
                 connection.execute("pragma synchronous = normal")
                 connection.execute(_SCHEMA)
+                connection.execute("drop table if exists embeddings")
             except sqlite3.Error:
                 connection.close()
                 raise
@@ -194,7 +197,3 @@ def _fetch_all(
     connection: sqlite3.Connection, query: str, parameters: tuple[str, ...]
 ) -> list[tuple[str, int, bytes]]:
     return connection.execute(query, parameters).fetchall()
-
-
-def _to_bytes(entry: ChunkVectors) -> bytes:
-    return np.vstack([entry.dense[np.newaxis, :], entry.windows]).astype("<f4").tobytes()

@@ -2,7 +2,7 @@
 
 A pack begins with its head: four bytes that name the format, the dimension and the number of texts,
 the SHA-256 of each text, and each text's number of rows. After the head come the rows of all texts
-in the same order, as little-endian float32. The first row of a text is its dense vector, the others
+in the same order, as `STORED_DTYPE`. The first row of a text is its dense vector, the others
 are those of its windows.
 """
 
@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from rag_pipeline.core.vectors import ChunkVectors
+from rag_pipeline.core.vectors import STORED_DTYPE, ChunkVectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-_MAGIC: Final = b"RPV1"
+_MAGIC: Final = b"RPV2"
 _FIXED_BYTES: Final = 12
+_NUMBER_BYTES: Final = np.dtype(STORED_DTYPE).itemsize
 _TEXT_BYTES: Final = 36
 _KEY_BYTES: Final = 16  # of the 32 of a hash; no two texts share them
 _MOST_RECENT: Final = 50_000
@@ -70,12 +71,7 @@ def dump_pack(vectors: Mapping[str, ChunkVectors]) -> bytes:
     hashes = b"".join(bytes.fromhex(text_hash) for text_hash in vectors)
     counts = np.array([1 + len(entry.windows) for entry in vectors.values()], dtype="<u4")
     fixed = _MAGIC + np.array([dim, len(vectors)], dtype="<u4").tobytes()
-    rows = [
-        part.astype("<f4").tobytes()
-        for each in vectors.values()
-        for part in (each.dense, each.windows)
-    ]
-    return b"".join((fixed, hashes, counts.tobytes(), *rows))
+    return b"".join((fixed, hashes, counts.tobytes(), *map(dump_rows, vectors.values())))
 
 
 def count_head_bytes(start: bytes) -> int:
@@ -108,7 +104,7 @@ def load_pack(data: bytes) -> dict[str, ChunkVectors]:
     found: dict[str, ChunkVectors] = {}
     start = count_head_bytes(data)
     for text_hash, count in zip(head.text_hashes, head.row_counts.tolist(), strict=True):
-        end = start + 4 * head.dim * count
+        end = start + _NUMBER_BYTES * head.dim * count
         vectors = load_rows(data[start:end], head.dim)
         if vectors is not None and end <= len(data):
             found[text_hash] = vectors
@@ -116,11 +112,18 @@ def load_pack(data: bytes) -> dict[str, ChunkVectors]:
     return found
 
 
+def dump_rows(vectors: ChunkVectors) -> bytes:
+    """Return the rows of one text."""
+    rows = np.vstack([vectors.dense[np.newaxis, :], vectors.windows])
+    return rows.astype(STORED_DTYPE).tobytes()
+
+
 def load_rows(rows: bytes, dim: int) -> ChunkVectors | None:
     """Read the rows of one text; None if they are damaged or incomplete."""
-    if len(rows) < 8 * dim or len(rows) % (4 * dim):
+    row_bytes = _NUMBER_BYTES * dim
+    if dim < 1 or len(rows) < 2 * row_bytes or len(rows) % row_bytes:
         return None
-    matrix = np.frombuffer(rows, dtype="<f4").reshape(-1, dim)
+    matrix = np.frombuffer(rows, dtype=STORED_DTYPE).reshape(-1, dim).astype(np.float32)
     return ChunkVectors(matrix[0], matrix[1:])
 
 
@@ -150,7 +153,7 @@ class PackIndex:
         self._names.append(name)
         self._dims.append(head.dim)
         self._numbers[name] = number
-        sizes = head.row_counts * 4 * head.dim
+        sizes = head.row_counts * _NUMBER_BYTES * head.dim
         ends = _FIXED_BYTES + _TEXT_BYTES * len(sizes) + np.cumsum(sizes)
         for text_hash, end, size in zip(
             head.text_hashes, ends.tolist(), sizes.tolist(), strict=True

@@ -203,7 +203,8 @@ def create_shard(path: Path, dim: int) -> Any:  # noqa: ANN401  # the engine's c
                 size=dim,
                 distance=cosine,
                 multivector_config=max_sim,
-                on_disk=True,  # opening the book's store then does not read all 35 MB
+                datatype=edge.VectorStorageDatatype.Float16,  # as in the cache
+                on_disk=True,  # opening the book's store then does not read all 20 MB
             ),
         },
         sparse_vectors={

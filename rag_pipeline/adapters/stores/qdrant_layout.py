@@ -97,6 +97,7 @@ def create_collection(
                 size=space.model.dim,
                 distance=models.Distance.COSINE,
                 multivector_config=max_sim,
+                datatype=models.Datatype.FLOAT16,  # as in the cache, so nothing is lost
                 quantization_config=windows,
                 on_disk=True,  # ten times the size of the dense vectors, and few are read
                 # Windows only score points that other channels found, so they need no graph.

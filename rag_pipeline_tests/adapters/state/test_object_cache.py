@@ -17,7 +17,7 @@ from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
 from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols.state import LedgerEntry
-from rag_pipeline.core.vectors import ChunkVectors
+from rag_pipeline.core.vectors import STORED_DTYPE, ChunkVectors
 
 if TYPE_CHECKING:
     from rag_pipeline.core.vectors import FloatVector
@@ -29,7 +29,7 @@ def root() -> UPath:
 
 
 def vectors(seed: int) -> ChunkVectors:
-    rows = np.random.default_rng(seed).random((3, 4)).astype(np.float32)
+    rows = np.random.default_rng(seed).random((3, 4)).astype(STORED_DTYPE).astype(np.float32)
     dense: FloatVector = rows[0]
     return ChunkVectors(dense, rows[1:])
 

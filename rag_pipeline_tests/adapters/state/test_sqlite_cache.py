@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 from rag_pipeline.core.errors import StoreError
-from rag_pipeline.core.vectors import ChunkVectors
+from rag_pipeline.core.vectors import STORED_DTYPE, ChunkVectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,12 @@ FINGERPRINT = "local/m/4/100/16"
 
 
 def make_vectors(seed: int, windows: int = 2) -> ChunkVectors:
-    rows = np.random.default_rng(seed).normal(size=(windows + 1, 4)).astype(np.float32)
+    rows = (
+        np.random.default_rng(seed)
+        .normal(size=(windows + 1, 4))
+        .astype(STORED_DTYPE)
+        .astype(np.float32)
+    )
     return ChunkVectors(rows[0], rows[1:])
 
 
@@ -92,9 +97,9 @@ def test_a_damaged_row_counts_as_missing(cache: SqliteEmbeddingCache, tmp_path: 
     path = tmp_path / "new" / "cache.sqlite"
     connection = sqlite3.connect(path)
     with connection:
-        connection.execute("update embeddings set vectors = x'0102' where text_hash = 'a'")
-        connection.execute("update embeddings set dim = 0 where text_hash = 'b'")
-        connection.execute("update embeddings set dim = 12 where text_hash = 'c'")
+        connection.execute("update half_embeddings set vectors = x'0102' where text_hash = 'a'")
+        connection.execute("update half_embeddings set dim = 0 where text_hash = 'b'")
+        connection.execute("update half_embeddings set dim = 12 where text_hash = 'c'")
     connection.close()
     assert cache.get_many(FINGERPRINT, list("abcd")).keys() == {"d"}
 

@@ -18,12 +18,17 @@ from rag_pipeline.adapters.state.vector_packs import (
     load_rows,
 )
 from rag_pipeline.core.ids import hash_text
-from rag_pipeline.core.vectors import ChunkVectors
+from rag_pipeline.core.vectors import STORED_DTYPE, ChunkVectors
 
 
 def make_vectors(seed: int, windows: int = 2) -> ChunkVectors:
     """Build random vectors of dimension 4 with a number of windows."""
-    rows = np.random.default_rng(seed).normal(size=(windows + 1, 4)).astype(np.float32)
+    rows = (
+        np.random.default_rng(seed)
+        .normal(size=(windows + 1, 4))
+        .astype(STORED_DTYPE)
+        .astype(np.float32)
+    )
     return ChunkVectors(rows[0], rows[1:])
 
 
