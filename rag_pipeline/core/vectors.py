@@ -188,3 +188,8 @@ class Point:
     vectors: ChunkVectors
     sparse: SparseVector
     payload: Payload
+
+
+def round_numbers(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return vectors with the numbers that are stored of them."""
+    return vectors.astype(STORED_DTYPE).astype("<f4")

@@ -15,12 +15,10 @@ from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.sentences import split_sentences
 from rag_pipeline.core.terms import find_content_words
-from rag_pipeline.core.vectors import STORED_DTYPE, ChunkVectors, EmbeddingUsage
+from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage, round_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from rag_pipeline.core.models import Chunk
     from rag_pipeline.core.protocols.embedding import Embedder, WindowEmbedder
@@ -154,8 +152,8 @@ def _embed_missing(
         own = rows[window : window + sum(map(len, plan.windows))]
         window += len(own)
         dense = parts[0] if len(parts) == 1 else _unit_mean(parts)
-        windows_or_parts = own if len(own) else _merge_rows(parts)
-        fresh[text_hash] = ChunkVectors(_round(dense), _round(windows_or_parts))
+        rest = own if len(own) else _merge_rows(parts)
+        fresh[text_hash] = ChunkVectors(round_numbers(dense), round_numbers(rest))
     windowed = frozenset(
         text_hash for text_hash, plan in zip(missing, plans, strict=True) if len(plan.parts) > 1
     )
@@ -268,11 +266,6 @@ def _cut_long_sentence(
 
 def _shift(span: _Span, offset: int) -> _Span:
     return span[0] + offset, span[1] + offset
-
-
-def _round(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return vectors with the numbers that are stored of them."""
-    return vectors.astype(STORED_DTYPE).astype(np.float32)
 
 
 def _unit_mean(rows: FloatMatrix) -> FloatVector:
