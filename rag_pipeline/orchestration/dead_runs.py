@@ -18,6 +18,9 @@ IN_FLIGHT = (
 )
 """The states of a run that has not ended."""
 
+# A repeated run has the tags of the first one, so also the name of its process, until it begins.
+_NOT_BEGUN = frozenset({dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.STARTING})
+
 
 def name_process() -> dict[str, str]:
     """Return a Dagster run tag (name and value) that says that this process executes the run.
@@ -32,9 +35,10 @@ def end_dead_runs(instance: dg.DagsterInstance) -> None:
 
     Dagster itself does not notice the end of a run that a command executes, or whose Dagster server
     was killed too. Until the maximum run time was over, such a run would count as in progress, and
-    no other ingestion would be started.
+    no other ingestion would be started. A run that waits or is being started is left to Dagster.
     """
-    unfinished = instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT)))
+    begun = [status for status in IN_FLIGHT if status not in _NOT_BEGUN]
+    unfinished = instance.get_runs(dg.RunsFilter(statuses=begun))
     for run in (run for run in unfinished if run.job_name in INGESTING_JOBS):
         host, _, pid = run.tags.get(_PROCESS_TAG, "").rpartition(":")
         if host == socket.gethostname() and not _is_alive(int(pid)):

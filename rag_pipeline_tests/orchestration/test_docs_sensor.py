@@ -153,6 +153,21 @@ def test_a_run_whose_process_was_killed_does_not_block_the_sensor(
     assert isinstance(tick(dagster_book), dg.SensorResult) == dead
 
 
+def test_a_repeated_run_that_starts_is_not_failed_because_of_the_tag_of_the_first(
+    dagster_book: DagsterBook,
+) -> None:
+    instance = dagster_book.instance
+    run = instance.create_run_for_job(
+        dagster_book.definitions.resolve_job_def(INGEST_JOB.name),
+        tags={"rag_pipeline/process": f"{os.uname().nodename}:{2**22 + 1}"},
+        status=dg.DagsterRunStatus.STARTING,
+    )
+    end_dead_runs(instance)
+    after = instance.get_run_by_id(run.run_id)
+    assert after is not None
+    assert after.status is dg.DagsterRunStatus.STARTING
+
+
 def test_a_run_of_another_machine_is_not_marked_as_failed(dagster_book: DagsterBook) -> None:
     dagster_book.instance.create_run_for_job(
         dagster_book.definitions.resolve_job_def(INGEST_JOB.name),
