@@ -1,4 +1,4 @@
-"""The limit on how much of a book one run deletes, against a partial or old checkout."""
+"""The limit on how much of a shared book one run deletes, against a partial or old checkout."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _SETTING: Final = "MAX_DELETED_SHARE"
 
 
 def check_deletes(context: IngestionContext, scan: Scan, gone: Collection[DocId]) -> None:
-    """Check that a run does not delete too much of the book.
+    """Check that a run does not delete too much of a book that several machines share.
 
-    A document whose content is in the docs folder at another path has moved and does not count.
+    A book with its ledger in DATA_DIR belongs to one machine, whose docs folder is all there is. A
+    document whose content is in the docs folder at another path has moved and does not count.
 
     Args:
         context: The settings and services.
@@ -31,6 +32,8 @@ def check_deletes(context: IngestionContext, scan: Scan, gone: Collection[DocId]
         ConfigurationError: They are more than 5 documents and more than MAX_DELETED_SHARE of the
             documents in the ledger. Nothing was changed.
     """
+    if not (context.settings.ledger_url or context.settings.state_url):
+        return
     contents = {doc.sha256 for doc in scan.discovery.docs}
     entries = scan.entries
     lost = sum(doc_id in entries and entries[doc_id].sha256 not in contents for doc_id in gone)

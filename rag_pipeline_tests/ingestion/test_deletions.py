@@ -24,8 +24,10 @@ PAGES = {
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Book:
-    """Create a book with 12 indexed pages and a store in memory."""
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Book:
+    """Create a book with 12 indexed pages, a store in memory and a shared state."""
+    monkeypatch.setenv("STATE_URL", (tmp_path / "shared").as_uri())
+    monkeypatch.setenv("STATE_NAME", "book")
     book = make_book(tmp_path, PAGES, memory=True)
     book.ingest()
     return book
@@ -59,6 +61,13 @@ def test_few_documents_and_moved_ones_are_deleted(book: Book) -> None:
     for name in list(PAGES)[5:]:
         book.move(name, f"part/{name}")
     assert book.ingest().docs_deleted == 7
+
+
+def test_a_book_of_one_machine_has_no_limit(tmp_path: Path) -> None:
+    book = make_book(tmp_path, PAGES, memory=True)
+    book.ingest()
+    remove(book, 11)
+    assert book.ingest().docs_deleted == 11
 
 
 def test_a_folder_of_another_book_is_named_as_such(book: Book) -> None:
