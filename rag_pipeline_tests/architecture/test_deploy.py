@@ -20,7 +20,6 @@ from rag_pipeline.orchestration.jobs import INGEST_JOB
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
-CHART = yaml.safe_load((DEPLOY / "helm" / "dagster-values.yaml").read_text(encoding="utf-8"))
 ROBOTUTOR = list(
     yaml.safe_load_all((DEPLOY / "helm" / "robotutor.yaml").read_text(encoding="utf-8"))
 )
@@ -47,8 +46,8 @@ def robotutor_container() -> dict[str, Any]:
 def test_every_setting_named_exists() -> None:
     named = {name for service in COMPOSE["services"].values() for name in service["environment"]}
     named |= set(re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text(encoding="utf-8")))
-    (deployment,) = CHART["dagster-user-deployments"]["deployments"]
-    named |= {variable["name"] for variable in deployment["env"]}
+    for config_map in yaml.safe_load_all((DEPLOY / "helm" / "settings.yaml").read_text("utf-8")):
+        named |= set(config_map["data"])
     named |= {variable["name"] for variable in robotutor_container()["env"]}
     dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     named |= set(re.findall(r"^(?:ENV| {4}) *([A-Z_]+)=", dockerfile, re.MULTILINE))
@@ -131,6 +130,9 @@ def test_dagsters_packages_belong_together() -> None:
     pins = (DEPLOY / "requirements.txt").read_text(encoding="utf-8")
     assert f"dagster-postgres=={library}" in pins
     assert f"dagster-k8s=={library}" in pins
+    assert (
+        f"s3fs=={locked_version('fsspec')} " in pins
+    )  # s3fs admits only its own version of fsspec
     comment = (DEPLOY / "helm" / "dagster-values.yaml").read_text(encoding="utf-8")
     assert f"--version {locked_version('dagster')} " in comment
 
