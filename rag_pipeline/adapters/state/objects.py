@@ -7,8 +7,9 @@ at the path.
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.errors import StoreError
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -72,9 +73,18 @@ def replace_object(path: UPath, data: bytes, version: str) -> str | None:
 
 
 def delete_object(path: UPath) -> None:
-    """Delete an object, if it exists."""
-    with suppress(FileNotFoundError):
+    """Delete an object, if it exists.
+
+    Raises:
+        StoreError: The storage does not allow it.
+    """
+    try:
         path.fs.rm_file(path.path)
+    except FileNotFoundError:
+        return
+    except PermissionError as error:
+        message = f"the storage does not allow the deletion of {path}. Allow it, and run again"
+        raise StoreError(message) from error
 
 
 def list_objects(folder: UPath) -> dict[str, str]:
