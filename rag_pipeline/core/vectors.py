@@ -29,9 +29,8 @@ fixed corpus with a recorded digest.
 STORED_DTYPE: Final = "<f2"
 """numpy's name of the numbers in which vectors are stored: little-endian, 16 bits.
 
-An embedding has such numbers from the start, so a vector is the same whether it was just computed
-or read from the cache. The dense vector and the windows of a chunk have about 11 bits of each
-number in common with the model's, which changes no score by more than 0.001.
+A new embedding is rounded to them at once, so a vector is the same whether it was just computed or
+read from the cache. The rounding changes no score by more than 0.001.
 """
 
 
@@ -191,5 +190,5 @@ class Point:
 
 
 def round_numbers(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return vectors with the numbers that are stored of them."""
+    """Return vectors rounded to the numbers that are stored (`STORED_DTYPE`), as float32."""
     return vectors.astype(STORED_DTYPE).astype("<f4")

@@ -94,9 +94,11 @@ def test_a_damaged_record_counts_as_missing(tmp_path: Path) -> None:
 
 
 def test_state_in_data_dir_may_have_several_collections(tmp_path: Path) -> None:
+    held = []
     for name in ("one", "two"):
         settings = load_settings(
             docs_dir=tmp_path / "docs", data_dir=tmp_path / "data", qdrant_collection=name
         )
         with choose_ledgers(settings, tmp_path / "state", name).lock():
-            pass
+            held.append(name)
+    assert held == ["one", "two"]
