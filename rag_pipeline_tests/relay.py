@@ -1,4 +1,4 @@
-"""A relay on 127.0.0.1 between a client and a server, whose connections a test can cut."""
+"""A relay on 127.0.0.1 between a client and a server, whose connections a test can cut or hold."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Relay:
         user, at, _ = parts.netloc.rpartition("@")
         here = f"{user}{at}127.0.0.1:{self._listener.getsockname()[1]}"
         self.url = urlunsplit(parts._replace(netloc=here))
-        self._cut, self._lock = Event(), Lock()
+        self._cut, self._flowing, self._lock = Event(), Event(), Lock()
+        self._flowing.set()
         self._open: set[socket.socket] = set()
         self._thread = Thread(target=self._accept, daemon=True)
 
@@ -43,6 +44,7 @@ class Relay:
     def __exit__(self, *_: object) -> None:
         """Cut all connections and end the relay."""
         self.cut()
+        self._flowing.set()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -56,9 +58,17 @@ class Relay:
                 with suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
 
+    def hold(self) -> None:
+        """Keep all connections open but forward nothing, also from new ones, until `restore`.
+
+        A network that loses all packets looks like this to both ends.
+        """
+        self._flowing.clear()
+
     def restore(self) -> None:
-        """Forward new connections again."""
+        """Forward new connections again, and what was held back."""
         self._cut.clear()
+        self._flowing.set()
 
     def _accept(self) -> None:
         while True:
@@ -83,6 +93,7 @@ class Relay:
     def _pump(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
+                self._flowing.wait()
                 target.sendall(data)
         with suppress(OSError):
             target.shutdown(socket.SHUT_RDWR)

@@ -7,7 +7,7 @@ them apart: each has a STATE_NAME of its own, so their locks of the book do not 
 from __future__ import annotations
 
 import multiprocessing
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.adapters.connect import connect_services
@@ -18,7 +18,7 @@ from rag_pipeline.ingestion.planning import choose_collection
 from rag_pipeline_tests.congruence.points import DIM, make_point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from multiprocessing.synchronize import Barrier
 
     from rag_pipeline.core.protocols.stores import PointStore
@@ -80,8 +80,7 @@ def _create(
     barrier: Barrier,
     problems: Any,  # noqa: ANN401  # a queue
 ) -> None:
-    found: list[str] = []
-    try:
+    with _report(number, barrier, problems) as found:
         for place in range(rounds):
             context = _open(settings, number, f"round-{place}")
             barrier.wait(_LONGEST_S)
@@ -91,13 +90,7 @@ def _create(
             barrier.wait(_LONGEST_S)
             if number == 0:
                 with closing(context.services.catalog.open_current(wait_s=60.0)) as store:
-                    found += _describe(f"collection {place}", store, PROCESSES)
-    except BaseException as error:
-        barrier.abort()
-        found.append(f"process {number}: {error!r}")
-        raise
-    finally:
-        problems.put(found)
+                    found.extend(_describe(f"collection {place}", store, PROCESSES))
 
 
 def _switch(
@@ -107,8 +100,7 @@ def _switch(
     barrier: Barrier,
     problems: Any,  # noqa: ANN401  # a queue
 ) -> None:
-    found: list[str] = []
-    try:
+    with _report(number, barrier, problems) as found:
         context = _open(settings, number, "switched")
         catalog = context.services.catalog
         for place in range(rounds):
@@ -126,9 +118,24 @@ def _switch(
             if number == 0:
                 try:
                     with closing(catalog.open_current(wait_s=60.0)) as store:
-                        found += _describe(f"round {place}", store, _POINTS)
+                        found.extend(_describe(f"round {place}", store, _POINTS))
                 except CollectionMissingError as error:
                     found.append(f"round {place}: {error}")
+
+
+@contextmanager
+def _report(
+    number: int,
+    barrier: Barrier,
+    problems: Any,  # noqa: ANN401  # a queue
+) -> Iterator[list[str]]:
+    """Yield a list of problems, and send it at the end of the block.
+
+    A process that fails reports its error, and does not let the others wait for it.
+    """
+    found: list[str] = []
+    try:
+        yield found
     except BaseException as error:
         barrier.abort()
         found.append(f"process {number}: {error!r}")
