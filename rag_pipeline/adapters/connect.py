@@ -28,8 +28,6 @@ from rag_pipeline.core.settings import EmbeddingProvider
 from rag_pipeline.core.state_dirs import RECORD, describe_indexes, dump_places
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
     from rag_pipeline.adapters.embedders.service import ServiceEmbedder
     from rag_pipeline.adapters.stores.builds import Forget
@@ -206,7 +204,7 @@ def connect_services(settings: Settings) -> Services:
         write_text_atomically,
     )
     from rag_pipeline.adapters.state.ledgers import choose_ledgers
-    from rag_pipeline.adapters.state.locks import hold_lock
+    from rag_pipeline.adapters.state.locks import hold_lock, locate_cell_lock
     from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
     from rag_pipeline.adapters.state.running import announce_ingestion
     from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
@@ -250,20 +248,8 @@ def connect_services(settings: Settings) -> Services:
         rebucket=ledgers.rebucket,
         announce=lambda: announce_ingestion(state_dir),
         sweep=sweep,
+        run_locks=ledgers.run_locks,
     )
-
-
-def locate_cell_lock(settings: Settings, collection: str) -> Path:
-    """Return the path of the lock file of one sweep cell.
-
-    A sweep cell is one combination of settings that `rag-pipeline sweep` compares with others. The
-    lock is held while the cell's collection is built and evaluated.
-
-    Args:
-        settings: Settings of the book.
-        collection: Name of the cell's collection.
-    """
-    return settings.state_dir / "cells" / f"{collection}.lock"
 
 
 def connect_chat_model(settings: Settings) -> ChatModel | None:

@@ -116,7 +116,8 @@ def run_job(
             progress.observe(event)
 
         resource = IngestionResource(lambda: context, scan, listen)
-        run_ingest_job(build_defs({"ingestion": resource}), request)
+        locks = context.services.run_locks
+        run_ingest_job(build_defs({"ingestion": resource}), request, locks)
     final = last[0] if last else None
     if isinstance(final, RunFailed):
         raise final.error

@@ -65,7 +65,7 @@ def ingest_with_workers(context: IngestionContext, worker_count: int) -> Ingesti
     begun = time.monotonic()
     shares = divide_work(context, scan, works, worker_count)
     whole = IngestionReport(collection_id=scan.collection_id)
-    for report in run_shares(shares, worker_count):
+    for report in run_shares(shares, worker_count, context.services.run_locks):
         whole.merge(report)
     after = scan_docs(context)
     moved = leave_moved(after.plan.delete, after.entries, after.plan.process)
@@ -100,7 +100,8 @@ def ingest_detached(context: IngestionContext, *, as_json: bool) -> None:
     export_settings(context.settings)
     with ProgressLine() as line:
         try:
-            found = submit_and_follow(plan_buckets(context, scan), line.show)
+            works = plan_buckets(context, scan)
+            found = submit_and_follow(works, line.show, context.services.run_locks)
         except KeyboardInterrupt:
             tell_note(
                 "the runs go on without this view. Follow them again with `rag-pipeline ingest "

@@ -1,15 +1,19 @@
-"""Detection of Dagster runs whose process was killed, with a run tag that names the process."""
+"""Detection of Dagster runs whose process was killed, on this machine or on another one."""
 
 import os
 import socket
+import time
+from collections.abc import Collection, Sequence
+from typing import Final
 
 import dagster as dg
 
+from rag_pipeline.core.errors import LedgerUnavailableError
+from rag_pipeline.core.protocols.state import RunLocks
 from rag_pipeline.orchestration.jobs import INGESTING_JOBS
+from rag_pipeline.orchestration.run_life import LOCK_TAG, PROCESS_TAG, name_lock
 
-_PROCESS_TAG = "rag_pipeline/process"  # host and process id
-
-IN_FLIGHT = (
+IN_FLIGHT: Final = (
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.STARTING,
@@ -19,30 +23,97 @@ IN_FLIGHT = (
 """The states of a run that has not ended."""
 
 # A repeated run has the tags of the first one, so also the name of its process, until it begins.
-_NOT_BEGUN = frozenset({dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.STARTING})
+_NOT_BEGUN: Final = frozenset({dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.STARTING})
+
+# Between its start and its lock, a run only loads its code, which takes seconds. The start is read
+# from the clock of another machine, which may differ by minutes.
+_LONGEST_BEGINNING_S: Final = 600.0
+
+# A living run whose connection to the database is cut takes its lock again after about a second.
+_CONFIRMING_S: Final = 10.0
+_LOOK_S: Final = 0.5
 
 
-def name_process() -> dict[str, str]:
-    """Return a Dagster run tag (name and value) that says that this process executes the run.
-
-    The value consists of the host name and the process id.
-    """
-    return {_PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"}
-
-
-def end_dead_runs(instance: dg.DagsterInstance) -> None:
-    """Mark unfinished ingestion runs as failed if their process no longer exists on this machine.
+def end_dead_runs(instance: dg.DagsterInstance, locks: RunLocks | None = None) -> None:
+    """Mark unfinished ingestion runs as failed if their process no longer exists.
 
     Dagster itself does not notice the end of a run that a command executes, or whose Dagster server
     was killed too. Until the maximum run time was over, such a run would count as in progress, and
     no other ingestion would be started. A run that waits or is being started is left to Dagster.
+
+    With `locks`, a run of any machine is dead if no process holds its lock. If such a run is found,
+    the call takes 10 s, to see whether the run only takes its lock again. Without `locks`, only
+    processes of this machine are noticed.
+
+    Args:
+        instance: The Dagster instance.
+        locks: The locks of the runs of the book; None if the ledger is in files.
     """
     begun = [status for status in IN_FLIGHT if status not in _NOT_BEGUN]
-    unfinished = instance.get_runs(dg.RunsFilter(statuses=begun))
-    for run in (run for run in unfinished if run.job_name in INGESTING_JOBS):
-        host, _, pid = run.tags.get(_PROCESS_TAG, "").rpartition(":")
-        if host == socket.gethostname() and not _is_alive(int(pid)):
-            instance.report_run_failed(run, "the process that executed this run was killed")
+    records = instance.get_run_records(dg.RunsFilter(statuses=begun))
+    found = [record for record in records if record.dagster_run.job_name in INGESTING_JOBS]
+    for record in found:
+        if _has_no_process(record.dagster_run, locks):
+            reason = "the process that executed this run was killed"
+            instance.report_run_failed(record.dagster_run, reason)
+        elif locks is not None and _did_not_begin(record, locks):
+            reason = f"this run was started, but did not begin in {_LONGEST_BEGINNING_S:g} s"
+            instance.report_run_failed(record.dagster_run, reason)
+    if locks is None:
+        return
+    runs = [record.dagster_run for record in found]
+    for run_id in _find_without_holder(_select_own(runs, locks), locks):
+        run = instance.get_run_by_id(run_id)  # it may have ended meanwhile
+        if run is not None and not run.is_finished:
+            reason = "no process holds its lock: its process, machine or network ended"
+            instance.report_run_failed(run, reason)
+
+
+def _has_no_process(run: dg.DagsterRun, locks: RunLocks | None) -> bool:
+    """Return True if the run names a process of this machine that does not exist.
+
+    With `locks`, this decides only about runs without a lock, such as those of an older release.
+    """
+    if locks is not None and LOCK_TAG in run.tags:
+        return False
+    host, _, pid = run.tags.get(PROCESS_TAG, "").rpartition(":")
+    return host == socket.gethostname() and not _is_alive(int(pid))
+
+
+def _did_not_begin(record: dg.RunRecord, locks: RunLocks) -> bool:
+    """Return True if a run has waited too long for its first step, which takes the lock."""
+    run = record.dagster_run
+    book, _, run_id = run.tags.get(LOCK_TAG, "").rpartition("/")
+    if run_id == run.run_id or book not in {"", locks.state_name}:
+        return False
+    if not book and PROCESS_TAG in run.tags:
+        return False  # it has begun, in a process without LEDGER_URL
+    since = record.start_time or record.create_timestamp.timestamp()
+    return time.time() - since > _LONGEST_BEGINNING_S
+
+
+def _select_own(runs: Sequence[dg.DagsterRun], locks: RunLocks) -> set[str]:
+    """Return the ids of the runs that have taken their own lock, which is one of this book."""
+    return {run.run_id for run in runs if run.tags.get(LOCK_TAG) == name_lock(run.run_id, locks)}
+
+
+def _find_without_holder(run_ids: Collection[str], locks: RunLocks) -> set[str]:
+    """Return the runs whose lock nobody has held for a while.
+
+    If the database does not answer, no run is returned; the next call decides.
+    """
+    left = set(run_ids)
+    deadline = time.monotonic() + _CONFIRMING_S
+    try:
+        while left:
+            left -= locks.find_held(left)
+            if time.monotonic() >= deadline:
+                break
+            if left:
+                time.sleep(_LOOK_S)
+    except LedgerUnavailableError:
+        return set()
+    return left
 
 
 def _is_alive(pid: int) -> bool:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,11 +14,13 @@ from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 from sqlalchemy.exc import DBAPIError
 
 from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.core.protocols.state import RunLocks
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.orchestration.dead_runs import end_dead_runs, name_process
+from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.event_log import hold_open
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.run_config import IngestConfig
+from rag_pipeline.orchestration.run_life import hold_run
 
 _OPENING_TIMEOUT_S = 60.0
 _OPENING_ADVICE = (
@@ -47,12 +50,15 @@ def open_instance() -> dg.DagsterInstance:
         return dg.DagsterInstance.from_ref(settings)
 
 
-def run_ingest_job(definitions: dg.Definitions, request: IngestionRequest) -> bool:
+def run_ingest_job(
+    definitions: dg.Definitions, request: IngestionRequest, locks: RunLocks | None = None
+) -> bool:
     """Run the ingestion job in this process, on the Dagster instance at DAGSTER_HOME.
 
     Args:
         definitions: The Dagster definitions that contain the job.
         request: What to ingest. Its `stages` are ignored: the job always runs all stages.
+        locks: The locks of the runs of the book; None if the ledger is in files.
 
     Returns:
         True if the run succeeded. The run fails if any document fails; the other documents are
@@ -69,17 +75,20 @@ def run_ingest_job(definitions: dg.Definitions, request: IngestionRequest) -> bo
         rebuild=request.rebuild,
         reread=request.reread,
     )
+    run_id = str(uuid.uuid4())
     with convert_database_errors(), open_instance() as instance, hold_open(instance):
-        end_dead_runs(instance)
-        result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
-            run_config={
-                "ops": {"ingestion": {"config": config.model_dump()}},
-                "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
-            },
-            instance=instance,
-            tags=name_process(),
-            raise_on_error=False,
-        )
+        end_dead_runs(instance, locks)
+        with hold_run(run_id, locks) as tags:
+            result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
+                run_config={
+                    "ops": {"ingestion": {"config": config.model_dump()}},
+                    "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+                },
+                instance=instance,
+                run_id=run_id,
+                tags=tags,
+                raise_on_error=False,
+            )
     if any(was_interrupted(event) for event in result.all_events):
         raise KeyboardInterrupt  # Dagster reports a signal as a failed run
     return result.success

@@ -51,7 +51,7 @@ def docs_changes(
             scan = scan_collection(ingestion.context)
     except RagPipelineError as error:
         return dg.SkipReason(str(error))
-    end_dead_runs(context.instance)
+    end_dead_runs(context.instance, ingestion.context.services.run_locks)
     running = _find_run_in_flight(context.instance, has_buckets=has_buckets)
     if running is not None:
         return dg.SkipReason(f"run {running} is in progress; the docs folder is checked after it")

@@ -24,6 +24,7 @@ from dagster._core.workspace.load_target import (
 )
 
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.protocols.state import RunLocks
 from rag_pipeline.ingestion.parallel.planning import BucketWork
 from rag_pipeline.orchestration.bucket_requests import (
     PLANNED_DOCS_TAG,
@@ -76,13 +77,16 @@ class Following:
 
 
 def submit_and_follow(
-    works: Sequence[BucketWork], show: Callable[[Following], object]
+    works: Sequence[BucketWork],
+    show: Callable[[Following], object],
+    locks: RunLocks | None = None,
 ) -> Following:
     """Submit a run for each work whose bucket has none yet, and follow all runs to their end.
 
     Args:
         works: The work of one bucket each.
         show: Function that is called about once a second with how far the runs are.
+        locks: The locks of the runs of the book; None if the ledger is in files.
 
     Returns:
         The final numbers.
@@ -92,14 +96,14 @@ def submit_and_follow(
         ConfigurationError: The code location cannot be loaded.
     """
     with convert_database_errors(), open_instance() as instance:
-        end_dead_runs(instance)
+        end_dead_runs(instance, locks)
         busy = find_busy_buckets(instance)
         new = [work for work in works if busy.isdisjoint(work.buckets)]
         run_ids = [run.run_id for run in _list_unfinished(instance)]
         if new:
             with _open_workspace(instance) as workspace:
                 run_ids += submit_runs(instance, workspace, new)
-        return _follow(instance, run_ids, show)
+        return _follow(instance, run_ids, show, locks)
 
 
 def submit_runs(
@@ -167,11 +171,14 @@ def _list_unfinished(instance: dg.DagsterInstance) -> Sequence[dg.DagsterRun]:
 
 
 def _follow(
-    instance: dg.DagsterInstance, run_ids: Sequence[str], show: Callable[[Following], object]
+    instance: dg.DagsterInstance,
+    run_ids: Sequence[str],
+    show: Callable[[Following], object],
+    locks: RunLocks | None,
 ) -> Following:
     begun = time.monotonic()
     while True:
-        end_dead_runs(instance)
+        end_dead_runs(instance, locks)
         runs = instance.get_runs(dg.RunsFilter(run_ids=list(run_ids))) if run_ids else []
         found = _sum_up(runs, time.monotonic() - begun)
         show(found)

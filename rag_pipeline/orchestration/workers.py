@@ -1,17 +1,20 @@
 """The job of `rag-pipeline ingest --workers`: one process of this machine per share of buckets."""
 
+import uuid
 from collections.abc import Sequence
 from typing import Any, Final
 
 import dagster as dg
 from dagster import build_reconstructable_job
+from dagster._core.execution.api import execute_run
 from dagster._core.executor.child_process_executor import ChildProcessCrashException
 
 from rag_pipeline.core.errors import StoreError
+from rag_pipeline.core.protocols.state import RunLocks
 from rag_pipeline.ingestion.parallel.planning import BucketWork
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.orchestration.buckets import BucketConfig, make_config, run_work
-from rag_pipeline.orchestration.dead_runs import end_dead_runs, name_process
+from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.forking import START_METHOD
 from rag_pipeline.orchestration.jobs import WORKERS_JOB_NAME
 from rag_pipeline.orchestration.launch import (
@@ -20,6 +23,7 @@ from rag_pipeline.orchestration.launch import (
     was_interrupted,
 )
 from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.run_life import hold_run
 
 _DEFINITIONS: Final = ("rag_pipeline.definitions", "define_workers_job")
 _REPORT: Final = "report"
@@ -32,7 +36,8 @@ def index_share(
     ingestion: dg.ResourceParam[IngestionResource],
 ) -> None:
     """Index the buckets of one share. Failed documents are recorded in the ledger."""
-    report = run_work(context, config.to_work(), ingestion)
+    with hold_run(context.run_id, ingestion.context.services.run_locks):
+        report = run_work(context, config.to_work(), ingestion)
     context.add_output_metadata({_REPORT: dg.MetadataValue.json(report.to_json())})
 
 
@@ -53,7 +58,9 @@ def build_workers_job(share_count: int, resource: IngestionResource) -> dg.JobDe
     )
 
 
-def run_shares(shares: Sequence[BucketWork], worker_count: int) -> list[IngestionReport]:
+def run_shares(
+    shares: Sequence[BucketWork], worker_count: int, locks: RunLocks | None = None
+) -> list[IngestionReport]:
     """Index shares of the buckets in worker processes, and return the reports of the workers.
 
     The processes read the settings from the environment. `forking.start_imports` makes them start
@@ -62,6 +69,7 @@ def run_shares(shares: Sequence[BucketWork], worker_count: int) -> list[Ingestio
     Args:
         shares: The work; one step of the run for each.
         worker_count: Most processes at the same time.
+        locks: The locks of the runs of the book; None if the ledger is in files.
 
     Raises:
         KeyboardInterrupt: SIGINT or SIGTERM stopped the run.
@@ -76,10 +84,19 @@ def run_shares(shares: Sequence[BucketWork], worker_count: int) -> list[Ingestio
         },
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
     }
+    run_id = str(uuid.uuid4())
     with convert_database_errors(), open_instance() as instance:
-        end_dead_runs(instance)
-        with dg.execute_job(job, instance, run_config=config, tags=name_process()) as result:
-            events = result.all_events
+        end_dead_runs(instance, locks)
+        with hold_run(run_id, locks) as tags:
+            # `dg.execute_job` does the same, but gives the run an id that is not known before.
+            run = instance.create_run_for_job(
+                job.get_definition(),
+                run_id=run_id,
+                run_config=config,
+                tags=tags,
+                job_code_origin=job.get_python_origin(),
+            )
+            events = execute_run(job, run, instance).all_events
     if any(was_interrupted(event) for event in events):
         raise KeyboardInterrupt
     failed = [event for event in events if event.is_step_failure]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.connect import locate_cell_lock
-from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.state.locks import hold_lock, locate_cell_lock
 from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.models import Stage

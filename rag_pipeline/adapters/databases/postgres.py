@@ -11,6 +11,26 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Engine
 
 CONNECT_TIMEOUT_S: Final = 3
+_IDLE_S, _INTERVAL_S, _PROBES = 30, 10, 3
+_GONE_S: Final = _IDLE_S + _PROBES * _INTERVAL_S
+
+# Both ends notice within a minute that the other is gone, for example after a power failure. The
+# server's own default is two hours, for which the locks of a dead host would stay taken.
+_CLIENT_LIMITS: Final = {
+    "keepalives": 1,
+    "keepalives_idle": _IDLE_S,
+    "keepalives_interval": _INTERVAL_S,
+    "keepalives_count": _PROBES,
+    "tcp_user_timeout": _GONE_S * 1000,
+}
+_SERVER_LIMITS: Final = {
+    "lock_timeout": "3s",
+    "statement_timeout": "10s",
+    "tcp_keepalives_idle": _IDLE_S,
+    "tcp_keepalives_interval": _INTERVAL_S,
+    "tcp_keepalives_count": _PROBES,
+    "tcp_user_timeout": f"{_GONE_S}s",
+}
 _EXAMPLE: Final = "Example: postgresql://user:password@host/robotutor"  # pragma: allowlist secret
 
 
@@ -70,7 +90,8 @@ def connect_postgres(setting: str, url: URL, extra: str, supported: str = "Postg
         url.set(drivername="postgresql+psycopg"),
         connect_args={
             "connect_timeout": CONNECT_TIMEOUT_S,
-            "options": "-c lock_timeout=3s -c statement_timeout=10s",
+            "options": " ".join(f"-c {name}={value}" for name, value in _SERVER_LIMITS.items()),
+            **_CLIENT_LIMITS,
         },
         pool_pre_ping=True,
         pool_timeout=CONNECT_TIMEOUT_S,

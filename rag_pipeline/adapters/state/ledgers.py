@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from rag_pipeline.adapters.state.book_record import BookRecord, RecordPlace
-    from rag_pipeline.core.protocols.state import BucketLock, Ledger, Lock
+    from rag_pipeline.core.protocols.state import BucketLock, Ledger, Lock, RunLocks
     from rag_pipeline.core.settings import Settings
 
 _SETTING = "LEDGER_URL"
@@ -45,6 +45,7 @@ class Ledgers:
         lock_collection: Function that returns a context manager that holds the lock of the
             collection with a name, while builds are created, switched or deleted.
         rebucket: Function that changes the number of buckets to that of the settings.
+        run_locks: Locks of the runs, for other machines; None for ledgers in files.
     """
 
     open: Callable[[str], Ledger]
@@ -53,6 +54,7 @@ class Ledgers:
     lock_buckets: BucketLock
     lock_collection: Callable[[str], AbstractContextManager[None]]
     rebucket: Callable[[], None]
+    run_locks: RunLocks | None = None
 
 
 def choose_ledgers(settings: Settings, root: Path | UPath, collection: str) -> Ledgers:
@@ -106,6 +108,9 @@ def _use_postgres(settings: Settings, wanted: BookRecord) -> Ledgers:
         hold_advisory_locks,
         hold_collection_lock,
     )
+    from rag_pipeline.adapters.state.postgres.run_locks import (  # noqa: PLC0415  # needs an extra
+        PostgresRunLocks,
+    )
     from rag_pipeline.adapters.state.postgres.tables import RecordRow  # noqa: PLC0415  # the same
 
     count = settings.bucket_count
@@ -124,6 +129,7 @@ def _use_postgres(settings: Settings, wanted: BookRecord) -> Ledgers:
         lock_buckets=locks.lock_buckets,
         lock_collection=lambda collection: hold_collection_lock(engine, collection, longest_s),
         rebucket=locks.rebucket,
+        run_locks=PostgresRunLocks(engine, name),
     )
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from rag_pipeline.core.settings import Settings
+
 _POLL_S: Final = 0.05  # as often as filelock
 
 _INGEST_ADVICE: Final = (
@@ -91,6 +93,19 @@ def _share_lock(path: Path, timeout_s: float) -> Iterator[None]:
         yield
     finally:
         os.close(file)
+
+
+def locate_cell_lock(settings: Settings, collection: str) -> Path:
+    """Return the path of the lock file of one sweep cell.
+
+    A sweep cell is one combination of settings that `rag-pipeline sweep` compares with others. The
+    lock is held while the cell's collection is built and evaluated.
+
+    Args:
+        settings: Settings of the book.
+        collection: Name of the cell's collection.
+    """
+    return settings.state_dir / "cells" / f"{collection}.lock"
 
 
 def _describe_held(path: Path, timeout_s: float, advice: str) -> StoreLockedError:

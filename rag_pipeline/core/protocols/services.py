@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         EmbeddingCache,
         Ledger,
         Lock,
+        RunLocks,
     )
 
 
@@ -29,19 +30,18 @@ class Services:
         embedder: Embedding model.
         sparse: Encoder of BM25 term weights.
         cache: Vectors of texts that were embedded before.
-        catalog: Vector store with all builds of the book's collection.
-        open_artifacts: Function that takes the id of a build (version of the collection) and
-            returns the store of the stage outputs that belong to it.
-        open_ledger: Function that takes the id of a build and returns its ledger, the record of
-            which documents are indexed.
+        catalog: Vector store with all builds (versions) of the book's collection.
+        open_artifacts: Function that takes the id of a build and returns its stage outputs.
+        open_ledger: Function that takes the id of a build and returns its ledger.
         lock: Lock that prevents a second ingestion of the same book at the same time.
         lock_buckets: Lock for a worker that indexes some buckets while others index others.
-        rebucket: Function that changes the number of the book's buckets to BUCKET_COUNT. It waits
-            until no ingestion runs.
+        rebucket: Function that waits until no ingestion runs and sets the book's BUCKET_COUNT.
         announce: Function that returns a context manager for a run that holds `lock`. The context
             manager yields a function that tells other processes how far the run is.
         sweep: Function that deletes the files and collections that killed ingestions left behind.
             The caller must hold `lock`.
+        run_locks: Locks by which other machines see that a run is alive; None with a ledger in
+            files, because then the book is indexed on one machine.
     """
 
     embedder: Embedder
@@ -55,3 +55,4 @@ class Services:
     rebucket: Callable[[], None]
     announce: Callable[[], AbstractContextManager[Announce]]
     sweep: Callable[[], None]
+    run_locks: RunLocks | None = None

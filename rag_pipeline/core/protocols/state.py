@@ -249,3 +249,41 @@ class Lock(Protocol):
         Raises:
             StoreLockedError: Another ingestion held the lock during the whole wait.
         """
+
+
+class RunLock(Protocol):
+    """The lock of a run, held while a process executes the run."""
+
+    def check(self) -> None:
+        """Check that the lock was held without a break, so that the run may write more documents.
+
+        Raises:
+            LedgerUnavailableError: The connection of the lock was lost. The run must end.
+        """
+
+    def release(self) -> None:
+        """Release the lock."""
+
+
+class RunLocks(Protocol):
+    """Locks by which all machines see which runs of a book have a living process."""
+
+    @property
+    def state_name(self) -> str:
+        """Name of the book's state, equal on all machines."""
+
+    def hold(self, run_id: str) -> RunLock:
+        """Take the lock of a run, and return it. Several processes can hold it at the same time.
+
+        The lock ends with the process, its machine or its network.
+
+        Raises:
+            LedgerUnavailableError: The database of the locks cannot be reached.
+        """
+
+    def find_held(self, run_ids: Collection[str]) -> set[str]:
+        """Return those of the runs whose lock a process on any machine holds.
+
+        Raises:
+            LedgerUnavailableError: The database of the locks cannot be reached.
+        """

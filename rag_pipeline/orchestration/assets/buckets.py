@@ -16,8 +16,8 @@ from rag_pipeline.orchestration.buckets import (
     run_work,
     tag_report,
 )
-from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline.orchestration.resources import IngestionResource
+from rag_pipeline.orchestration.run_life import begin_run
 
 
 def _specs() -> list[dg.AssetSpec]:
@@ -46,8 +46,8 @@ def bucket_assets(
 
     A failed document is recorded in the ledger and does not fail the run.
     """
+    begin_run(context.instance, context.run.run_id, ingestion.context.services.run_locks)
     work = _read_work(context, config, ingestion)
-    context.instance.add_run_tags(context.run.run_id, name_process())
     report = run_work(context.op_execution_context, work, ingestion)
     context.instance.add_run_tags(context.run.run_id, tag_report(report))
     yield from ()

@@ -24,11 +24,11 @@ from rag_pipeline.ingestion.events import (
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.orchestration.buckets import tag_report
 from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks, yield_check_outputs
-from rag_pipeline.orchestration.dead_runs import name_process
 from rag_pipeline.orchestration.event_log import store_together
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline.orchestration.run_config import IngestConfig, refuse_fields
+from rag_pipeline.orchestration.run_life import begin_run
 
 _STORED_TOGETHER = 100  # events in one transaction; about 20 documents
 _PREVIEW_CHUNKS = 20  # rows; the event log never deletes them
@@ -81,7 +81,7 @@ def ingestion_assets(
         dagster.Failure: At least one document failed; the other documents are indexed.
     """
     instance, run_id = context.instance, context.run.run_id
-    instance.add_run_tags(run_id, name_process())
+    begin_run(instance, run_id, ingestion.context.services.run_locks)
     known_keys = instance.get_dynamic_partitions(str(DOC_PARTITIONS.name))
     report, planned = IngestionReport(), None
     faults = dict[DocId, tuple[Fault, ...]]()
