@@ -27,6 +27,19 @@ def bucket_of(doc_id: str, count: int = BUCKET_COUNT) -> int:
     return int.from_bytes(digest[:8]) % count
 
 
+def bucket_of_key(file_key: str, count: int = BUCKET_COUNT) -> int:
+    """Return the bucket of the document whose files have the name that `make_file_key` returned.
+
+    Args:
+        file_key: The name, hexadecimal digits of the hash that `bucket_of` uses too.
+        count: Number of buckets of the book, at least 1.
+
+    Raises:
+        ValueError: The name is of another form.
+    """
+    return int(file_key[:16], 16) % count
+
+
 def find_buckets(doc_ids: Iterable[str], count: int = BUCKET_COUNT) -> tuple[int, ...]:
     """Return the buckets that contain the documents, ascending and without repeats."""
     return tuple(sorted({bucket_of(doc_id, count) for doc_id in doc_ids}))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pipeline.core.buckets import BUCKET_COUNT, bucket_of, find_buckets, is_in
+from rag_pipeline.core.buckets import BUCKET_COUNT, bucket_of, bucket_of_key, find_buckets, is_in
+from rag_pipeline.core.ids import DocId, make_file_key
 
 
 @pytest.mark.parametrize(
@@ -29,3 +30,9 @@ def test_documents_are_found_in_their_buckets() -> None:
     assert all(is_in(doc_id, buckets, 8) for doc_id in doc_ids)
     assert is_in("a.md", None)
     assert not is_in("a.md", ())
+
+
+@pytest.mark.parametrize("count", [1, 7, 256])
+def test_the_name_of_a_documents_files_tells_its_bucket(count: int) -> None:
+    for doc_id in ("intro.md", "module 1/größe.mdx"):
+        assert bucket_of_key(make_file_key(DocId(doc_id)), count) == bucket_of(doc_id, count)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.state.damage import warn_once
 from rag_pipeline.adapters.state.files import (
+    list_names,
     read_file,
     remove_file,
     write_bytes_atomically,
@@ -23,6 +24,7 @@ from rag_pipeline.adapters.state.ledger_records import (
     dump_record,
     parse_record,
     read_version,
+    select_names,
 )
 from rag_pipeline.adapters.state.objects import (
     can_compare,
@@ -33,7 +35,7 @@ from rag_pipeline.adapters.state.objects import (
     replace_object,
     write_object,
 )
-from rag_pipeline.core.buckets import BUCKET_COUNT, is_in
+from rag_pipeline.core.buckets import BUCKET_COUNT
 from rag_pipeline.core.errors import LedgerConflictError, StoreError
 from rag_pipeline.core.ids import make_file_key
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
@@ -80,8 +82,7 @@ class FileLedger:
         Raises:
             StoreError: The permissions or the disk prevent reading a file of the ledger.
         """
-        found = self._read_all("indexed", LedgerEntry)
-        return {entry.doc_id: entry for entry in found if self._is_in(entry.doc_id, buckets)}
+        return {entry.doc_id: entry for entry in self._read_all("indexed", LedgerEntry, buckets)}
 
     def failures(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerFailure]:
         """Return the failure records of the documents in the buckets, by document id.
@@ -91,8 +92,7 @@ class FileLedger:
         Raises:
             StoreError: The permissions or the disk prevent reading a file of the ledger.
         """
-        found = self._read_all("failed", LedgerFailure)
-        return {one.doc_id: one for one in found if self._is_in(one.doc_id, buckets)}
+        return {one.doc_id: one for one in self._read_all("failed", LedgerFailure, buckets)}
 
     def record(self, entry: LedgerEntry) -> LedgerEntry:
         """Write the ledger entry of an indexed document, then delete its failure record.
@@ -193,32 +193,38 @@ class FileLedger:
             raise LedgerConflictError(entry.doc_id)
         self._known[path.path] = (version, data)
 
-    def _is_in(self, doc_id: DocId, buckets: Collection[int] | None) -> bool:
-        return is_in(doc_id, buckets, self._bucket_count)
-
     def _write(self, kind: str, doc_id: DocId, data: bytes) -> None:
         path = self._path(kind, doc_id)
         write_bytes_atomically(path, data)
         if not isinstance(path, Path):
             self._known[path.path] = (compute_version(data), data)
 
-    def _read_files(self, kind: str) -> Iterator[tuple[Path | UPath, bytes]]:
-        """Yield the path and the content of each file of a kind, in the order of their names.
+    def _read_files(
+        self, kind: str, buckets: Collection[int] | None = None
+    ) -> Iterator[tuple[Path | UPath, bytes]]:
+        """Yield path and content of the files of a kind and of buckets, in the order of the names.
 
         Files that another run deletes after the folder was listed are left out.
         """
         folder = self._root / kind
         if not isinstance(folder, Path):
-            yield from self._read_objects(folder)
+            yield from self._read_objects(folder, buckets)
             return
-        for path in sorted(folder.glob("*.json"), key=str) if folder.is_dir() else []:
+        with _readable(folder):
+            names = select_names(list_names(folder), buckets, self._bucket_count)
+        plain = Path(folder)  # joining a UPath takes three times as long
+        for name in names:
+            path = plain / name
             with suppress(FileNotFoundError), _readable(path):
                 yield path, path.read_bytes()
 
-    def _read_objects(self, folder: UPath) -> Iterator[tuple[UPath, bytes]]:
+    def _read_objects(
+        self, folder: UPath, buckets: Collection[int] | None
+    ) -> Iterator[tuple[UPath, bytes]]:
         with _readable(folder):
             listed = list_objects(folder)
-        places = {folder / name: listed[name] for name in sorted(listed) if name.endswith(".json")}
+        names = select_names(listed, buckets, self._bucket_count)
+        places = {folder / name: listed[name] for name in names}
         changed = [
             path
             for path, version in places.items()
@@ -233,8 +239,10 @@ class FileLedger:
             if known is not None and (not version or known[0] == version):
                 yield path, known[1]
 
-    def _read_all(self, kind: str, record_class: type[Record]) -> Iterator[Record]:
-        for path, data in self._read_files(kind):
+    def _read_all(
+        self, kind: str, record_class: type[Record], buckets: Collection[int] | None
+    ) -> Iterator[Record]:
+        for path, data in self._read_files(kind, buckets):
             record = parse_record(path, data, record_class)
             if record is not None:
                 yield record

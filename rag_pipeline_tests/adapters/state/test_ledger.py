@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.adapters.state.ledger import FileLedger
+from rag_pipeline.core.buckets import bucket_of
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import DocId, make_file_key
 from rag_pipeline_tests.ingestion.records import make_entry, make_failure
@@ -77,6 +78,37 @@ def test_a_damaged_entry_counts_as_missing_with_one_warning(
     assert not path.exists()
     assert set(ledger.entries()) == {"b.md"}
     assert set(ledger.failures()) == {"a.md"}
+
+
+def test_a_worker_reads_only_the_files_of_its_buckets(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger = FileLedger(tmp_path)
+    for doc_id in ("a.md", "b.md"):
+        ledger.record(make_entry(doc_id))
+        ledger.record_failure(replace(make_failure(), doc_id=DocId(doc_id)))
+    for kind in ("indexed", "failed"):
+        (tmp_path / kind / f"{make_file_key(DocId('b.md'))}.json").write_bytes(b"damaged")
+    buckets = [bucket_of("a.md")]
+    assert (set(ledger.entries(buckets)), set(ledger.failures(buckets))) == ({"a.md"}, {"a.md"})
+    assert caplog.text == ""
+
+
+def test_a_file_that_no_ledger_wrote_is_reported_by_a_worker_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    FileLedger(tmp_path).record(make_entry("a.md"))
+    (tmp_path / "indexed" / "notes.json").write_bytes(b"{}")
+    assert set(FileLedger(tmp_path).entries([bucket_of("a.md")])) == {"a.md"}
+    assert "notes.json is damaged" in caplog.text
+
+
+def test_records_share_the_texts_that_most_of_them_have(tmp_path: Path) -> None:
+    for doc_id in ("a.md", "b.md"):
+        FileLedger(tmp_path).record(make_entry(doc_id))
+    one, other = FileLedger(tmp_path).entries().values()
+    assert one.collection_id is other.collection_id
+    assert one.run_id is other.run_id
 
 
 def test_a_folder_in_place_of_an_entry_is_an_error(tmp_path: Path) -> None:

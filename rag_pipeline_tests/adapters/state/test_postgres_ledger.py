@@ -62,6 +62,17 @@ def test_a_row_of_another_format_counts_as_missing_and_is_discarded(engine: Engi
         assert connection.execute(sa.text("SELECT count(*) FROM ledger_documents")).scalar() == 1
 
 
+def test_rows_are_read_page_by_page_with_shared_texts(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_pipeline.adapters.state.postgres.ledger._PAGE_ROWS", 2)
+    for number in range(5):
+        open_ledger(engine).record(make_entry(f"{number}.md"))
+    entries = open_ledger(engine).entries()
+    assert sorted(entries) == [f"{number}.md" for number in range(5)]
+    assert len({id(entry.run_id) for entry in entries.values()}) == 1
+
+
 def test_of_many_runs_that_add_a_document_one_succeeds(engine: Engine) -> None:
     ledgers = [open_ledger(engine) for _ in range(8)]
     for ledger in ledgers:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
+from rag_pipeline.adapters.state.ledger_records import make_record
 from rag_pipeline.adapters.state.postgres.tables import (
     DOCUMENTS,
     FAILURES,
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine, Table
 
+    from rag_pipeline.adapters.state.ledger_records import Record
     from rag_pipeline.core.ids import DocId
 
-_Record = TypeVar("_Record", LedgerEntry, LedgerFailure)
+_PAGE_ROWS: Final = 1_000
 
 
 class PostgresLedger:
@@ -64,11 +66,8 @@ class PostgresLedger:
         Raises:
             LedgerUnavailableError: The database cannot be read.
         """
-        columns = (DOCUMENTS.c.doc_id, DOCUMENTS.c.version, DOCUMENTS.c.record)
-        with self._tables.connect("read") as connection:
-            rows = connection.execute(self._choose_buckets(buckets, *columns)).all()
-        found = [(doc_id, {**record, "version": version}) for doc_id, version, record in rows]
-        return self._load_all(LedgerEntry, found, buckets)
+        columns = (DOCUMENTS.c.doc_id, DOCUMENTS.c.record, DOCUMENTS.c.version)
+        return self._load_all(LedgerEntry, buckets, *columns)
 
     def failures(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerFailure]:
         """Return the failure records of the documents in the buckets, by document id.
@@ -76,10 +75,7 @@ class PostgresLedger:
         Raises:
             LedgerUnavailableError: The database cannot be read.
         """
-        columns = (FAILURES.c.doc_id, FAILURES.c.record)
-        with self._tables.connect("read") as connection:
-            rows = connection.execute(self._choose_buckets(buckets, *columns)).all()
-        return self._load_all(LedgerFailure, [(row[0], row[1]) for row in rows], buckets)
+        return self._load_all(LedgerFailure, buckets, FAILURES.c.doc_id, FAILURES.c.record)
 
     def record(self, entry: LedgerEntry) -> LedgerEntry:
         """Write the ledger entry of an indexed document, and delete its failure record.
@@ -207,16 +203,20 @@ class PostgresLedger:
 
     def _load_all(
         self,
-        record_class: type[_Record],
-        rows: list[tuple[DocId, Any]],
+        record_class: type[Record],
         buckets: Collection[int] | None,
-    ) -> dict[DocId, _Record]:
-        loaded = ((doc_id, _load(record_class, doc_id, record)) for doc_id, record in rows)
-        return {
-            doc_id: record
-            for doc_id, record in loaded
-            if record is not None and is_in(doc_id, buckets, self._bucket_count)
-        }
+        *columns: sa.Column[Any],
+    ) -> dict[DocId, Record]:
+        """Return the records of some buckets; the server sends the rows page by page."""
+        loaded: dict[DocId, Record] = {}
+        with self._tables.connect("read") as connection:
+            chosen = self._choose_buckets(buckets, *columns)
+            rows = connection.execution_options(yield_per=_PAGE_ROWS).execute(chosen)
+            for doc_id, stored, *version in rows:
+                record = _load(record_class, doc_id, stored, *version)
+                if record is not None and is_in(doc_id, buckets, self._bucket_count):
+                    loaded[doc_id] = record
+        return loaded
 
     def _choose(self, *columns: sa.Column[Any]) -> sa.Select[Any]:
         return sa.select(*columns).filter_by(**self._book)
@@ -225,9 +225,16 @@ class PostgresLedger:
         return sa.delete(table).filter_by(**self._book, doc_id=doc_id)
 
 
-def _load(record_class: type[_Record], doc_id: DocId, record: Any) -> _Record | None:  # noqa: ANN401  # JSON
+def _load(
+    record_class: type[Record],
+    doc_id: DocId,
+    stored: Any,  # noqa: ANN401  # JSON
+    version: int | None = None,
+) -> Record | None:
     try:
-        loaded = record_class(**record)
-    except TypeError:
+        loaded = make_record(
+            record_class, stored if version is None else stored | {"version": version}
+        )
+    except (TypeError, AttributeError):
         return None
     return loaded if loaded.doc_id == doc_id else None
