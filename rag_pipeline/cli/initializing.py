@@ -17,6 +17,8 @@ from rag_pipeline.cli.output import print_result, show_safely
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.ingestion.site.detection import DetectedSite
     from rag_pipeline.ingestion.site.site_file import FileDifference
@@ -145,14 +147,11 @@ def load_book_or_site(
     for line in (f"{found.config.path}, read by {found.reader}:", *_show_values(found)):
         _tell(line)
     settings = settle_detected_site(load_settings(docs_dir=found.docs_dir), found)
-    for name in found.config.by_field:
-        used, detected = (getattr(one, name) for one in (settings.site, found.config.site))
-        if used != detected:
-            _tell(f"The setting SITE_{name.upper()} is {_show(used)}, which is used instead.")
-    if found.sources and settings.sources != found.sources:
-        _tell("The setting SOURCES differs, and is used instead.")
     file = find_site_file(found)
-    if not file.is_file() or (found.sources and "sources" not in read_site_file(file)):
+    stated = read_site_file(file)
+    for line in _show_overrides(settings, found, stated):
+        _tell(line)
+    if not file.is_file() or (found.sources and "sources" not in stated):
         _tell(
             f"Other commands need the file that `rag-pipeline init {site}` writes. Without it, use "
             f"`rag-pipeline ingest --site {site}` again."
@@ -161,6 +160,32 @@ def load_book_or_site(
             f"`rag-pipeline init {site}` writes."
         )
     return settings
+
+
+def _show_overrides(
+    settings: Settings, found: DetectedSite, stated: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield a sentence for each setting that is used although the site has another value."""
+    from rag_pipeline.core.settings_rules import OPEN
+    from rag_pipeline.ingestion.site.changes import name_some
+    from rag_pipeline.ingestion.site.site_file import compare_sources, find_site_file
+
+    def describe(name: str, value: str) -> str:
+        if name not in stated:
+            return f"The setting {name.upper()} is {value}, which is used instead."
+        return (
+            f"{find_site_file(found)} says that {name} is {value}, which is used instead. If the "
+            f"site was changed, write the file again with `rag-pipeline init {found.folder}`."
+        )
+
+    for name in found.config.by_field:
+        used, detected = (getattr(one, name) for one in (settings.site, found.config.site))
+        if used != detected:
+            yield describe(f"site_{name}", OPEN if used is None else _show(used) or "/")
+    if settings.sources is not None:
+        others = [one.setting for one in compare_sources(found, settings.sources)]
+        if others:
+            yield describe("sources", f"another list ({name_some(others)})")
 
 
 def _detect(site: str, docs_plugin: str | None, no_node: bool) -> DetectedSite:

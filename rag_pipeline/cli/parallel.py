@@ -172,7 +172,7 @@ def export_settings(settings: Settings) -> None:
     # The embedded store admits one process at a time, and all workers write to it.
     os.environ["STORE_LOCK_TIMEOUT_S"] = str(max(settings.store_lock_timeout_s, _STORE_WAIT_S))
     os.environ["DATA_DIR"] = str(settings.data_dir.absolute())
-    if settings.sources:
+    if settings.sources is not None:
         entries = [
             {name: value for name, value in dataclasses.asdict(source).items() if value is not None}
             for source in settings.sources

@@ -53,7 +53,8 @@ class LibrarySettings(StoreSettings):
         None,
         "The folders of a site that has more than one: docs folders, versions, locales, a blog, "
         "Markdown pages. A JSON list, or the tables `[[sources]]` of rag-pipeline.toml, which "
-        "`rag-pipeline init` writes. If empty, only `DOCS_DIR` is indexed.",
+        "`rag-pipeline init` writes. If empty, only `DOCS_DIR` is indexed. `[]` also removes "
+        "the pages of other folders from the index.",
         read_by="ingestion, parsing",
     )
 

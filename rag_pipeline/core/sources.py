@@ -120,7 +120,7 @@ def read_sources(value: object) -> tuple[Source, ...] | None:
     Relative folders are relative to the working directory.
 
     Returns:
-        None if the setting is not set.
+        None if the setting is not set. An empty list says that there is only the docs folder.
 
     Raises:
         ValueError: The value is invalid. The message is a clause that says why.
@@ -141,7 +141,7 @@ def read_sources(value: object) -> tuple[Source, ...] | None:
         for number, entry in enumerate(value, start=1)
     )
     _check_collisions(sources)
-    return sources or None
+    return sources
 
 
 def place_entries(entries: object, folder: Path) -> object:

@@ -5,6 +5,7 @@ Files that have not changed since the last scan are not read again.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -204,10 +205,15 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
             elif is_doc_name(entry.name) and walk.is_wanted(doc_path):
                 _read_file(walk, entry, doc_path)
         except OSError as error:
-            problem = f"it cannot be read ({error.strerror}). Check the file and its permissions"
-            walk.fail(doc_path, DocumentReadError.code, problem)
+            walk.fail(doc_path, DocumentReadError.code, _describe_unread(entry, error))
         except DocumentIdError as error:
             walk.fail(doc_path, error.code, str(error))
+
+
+def _describe_unread(entry: os.DirEntry[str], error: OSError) -> str:
+    if entry.is_symlink() and error.errno in {errno.ENOENT, errno.ELOOP}:
+        return "this symbolic link leads to no file. Correct or remove the link"
+    return f"it cannot be read ({error.strerror}). Check the file and its permissions"
 
 
 def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:

@@ -196,6 +196,65 @@ def test_commands_without_the_sources_of_the_index_remove_and_report_nothing(
     assert run("audit").code == 0
 
 
+API = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
+
+
+def add_api(command: Command) -> None:
+    """Add a docs plugin with one page to the site."""
+    (command.root / "api").mkdir()
+    (command.root / "api" / "call.md").write_text("# Call\n\nCall a joint.\n", encoding="utf-8")
+    write_config(command, CONFIG.replace("presets", f"{API}, presets"))
+
+
+def test_choosing_one_docs_plugin_removes_the_pages_of_the_others(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    add_api(command)
+    assert run("ingest", "--site", ".", "--no-node", "--json").json["docs_discovered"] == 4
+    arguments = ("ingest", "--site", ".", "--no-node", "--docs-plugin", "default", "--json")
+    report = run(*arguments).json
+    assert (report["docs_discovered"], report["docs_deleted"]) == (3, 1)
+    assert report["texts_embedded"] == 0
+    assert run("audit").code == 0
+    assert run("ingest", "--json").json["docs_unchanged"] == 3
+    report = run("ingest", "--site", ".", "--no-node", "--json").json
+    assert (report["docs_discovered"], report["texts_embedded"]) == (4, 0)
+
+
+def test_a_docs_plugin_that_was_removed_from_the_site_leaves_the_index_after_init(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    add_api(command)
+    assert run("init", "--no-node").code == 0
+    assert run("ingest", "--json").json["docs_discovered"] == 4
+    write_config(command, CONFIG)
+    assert run("init", "--no-node", "--check").code == 1
+    assert run("ingest", "--json").json["docs_unchanged"] == 4
+    assert run("init", "--no-node", "--yes").code == 0
+    report = run("ingest", "--json").json
+    assert (report["docs_discovered"], report["docs_deleted"]) == (3, 1)
+    assert (command.root / "api" / "call.md").is_file()
+    assert run("audit").code == 0
+
+
+def test_a_file_that_the_site_has_outgrown_is_named_with_the_command_that_writes_it(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    assert run("init", "--no-node").code == 0
+    add_api(command)
+    config = CONFIG.replace("/m/", "/other/").replace("presets", f"{API}, presets")
+    write_config(command, config.replace("baseUrl", "trailingSlash: true, baseUrl"))
+    outcome = run("ingest", "--site", ".", "--no-node")
+    assert outcome.code == 0
+    for text in (
+        f"{SETTINGS_FILE} says that site_base_url is https://e.org/m/, which is used instead",
+        f"{SETTINGS_FILE} says that site_trailing_slash is open, which is used instead",
+        f"{SETTINGS_FILE} says that sources is another list (source docs, source api), which is",
+        "If the site was changed, write the file again with `rag-pipeline init",
+    ):
+        assert text in outcome.err
+
+
 def test_check_exits_with_1_and_names_the_values_that_differ(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
@@ -257,6 +316,8 @@ def test_settings_that_are_set_win_over_the_detected_site(
     assert "The setting SITE_BASE_URL is /mine/, which is used instead." in outcome.err
     assert "SITE_TRAILING_SLASH" not in outcome.err
     assert read_urls(run(*QUESTION, SITE_BASE_URL="/mine/")) == {"/mine/"}
+    outcome = run("ingest", "--site", ".", "--no-node", SITE_BASE_URL="/", SOURCES="[]")
+    assert "The setting SITE_BASE_URL is /, which is used instead." in outcome.err
 
 
 def assert_one_line_at_end(outcome: Outcome, text: str) -> None:

@@ -128,6 +128,8 @@ def test_unreadable_files_are_reported_and_all_others_are_found(tmp_path: Path) 
     discovery = discover_docs(tmp_path)
     assert names(discovery) == ["a.md"]
     assert [failure.doc_path for failure in discovery.failures] == ["gone.md", "self.md"]
+    for failure in discovery.failures:
+        assert "this symbolic link leads to no file. Correct or remove the link" in failure.message
     assert discovery.is_hidden("gone.md")
     assert not discovery.is_hidden("a.md")
 

@@ -47,7 +47,7 @@ class DocsFolderError(RagPipelineError):
         self.docs_dir = docs_dir
         super().__init__(
             f"the docs folder {docs_dir} {problem}. Set DOCS_DIR (or --docs-dir) to the folder "
-            "with the Markdown files"
+            "with the Markdown files, or run `rag-pipeline init` in the folder of the site"
         )
 
 

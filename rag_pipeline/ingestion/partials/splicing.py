@@ -119,7 +119,10 @@ class Splicer:
         if place is None:
             problem = "is not a file below the folder of the site"
         elif place in chain:
-            problem = "contains the file that imports it" if place != chain[-1] else "is that file"
+            problem = "is the same file"
+            if place != chain[-1]:
+                circle = " > ".join((*chain[chain.index(place) :], place))
+                problem = f"contains the file that imports it ({circle})"
         elif data is None:
             problem = "does not exist or cannot be read"
         else:

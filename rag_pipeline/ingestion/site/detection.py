@@ -17,7 +17,7 @@ from rag_pipeline.ingestion.site.docusaurus_config import (
     read_literals,
 )
 from rag_pipeline.ingestion.site.node_config import find_loader
-from rag_pipeline.ingestion.site.sources.listing import list_sources
+from rag_pipeline.ingestion.site.sources.listing import is_doubt, list_sources
 from rag_pipeline.ingestion.site.sources.plugins import DEFAULT_ID, list_plugins
 
 if TYPE_CHECKING:
@@ -72,6 +72,11 @@ class DetectedSite:
     reader: str
     sources: tuple[Source, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the site has no other sources than those that were found."""
+        return not any(map(is_doubt, self.notes))
 
     @property
     def folder(self) -> Path:
@@ -168,12 +173,15 @@ def find_site_config(site: Path) -> Path:
     if paths:
         names = ", ".join(path.name for path in paths)
         remedy = f"Delete the files that are not used, or give one of them: {paths[0]}"
-        raise ConfigurationError(str(site), f"it has several configurations: {names}", remedy)
+        raise ConfigurationError(
+            str(site.absolute()), f"it has several configurations: {names}", remedy
+        )
     below = [path for folder in sorted(site.glob("*/")) for path in list_configs(folder)]
     remedy = "Give the folder of the site, which contains docusaurus.config"
     if below:
         remedy = f"Give the folder of the site: {' or '.join(str(path.parent) for path in below)}"
-    raise ConfigurationError(str(site), "it contains no docusaurus.config file", remedy)
+    problem = "it contains no docusaurus.config file"
+    raise ConfigurationError(str(site.absolute()), problem, remedy)
 
 
 def _load(

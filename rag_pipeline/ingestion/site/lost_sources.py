@@ -17,7 +17,8 @@ def check_sources(settings: Settings, doc_ids: Iterable[str]) -> None:
     """Check that no document belongs to another folder of the site, if no sources are set.
 
     Such documents were indexed by `rag-pipeline ingest --site` or with a settings file that is
-    missing now. Their files still exist, so their removal would be a mistake.
+    missing now. Their files still exist, so their removal would be a mistake. An empty list of
+    sources says that there is only the docs folder, so nothing is checked.
 
     Args:
         settings: The settings of the book.
@@ -26,7 +27,7 @@ def check_sources(settings: Settings, doc_ids: Iterable[str]) -> None:
     Raises:
         ConfigurationError: One belongs to another folder.
     """
-    path = None if settings.sources else find_config(settings.docs_dir)
+    path = None if settings.sources is not None else find_config(settings.docs_dir)
     if path is None:
         return
     for doc_id in doc_ids:

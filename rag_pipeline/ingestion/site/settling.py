@@ -58,7 +58,7 @@ def settle_detected_site(settings: Settings, site: DetectedSite) -> Settings:
     Raises:
         ConfigurationError: A value is not set, and unknown.
     """
-    if settings.sources is None and site.sources:
+    if settings.sources is None and (site.sources or site.is_complete):
         settings = settings.model_copy(update={"sources": site.sources})
     if settings.docs_dir.resolve() == OWN_DOCS_DIR:
         return settings.fill_site(OWN_SITE)

@@ -13,9 +13,10 @@ from rag_pipeline.core.sources import describe_source, place_entries, read_sourc
 from rag_pipeline.ingestion.site.config_values import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from rag_pipeline.core.sources import Source
     from rag_pipeline.ingestion.site.detection import DetectedSite, DetectedValue
 
 _HEAD: Final = """\
@@ -82,6 +83,8 @@ def describe_site_file(site: DetectedSite, kept: Mapping[str, Any]) -> str:
         chosen = {"data_dir": str(Settings.model_fields["data_dir"].get_default())}
     parts = [_HEAD, f"\n# --- The site, from {site.config.path.name} ---\n"]
     parts += [_write_detected(value, kept.get(value.setting)) for value in values.values()]
+    if not site.sources and site.is_complete:
+        parts.append("# The site has no other folders with pages.\nsources = []\n")
     for comment, names in _OFFERED.items():
         parts.append(f"\n# {comment}\n")
         for name in names:
@@ -117,12 +120,12 @@ def compare_site_file(site: DetectedSite, path: Path) -> list[FileDifference]:
         in_file = stated.get(value.setting)
         if value.is_certain and not _is_equal(value, in_file, site, path):
             differences.append(FileDifference(value.setting, in_file, value.value))
-    return [*differences, *_compare_sources(site, stated.get("sources"))]
+    entries = place_entries(stated.get("sources"), site.folder)
+    return [*differences, *compare_sources(site, read_sources(entries) or ())]
 
 
-def _compare_sources(site: DetectedSite, entries: object) -> Iterator[FileDifference]:
-    """Yield the sources that only the file or only the site has, or that differ."""
-    stated = read_sources(place_entries(entries, site.folder)) or ()
+def compare_sources(site: DetectedSite, stated: Sequence[Source]) -> Iterator[FileDifference]:
+    """Yield the sources that only the settings or only the site has, or that differ."""
     in_file, on_site = ({str(one): one for one in found} for found in (stated, site.sources))
     for name in dict.fromkeys((*on_site, *in_file)):
         texts = [

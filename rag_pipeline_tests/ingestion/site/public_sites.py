@@ -486,6 +486,7 @@ SEVERAL: Final = PublicSite(
     guesses={"site_base_url", "site_trailing_slash", "site_route_base_path"},
     notes=(
         "A guess: the versions of docs, because `disableVersioning` is computed",
+        "Not read: 1 plugin in line",
         "The plugin ./src/plugins/changelog/index.js has the route /changelog",
         "A guess: the locales, because `i18n.locales` is computed",
     ),

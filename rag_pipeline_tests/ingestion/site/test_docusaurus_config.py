@@ -186,9 +186,11 @@ def test_a_site_whose_versions_are_not_known_is_not_guessed(
         settle(tmp_path, CLASSIC.replace("'/'}", f"'/', {options}}}"))
 
 
-def test_a_damaged_list_of_versions_is_named(tmp_path: Path) -> None:
-    (tmp_path / "versions.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"versions\.json is not a list of versions"):
+@pytest.mark.parametrize("text", ["", "{", '{"1.0": true}', '"1.0"', "[1.0]"])
+def test_a_damaged_list_of_versions_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "versions.json").write_text(text, encoding="utf-8")
+    match = r"versions\.json: it is not a list of version names.* Correct the file"
+    with pytest.raises(ConfigurationError, match=match):
         settle(tmp_path, CLASSIC)
 
 

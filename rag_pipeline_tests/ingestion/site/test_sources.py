@@ -56,7 +56,9 @@ def routes(site: DetectedSite) -> dict[str, str]:
 
 
 def test_a_site_with_one_docs_folder_needs_no_sources(tmp_path: Path) -> None:
-    assert detect(write(tmp_path, docs(""), "docs/a.md")).sources == ()
+    site = detect(write(tmp_path, docs(""), "docs/a.md"))
+    assert site.sources == ()
+    assert site.is_complete
 
 
 def test_each_docs_folder_is_a_source_and_the_first_one_keeps_its_ids(tmp_path: Path) -> None:
@@ -142,11 +144,35 @@ def test_a_version_without_a_folder_is_an_error(tmp_path: Path) -> None:
         detect(root)
 
 
+def test_a_damaged_list_of_versions_leaves_no_version_out(tmp_path: Path) -> None:
+    root = write(tmp_path, docs("", API), "docs/a.md", "api/a.md")
+    (root / "api_versions.json").write_text('["2.0"', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"api_versions\.json: it is not a list"):
+        detect(root)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "shown"),
+    [
+        ("function tidy() { return {}; }", "1 plugin in line 1, which is a function"),
+        ("[async () => ({}), {a: 1}]", "1 plugin in line 1, which is a function"),
+        ("() => null,\n() => null", "2 plugins in line 1 and line 2, which are functions"),
+    ],
+)
+def test_plugins_that_are_functions_are_named(tmp_path: Path, plugins: str, shown: str) -> None:
+    site = detect(write(tmp_path, docs("", f"plugins: [{plugins}]"), "docs/a.md"))
+    (note,) = site.notes
+    assert note.startswith(f"Not read: {shown}")
+    assert "[[sources]]" in note
+    assert site.is_complete
+
+
 def test_versions_that_are_computed_are_left_out_with_a_note(tmp_path: Path) -> None:
     root = write(tmp_path, docs("lastVersion: find()"), "docs/a.md")
     release(root, "2.0")
     site = detect(root)
     assert site.sources == ()
+    assert not site.is_complete
     (note,) = site.notes
     assert note.startswith("Left out: versions of docs, because `lastVersion` is computed in line")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.docusaurus import is_doc_folder_name, is_doc_name
 from rag_pipeline.core.errors import ConfigurationError
@@ -14,6 +14,7 @@ from rag_pipeline.ingestion.site.sources.locales import Locale, list_locales
 from rag_pipeline.ingestion.site.sources.plugins import (
     DEFAULT_ID,
     join_route,
+    list_function_plugins,
     list_plugins,
     list_unknown_plugins,
 )
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
     from rag_pipeline.ingestion.site.literals.values import ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
+
+_GUESS: Final = "A guess:"
+_LEFT_OUT: Final = "Left out:"
 
 
 @dataclass(slots=True)
@@ -100,6 +104,11 @@ def list_sources(
         problem, _, remedy = str(error).partition(". ")
         raise ConfigurationError(str(path), problem, remedy) from None
     return found
+
+
+def is_doubt(note: str) -> bool:
+    """Return True if a note says that a source may be missing or wrong."""
+    return note.startswith((_GUESS, _LEFT_OUT))
 
 
 def _list_docs(plugin: ContentPlugin, path: Path, notes: list[str]) -> list[_Part]:
@@ -240,6 +249,16 @@ def _note_unclear_plugins(config: ObjectLiteral) -> Iterator[str]:
         [_describe_left_out(*one) for found in lists for one in found.left_out]
         + [_describe_guess(*one) for found in lists for one in found.guesses]
     )
+    places = list_function_plugins(config)
+    if places:
+        lines = " and ".join(dict.fromkeys(places))
+        what = f"1 plugin in {lines}, which is a function"
+        if len(places) > 1:
+            what = f"{len(places)} plugins in {lines}, which are functions"
+        yield (
+            f"Not read: {what} of the configuration. If pages of Markdown files are built there, "
+            "add their folder to [[sources]] in rag-pipeline.toml."
+        )
     for name, route in list_unknown_plugins(config):
         yield (
             f"The plugin {name} has the route {route} and is not Docusaurus's own. If it builds "
@@ -249,13 +268,13 @@ def _note_unclear_plugins(config: ObjectLiteral) -> Iterator[str]:
 
 def _describe_guess(what: str, why: str) -> str:
     return (
-        f"A guess: {what}, because {why}. Environment variables count as not set. Check it, or run "
+        f"{_GUESS} {what}, because {why}. Environment variables count as not set. Check it, or run "
         "the command with Node and the site's node_modules."
     )
 
 
 def _describe_left_out(what: str, why: str) -> str:
     return (
-        f"Left out: {what}, because {why}. With Node and the site's node_modules it can be read, "
+        f"{_LEFT_OUT} {what}, because {why}. With Node and the site's node_modules it can be read, "
         "or add it to [[sources]] in rag-pipeline.toml."
     )

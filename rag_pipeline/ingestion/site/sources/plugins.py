@@ -169,6 +169,13 @@ def list_unknown_plugins(config: ObjectLiteral) -> Iterator[tuple[str, str]]:
                 yield entry[0], route
 
 
+def list_function_plugins(config: ObjectLiteral) -> list[str]:
+    """Return the place of each plugin that is a function in the configuration itself."""
+    entries = config.get("plugins")
+    heads = map(_find_head, entries if isinstance(entries, list) else ())
+    return [head.place for head in heads if isinstance(head, FunctionLiteral)]
+
+
 def read_route(config: ObjectLiteral, site_dir: Path, docs_dir: Path) -> ConfigValue:
     """Return `routeBasePath` of the instance of the docs plugin that builds the docs folder."""
     found = list_plugins(config, SourceKind.DOCS)
@@ -201,7 +208,7 @@ def _list_options(config: ObjectLiteral, kind: SourceKind) -> Iterator[tuple[str
             yield f"`{place}`", entries
         for entry in entries if isinstance(entries, list) else []:
             # A function is a plugin of the site itself, which is not one of Docusaurus's.
-            if isinstance(entry, FunctionLiteral):
+            if isinstance(_find_head(entry), FunctionLiteral):
                 continue
             plugin, options = _split_entry(entry)
             if isinstance(plugin, Computed):
@@ -214,6 +221,11 @@ def _list_options(config: ObjectLiteral, kind: SourceKind) -> Iterator[tuple[str
                     yield f"the {kind} plugin", ObjectLiteral()
             elif place == "presets" and plugin:
                 yield what, f"{plugin} is not Docusaurus's own"
+
+
+def _find_head(entry: Literal) -> Literal:
+    """Return the plugin of an entry, which may be a list of the plugin and its options."""
+    return entry[0] if isinstance(entry, list) and entry else entry
 
 
 def _split_entry(entry: Literal) -> tuple[str | Computed, Literal]:

@@ -50,6 +50,7 @@ def list_versions(
 
     Raises:
         ValueError: They are not known. The message is a clause that says why.
+        ConfigurationError: The file that lists them is damaged.
     """
     names = _list_names(plugin_id, options, site_dir, guesses)
     released = next((name for name in names if name != CURRENT), CURRENT)
@@ -102,7 +103,7 @@ def _list_names(
     """Return the names of the published versions.
 
     Raises:
-        ValueError: They are not known.
+        ConfigurationError: The file that lists them is damaged.
     """
 
     def take(name: str) -> Literal:
@@ -111,12 +112,24 @@ def _list_names(
     file = _find_versions_file(plugin_id, site_dir)
     names: list[str] = []
     if file.is_file() and take("disableVersioning") is not True:
-        try:
-            names = [str(name) for name in json.loads(file.read_bytes())]
-        except (OSError, ValueError, TypeError):
-            problem = f"{file.name} is not a list of versions"
-            raise ValueError(problem) from None
+        names = _read_names(file)
     if take("includeCurrentVersion") is not False and CURRENT not in names:
         names.insert(0, CURRENT)
     only = take("onlyIncludeVersions")
     return [name for name in names if name in only] if isinstance(only, list) else names
+
+
+def _read_names(file: Path) -> list[str]:
+    """Return the names in `versions.json`.
+
+    Raises:
+        ConfigurationError: The file is damaged. Without its names, versions would be left out.
+    """
+    try:
+        names = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        names = None
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return names
+    problem = 'it is not a list of version names, such as ["2.0", "1.0"]'
+    raise ConfigurationError(str(file), problem, "Correct the file, or delete it")
