@@ -50,7 +50,7 @@ def create_collections(bench: Bench) -> None:
     wanted = digest_index(clean)
     same = sum(digest_index(environment) == wanted for environment in environments)
     print(f"\n{count} collections, each created by {WORKERS} processes at the same moment")
-    bench.check("all processes ended well", all(process.exitcode == 0 for process in processes))
+    bench.check("no document failed", all(process.exitcode == 0 for process in processes))
     bench.check(f"{same} have one current collection with all points", same == count)
 
 
@@ -75,7 +75,8 @@ def switch_collections(bench: Bench) -> None:
 
 def _create_together(environments: list[dict[str, str]], number: int, barrier: Barrier) -> None:
     """Create the collection of each book at the same moment as others, and index a third of it."""
-    from rag_pipeline.ingestion.parallel.planning import (  # noqa: PLC0415  # a child process
+    from rag_pipeline.ingestion.events import DocFailure  # noqa: PLC0415  # a child process
+    from rag_pipeline.ingestion.parallel.planning import (  # noqa: PLC0415  # the same
         plan_buckets,
         scan_collection,
     )
@@ -87,4 +88,6 @@ def _create_together(environments: list[dict[str, str]], number: int, barrier: B
         scan = scan_collection(context)
         for work in plan_buckets(context, scan):
             if work.buckets[0] % WORKERS == number:
-                list(index_buckets(context, work, f"process-{number}"))
+                for event in index_buckets(context, work, f"process-{number}"):
+                    if isinstance(event, DocFailure):
+                        raise SystemExit(f"{event.doc_path}: {event.message}")

@@ -9,6 +9,7 @@ from rag_pipeline.adapters.databases.postgres import (
     read_database_url,
     require_packages,
 )
+from rag_pipeline.adapters.sqlite_wal import use_write_ahead_log
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine
@@ -67,7 +68,8 @@ def _connect_sqlite(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:  # noqa: ANN401  # sqlite3's own
         connection.isolation_level = None  # transactions begin below
-        for pragma in ("journal_mode=WAL", "foreign_keys=ON", "secure_delete=ON"):
+        use_write_ahead_log(connection, _BUSY_TIMEOUT_S)
+        for pragma in ("foreign_keys=ON", "secure_delete=ON"):
             connection.execute(f"PRAGMA {pragma}").close()
 
     @event.listens_for(engine, "begin")

@@ -8,6 +8,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.adapters.sqlite_wal import use_write_ahead_log
 from rag_pipeline.adapters.state.damage import is_damage, move_aside, warn_once
 from rag_pipeline.adapters.state.vector_packs import dump_rows, load_rows
 from rag_pipeline.core.errors import StoreError
@@ -177,7 +178,7 @@ class SqliteEmbeddingCache:
                 self._path, timeout=_BUSY_TIMEOUT_S, check_same_thread=False
             )
             try:
-                connection.execute("pragma journal_mode = wal")
+                use_write_ahead_log(connection, _BUSY_TIMEOUT_S)
                 connection.execute("pragma synchronous = normal")
                 connection.execute(_SCHEMA)
                 connection.execute("drop table if exists embeddings")
