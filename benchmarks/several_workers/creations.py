@@ -75,7 +75,7 @@ def switch_collections(bench: Bench) -> None:
 
 def _create_together(environments: list[dict[str, str]], number: int, barrier: Barrier) -> None:
     """Create the collection of each book at the same moment as others, and index a third of it."""
-    from rag_pipeline.ingestion.events import DocFailure  # noqa: PLC0415  # a child process
+    from rag_pipeline.core.models import DocFailure  # noqa: PLC0415  # a child process
     from rag_pipeline.ingestion.parallel.planning import (  # noqa: PLC0415  # the same
         plan_buckets,
         scan_collection,
