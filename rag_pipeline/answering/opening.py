@@ -76,6 +76,6 @@ class LateRetriever(Closing):
             return self.protection.compare(
                 operation,
                 lambda: retrieve_selected(
-                    query, chosen.selected_text_threshold, chosen.site, local
+                    query, chosen.selected_text_threshold, chosen.site, local, chosen.sources or ()
                 ),
             )

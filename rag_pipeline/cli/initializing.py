@@ -50,7 +50,7 @@ def init(
     Exits with code 1 if a value is not known.
     """
     from rag_pipeline.adapters.state.files import write_text_atomically
-    from rag_pipeline.core.sources import describe_source
+    from rag_pipeline.core.source_entries import describe_source
     from rag_pipeline.ingestion.site.site_file import (
         compare_site_file,
         describe_site_file,

@@ -13,7 +13,7 @@ from pydantic_settings import PydanticBaseSettingsSource, TomlConfigSettingsSour
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings_rules import IS_PATH
-from rag_pipeline.core.sources import place_entries
+from rag_pipeline.core.source_entries import place_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_settings import NoDecode
 
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
-from rag_pipeline.core.sources import Source, read_sources
+from rag_pipeline.core.source_entries import read_sources
+from rag_pipeline.core.sources import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,10 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
-from rag_pipeline.core.docusaurus import join_permalink
-from rag_pipeline.core.sources import SourceKind
+from rag_pipeline.core.docusaurus import build_permalink, find_site_path, join_permalink
+from rag_pipeline.core.sources import SourceKind, find_place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.sources import Source
 
@@ -32,6 +34,35 @@ def locate_source(site: SiteSettings, source: Source | None) -> SiteSettings:
         return site
     base_url = urljoin(site.base_url, source.base_url)
     return replace(site, base_url=base_url, route_base_path=source.route_base_path)
+
+
+def find_source_at(sources: Iterable[Source], url: str, site: SiteSettings) -> Source | None:
+    """Return the source of the page at an address: the one with the longest route above the page.
+
+    Args:
+        sources: The sources of the site.
+        url: The address. It can have a query and an anchor.
+        site: Base URL of the site.
+    """
+    path = find_site_path(url.partition("#")[0].partition("?")[0], site)
+    if path is None:
+        return None
+    routes: dict[Source, str] = {}
+    for source in sources:
+        located = locate_source(site, source)
+        route = find_site_path(join_permalink(located, ""), site)
+        if route is not None and f"{path}/".startswith(f"{route}/" if route else ""):
+            routes[source] = route
+    return max(routes, key=lambda source: len(routes[source]), default=None)
+
+
+def build_doc_permalink(doc_id: str, site: SiteSettings, source: Source | None) -> str:
+    """Return the address of a document, percent-encoded, without looking at its front matter."""
+    place, located = find_place(source, doc_id), locate_source(site, source)
+    if source is None or source.kind is SourceKind.DOCS:
+        strip_numbers = source is None or source.number_prefixes
+        return build_permalink(place, located, strip_numbers=strip_numbers)
+    return build_source_permalink(place, located, source.kind, "")
 
 
 def build_source_permalink(place: str, site: SiteSettings, kind: SourceKind, slug: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rag_pipeline.core.docusaurus import MARKDOWN_SUFFIXES, is_doc_folder_name, is_doc_name
+from rag_pipeline.core.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.errors import (
     ConfigurationError,
     DocsFolderError,
@@ -23,6 +23,7 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure
+from rag_pipeline.core.page_patterns import PagePatterns, make_patterns
 from rag_pipeline.core.sources import find_place, find_source
 from rag_pipeline.ingestion.markdown.front_matter import is_draft
 from rag_pipeline.ingestion.markdown.source import normalize_source
@@ -85,13 +86,15 @@ class KnownFile:
 class _Walk:
     """The state of a walk through the docs folder: folders still to read, and what was found.
 
-    `sources` are all sources of the book, and `source` is the one that is being read.
+    `sources` are all sources of the book, and `source` is the one that is being read; `patterns`
+    are its files that become pages.
     """
 
     known: Mapping[DocId, KnownFile]
     is_wanted: Callable[[str], bool]
     sources: Sequence[Source] = ()
     source: Source | None = None
+    patterns: PagePatterns = field(default_factory=PagePatterns)
     built: Mapping[str, bytes] = field(default_factory=dict)
     pending: list[tuple[Path, str, _Folders]] = field(default_factory=list)
     docs: list[DiscoveredDoc] = field(default_factory=list)
@@ -137,6 +140,7 @@ def discover_docs(
     folders = [(source, _choose_folder(docs_dir, source)) for source in sources or (None,)]
     for source, folder in folders:
         walk.source = source
+        walk.patterns = make_patterns(source and source.include, source and source.exclude)
         walk.built = read_manifest(manifest, docs_dir, source) if manifest else {}
         walk.pending.append((folder, source.prefix if source else "", frozenset()))
         while walk.pending:
@@ -200,9 +204,11 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
         doc_path = prefix + entry.name
         try:
             if entry.is_dir():
-                if is_doc_folder_name(entry.name):
+                if walk.patterns.reads_folder(entry.name):
                     walk.pending.append((Path(entry.path), doc_path + "/", ancestors | {identity}))
-            elif is_doc_name(entry.name) and walk.is_wanted(doc_path):
+            elif walk.patterns.builds(find_place(walk.source, doc_path)) and walk.is_wanted(
+                doc_path
+            ):
                 _read_file(walk, entry, doc_path)
         except OSError as error:
             walk.fail(doc_path, DocumentReadError.code, _describe_unread(entry, error))

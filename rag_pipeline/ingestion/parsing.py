@@ -144,7 +144,9 @@ def _build_document(
     place, kind = find_place(doc.source, doc.doc_id), _find_kind(doc)
     site = locate_source(site, doc.source)
     own_id, slug = front_matter.text("id"), front_matter.text("slug")
-    strip_numbers = front_matter.flag("parse_number_prefixes", default=True)
+    strip_numbers = front_matter.flag("parse_number_prefixes", default=True) and (
+        doc.source is None or doc.source.number_prefixes
+    )
     if kind is SourceKind.DOCS:
         url = build_permalink(
             place, site, front_matter_id=own_id, slug=slug, strip_numbers=strip_numbers

@@ -89,6 +89,7 @@ def open_retriever(
                 chosen.window_weight,
             ),
             selected_text_threshold=chosen.selected_text_threshold,
+            sources=chosen.sources or (),
             site=choose_site(chosen, catalog),
             load_everyday_words=load_everyday_words,
         ),

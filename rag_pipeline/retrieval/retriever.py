@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
@@ -286,10 +287,13 @@ class Retriever(Closing):
         read_metadata(points[0].payload)
 
     def _retrieve_selected(self, query: Query, operation: Operation) -> RetrievalResult:
-        threshold, site = self.options.selected_text_threshold, self.options.site
-        embedder = self._selection_embedder
-        if embedder is None:
-            return retrieve_selected(query, threshold, site)
-        return self._protection.compare(
-            operation, lambda: retrieve_selected(query, threshold, site, embedder)
+        options, embedder = self.options, self._selection_embedder
+        select = partial(
+            retrieve_selected,
+            query,
+            options.selected_text_threshold,
+            options.site,
+            embedder,
+            options.sources,
         )
+        return select() if embedder is None else self._protection.compare(operation, select)

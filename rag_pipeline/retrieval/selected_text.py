@@ -8,21 +8,27 @@ question are data: instructions in them are not followed.
 from __future__ import annotations
 
 import posixpath
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.docusaurus import HeadingIds, build_permalink, link_to_anchor
+from rag_pipeline.core.docusaurus import HeadingIds, link_to_anchor
 from rag_pipeline.core.errors import DocumentIdError
 from rag_pipeline.core.ids import hash_text, parse_doc_id
 from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.payload import ChunkMetadata
+from rag_pipeline.core.source_addresses import build_doc_permalink, find_source_at
+from rag_pipeline.core.sources import find_edition, find_place, find_source
 from rag_pipeline.core.terms import count_words, extract_words
-from rag_pipeline.retrieval.models import Citation, RetrievalResult, ScoredChunk
+from rag_pipeline.retrieval.models import Citation, RetrievalResult, ScoredChunk, name_edition
 from rag_pipeline.retrieval.queries import Mode, link_source
 from rag_pipeline.retrieval.relatedness import SelectionVerdict, judge_selection
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.protocols.embedding import Embedder
+    from rag_pipeline.core.sources import Source
     from rag_pipeline.retrieval.queries import Query
 
 SHORT_SELECTION_WORDS: Final = 10
@@ -44,7 +50,11 @@ _NOTICES: Final = {
 
 
 def retrieve_selected(
-    query: Query, threshold: float, site: SiteSettings, embedder: Embedder | None = None
+    query: Query,
+    threshold: float,
+    site: SiteSettings,
+    embedder: Embedder | None = None,
+    sources: Sequence[Source] = (),
 ) -> RetrievalResult:
     """Return the selected text as the only passage, with score 1.
 
@@ -57,6 +67,8 @@ def retrieve_selected(
         site: The site settings from which the URL of the citation is built.
         embedder: Compares the question and the selection by meaning as well. It must be the local
             textbook model. None compares only their words.
+        sources: The sources of the site. The citation names the version and the language of the
+            page with the selection, unless readers get them by default.
 
     Raises:
         QueryError: `source_url` of the query does not belong to the site.
@@ -66,8 +78,11 @@ def retrieve_selected(
     notice = _NOTICES.get(verdict)
     if notice is None and count_words(text) < SHORT_SELECTION_WORDS:
         notice = SHORT_NOTICE
-    citation = _cite(query, site)
-    metadata = _describe(query, text, citation)
+    source = _find_source(query, site, sources)
+    citation = _cite(query, site, source)
+    metadata = _describe(query, text, citation, source)
+    version, locale = name_edition(metadata)
+    citation = replace(citation, version=version, locale=locale)
     chunk = ScoredChunk(metadata.chunk_id, text, 1.0, metadata, citation)
     return RetrievalResult(
         (chunk,), query, Mode.SELECTED_TEXT_ONLY, 1, verdict, relatedness, notice
@@ -85,21 +100,29 @@ def _trim(selection: str) -> str:
     return f"{indentation}{text}" if indentation and f"\n{indentation}" in text else text
 
 
-def _cite(query: Query, site: SiteSettings) -> Citation:
-    path, section = query.source_doc_path or "", query.source_section or ""
+def _find_source(query: Query, site: SiteSettings, sources: Sequence[Source]) -> Source | None:
+    """Return the source of the page with the selection, by its address or else by its document."""
+    if query.source_url:
+        return find_source_at(sources, query.source_url, site)
+    return find_source(sources, query.source_doc_path or "")
+
+
+def _cite(query: Query, site: SiteSettings, source: Source | None) -> Citation:
+    path = find_place(source, query.source_doc_path or "")
+    section = query.source_section or ""
     folders, stem = path.split("/")[:-1], posixpath.splitext(posixpath.basename(path))[0]
     named = folders[-1] if stem.lower() in {"index", "readme"} and folders else stem
     title = named.replace("-", " ").replace("_", " ").strip() or "Selected text"
     return Citation(
         title=title[0].upper() + title[1:],
         section=section,
-        url=_link(query, site),
+        url=_link(query, site, source),
         module=folders[0] if folders else "",
         chapter=folders[1] if len(folders) > 1 else "",
     )
 
 
-def _link(query: Query, site: SiteSettings) -> str:
+def _link(query: Query, site: SiteSettings, source: Source | None) -> str:
     """Return the URL of the section with the selection, or "" if the document path is invalid.
 
     `source_url` of the query takes precedence over the URL that follows from its document path, and
@@ -111,14 +134,16 @@ def _link(query: Query, site: SiteSettings) -> str:
         page_url, _, named = source_url.partition("#")
         return source_url if named else link_to_anchor(page_url, anchor)
     try:
-        page_url = build_permalink(parse_doc_id(query.source_doc_path or ""), site)
+        doc_id = parse_doc_id(query.source_doc_path or "")
+        page_url = build_doc_permalink(doc_id, site, source)
     except DocumentIdError:
         return ""
     return link_to_anchor(page_url, anchor)
 
 
-def _describe(query: Query, text: str, citation: Citation) -> ChunkMetadata:
+def _describe(query: Query, text: str, citation: Citation, source: Source | None) -> ChunkMetadata:
     content_hash = hash_text(text)
+    edition = find_edition(source, query.source_doc_path or "")
     return ChunkMetadata(
         chunk_id=hash_text(f"selection::{text}")[:16],
         doc_path=query.source_doc_path or "",
@@ -145,4 +170,10 @@ def _describe(query: Query, text: str, citation: Citation) -> ChunkMetadata:
         start_byte=0,
         end_byte=len(text.encode()),
         ingested_at="",
+        source=edition.source,
+        version=edition.version,
+        version_label=edition.version_label,
+        is_latest=edition.is_latest,
+        locale=edition.locale,
+        is_default_locale=edition.is_default_locale,
     )

@@ -11,6 +11,7 @@ import pytest
 
 from rag_pipeline.core.errors import DocsFolderError
 from rag_pipeline.core.models import DocFailure
+from rag_pipeline.core.sources import Source
 from rag_pipeline.ingestion.discovery import Discovery, KnownFile, discover_docs
 
 if TYPE_CHECKING:
@@ -186,3 +187,11 @@ def test_ten_thousand_unchanged_files_are_found_again(tmp_path: Path) -> None:
             (tmp_path / f"f{folder}" / f"{file}.md").write_bytes(b"Text.\n")
     known = remember(discover_docs(tmp_path))
     assert len(discover_docs(tmp_path, known).docs) == 10_000
+
+
+def test_the_patterns_of_a_source_choose_its_files(tmp_path: Path) -> None:
+    write(tmp_path, "a/b.md", "a/_c.md", "a/private/d.md", "a/e.mdx", "a/_f/g.md", "a/.h.md")
+    patterns = {"include": ("**/*.md",), "exclude": ("**/private/**",)}
+    source = Source(name="a", folder=tmp_path / "a", prefix="a/", **patterns)
+    found = discover_docs(tmp_path, sources=(source,))
+    assert names(found) == ["a/_c.md", "a/_f/g.md", "a/b.md"]

@@ -291,3 +291,11 @@ def test_the_headings_of_posts_have_the_ids_of_a_real_build(tmp_path: Path) -> N
     for doc in discover_docs(tmp_path / "docs", sources=(source,)).docs:
         headings = parse_doc(doc, SITE).document.headings
         assert [heading.anchor for heading in headings] == BUILT_POSTS[names[doc.doc_id]]
+
+
+def test_a_source_can_keep_the_numbers_of_names_in_addresses(tmp_path: Path) -> None:
+    write(tmp_path / "api" / "01-a" / "02-b.md")
+    api = Source(name="api", folder=tmp_path / "api", prefix="api/", number_prefixes=False)
+    assert read_urls(tmp_path, api) == {"api/01-a/02-b.md": "/m/01-a/02-b"}
+    stripped = replace(api, number_prefixes=True)
+    assert read_urls(tmp_path, stripped) == {"api/01-a/02-b.md": "/m/a/b"}

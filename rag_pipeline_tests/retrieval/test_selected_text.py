@@ -15,6 +15,7 @@ import pytest
 
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.core.models import SiteSettings
+from rag_pipeline.core.sources import Source
 from rag_pipeline.core.vectors import EmbeddingModel
 from rag_pipeline.retrieval import (
     Mode,
@@ -30,6 +31,7 @@ from rag_pipeline.retrieval.selected_text import (
     POSSIBLE_NOTICE,
     SHORT_NOTICE,
     UNRELATED_NOTICE,
+    retrieve_selected,
 )
 
 CASES_PATH = Path(__file__).parent / "selected_text_cases.json"
@@ -263,3 +265,36 @@ def test_top_k_has_no_effect_in_selected_text_mode() -> None:
 def test_default_options_are_enough_for_selected_text_mode() -> None:
     untouchable: Any = _Untouchable()
     assert Retriever(untouchable, Bm25Encoder(), untouchable).retrieve(ask("Why jitter?")).chunks
+
+
+DOCS = Source(name="docs", folder=Path("docs"), prefix="", route_base_path="docs")
+CURRENT = replace(DOCS, route_base_path="docs/next", version="current", version_label="Next")
+RELEASED = replace(DOCS, prefix="versioned_docs/version-2.0/", version="2.0")
+SOURCES = (
+    replace(CURRENT, is_latest=False),
+    RELEASED,
+    replace(RELEASED, prefix="i18n/fr/docs/", base_url="fr/", locale="fr", is_default_locale=False),
+    replace(DOCS, name="api", prefix="api/", route_base_path="reference", number_prefixes=False),
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "version", "locale", "url"),
+    [
+        ({"source_url": "/book/docs/next/a"}, "Next", "", "/book/docs/next/a"),
+        ({"source_url": "/book/docs/a#b"}, "", "", "/book/docs/a#b"),
+        ({"source_url": "/book/fr/docs/a"}, "", "fr", "/book/fr/docs/a"),
+        ({"source_url": "/book/other"}, "", "", "/book/other"),
+        ({"source_doc_path": "a/01-b.md"}, "Next", "", "/book/docs/next/a/b"),
+        ({"source_doc_path": "versioned_docs/version-2.0/a.md"}, "", "", "/book/docs/a"),
+        ({"source_doc_path": "i18n/fr/docs/a.md"}, "", "fr", "/book/fr/docs/a"),
+        ({"source_doc_path": "api/01-a.md"}, "", "", "/book/reference/01-a"),
+    ],
+)
+def test_the_citation_names_version_and_language_of_the_page(
+    fields: dict[str, str], version: str, locale: str, url: str
+) -> None:
+    (hit,) = retrieve_selected(ask("Where?", **fields), 0.3, SITE, sources=SOURCES).chunks
+    found = hit.citation
+    assert (found.version, found.locale, found.url) == (version, locale, url)
+    assert (hit.metadata.is_latest, hit.metadata.is_default_locale) == (not version, not locale)

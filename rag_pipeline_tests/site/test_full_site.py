@@ -1,6 +1,6 @@
 """Tests that the pages of a site with all parts are read, addressed and cited as Docusaurus does.
 
-The site in fixtures/docusaurus-full-site has two docs instances, three versions, two locales, a
+The site in fixtures/docusaurus-full-site has three docs instances, three versions, two locales, a
 blog, pages, partials and tabs. Docusaurus builds it here, with the packages of website/.
 """
 
@@ -109,6 +109,7 @@ def test_init_finds_all_parts_without_a_question(folder: Path) -> None:
             ("docs@2.0", f"{'docs' if prefix else 'versioned_docs'}/version-2.0", "docs"),
             ("docs@1.0", f"{'docs' if prefix else 'versioned_docs'}/version-1.0", "docs/1.0"),
             ("api", "api" if not prefix else "docs-api/current", "reference"),
+            ("manuals", "manuals" if not prefix else "docs-manuals/current", "manuals"),
             ("blog", "blog", "news"),
             ("pages", "src/pages" if not prefix else "pages", ""),
         ):
@@ -186,6 +187,11 @@ def test_one_command_indexes_the_site_and_answers_cite_built_pages(
         ("What does a station measure?", (), "/handbook/docs"),
         ("What does a station measure?", ("--version", "1.0"), "/handbook/docs/1.0"),
         ("Que mesure une station ?", ("--locale", "fr"), "/handbook/fr/docs"),
+        (
+            "What does a cap for the hygrometer cost?",
+            (),
+            "/handbook/manuals/02-sensors/_spare-parts",
+        ),
         ("What sits on the rain gauge?", (), "/handbook/news/2024/03/01/first-station"),
     ):
         found = json.loads(run_program(folder, "query", "--json", *options, "--", question))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.core.settings_file import SETTINGS_FILE, SettingsFile
-from rag_pipeline.core.sources import describe_source, place_entries, read_sources
+from rag_pipeline.core.source_entries import describe_source, place_entries, read_sources
 from rag_pipeline.ingestion.site.config_values import Origin
 
 if TYPE_CHECKING:
@@ -170,6 +170,8 @@ def _write(value: object) -> str:
     if isinstance(value, dict):
         inner = ", ".join(f"{_write(str(name))} = {_write(one)}" for name, one in value.items())
         return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_write, value))}]"
     if isinstance(value, bool | int | float):
         return str(value).lower()
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -177,12 +177,43 @@ def test_versions_that_are_computed_are_left_out_with_a_note(tmp_path: Path) -> 
     assert note.startswith("Left out: versions of docs, because `lastVersion` is computed in line")
 
 
-def test_options_that_choose_files_or_number_prefixes_are_noted(tmp_path: Path) -> None:
-    config = docs("exclude: ['old/**'], numberPrefixParser: false")
-    first, second = detect(write(tmp_path, config, "docs/a.md")).notes
-    assert first.startswith("`exclude` of docs is not read")
-    assert second.startswith("`numberPrefixParser` of docs is not read")
-    assert "SITE_MANIFEST" in second
+def test_options_that_choose_files_and_number_prefixes_are_read(tmp_path: Path) -> None:
+    config = docs("include: ['**/*.md'], exclude: ['old/**'], numberPrefixParser: false")
+    site = detect(write(tmp_path, config, "docs/a.md"))
+    (source,) = site.sources
+    assert (source.include, source.exclude) == (("**/*.md",), ("old/**",))
+    assert (source.prefix, source.number_prefixes, list(site.notes)) == ("", False, [])
+
+
+def test_a_function_for_number_prefixes_is_noted(tmp_path: Path) -> None:
+    config = docs("numberPrefixParser: (name) => ({filename: name})")
+    site = detect(write(tmp_path, config, "docs/a.md"))
+    (note,) = site.notes
+    assert note.startswith("`numberPrefixParser` of docs is not read")
+    assert "SITE_MANIFEST" in note
+    assert site.sources == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "exclude", "start"),
+    [
+        ("exclude: find()", None, "`exclude` of docs is not certain: `exclude` is computed in"),
+        ("exclude: [find()]", None, "`exclude` of docs is not certain: `exclude` is computed in"),
+        (
+            "exclude: process.env.ALL ? [] : ['old/**']",
+            ("old/**",),
+            "`exclude` of docs is not certain: `exclude` is computed in",
+        ),
+        ("exclude: 'old/**'", None, "`exclude` of docs is not certain: it is not a list of texts"),
+    ],
+)
+def test_patterns_that_are_not_certain_are_noted(
+    options: str, exclude: tuple[str, ...] | None, start: str, tmp_path: Path
+) -> None:
+    site = detect(write(tmp_path, docs(options), "docs/a.md"))
+    (note,) = site.notes
+    assert note.startswith(start)
+    assert [source.exclude for source in site.sources] == ([exclude] if exclude else [])
 
 
 TWO_LOCALES = "i18n: {defaultLocale: 'en', locales: ['en', 'fr']}"

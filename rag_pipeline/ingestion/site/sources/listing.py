@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.docusaurus import is_doc_folder_name, is_doc_name
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.sources import Source, SourceKind, read_sources
+from rag_pipeline.core.source_entries import read_sources
+from rag_pipeline.core.sources import Source, SourceKind
 from rag_pipeline.ingestion.site.sources.locales import Locale, list_locales
+from rag_pipeline.ingestion.site.sources.page_options import (
+    note_unread_options,
+    read_page_options,
+)
 from rag_pipeline.ingestion.site.sources.plugins import (
     DEFAULT_ID,
     join_route,
@@ -28,6 +32,7 @@ from rag_pipeline.ingestion.site.sources.versions import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from rag_pipeline.core.page_patterns import PagePatterns
     from rag_pipeline.ingestion.site.literals.values import ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
 
@@ -64,6 +69,9 @@ class _Part:
             return locale.find_dir(self.plugin)
         return locale.find_dir(self.plugin, self.version.name if self.version else CURRENT)
 
+    def has_translations(self, locale: Locale) -> bool:
+        return _has_pages(self.find_translations(locale), read_page_options(self.plugin).patterns)
+
 
 def list_sources(
     config: ObjectLiteral, path: Path, docs_plugins: Sequence[ContentPlugin], *, only: bool
@@ -89,14 +97,14 @@ def list_sources(
             parts += _list_others(config, kind, site_dir, parts, found.notes)
         found.notes += _note_unclear_plugins(config)
     for plugin, name in {part.plugin.folder: (part.plugin, part.name) for part in parts}.values():
-        found.notes += _note_unread_options(plugin, name)
+        found.notes += note_unread_options(plugin, name)
     docs_dir = docs_plugins[0].find_dir(site_dir)
     sources = [
         _make_source(part, locale, docs_dir, site_dir)
         for locale in _choose_locales(config, site_dir, parts, found.notes)
         for part in parts
     ]
-    if len(sources) == 1 and sources[0].folder == docs_dir:
+    if len(sources) == 1 and sources[0].folder == docs_dir and not sources[0].has_own_rules:
         return found
     try:
         found.sources = read_sources(sources) or ()
@@ -155,7 +163,7 @@ def _list_others(
             name = f"{kind}-{name}"
         if plugin.base_route.value is None:
             notes.append(_describe_left_out(name, plugin.base_route.problem))
-        elif _has_pages(folder):
+        elif _has_pages(folder, read_page_options(plugin).patterns):
             found.append(_Part(plugin, name, folder, join_route(plugin.base_route, "")))
     return found
 
@@ -174,7 +182,7 @@ def _choose_locales(
         notes.append(_describe_guess("the locales", "; ".join(guesses)))
     translated = []
     for locale in others:
-        if any(_has_pages(part.find_translations(locale)) for part in parts):
+        if any(part.has_translations(locale) for part in parts):
             translated.append(locale)
         else:
             notes.append(
@@ -208,6 +216,7 @@ def _make_source(part: _Part, locale: Locale, docs_dir: Path, site_dir: Path) ->
         is_latest=version is None or version.is_last,
         locale=locale.name or None,
         is_default_locale=locale.is_default,
+        **read_page_options(part.plugin)._asdict(),
     )
 
 
@@ -221,25 +230,14 @@ def _choose_prefix(name: str, folder: Path, docs_dir: Path, site_dir: Path) -> s
     return f"@site/{prefix}" if (docs_dir / prefix).exists() else prefix
 
 
-def _has_pages(folder: Path | None) -> bool:
-    """Return True if a folder exists and contains a Markdown file that can become a page."""
-    for _, folders, files in os.walk(folder or ""):
-        if any(is_doc_name(name) for name in files):
+def _has_pages(folder: Path | None, patterns: PagePatterns) -> bool:
+    """Return True if a folder exists and contains a file that can become a page."""
+    for parent, folders, files in os.walk(folder or ""):
+        place = Path(parent).relative_to(folder or "")
+        if any(patterns.builds((place / name).as_posix()) for name in files):
             return True
-        folders[:] = [name for name in folders if is_doc_folder_name(name)]
+        folders[:] = [name for name in folders if patterns.reads_folder(name)]
     return False
-
-
-def _note_unread_options(plugin: ContentPlugin, name: str) -> Iterator[str]:
-    """Yield a note about each option that decides which pages a plugin builds, or where."""
-    for option in ("include", "exclude"):
-        if plugin.options.get(option) is not None:
-            yield f"`{option}` of {name} is not read. All Markdown files of its folder are indexed."
-    if plugin.options.get("numberPrefixParser") is not None:
-        yield (
-            f"`numberPrefixParser` of {name} is not read, so addresses may differ. Build the site "
-            "with docusaurus-theme-robotutor, and set SITE_MANIFEST to its rag-manifest.json."
-        )
 
 
 def _note_unclear_plugins(config: ObjectLiteral) -> Iterator[str]:
