@@ -114,6 +114,15 @@ def test_fields_of_all_points_are_read_without_the_rest_of_the_payload(full: Poi
     }
 
 
+def test_fields_of_matching_points_are_read_by_ascending_id(full: PointStore) -> None:
+    where = PointFilter.any_of(doc_path=(str(full.scroll()[0].payload["doc_path"]),))
+    read = list(full.scroll_fields(["chunk_id"], where))
+    assert read == [
+        (point.point_id, {"chunk_id": point.payload["chunk_id"]}) for point in full.scroll(where)
+    ]
+    assert 0 < len(read) < full.count()
+
+
 def test_an_empty_store_finds_nothing(store: PointStore) -> None:
     assert store.search_many([DENSE, WINDOWS, BM25]) == [[], [], []]
     assert store.scroll() == []

@@ -215,7 +215,8 @@ def _look(book: Book) -> dict[str, Any]:
             count=store.count,
             close=lambda: None,
         )
-        looked_at = replace_services(context, catalog=SimpleNamespace(open=lambda _: opened))
+        catalog = SimpleNamespace(open=lambda _: opened, is_wanted=lambda: False)
+        looked_at = replace_services(context, catalog=catalog)
         audit = audit_collection(looked_at, collection_id, scan.entries)
     return {
         "points": describe(points),

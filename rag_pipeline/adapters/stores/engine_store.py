@@ -141,10 +141,14 @@ class EngineStore(ABC):
         found = [to_stored_point(record, with_vectors=with_vectors) for record in records]
         return sorted(found, key=lambda point: point.point_id)
 
-    def scroll_fields(self, fields: Sequence[str]) -> Iterator[tuple[PointId, Payload]]:
-        """Yield the id of each point and the given fields of its payload, reading page by page."""
+    def scroll_fields(
+        self,
+        fields: Sequence[str],
+        where: PointFilter = PointFilter(),  # noqa: B008  # frozen and empty
+    ) -> Iterator[tuple[PointId, Payload]]:
+        """Yield the id of each matching point and some fields of its payload, page by page."""
         names = list(fields)
-        for record in self._scroll_records(PointFilter(), with_payload=names, with_vectors=False):
+        for record in self._scroll_records(where, with_payload=names, with_vectors=False):
             yield read_id(record), dict(record.payload or {})
 
     def upsert(self, points: Sequence[Point]) -> None:

@@ -177,10 +177,16 @@ class VectorIndex(Protocol):
             with_vectors: Also read the vectors and term weights of the points.
         """
 
-    def scroll_fields(self, fields: Sequence[str]) -> Iterator[tuple[PointId, Payload]]:
-        """Yield the id of each point and the given fields of its payload, reading page by page.
+    def scroll_fields(
+        self, fields: Sequence[str], where: PointFilter = PointFilter()
+    ) -> Iterator[tuple[PointId, Payload]]:
+        """Yield the id of each matching point and some fields of its payload, by ascending id.
 
-        The memory does not grow with the number of points.
+        The points are read page by page, so the memory does not grow with their number.
+
+        Args:
+            fields: Names of the fields; a field that a point lacks is left out.
+            where: The filter; the default matches all points.
         """
 
     def close(self) -> None:

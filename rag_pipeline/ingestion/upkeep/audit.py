@@ -5,11 +5,10 @@ The module `repair` decides which differences are real and repairs them.
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
 
 from rag_pipeline.core.ids import DocId, hash_text, to_point_id
 from rag_pipeline.core.models import Stage
@@ -17,6 +16,11 @@ from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.ingestion.embedding_stage import split_chunks
 from rag_pipeline.ingestion.serialization import load_chunks
+from rag_pipeline.ingestion.upkeep.comparing import (
+    agree,
+    find_differing_fields,
+    have_same_terms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,14 +29,16 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import Chunk, Document, JsonValue, Payload
     from rag_pipeline.core.protocols.state import ArtifactStore, LedgerEntry
     from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
-    from rag_pipeline.core.vectors import ChunkVectors, FloatMatrix, SparseVector
+    from rag_pipeline.core.vectors import ChunkVectors, SparseVector
     from rag_pipeline.ingestion.context import IngestionContext
 
 STRAY: Final = "stray"
 WRONG_MODEL: Final = "wrong_model"
 
 _PAGE_CHUNKS: Final = 512
-_COSINE_TOLERANCE = 1e-3  # stores round the numbers and normalize again, so values differ slightly
+_OPENING_CHUNKS: Final = 8_192  # the embedded store maps what is read, until it is closed
+_GIVE_WAY_S: Final = 0.3  # a process that waits for the store tries to open it every 0.25 s
+_STRAY_FIELDS: Final = ("doc_path", "chunk_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +99,9 @@ def audit_collection(
 ) -> AuditReport:
     """Compare the points in the store with the points that ledger and artifacts require.
 
-    The store is opened for about 512 chunks at a time, which limits memory and lets other processes
-    query in between. An ingestion that runs at the same time can cause findings that are not real;
-    check them with `confirm_findings`.
+    About 512 chunks are in memory at a time. The store is closed after each 8,192 chunks, or
+    earlier if another process waits for it. An ingestion that runs at the same time can cause
+    findings that are not real; check them with `confirm_findings`.
 
     Args:
         context: The settings and services.
@@ -104,15 +110,26 @@ def audit_collection(
     """
     findings: list[AuditFinding] = []
     known_count = total = 0
-    for page in _split_entries([entries[doc_id] for doc_id in sorted(entries)]):
-        with closing(context.services.catalog.open(collection_id)) as store:
-            found, count = _audit_page(context, collection_id, page, store)
+    catalog = context.services.catalog
+    pages = _split_entries([entries[doc_id] for doc_id in sorted(entries)])
+    page = next(pages, None)
+    while page is not None:
+        read_count = 0
+        with closing(catalog.open(collection_id)) as store:
+            while page is not None and read_count < _OPENING_CHUNKS:
+                found, count = _audit_page(context, collection_id, page, store)
+                findings += found
+                read_count += count
+                page = next(pages, None)
+                if catalog.is_wanted():
+                    break
             total = store.count()
-        known_count += count
-        findings += found
+        known_count += read_count
+        if page is not None and catalog.is_wanted():
+            time.sleep(_GIVE_WAY_S)
     if total != known_count:
-        with closing(context.services.catalog.open(collection_id)) as store:
-            findings += _find_unknown(store.scroll_fields(["doc_path", "chunk_id"]), entries)
+        with closing(catalog.open(collection_id)) as store:
+            findings += _find_unknown(store.scroll_fields(_STRAY_FIELDS), entries)
     point_count = sum(entry.chunk_count for entry in entries.values())
     return AuditReport(collection_id, len(entries), point_count, tuple(findings))
 
@@ -169,11 +186,10 @@ def _audit_page(
     if not page:  # an empty filter would match all points
         return [], 0
     findings: list[AuditFinding] = []
-    stored: dict[str, dict[PointId, StoredPoint]] = {entry.doc_id: {} for entry in page}
+    stored: dict[str, dict[PointId, Payload]] = {entry.doc_id: {} for entry in page}
     where = PointFilter.any_of(doc_path=tuple(entry.doc_id for entry in page))
-    points = store.scroll(where)
-    for point in points:
-        stored[str(point.payload["doc_path"])][point.point_id] = point
+    for point_id, payload in store.scroll_fields(_STRAY_FIELDS, where):
+        stored[str(payload["doc_path"])][point_id] = payload
     artifacts = context.services.open_artifacts(collection_id)
     for entry in page:
         made_with = (collection_id, context.fingerprint_of(entry.doc_id))
@@ -183,7 +199,7 @@ def _audit_page(
         else:
             own = stored[entry.doc_id]
             findings += _audit_document(context, entry, own, artifacts, store)
-    return findings, len(points)
+    return findings, sum(len(points) for points in stored.values())
 
 
 def _find_unknown(
@@ -200,11 +216,14 @@ def _find_unknown(
 def _audit_document(
     context: IngestionContext,
     entry: LedgerEntry,
-    stored: Mapping[PointId, StoredPoint],
+    stored: Mapping[PointId, Payload],
     artifacts: ArtifactStore,
     store: VectorIndex,
 ) -> Iterable[AuditFinding]:
-    """Yield each difference between a document's points, without vectors, and its artifacts."""
+    """Yield each difference between a document's points and its artifacts.
+
+    `stored` has the ids of its points, with the fields that describe a stray point.
+    """
     doc_id = entry.doc_id
     kept = load_chunks(artifacts.read(Stage.CHUNKS, doc_id))
     if kept is None:
@@ -229,9 +248,9 @@ def _audit_document(
             found = points.get(point_id)
             yield from _audit_point(kept.document, chunk, found, vectors, chunk_terms)
     wanted = {to_point_id(chunk.chunk_id) for chunk in kept.chunks}
-    for point_id, point in stored.items():
+    for point_id, payload in stored.items():
         if point_id not in wanted:
-            yield _stray(point_id, point.payload, "no chunk of the document has this id")
+            yield _stray(point_id, payload, "no chunk of the document has this id")
 
 
 def _audit_point(
@@ -248,15 +267,15 @@ def _audit_point(
         yield AuditFinding("missing", doc_id, chunk.chunk_id, detail, point_id)
         return
     expected = build_payload(chunk, document, str(point.payload.get("ingested_at")))
-    wrong = _differing_fields(point.payload, expected)
+    wrong = find_differing_fields(point.payload, expected)
     if wrong:
         detail = f"the point's payload differs in {wrong}"
         yield AuditFinding("wrong_payload", doc_id, chunk.chunk_id, detail, point_id)
     vector = vectors.get(hash_text(chunk.embedding_text))
-    if vector is None or point.vectors is None or not _agree(vector, point.vectors):
+    if vector is None or point.vectors is None or not agree(vector, point.vectors):
         detail = "the point's vectors differ from those that were computed for the chunk"
         yield AuditFinding("wrong_vector", doc_id, chunk.chunk_id, detail, point_id)
-    if point.sparse is None or not _have_same_terms(terms, point.sparse):
+    if point.sparse is None or not have_same_terms(terms, point.sparse):
         detail = "the point's BM25 terms differ from the terms of the chunk"
         yield AuditFinding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
 
@@ -265,36 +284,3 @@ def _stray(point_id: PointId, payload: Payload, detail: str) -> AuditFinding:
     """Return the finding for a stray point, which belongs to no chunk of the ledger's documents."""
     doc_path, chunk_id = str(payload.get("doc_path", "")), str(payload.get("chunk_id", ""))
     return AuditFinding(STRAY, doc_path, chunk_id, detail, point_id)
-
-
-def _differing_fields(stored: Payload, expected: Payload) -> str:
-    """Return the names of the fields that differ in two payloads, joined by commas."""
-    names = sorted(stored.keys() | expected.keys())
-    return ", ".join(name for name in names if stored.get(name) != expected.get(name))
-
-
-def _agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
-    """Return True if expected and stored vectors have equal directions, apart from rounding."""
-    is_finite = np.isfinite(stored.dense).all() and np.isfinite(stored.windows).all()
-    if not is_finite or expected.windows.shape != stored.windows.shape:
-        return False
-    return all(
-        bool(np.allclose(_unit(one), _unit(other), atol=_COSINE_TOLERANCE))
-        for one, other in (
-            (expected.dense[np.newaxis, :], stored.dense[np.newaxis, :]),
-            (expected.windows, stored.windows),
-        )
-    )
-
-
-def _have_same_terms(expected: SparseVector, stored: SparseVector) -> bool:
-    """Return True if two sparse vectors have equal term ids and, apart from rounding, weights."""
-    return expected.indices == stored.indices and np.allclose(expected.values, stored.values)
-
-
-def _unit(rows: FloatMatrix) -> FloatMatrix:
-    """Return the rows scaled to unit length; rows of zeros stay as they are."""
-    wide = rows.astype(np.float64)  # the squares of damaged float32 values may be too large
-    norms = np.linalg.norm(wide, axis=1, keepdims=True)
-    unit: FloatMatrix = (wide / np.where(norms > 0, norms, 1.0)).astype(np.float32)
-    return unit

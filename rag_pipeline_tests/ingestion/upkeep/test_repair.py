@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.core.errors import StoreLockedError
+from rag_pipeline.core.ids import DocId
 from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.upkeep.audit import audit_collection
 from rag_pipeline.ingestion.upkeep.repair import audit_index
 from rag_pipeline_tests.book import PAGES, Book, make_book, replace_services
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
+    from rag_pipeline.core.protocols.stores import PointStore
     from rag_pipeline.core.vectors import EmbeddingUsage, FloatMatrix, Window
     from rag_pipeline.ingestion.context import IngestionContext
 
@@ -87,6 +91,47 @@ def test_a_running_ingestion_causes_no_findings(book: Book) -> None:
 def test_the_audit_of_a_store_without_damage_needs_no_lock(book: Book) -> None:
     with hold_lock(book.state / "ingest.lock", 0.0):
         assert audit_index(book.build_context()).findings == ()
+
+
+class CountingCatalog:
+    """A catalog that counts its openings, and that another process waits for always or never."""
+
+    def __init__(self, catalog: CollectionCatalog, *, wanted: bool) -> None:
+        self._catalog, self._wanted = catalog, wanted
+        self.openings = 0
+
+    def open(self, collection_id: str) -> PointStore:
+        self.openings += 1
+        return self._catalog.open(collection_id)
+
+    def is_wanted(self) -> bool:
+        return self._wanted
+
+
+@pytest.mark.parametrize("limit", [1, 5, 8_192])
+@pytest.mark.parametrize("wanted", [False, True])
+def test_the_store_is_closed_only_after_many_chunks_or_if_another_process_waits(
+    book: Book, monkeypatch: pytest.MonkeyPatch, limit: int, *, wanted: bool
+) -> None:
+    audit = "rag_pipeline.ingestion.upkeep.audit"
+    monkeypatch.setattr(f"{audit}._PAGE_CHUNKS", 1)  # one document at a time
+    monkeypatch.setattr(f"{audit}._OPENING_CHUNKS", limit)
+    monkeypatch.setattr(f"{audit}._GIVE_WAY_S", 0.0)
+    damage(book, "intro.md")
+    context = book.build_context()
+    catalog: Any = CountingCatalog(context.services.catalog, wanted=wanted)
+    collection_id = str(context.services.catalog.current_id())
+    entries = context.services.open_ledger(collection_id).entries()
+    found = audit_collection(replace_services(context, catalog=catalog), collection_id, entries)
+    assert found.doc_paths == ("intro.md",)
+    sizes, openings = [entries[doc_id].chunk_count for doc_id in sorted(entries)], 0
+    sizes[sorted(entries).index(DocId("intro.md"))] = 0
+    read = limit
+    for size in sizes:
+        if read >= limit or wanted:
+            openings, read = openings + 1, 0
+        read += size
+    assert catalog.openings == openings
 
 
 @pytest.mark.slow
