@@ -101,7 +101,7 @@ class BucketTotals:
     def __init__(self, work: BucketWork) -> None:
         self._work = work
         self._stages = defaultdict[tuple[int, Stage], _StageTotals](_StageTotals)
-        self._failed = defaultdict[int, list[str]](list)
+        self._failed = defaultdict[int, list[DocFailure]](list)
         self._deleted = defaultdict[int, int](int)
 
     def add(self, event: IngestionEvent) -> None:
@@ -113,9 +113,20 @@ class BucketTotals:
             for name in _SUMMED:
                 totals.counts[name] += float(event.counts.get(name, 0))
         elif isinstance(event, DocFailure):
-            self._failed[bucket_of(event.doc_path, self._work.bucket_count)].append(event.doc_path)
+            self._failed[bucket_of(event.doc_path, self._work.bucket_count)].append(event)
         elif isinstance(event, DocDeleted):
             self._deleted[bucket_of(event.doc_id, self._work.bucket_count)] += 1
+
+    def describe_failures(self) -> Iterator[str]:
+        """Yield one message per bucket with failed documents, which names the first 20 of them."""
+        for bucket, failed in sorted(self._failed.items()):
+            named = [
+                f"{each.doc_path} failed in {each.stage}: {each.message}"
+                for each in failed[:_NAMED_FAILURES]
+            ]
+            rest = len(failed) - len(named)
+            named += [f"and {rest} more, which the ledger lists"] if rest else []
+            yield f"bucket {bucket:03}: {len(failed)} failed\n" + "\n".join(named)
 
     def make_materializations(self) -> Iterator[dg.AssetMaterialization]:
         """Yield one materialization per bucket and stage."""
@@ -138,21 +149,27 @@ class BucketTotals:
         }
         numbers |= {name: value for name, value in totals.counts.items() if value}
         if failed:
-            numbers["failed_docs"] = ", ".join(failed[:_NAMED_FAILURES])
+            names = [each.doc_path for each in failed[:_NAMED_FAILURES]]
+            numbers["failed_docs"] = ", ".join(names)
         return numbers
 
 
 def run_work(
     context: dg.OpExecutionContext, work: BucketWork, ingestion: IngestionResource
 ) -> IngestionReport:
-    """Index some buckets, log one materialization per bucket and stage, and return the report."""
+    """Index some buckets, log one materialization per bucket and stage, and return the report.
+
+    The number of events in Dagster's log does not depend on the number of documents.
+    """
     report, totals = IngestionReport(), BucketTotals(work)
-    with closing(ingestion.index_buckets(work, context.run_id)) as events:
-        for event in events:
-            report.add(event)
-            totals.add(event)
-            if isinstance(event, DocFailure):
-                context.log.error("%s failed in %s: %s", event.doc_path, event.stage, event.message)
+    try:
+        with closing(ingestion.index_buckets(work, context.run_id)) as events:
+            for event in events:
+                report.add(event)
+                totals.add(event)
+    finally:
+        for message in totals.describe_failures():
+            context.log.error(message)
     step = context.get_step_execution_context()
     with store_together(context.instance):
         for materialization in totals.make_materializations():

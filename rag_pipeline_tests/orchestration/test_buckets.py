@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import dagster as dg
+import pytest
 
 from rag_pipeline.core.buckets import bucket_of
 from rag_pipeline.core.models import Stage
@@ -71,6 +74,48 @@ def test_a_failed_document_does_not_fail_the_run_of_its_bucket(dagster_book: Dag
     run = dagster_book.instance.get_run_by_id(result.run_id)
     assert run is not None
     assert run.tags["docs_failed"] == "1"
+
+
+def write_bucket(dagster_book: DagsterBook, count: int, text: str) -> int:
+    """Write documents that all belong to one bucket, in place of the book's, and return it."""
+    bucket = bucket_of("intro.md")
+    names = (f"page-{number}.md" for number in itertools.count())
+    chosen = (name for name in names if bucket_of(name) == bucket)
+    dagster_book.book.write("intro.md", text)
+    for name in itertools.islice(chosen, count - 1):
+        dagster_book.book.write(name, text)
+    return bucket
+
+
+def count_rows(dagster_book: DagsterBook, run_id: str) -> Counter[str]:
+    """Return the number of rows of each type that a run has in Dagster's event log."""
+    return Counter(
+        entry.dagster_event.event_type_value if entry.dagster_event else "log message"
+        for entry in dagster_book.instance.all_logs(run_id)
+    )
+
+
+@pytest.mark.parametrize("text", [PAGES["intro.md"], BROKEN], ids=["indexed", "failed"])
+def test_a_bucket_has_the_same_events_whatever_its_number_of_documents(
+    dagster_book: DagsterBook, text: str
+) -> None:
+    rows, messages = [], list[str]()
+    for count in (21, 30):
+        bucket = write_bucket(dagster_book, count, text)
+        result = run_bucket(dagster_book, bucket)
+        assert result.success
+        rows.append(count_rows(dagster_book, result.run_id))
+        logged = dagster_book.instance.all_logs(result.run_id)
+        messages += [entry.user_message for entry in logged if entry.dagster_event is None]
+    assert rows[0]["ASSET_MATERIALIZATION"] == rows[0]["ASSET_MATERIALIZATION_PLANNED"] == 5
+    assert rows[0] == rows[1]
+    assert rows[0].total() == 19 + (text == BROKEN)
+    if text == BROKEN:
+        assert [message.splitlines()[0] for message in messages] == [
+            f"bucket {bucket:03}: {count} failed" for count in (21, 30)
+        ]
+        assert [len(message.splitlines()) for message in messages] == [22, 22]
+        assert messages[1].endswith("and 10 more, which the ledger lists")
 
 
 def test_a_run_whose_plan_is_outdated_fails_and_says_why(dagster_book: DagsterBook) -> None:
