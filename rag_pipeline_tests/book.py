@@ -155,6 +155,9 @@ class Book:
             lock_buckets=lambda buckets: hold_buckets(
                 self.state / "ingest.lock", self.state / "buckets", buckets, 0.5
             ),
+            lock_submission=lambda timeout_s=None: hold_lock(
+                self.state / "submission.lock", 2.0 if timeout_s is None else timeout_s
+            ),
             rebucket=lambda: None,
             announce=lambda: announce_ingestion(self.state),
             sweep=self.sweep,

@@ -245,6 +245,7 @@ def connect_services(settings: Settings) -> Services:
         open_ledger=ledgers.open,
         lock=ledgers.lock,
         lock_buckets=ledgers.lock_buckets,
+        lock_submission=ledgers.lock_submission,
         rebucket=ledgers.rebucket,
         announce=lambda: announce_ingestion(state_dir),
         sweep=sweep,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.ingestion.context import IngestionContext
+    from rag_pipeline.ingestion.parallel.planning import BucketWork
+    from rag_pipeline.ingestion.planning import Scan
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.orchestration.submitting import Following
 
@@ -95,20 +97,24 @@ def ingest_detached(context: IngestionContext, *, as_json: bool) -> None:
     from rag_pipeline.orchestration.submitting import submit_and_follow
 
     recover_current(context)
-    scan = scan_collection(context)
     prepare_dagster_home(context.settings)
     export_settings(context.settings)
+    scans: list[Scan] = []
+
+    def plan() -> tuple[BucketWork, ...]:
+        scans[:] = [scan_collection(context)]
+        return plan_buckets(context, scans[0])
+
     with ProgressLine() as line:
         try:
-            works = plan_buckets(context, scan)
-            found = submit_and_follow(works, line.show, context.services.run_locks)
+            found = submit_and_follow(plan, line.show, context.services)
         except KeyboardInterrupt:
             tell_note(
                 "the runs go on without this view. Follow them again with `rag-pipeline ingest "
                 "--detach`, or in the Dagster UI"
             )
             raise
-    record_site(context, context.services.open_ledger(scan.collection_id))
+    record_site(context, context.services.open_ledger(scans[0].collection_id))
     print_result(dataclasses.asdict(found), describe_following(found), as_json=as_json)
     if found.runs_failed or found.docs_failed:
         raise typer.Exit(1)
@@ -153,9 +159,10 @@ def describe_following(found: Following) -> str:
     """Return how far the runs are, in one line."""
     if not found.run_count:
         return "nothing to index: all documents are up to date"
+    rate = f", {found.docs_per_s:.1f}/s" if found.docs_timed else ""
     parts = [
         f"{found.runs_done} of {found.run_count} buckets done, {found.runs_running} running",
-        f"{found.docs_done} of {found.docs_planned} documents, {found.docs_per_s:.1f}/s",
+        f"{found.docs_done} of {found.docs_planned} documents{rate}",
     ]
     if found.runs_failed or found.docs_failed:
         parts.append(f"{found.runs_failed} runs and {found.docs_failed} documents failed")

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from dagster._core.events import RunFailureReason
@@ -35,7 +36,7 @@ _NO_OUTPUT_LOGS = {
 }
 
 
-def open_instance() -> dg.DagsterInstance:
+def open_instance(log_level: str | None = None) -> dg.DagsterInstance:
     """Open the Dagster instance at DAGSTER_HOME, without a copy of the run's output in its logs.
 
     Dagster copies the output with child processes. Ctrl-C in a terminal reaches them too, and they
@@ -43,10 +44,17 @@ def open_instance() -> dg.DagsterInstance:
 
     A lock file lets only one process do this at a time, because opening a new instance fails if two
     processes create its tables at the same time.
+
+    Args:
+        log_level: Lowest level of the log lines that this process and its children write; None for
+            that of the instance's settings. Dagster's events do not depend on it.
     """
+    overrides: dict[str, Any] = dict(_NO_OUTPUT_LOGS)
+    if log_level is not None:
+        overrides["python_logs"] = {"python_log_level": log_level}
     lock_file = Path(os.environ["DAGSTER_HOME"]) / ".opening.lock"
     with hold_lock(lock_file, _OPENING_TIMEOUT_S, _OPENING_ADVICE):
-        settings = InstanceRef.from_dir(os.environ["DAGSTER_HOME"], overrides=_NO_OUTPUT_LOGS)
+        settings = InstanceRef.from_dir(os.environ["DAGSTER_HOME"], overrides=overrides)
         return dg.DagsterInstance.from_ref(settings)
 
 

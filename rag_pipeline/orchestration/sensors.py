@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 
 import dagster as dg
 
-from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.errors import RagPipelineError, StoreLockedError
 from rag_pipeline.core.models import DiscoveredDoc
 from rag_pipeline.ingestion.finishing import refresh_ledger_if_idle
 from rag_pipeline.ingestion.parallel.planning import plan_buckets, scan_collection, uses_buckets
@@ -51,7 +52,26 @@ def docs_changes(
             scan = scan_collection(ingestion.context)
     except RagPipelineError as error:
         return dg.SkipReason(str(error))
-    end_dead_runs(context.instance, ingestion.context.services.run_locks)
+    services = ingestion.context.services
+    end_dead_runs(context.instance, services.run_locks)
+    with ExitStack() as held:
+        try:
+            held.enter_context(services.lock_submission(timeout_s=0.0))
+        except StoreLockedError:
+            return dg.SkipReason("`rag-pipeline ingest --detach` submits runs at this moment")
+        except RagPipelineError as error:
+            return dg.SkipReason(str(error))
+        return _request_runs(context, ingestion, scan, has_buckets=has_buckets)
+
+
+def _request_runs(
+    context: dg.SensorEvaluationContext,
+    ingestion: IngestionResource,
+    scan: Scan,
+    *,
+    has_buckets: bool,
+) -> dg.SensorResult | dg.SkipReason:
+    """Request the runs for the differences that a scan has found, unless they are in progress."""
     running = _find_run_in_flight(context.instance, has_buckets=has_buckets)
     if running is not None:
         return dg.SkipReason(f"run {running} is in progress; the docs folder is checked after it")

@@ -6,7 +6,7 @@ example by `make dev`.
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Final
 import dagster as dg
 from dagster._core.remote_representation.code_location import CodeLocation
 from dagster._core.remote_representation.external import RemoteJob
+from dagster._core.scheduler.instigation import InstigatorType, TickStatus
 from dagster._core.storage.tags import PARTITION_NAME_TAG
 from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
 from dagster._core.workspace.load_target import (
@@ -24,7 +25,7 @@ from dagster._core.workspace.load_target import (
 )
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.protocols.state import RunLocks
+from rag_pipeline.core.protocols.services import Services
 from rag_pipeline.ingestion.parallel.planning import BucketWork
 from rag_pipeline.orchestration.bucket_requests import (
     PLANNED_DOCS_TAG,
@@ -35,9 +36,12 @@ from rag_pipeline.orchestration.bucket_requests import (
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.jobs import BUCKETS_JOB
 from rag_pipeline.orchestration.launch import convert_database_errors, open_instance
+from rag_pipeline.orchestration.sensors import docs_changes
 
 _LOCATION: Final = "rag_pipeline"  # as in workspace.yaml
 _POLL_S: Final = 1.0
+_TICK_POLL_S: Final = 0.2
+_LONGEST_TICK_S: Final = 60.0  # the time that Dagster allows a sensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Following:
         docs_done: Documents of the runs that have succeeded.
         docs_planned: Documents of all runs according to the plan.
         docs_failed: Documents that failed in the runs that have succeeded.
+        docs_timed: Those of `docs_done` whose runs began after the view was opened.
         elapsed_s: Seconds since the view was opened.
     """
 
@@ -62,12 +67,13 @@ class Following:
     docs_done: int
     docs_planned: int
     docs_failed: int
+    docs_timed: int
     elapsed_s: float
 
     @property
     def docs_per_s(self) -> float:
-        """Documents that were done in a second, on average."""
-        return self.docs_done / self.elapsed_s if self.elapsed_s else 0.0
+        """Documents that were done in a second, on average since the view was opened."""
+        return self.docs_timed / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
     def left_s(self) -> float | None:
@@ -77,16 +83,18 @@ class Following:
 
 
 def submit_and_follow(
-    works: Sequence[BucketWork],
+    plan: Callable[[], Sequence[BucketWork]],
     show: Callable[[Following], object],
-    locks: RunLocks | None = None,
+    services: Services,
 ) -> Following:
     """Submit a run for each work whose bucket has none yet, and follow all runs to their end.
 
+    While the runs are submitted, the sensor and other commands submit none.
+
     Args:
-        works: The work of one bucket each.
+        plan: Function that returns the work of one bucket each.
         show: Function that is called about once a second with how far the runs are.
-        locks: The locks of the runs of the book; None if the ledger is in files.
+        services: The services of the book, for its locks.
 
     Returns:
         The final numbers.
@@ -94,16 +102,30 @@ def submit_and_follow(
     Raises:
         KeyboardInterrupt: The user stopped the view. The runs go on.
         ConfigurationError: The code location cannot be loaded.
+        StoreLockedError: Another command submitted runs during the whole wait.
     """
     with convert_database_errors(), open_instance() as instance:
-        end_dead_runs(instance, locks)
-        busy = find_busy_buckets(instance)
-        new = [work for work in works if busy.isdisjoint(work.buckets)]
-        run_ids = [run.run_id for run in _list_unfinished(instance)]
-        if new:
-            with _open_workspace(instance) as workspace:
-                run_ids += submit_runs(instance, workspace, new)
-        return _follow(instance, run_ids, show, locks)
+        end_dead_runs(instance, services.run_locks)
+        begun = time.monotonic()
+        with services.lock_submission():
+            _wait_for_sensor(instance)
+            works = plan()
+            busy = find_busy_buckets(instance)
+            new = [work for work in works if busy.isdisjoint(work.buckets)]
+            earlier = _list_unfinished(instance)
+            run_ids = [run.run_id for run in earlier]
+            if new:
+                with _open_workspace(instance) as workspace:
+                    run_ids += submit_runs(instance, workspace, new)
+        running = {run.run_id for run in earlier if run.status is dg.DagsterRunStatus.STARTED}
+        while True:
+            runs = instance.get_runs(dg.RunsFilter(run_ids=run_ids)) if run_ids else []
+            found = _sum_up(runs, running, time.monotonic() - begun)
+            show(found)
+            if found.runs_done == found.run_count:
+                return found
+            time.sleep(_POLL_S)
+            end_dead_runs(instance, services.run_locks)
 
 
 def submit_runs(
@@ -170,24 +192,25 @@ def _list_unfinished(instance: dg.DagsterInstance) -> Sequence[dg.DagsterRun]:
     return instance.get_runs(dg.RunsFilter(job_name=BUCKETS_JOB.name, statuses=list(IN_FLIGHT)))
 
 
-def _follow(
-    instance: dg.DagsterInstance,
-    run_ids: Sequence[str],
-    show: Callable[[Following], object],
-    locks: RunLocks | None,
+def _wait_for_sensor(instance: dg.DagsterInstance) -> None:
+    """Wait until Dagster has submitted the runs that a tick of the sensor has requested.
+
+    The tick itself requests none while this process holds the lock of the submission. A tick that
+    a killed daemon left behind is not waited for any longer than the longest tick takes.
+    """
+    deadline = time.monotonic() + _LONGEST_TICK_S
+    sensors = instance.all_instigator_state(instigator_type=InstigatorType.SENSOR)
+    for sensor in (sensor for sensor in sensors if sensor.name == docs_changes.name):
+        place = (sensor.instigator_origin_id, sensor.selector_id)
+        while time.monotonic() < deadline and instance.get_ticks(
+            *place, limit=1, statuses=[TickStatus.STARTED]
+        ):
+            time.sleep(_TICK_POLL_S)
+
+
+def _sum_up(
+    runs: Sequence[dg.DagsterRun], running_before: Collection[str], elapsed_s: float
 ) -> Following:
-    begun = time.monotonic()
-    while True:
-        end_dead_runs(instance, locks)
-        runs = instance.get_runs(dg.RunsFilter(run_ids=list(run_ids))) if run_ids else []
-        found = _sum_up(runs, time.monotonic() - begun)
-        show(found)
-        if found.runs_done == found.run_count:
-            return found
-        time.sleep(_POLL_S)
-
-
-def _sum_up(runs: Sequence[dg.DagsterRun], elapsed_s: float) -> Following:
     failed = {dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
     done = [run for run in runs if run.status is dg.DagsterRunStatus.SUCCESS]
     return Following(
@@ -197,6 +220,11 @@ def _sum_up(runs: Sequence[dg.DagsterRun], elapsed_s: float) -> Following:
         runs_failed=sum(run.status in failed for run in runs),
         docs_done=sum(int(run.tags.get(PLANNED_DOCS_TAG, 0)) for run in done),
         docs_planned=sum(int(run.tags.get(PLANNED_DOCS_TAG, 0)) for run in runs),
+        docs_timed=sum(
+            int(run.tags.get(PLANNED_DOCS_TAG, 0))
+            for run in done
+            if run.run_id not in running_before
+        ),
         docs_failed=sum(int(run.tags.get("docs_failed", 0)) for run in done),
         elapsed_s=elapsed_s,
     )

@@ -85,7 +85,8 @@ def run_shares(
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
     }
     run_id = str(uuid.uuid4())
-    with convert_database_errors(), open_instance() as instance:
+    # The console logger of the config has no effect before a worker has loaded the job.
+    with convert_database_errors(), open_instance(log_level="WARNING") as instance:
         end_dead_runs(instance, locks)
         with hold_run(run_id, locks) as tags:
             # `dg.execute_job` does the same, but gives the run an id that is not known before.

@@ -23,6 +23,7 @@ HALF = Following(
     docs_done=20,
     docs_planned=40,
     docs_failed=0,
+    docs_timed=20,
     elapsed_s=10.0,
 )
 
@@ -33,13 +34,20 @@ def test_the_view_says_what_is_done_how_fast_and_how_long_the_rest_takes() -> No
     )
 
 
+def test_the_rate_does_not_count_runs_that_had_begun_before_the_view() -> None:
+    first = dataclasses.replace(HALF, docs_timed=0, elapsed_s=0.5)
+    assert describe_following(first) == "2 of 4 buckets done, 1 running; 20 of 40 documents"
+    second = dataclasses.replace(HALF, docs_timed=5)
+    assert "20 of 40 documents, 0.5/s; about 40 s left" in describe_following(second)
+
+
 def test_the_view_names_failures_and_a_daemon_that_does_not_run() -> None:
     failed = dataclasses.replace(HALF, runs_failed=1, docs_failed=3)
     assert "1 runs and 3 documents failed" in describe_following(failed)
-    waiting = Following(0, 0, 4, 0, 0, 40, 0, 31.0)
+    waiting = Following(0, 0, 4, 0, 0, 40, 0, 0, 31.0)
     assert "is the Dagster daemon running" in describe_following(waiting)
     assert waiting.left_s is None
-    assert "nothing to index" in describe_following(Following(0, 0, 0, 0, 0, 0, 0, 0.0))
+    assert "nothing to index" in describe_following(Following(0, 0, 0, 0, 0, 0, 0, 0, 0.0))
 
 
 def test_workers_get_the_book_of_the_command(

@@ -49,6 +49,7 @@ def test_two_workers_index_the_whole_book_and_report_it(command: Command) -> Non
     command.book.move("part/page-05.md", "part/moved.md")
     again = command.run("ingest", "--workers", "2", "--json")
     assert again.code == 0, again
+    assert "STEP_WORKER" not in report.err + again.err
     assert (again.json["docs_processed"], again.json["docs_deleted"]) == (2, 1)
     assert audit(command)["findings"] == []
     assert command.run("ingest", "--workers", "2", "--json").json["docs_processed"] == 0

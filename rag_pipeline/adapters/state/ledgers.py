@@ -44,6 +44,7 @@ class Ledgers:
         lock_buckets: Lock of some of its buckets.
         lock_collection: Function that returns a context manager that holds the lock of the
             collection with a name, while builds are created, switched or deleted.
+        lock_submission: Lock with which one process at a time submits runs of the book.
         rebucket: Function that changes the number of buckets to that of the settings.
         run_locks: Locks of the runs, for other machines; None for ledgers in files.
     """
@@ -53,6 +54,7 @@ class Ledgers:
     lock: Lock
     lock_buckets: BucketLock
     lock_collection: Callable[[str], AbstractContextManager[None]]
+    lock_submission: Lock
     rebucket: Callable[[], None]
     run_locks: RunLocks | None = None
 
@@ -93,6 +95,9 @@ def _use_files(settings: Settings, root: Path | UPath, wanted: BookRecord) -> Le
         lock=locks.lock,
         lock_buckets=locks.lock_buckets,
         lock_collection=lambda name: hold_lock(folder / "collections" / f"{name}.lock", longest_s),
+        lock_submission=lambda timeout_s=None: hold_lock(
+            folder / "submission.lock", longest_s if timeout_s is None else timeout_s
+        ),
         rebucket=locks.rebucket,
     )
 
@@ -107,6 +112,7 @@ def _use_postgres(settings: Settings, wanted: BookRecord) -> Ledgers:
     from rag_pipeline.adapters.state.postgres.locks import (  # noqa: PLC0415  # needs an extra
         hold_advisory_locks,
         hold_collection_lock,
+        hold_submission_lock,
     )
     from rag_pipeline.adapters.state.postgres.run_locks import (  # noqa: PLC0415  # needs an extra
         PostgresRunLocks,
@@ -128,6 +134,9 @@ def _use_postgres(settings: Settings, wanted: BookRecord) -> Ledgers:
         lock=locks.lock,
         lock_buckets=locks.lock_buckets,
         lock_collection=lambda collection: hold_collection_lock(engine, collection, longest_s),
+        lock_submission=lambda timeout_s=None: hold_submission_lock(
+            engine, name, longest_s if timeout_s is None else timeout_s
+        ),
         rebucket=locks.rebucket,
         run_locks=PostgresRunLocks(engine, name),
     )

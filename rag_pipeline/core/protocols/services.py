@@ -35,6 +35,7 @@ class Services:
         open_ledger: Function that takes the id of a build and returns its ledger.
         lock: Lock that prevents a second ingestion of the same book at the same time.
         lock_buckets: Lock for a worker that indexes some buckets while others index others.
+        lock_submission: Lock with which one process at a time submits runs of the book.
         rebucket: Function that waits until no ingestion runs and sets the book's BUCKET_COUNT.
         announce: Function that returns a context manager for a run that holds `lock`. The context
             manager yields a function that tells other processes how far the run is.
@@ -52,6 +53,7 @@ class Services:
     open_ledger: Callable[[str], Ledger]
     lock: Lock
     lock_buckets: BucketLock
+    lock_submission: Lock
     rebucket: Callable[[], None]
     announce: Callable[[], AbstractContextManager[Announce]]
     sweep: Callable[[], None]

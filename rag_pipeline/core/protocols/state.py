@@ -238,7 +238,7 @@ class BucketLock(Protocol):
 
 
 class Lock(Protocol):
-    """A lock that only one ingestion of a book can hold at a time on this machine."""
+    """A lock of a book that only one process can hold at a time."""
 
     def __call__(self, timeout_s: float | None = None) -> AbstractContextManager[None]:
         """Return a context manager that holds the lock during a `with` block.
@@ -247,7 +247,7 @@ class Lock(Protocol):
             timeout_s: Longest wait for the lock in seconds; None for the wait set in the settings.
 
         Raises:
-            StoreLockedError: Another ingestion held the lock during the whole wait.
+            StoreLockedError: Another process held the lock during the whole wait.
         """
 
 

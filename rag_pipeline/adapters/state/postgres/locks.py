@@ -65,6 +65,18 @@ def hold_collection_lock(engine: Engine, collection: str, timeout_s: float) -> I
 
 
 @contextmanager
+def hold_submission_lock(engine: Engine, state_name: str, timeout_s: float) -> Iterator[None]:
+    """Hold the lock with which one process at a time submits runs of a book.
+
+    It does not affect the runs. See `hold_advisory_locks` for the arguments and errors.
+    """
+    key = (_number(f"rag-pipeline submission {state_name}"), _WHOLE)
+    with _connect(engine, timeout_s) as connection:
+        _lock(connection, key, timeout_s, "the submission of runs")
+        yield
+
+
+@contextmanager
 def _connect(engine: Engine, timeout_s: float) -> Iterator[Connection]:
     """Yield a connection whose locks end with the block, or with the process or its network."""
     with describe_failures(_PROBLEM):
