@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _WORDS = ("robot", "joint", "torque", "sensor", "frame", "gait", "planner", "noise", "latency")
 _SECTIONS = 10
 _SENTENCES = 8
-_PARTS = ("RssAnon", "RssFile")
+_PARTS = ("RssAnon", "RssFile", "VmHWM")
 _LOOK_EVERY_S = 0.05
 
 
@@ -58,7 +58,8 @@ def write_book(folder: Path, count: int) -> None:
 def watch_memory() -> Iterator[dict[str, float]]:
     """Record the peak of allocated and mapped memory of this process, in MB, during the block.
 
-    The yielded dictionary is updated while the block runs.
+    `VmHWM` is the highest resident size since the process began. The yielded dictionary is updated
+    while the block runs.
     """
     peaks = dict.fromkeys(_PARTS, 0.0)
     ended = threading.Event()

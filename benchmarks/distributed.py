@@ -28,7 +28,7 @@ from several_workers.book import Bench, Sizes, make_service, write_page
 from several_workers.creations import create_collections, switch_collections
 from several_workers.hosts import use_namespaces, use_object_store
 from several_workers.kills import kill_workers, stop_workers
-from several_workers.speed import compare_speed, scan_large_books
+from several_workers.speed import compare_memory, compare_speed, scan_large_books
 
 from rag_pipeline_tests.adapters.question_log.databases import run_postgres
 from rag_pipeline_tests.loopback import serve
@@ -37,10 +37,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FULL: Final = Sizes(
-    docs=300, wait_s=0.4, kills=20, stop_s=60, creations=50, switches=20, scans=(10_000, 100_000)
+    docs=300,
+    wait_s=0.4,
+    kills=20,
+    stop_s=60,
+    creations=50,
+    switches=20,
+    scans=(10_000, 100_000),
+    memory=(1_000, 10_000),
 )
 _SHORT: Final = Sizes(
-    docs=30, wait_s=0.2, kills=3, stop_s=10, creations=3, switches=3, scans=(1_000,)
+    docs=30,
+    wait_s=0.2,
+    kills=3,
+    stop_s=10,
+    creations=3,
+    switches=3,
+    scans=(1_000,),
+    memory=(20, 80),
 )
 _PARTS: Final[dict[str, Callable[[Bench], None]]] = {
     "speed": compare_speed,
@@ -51,6 +65,7 @@ _PARTS: Final[dict[str, Callable[[Bench], None]]] = {
     "creations": create_collections,
     "switches": switch_collections,
     "scans": scan_large_books,
+    "memory": compare_memory,
 }
 
 

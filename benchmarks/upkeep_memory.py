@@ -1,11 +1,14 @@
-"""Measure the memory of an audit, a prune, a rebuild and an export for books of two sizes.
+"""Measure the memory of the commands that read a whole index, for books of two sizes.
 
-    python benchmarks/upkeep_memory.py [--sizes 1000,10000] [--dir DIR]
+    python benchmarks/upkeep_memory.py [--sizes 1000,10000] [--dir DIR] [--only audit]
 
 The documents are generated, with three short sections each. The embedder only hashes terms. Each
-command runs in its own process. Its allocated memory (without mapped files) at the peak and its CPU
-time are printed, and how much more the last size needs than the first. A folder given with `--dir`
-is kept, so that another run measures the same books without indexing them again.
+command runs in its own process. Printed are its resident memory at the peak (the mapped files of
+the embedded store included, whose pages the system can release), its allocated memory at the peak,
+and its CPU time. The last two columns say how many times as much memory the last size needs as the
+first. `open store` only opens the store, which is the share of the embedded engine in every command
+that uses it. A folder given with `--dir` is kept, so that another run measures the same books
+without indexing them again.
 """
 
 from __future__ import annotations
@@ -23,12 +26,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rag_pipeline.ingestion.context import IngestionContext
+    from rag_pipeline.ingestion.planning import Scan
 
 _WORDS: Final = ("robot", "joint", "torque", "sensor", "frame", "gait", "planner", "noise")
-_COMMANDS: Final = ("ingest", "audit", "audit with a stray", "prune", "rebuild", "chunks")
+_COMMANDS: Final = (
+    "ingest",
+    "open store",
+    "scan",
+    "edit one page",
+    "worker",
+    "audit",
+    "audit with a stray",
+    "prune",
+    "sweep",
+    "rebuild",
+    "chunks",
+)
+_WORKER_DOCS: Final = 40  # documents of a worker, about as many in a book of any size
 
 
 def write_book(folder: Path, count: int) -> None:
@@ -53,7 +70,7 @@ def run_command(root: Path, name: str) -> None:
         start = time.process_time()
         act()
         used_s = time.process_time() - start
-    print(json.dumps({"mb": peaks["RssAnon"], "cpu_s": used_s}))
+    print(json.dumps(peaks | {"cpu_s": used_s}))
 
 
 def _find_command(root: Path, name: str) -> Callable[[], object]:
@@ -62,6 +79,8 @@ def _find_command(root: Path, name: str) -> Callable[[], object]:
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest  # noqa: PLC0415
     from rag_pipeline.ingestion.export import chunk_folder  # noqa: PLC0415
+    from rag_pipeline.ingestion.finishing import sweep_if_idle  # noqa: PLC0415
+    from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415
     from rag_pipeline.ingestion.run import run_ingestion  # noqa: PLC0415
     from rag_pipeline.ingestion.upkeep.repair import audit_index  # noqa: PLC0415
     from rag_pipeline.ingestion.upkeep.stats import prune_embeddings  # noqa: PLC0415
@@ -76,6 +95,10 @@ def _find_command(root: Path, name: str) -> Callable[[], object]:
         for _ in run_ingestion(context, IngestionRequest(rebuild=rebuild), "run"):
             embedder.passages.clear()  # recorded for tests
 
+    def edit_one_page() -> None:
+        _edit([next((root / "docs").rglob("page-0.md"))])
+        ingest(rebuild=False)
+
     def audit_with_stray() -> None:
         _forget_a_document(context)
         audit_index(context)
@@ -83,12 +106,50 @@ def _find_command(root: Path, name: str) -> Callable[[], object]:
 
     return {
         "ingest": lambda: ingest(rebuild=False),
+        "open store": lambda: services.catalog.open_current().close(),
+        "scan": lambda: scan_docs(context),
+        "edit one page": edit_one_page,
+        "worker": lambda: _work(context),
         "audit": lambda: audit_index(context),
         "audit with a stray": audit_with_stray,
         "prune": lambda: prune_embeddings(context),
+        "sweep": lambda: sweep_if_idle(context, scan_docs(context).doc_ids),
         "rebuild": lambda: ingest(rebuild=True),
         "chunks": lambda: chunk_folder(settings.docs_dir, settings.site, settings.chunk_limits),
     }[name]
+
+
+def _edit(paths: list[Path]) -> None:
+    for path in paths:
+        changed = f"{path.read_text('utf-8')}\nEdited at {time.time_ns()}.\n"
+        path.write_text(changed, encoding="utf-8")
+
+
+def _work(context: IngestionContext) -> None:
+    """Edit about 40 documents, and index their buckets as a worker does."""
+    from rag_pipeline.core.buckets import is_in  # noqa: PLC0415  # as in _find_command
+    from rag_pipeline.ingestion.parallel.planning import (  # noqa: PLC0415
+        BucketWork,
+        fingerprint_book,
+        hash_documents,
+    )
+    from rag_pipeline.ingestion.parallel.working import index_buckets  # noqa: PLC0415
+    from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415
+
+    folder, count = context.settings.docs_dir, context.settings.bucket_count
+    total = sum(1 for _ in folder.rglob("*.md"))
+    buckets = tuple(range(min(count, -(-_WORKER_DOCS * count // total))))
+
+    def scan() -> Scan:
+        return scan_docs(
+            context, is_wanted=lambda path: is_in(path, buckets, count), buckets=buckets
+        )
+
+    _edit([doc.path for doc in scan().discovery.docs])
+    docs, current = scan().discovery.docs, str(context.services.catalog.current_id())
+    work = BucketWork(buckets, count, hash_documents(docs), fingerprint_book(context), current)
+    for _ in index_buckets(context, work, "worker"):
+        pass
 
 
 def _forget_a_document(context: IngestionContext) -> None:
@@ -106,34 +167,57 @@ def main() -> None:
     )
     parser.add_argument("--sizes", default="1000,10000", help="numbers of documents, with commas")
     parser.add_argument("--dir", type=Path, help="folder for the books; kept")
+    parser.add_argument("--only", choices=_COMMANDS, help="one command; ingest runs before it")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         run_command(Path(arguments.one[0]), arguments.one[1])
         return
     with tempfile.TemporaryDirectory() as name:
-        _measure(arguments.dir or Path(name), [int(size) for size in arguments.sizes.split(",")])
+        sizes = [int(size) for size in arguments.sizes.split(",")]
+        names = ("ingest", arguments.only) if arguments.only else _COMMANDS
+        measure_commands(arguments.dir or Path(name), sizes, names)
 
 
-def _measure(folder: Path, sizes: list[int]) -> None:
-    print(f"{'command':<20}" + "".join(f"{size:>10} documents" for size in sizes))
-    for name in _COMMANDS:
-        peaks, cells = [], []
-        for size in sizes:
-            root = folder / str(size)
-            if not root.exists():
-                write_book(root / "docs", size)
-            done = subprocess.run(
-                [sys.executable, __file__, "--one", str(root), name],
-                check=True,
-                capture_output=True,
-                text=True,
-                env=os.environ | {"SITE_BASE_URL": "/"},
-            )
-            figures = json.loads(done.stdout.splitlines()[-1])
-            peaks.append(figures["mb"])
-            cells.append(f"{figures['mb']:>8.0f} MB {figures['cpu_s']:>6.1f} s")
-        print(f"{name:<20}" + "".join(cells) + f"   {peaks[-1] / peaks[0]:.2f} x", flush=True)
+def measure_commands(
+    folder: Path, sizes: Sequence[int], names: Sequence[str] = _COMMANDS
+) -> dict[str, float]:
+    """Run commands for books of several sizes, and print their memory and time.
+
+    Args:
+        folder: Folder for the books. A book that is there already is used again.
+        sizes: Numbers of documents, ascending.
+        names: The commands, in the order in which they run; the first is `ingest`.
+
+    Returns:
+        How many times as much resident memory each command needs for the last size as for the
+        first.
+    """
+    print("resident MB, allocated MB and seconds of CPU at", *sizes, "documents")
+    factors = {}
+    for name in names:
+        found = [_run(folder / str(size), size, name) for size in sizes]
+        cells = [f"{it['VmHWM']:6.0f} {it['RssAnon']:5.0f} {it['cpu_s']:6.1f}" for it in found]
+        grown = [found[-1][part] / found[0][part] for part in ("VmHWM", "RssAnon")]
+        print(f"{name:<19}{'   '.join(cells)}   {grown[0]:.2f} x {grown[1]:.2f} x", flush=True)
+        factors[name] = grown[0]
+    return factors
+
+
+def _run(root: Path, size: int, name: str) -> dict[str, float]:
+    """Run one command in a process of its own, and return its figures."""
+    if not root.exists():
+        write_book(root / "docs", size)
+    book = f"memory-{size}"
+    named = {"SITE_BASE_URL": "/", "STATE_NAME": book, "QDRANT_COLLECTION": book}
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", str(root), name],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | named,
+    )
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 if __name__ == "__main__":

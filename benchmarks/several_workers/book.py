@@ -50,6 +50,7 @@ class Sizes:
         creations: Number of collections that several processes create at the same moment.
         switches: Number of switches of a collection by several processes at the same moment.
         scans: Numbers of documents of the large books.
+        memory: Two numbers of documents of the books whose commands are measured.
     """
 
     docs: int
@@ -59,6 +60,7 @@ class Sizes:
     creations: int
     switches: int
     scans: tuple[int, ...]
+    memory: tuple[int, int]
 
 
 @dataclass(slots=True)

@@ -1,11 +1,13 @@
-"""The parts that measure: three workers compared with one, and the scan of large books."""
+"""The parts that measure: three workers compared with one, and large books."""
 
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from bench_ingest import watch_memory
+from upkeep_memory import measure_commands
 
 from several_workers.book import (
     WORKERS,
@@ -18,6 +20,10 @@ from several_workers.book import (
 
 if TYPE_CHECKING:
     from several_workers.book import Bench
+
+_MEASURED: Final = (
+    *("ingest", "open store", "scan", "edit one page", "worker", "audit", "prune", "sweep"),
+)
 
 
 def compare_speed(bench: Bench) -> None:
@@ -45,7 +51,7 @@ def scan_large_books(bench: Bench) -> None:
     from rag_pipeline.ingestion.stages import IngestionRun  # noqa: PLC0415  # the same
 
     print("\nA scan without changes")
-    print("documents   seconds   peak MB")
+    print("documents   seconds   CPU s   peak MB")
     for count in bench.sizes.scans:
         docs = bench.root / f"large-{count}"
         for number in range(count):
@@ -65,9 +71,18 @@ def scan_large_books(bench: Bench) -> None:
         process = spawn.Process(target=_scan_unchanged, args=(environment, results))
         process.start()
         process.join(600)
-        seconds, peak_mb, is_empty = results.get()
-        print(f"{count:9} {seconds:9.2f} {peak_mb:9.0f}")
+        seconds, cpu_s, peak_mb, is_empty = results.get()
+        print(f"{count:9} {seconds:9.2f} {cpu_s:7.2f} {peak_mb:9.0f}")
         bench.check("nothing is to be done", is_empty)
+
+
+def compare_memory(bench: Bench) -> None:
+    """Compare the memory of commands at two sizes of a book."""
+    print("\nMemory of commands, each in a process of its own")
+    is_short = bench.sizes.memory[0] < 1_000
+    names = ("ingest", "worker") if is_short else _MEASURED
+    factors = measure_commands(bench.root / "memory", bench.sizes.memory, names)
+    bench.check("a worker needs at most 1.2 times the memory", factors["worker"] <= 1.2)
 
 
 def _scan_unchanged(environment: dict[str, str], results: Any) -> None:  # noqa: ANN401  # a queue
@@ -75,8 +90,8 @@ def _scan_unchanged(environment: dict[str, str], results: Any) -> None:  # noqa:
     from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415  # a child process
 
     context = open_context(environment)
-    begun = time.monotonic()
-    scan = scan_docs(context)
-    seconds = time.monotonic() - begun
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    results.put((seconds, peak_mb, scan.plan.is_empty))
+    with watch_memory() as peaks:
+        begun, used_s = time.monotonic(), time.process_time()
+        scan = scan_docs(context)
+        seconds, used_s = time.monotonic() - begun, time.process_time() - used_s
+    results.put((seconds, used_s, peaks["VmHWM"], scan.plan.is_empty))
