@@ -25,9 +25,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from several_workers.book import Bench, Sizes, make_service, write_page
+from several_workers.clocks import shift_clocks
 from several_workers.creations import create_collections, switch_collections
+from several_workers.differences import mix_workers
 from several_workers.hosts import use_namespaces, use_object_store
 from several_workers.kills import kill_workers, stop_workers
+from several_workers.outages import interrupt_services
 from several_workers.speed import compare_memory, compare_speed, scan_large_books
 
 from rag_pipeline_tests.adapters.question_log.databases import run_postgres
@@ -41,6 +44,7 @@ _FULL: Final = Sizes(
     wait_s=0.4,
     kills=20,
     stop_s=60,
+    outage_s=30,
     creations=50,
     switches=20,
     scans=(10_000, 100_000),
@@ -48,19 +52,24 @@ _FULL: Final = Sizes(
 )
 _SHORT: Final = Sizes(
     docs=30,
-    wait_s=0.2,
+    wait_s=0.1,
     kills=3,
-    stop_s=10,
+    stop_s=5,
+    outage_s=3,
     creations=3,
     switches=3,
     scans=(1_000,),
     memory=(20, 80),
 )
+_LONG_ONLY: Final = {"speed", "switches", "clocks", "differences"}
 _PARTS: Final[dict[str, Callable[[Bench], None]]] = {
     "speed": compare_speed,
     "kills": kill_workers,
     "stops": stop_workers,
     "s3": use_object_store,
+    "outages": interrupt_services,
+    "clocks": shift_clocks,
+    "differences": mix_workers,
     "hosts": use_namespaces,
     "creations": create_collections,
     "switches": switch_collections,
@@ -94,11 +103,12 @@ def main() -> int:
     ):
         os.environ["LEDGER_URL"] = ledger_url
         chance = random.Random(arguments.seed)  # noqa: S311  # not used for secrets
-        bench = Bench(Path(folder), sizes, slow.url, fast.url, chance)
+        bench = Bench(Path(folder), sizes, slow, fast, chance)
         for number in range(sizes.docs):
             write_page(bench.root / "docs", number)
+        left_out = _LONG_ONLY if arguments.short else set[str]()
         for name, part in _PARTS.items():
-            if arguments.only in {None, name}:
+            if arguments.only == name or (arguments.only is None and name not in left_out):
                 begun = time.monotonic()
                 part(bench)
                 print(f"  ({name}: {time.monotonic() - begun:.0f} s)", flush=True)

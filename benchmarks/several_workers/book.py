@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.protocols.stores import StoredPoint
     from rag_pipeline.ingestion.context import IngestionContext
+    from rag_pipeline_tests.loopback import LoopbackServer
 
 WORKERS: Final = 3
 _WORDS: Final = [
@@ -46,7 +47,8 @@ class Sizes:
         docs: Number of documents of the book.
         wait_s: Seconds that the embedding service waits for each text.
         kills: Least number of workers to kill in each part that kills.
-        stop_s: Seconds for which a worker is stopped by SIGSTOP, and a service is gone.
+        stop_s: Seconds for which a worker is stopped by SIGSTOP.
+        outage_s: Seconds for which a service is gone.
         creations: Number of collections that several processes create at the same moment.
         switches: Number of switches of a collection by several processes at the same moment.
         scans: Numbers of documents of the large books.
@@ -57,6 +59,7 @@ class Sizes:
     wait_s: float
     kills: int
     stop_s: float
+    outage_s: float
     creations: int
     switches: int
     scans: tuple[int, ...]
@@ -70,18 +73,23 @@ class Bench:
     Attributes:
         root: Folder for all data of the benchmark. The book is in its folder `docs`.
         sizes: How much to do.
-        slow_url: Address of an embedding service that waits for each text.
-        fast_url: Address of one that waits less.
+        slow: An embedding service that waits for each text.
+        fast: One that waits less.
         chance: The random choices.
         outcomes: Result of each check so far.
     """
 
     root: Path
     sizes: Sizes
-    slow_url: str
-    fast_url: str
+    slow: LoopbackServer
+    fast: LoopbackServer
     chance: random.Random
     outcomes: list[bool] = field(default_factory=list)
+
+    @property
+    def is_short(self) -> bool:
+        """True if the book has too few documents for a measurement."""
+        return self.sizes.docs < 100
 
     def check(self, claim: str, holds: bool) -> None:  # noqa: FBT001  # reads as a sentence
         """Print whether a claim holds, and keep the result."""
@@ -194,10 +202,18 @@ def compare_with_clean_build(bench: Bench, environment: Mapping[str, str], name:
         environment: Settings of the book.
         name: Name of the state folder of the clean build.
     """
-    clean = make_environment(bench.root, name, bench.fast_url)
-    run(clean, "ingest")
+    from rag_pipeline.ingestion.context import IngestionRequest  # noqa: PLC0415  # slow to import
+    from rag_pipeline.ingestion.run import run_ingestion  # noqa: PLC0415  # the same
+    from rag_pipeline.ingestion.upkeep.repair import audit_index  # noqa: PLC0415  # the same
+
+    clean = make_environment(bench.root, name, bench.fast.url)
+    context = open_context(clean)
+    with closing(context.services.cache):
+        for _ in run_ingestion(context, IngestionRequest(), name):
+            pass
     bench.check("the digest is that of a clean build", is_same_index([environment, clean]))
-    bench.check("the audit finds nothing", run(environment, "audit")["findings"] == [])
+    found = audit_index(open_context(environment)).findings
+    bench.check(f"the audit has {len(found)} findings", not found)
 
 
 def is_same_index(environments: Sequence[Mapping[str, str]]) -> bool:
@@ -207,13 +223,21 @@ def is_same_index(environments: Sequence[Mapping[str, str]]) -> bool:
 
 def find_unfinished_runs(environment: Mapping[str, str]) -> list[str]:
     """Return the ids of the Dagster runs of a book that count as in progress."""
-    import dagster as dg  # noqa: PLC0415  # only this process and workers need it
+    from rag_pipeline.orchestration.dead_runs import IN_FLIGHT  # noqa: PLC0415  # slow to import
 
-    from rag_pipeline.orchestration.dead_runs import IN_FLIGHT  # noqa: PLC0415  # the same
-    from rag_pipeline.orchestration.launch import open_instance  # noqa: PLC0415  # the same
+    return _find_runs(environment, {status.value for status in IN_FLIGHT})
+
+
+def find_failed_runs(environment: Mapping[str, str]) -> list[str]:
+    """Return the ids of the Dagster runs of a book that count as failed."""
+    return _find_runs(environment, {"FAILURE"})
+
+
+def _find_runs(environment: Mapping[str, str], states: set[str]) -> list[str]:
+    from rag_pipeline.orchestration.launch import open_instance  # noqa: PLC0415  # slow to import
 
     named = environment["DAGSTER_HOME"]
     home = Path(named) if named else next(Path(environment["DATA_DIR"]).glob("*/dagster"))
     os.environ["DAGSTER_HOME"] = str(home)
     with open_instance() as instance:
-        return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT)))]
+        return [run.run_id for run in instance.get_runs() if run.status.value in states]

@@ -30,7 +30,7 @@ def create_collections(bench: Bench) -> None:
     """Let three processes create the same collection at the same moment, many times."""
     count, docs = bench.sizes.creations, {"DOCS_DIR": str(bench.root / "few")}
     environments = [
-        make_environment(bench.root, f"creation-{number}", bench.fast_url) | docs
+        make_environment(bench.root, f"creation-{number}", bench.fast.url) | docs
         for number in range(count)
     ]
     for number in range(9):
@@ -45,7 +45,7 @@ def create_collections(bench: Bench) -> None:
         process.start()
     for process in processes:
         process.join(1800)
-    clean = make_environment(bench.root, "few-clean", bench.fast_url) | docs
+    clean = make_environment(bench.root, "few-clean", bench.fast.url) | docs
     run(clean, "ingest")
     wanted = digest_index(clean)
     same = sum(digest_index(environment) == wanted for environment in environments)

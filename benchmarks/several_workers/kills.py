@@ -45,7 +45,7 @@ def edit_book(bench: Bench, edition: int) -> None:
 
 def kill_workers(bench: Bench) -> None:
     """Kill workers of the command at random times and at writes; then compare the index."""
-    environment = make_environment(bench.root, "kills", bench.slow_url)
+    environment = make_environment(bench.root, "kills", bench.slow.url)
     log = bench.root / "moments"
     killed, stopped, edition = 0, 0, 0
     while killed + _count_lines(log) < bench.sizes.kills or edition < 2:
@@ -94,7 +94,7 @@ def stop_workers(bench: Bench) -> None:
     ends its connections, as if its network had failed. Another ingestion indexes newer texts. Then
     the stopped worker continues with its old texts.
     """
-    environment = make_environment(bench.root, "stops", bench.slow_url)
+    environment = make_environment(bench.root, "stops", bench.slow.url)
     log, seconds = bench.root / "stops.log", bench.sizes.stop_s
     print(f"\nWorkers stopped for {seconds:g} s, then continued")
     share = plan_shares(environment)[0]
@@ -116,13 +116,17 @@ def stop_workers(bench: Bench) -> None:
     _wait_for_line(log, 2)
     ended = _end_connections(environment["LEDGER_URL"])
     edit_book(bench, 101)
+    begun = time.monotonic()
     report = run(environment, "ingest")
+    time.sleep(max(0.0, seconds - (time.monotonic() - begun)))
+    stopped_s = time.monotonic() - begun
     _continue(worker.pid)
     worker.join(1800)
+    print(f"{ended} connections of a worker ended, which was stopped for {stopped_s:.0f} s;")
     print(
-        f"{ended} connections of a stopped worker ended; another ingestion indexed newer texts of"
+        f"another ingestion indexed newer texts of {report['docs_processed']} documents meanwhile;"
     )
-    print(f"{report['docs_processed']} documents; the worker then exited with {worker.exitcode}")
+    print(f"the worker then exited with {worker.exitcode}")
     after = run(environment, "ingest")
     print(f"the last ingestion processed {after['docs_processed']} documents")
     compare_with_clean_build(bench, environment, "stops-clean")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +14,7 @@ from several_workers.book import WORKERS, open_context
 
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from multiprocessing.context import SpawnProcess
     from pathlib import Path
 
@@ -62,22 +64,60 @@ def plan_shares(environment: Mapping[str, str]) -> tuple[BucketWork, ...]:
 
 
 def start_share(
-    environment: Mapping[str, str], work: BucketWork, accident: Accident | None = None
+    environment: Mapping[str, str],
+    work: BucketWork,
+    accident: Accident | None = None,
+    *,
+    clock: Mapping[str, str] | None = None,
+    release: Path | None = None,
+    said: Path | None = None,
 ) -> SpawnProcess:
-    """Start a worker that indexes a share. It exits with code 1 if it is refused or fails."""
+    """Start a worker that indexes a share. It exits with code 1 if it is refused or fails.
+
+    Args:
+        environment: Settings of the worker.
+        work: The share.
+        accident: A signal that the worker sends to itself.
+        clock: Environment variables that change the clock of the process.
+        release: Folder of a copy of the package, which the worker uses.
+        said: File to which a worker that is refused or fails writes its message.
+    """
     spawn = multiprocessing.get_context("spawn")
-    process = spawn.Process(target=_index_share, args=(dict(environment), work, accident))
-    process.start()
+    process = spawn.Process(target=_index_share, args=(dict(environment), work, accident, said))
+    with _inherited(clock or {}, [str(release)] if release else []):
+        process.start()
     return process
 
 
-def _index_share(environment: dict[str, str], work: BucketWork, accident: Accident | None) -> None:
+@contextmanager
+def _inherited(variables: Mapping[str, str], folders: list[str]) -> Iterator[None]:
+    """Set environment variables and folders of modules that a new process inherits."""
+    os.environ.update(variables)
+    sys.path[:0] = folders
+    try:
+        yield
+    finally:
+        del sys.path[: len(folders)]
+        for name in variables:
+            del os.environ[name]
+
+
+def _index_share(
+    environment: dict[str, str], work: BucketWork, accident: Accident | None, said: Path | None
+) -> None:
+    from rag_pipeline.core.errors import RagPipelineError  # noqa: PLC0415  # of the worker's release
     from rag_pipeline.ingestion.parallel.working import index_buckets  # noqa: PLC0415  # slow
 
     context = open_context(environment)
     if accident is not None:
         context = watch(context, _arrange(accident))
-    list(index_buckets(context, work, f"worker-{os.getpid()}"))
+    try:
+        list(index_buckets(context, work, f"worker-{os.getpid()}"))
+    except RagPipelineError as error:
+        if said is None:
+            raise
+        said.write_text(f"{error.code}: {error}", encoding="utf-8")
+        sys.exit(1)
 
 
 def _arrange(accident: Accident) -> Boundaries:

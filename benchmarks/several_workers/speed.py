@@ -33,7 +33,7 @@ def compare_speed(bench: Bench) -> None:
     print("workers   seconds   documents/s")
     times, environments = {}, []
     for count in (1, WORKERS):
-        environment = make_environment(bench.root, f"speed-{count}", bench.slow_url)
+        environment = make_environment(bench.root, f"speed-{count}", bench.slow.url)
         begun = time.monotonic()
         report = run(environment, "ingest", "--workers", str(count))
         times[count] = time.monotonic() - begun
@@ -56,7 +56,7 @@ def scan_large_books(bench: Bench) -> None:
         docs = bench.root / f"large-{count}"
         for number in range(count):
             write_page(docs, number)
-        environment = make_environment(bench.root, f"scan-{count}", bench.fast_url)
+        environment = make_environment(bench.root, f"scan-{count}", bench.fast.url)
         environment |= {"DOCS_DIR": str(docs)}
         context = open_context(environment)
         choose_collection(context, rebuild=False)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from rag_pipeline_tests.adapters.test_chat_model import stream_reply
 from rag_pipeline_tests.book import PAGES, Book
 from rag_pipeline_tests.class_names import find_class_names
 from rag_pipeline_tests.hashing_embedder import DIM, HashingEmbedder
 from rag_pipeline_tests.loopback import Received, Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -127,3 +132,41 @@ def assert_one_line(outcome: Outcome, code: int, *texts: str) -> None:
     assert line.startswith("rag-pipeline: ")
     for text in texts:
         assert text in line
+
+
+@contextmanager
+def serving(
+    command: Command, *arguments: str, **changes: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run `serve` on a free port, and yield the process and its address."""
+    process = command.start("serve", "--port", "0", *arguments, **changes)
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := re.search(r"Questions: +(http://\S+)/v1/answers", line):
+                yield process, found.group(1)
+                break
+        else:
+            raise AssertionError(finish(process))
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+class SlowModel:
+    """A service that embeds at once, and writes an answer when it is released."""
+
+    def __init__(self) -> None:
+        self.asked = Event()
+        self.released = Event()
+
+    def __call__(self, request: Received) -> Reply:
+        """Return the reply to a request."""
+        if request.path.endswith("/embeddings"):
+            return embed(request)
+        self.asked.set()
+        self.released.wait(60)
+        return stream_reply("A servo holds its joint at an angle [1].")

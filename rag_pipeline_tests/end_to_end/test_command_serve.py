@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import socket
 import subprocess
-from contextlib import contextmanager
-from threading import Event
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
-from rag_pipeline_tests.adapters.test_chat_model import stream_reply
 from rag_pipeline_tests.end_to_end.command import (
     Command,
     Outcome,
+    SlowModel,
     assert_one_line,
     embed,
     finish,
     make_command,
+    serving,
 )
-from rag_pipeline_tests.loopback import Received, Reply, serve
+from rag_pipeline_tests.loopback import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,28 +35,6 @@ SELECTED = {
     "selected_text": "A servo holds its joint at an angle.",
 }
 STREAM = {"Accept": "text/event-stream"}
-
-
-@contextmanager
-def serving(
-    command: Command, *arguments: str, **changes: str
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run `serve` on a free port, and yield the process and its address."""
-    process = command.start("serve", "--port", "0", *arguments, **changes)
-    try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if found := re.search(r"Questions: +(http://\S+)/v1/answers", line):
-                yield process, found.group(1)
-                break
-        else:
-            raise AssertionError(finish(process))
-    finally:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
 
 
 def stop(process: subprocess.Popen[str], number: signal.Signals) -> Outcome:
@@ -97,22 +73,6 @@ def test_the_answer_is_in_the_question_log_after_the_end(indexed: Command) -> No
         body = {"answer_id": answer["answer_id"], "thumb": "up"}
         assert httpx.post(f"{url}/v1/feedback", json=body, timeout=30).status_code == 204
         assert stop(process, signal.SIGTERM).code == 0
-
-
-class SlowModel:
-    """A service that embeds at once, and writes an answer when it is released."""
-
-    def __init__(self) -> None:
-        self.asked = Event()
-        self.released = Event()
-
-    def __call__(self, request: Received) -> Reply:
-        """Return the reply to a request."""
-        if request.path.endswith("/embeddings"):
-            return embed(request)
-        self.asked.set()
-        self.released.wait(60)
-        return stream_reply("A servo holds its joint at an angle [1].")
 
 
 def test_an_open_stream_ends_before_the_service_does(indexed: Command) -> None:
