@@ -23,10 +23,14 @@ from rag_pipeline.ingestion.partials.splicing import Splicer
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, read_page, take_addresses
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rag_pipeline.core.models import DiscoveredDoc, Heading, SiteSettings
     from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
     from rag_pipeline.ingestion.partials.files import ImportedFiles
 
+_IMPORTS: Final = re.compile(r"\s*(?:import\s(?:.|\n(?!\n))*\n{2,}\s*)*")
+_TITLE: Final = re.compile(r"#[ \t]+[^ \t\n].*|.*\n=+(?:\n|$)")
 _MODULE_FOLDER: Final = re.compile(r"(?:\d+[-_. ]+)?module[-_. ]*\d+\b.*", re.IGNORECASE)
 _WORD: Final = re.compile(r"[a-z]+")
 _HANDS_ON: Final = re.compile(r"hands[-_. ]on(?![a-z])")
@@ -78,7 +82,8 @@ def parse_doc(
         mdx=mdx,
         drops_title=_find_kind(doc) is SourceKind.BLOG,
     )
-    document = _build_document(doc, site, front_matter, content.headings)
+    title = find_title(text, front_matter.end, content.headings)
+    document = _build_document(doc, site, front_matter, content.headings, title)
     if imported is None:
         imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
     if not (content.uses or content.left_out or content.unread):
@@ -140,6 +145,7 @@ def _build_document(
     site: SiteSettings,
     front_matter: FrontMatter,
     headings: tuple[Heading, ...],
+    written_title: str,
 ) -> Document:
     place, kind = find_place(doc.source, doc.doc_id), _find_kind(doc)
     site = locate_source(site, doc.source)
@@ -153,7 +159,6 @@ def _build_document(
         )
     else:
         url = build_source_permalink(place, site, kind, slug)
-    first_h1 = next((item.text for item in headings if item.level == 1 and item.text), "")
     file_title = base_id(place, own_id, strip_numbers=strip_numbers)
     if kind is SourceKind.BLOG:
         file_title = name_post(place)
@@ -162,7 +167,7 @@ def _build_document(
     module, chapter = find_module(parts, front_matter)
     return Document(
         doc_path=doc.doc_id,
-        title=front_matter.text("title") or first_h1 or file_title,
+        title=front_matter.text("title") or written_title or file_title,
         description=front_matter.text("description"),
         tags=front_matter.texts("tags", split=True),
         learning_objectives=front_matter.texts("learning-objectives", "learning_objectives"),
@@ -175,6 +180,28 @@ def _build_document(
         headings=headings,
         edition=find_edition(doc.source, doc.doc_id),
     )
+
+
+def find_title(source: str, body_start: int, headings: Iterable[Heading]) -> str:
+    """Return the heading of level 1 with which the text of a page begins; empty if there is none.
+
+    Only imports may stand above it. A page that begins otherwise, such as with a picture or with
+    HTML, is shown with the name of its file as title.
+
+    Args:
+        source: The whole file, as `normalize_source` returns it.
+        body_start: Offset of the first character after the front matter.
+        headings: The headings of the page.
+
+    Source:
+        markdownUtils.js of @docusaurus/utils 3.10.
+    """
+    imports = _IMPORTS.match(source, body_start)
+    at = imports.end() if imports else body_start
+    if not _TITLE.match(source, at):
+        return ""
+    line = source.count("\n", 0, at) + 1
+    return next((item.text for item in headings if (item.level, item.line) == (1, line)), "")
 
 
 def _find_kind(doc: DiscoveredDoc) -> SourceKind:

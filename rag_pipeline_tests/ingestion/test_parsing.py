@@ -57,13 +57,20 @@ def test_all_fields_of_the_front_matter_reach_the_document() -> None:
     ("source", "doc_path", "title"),
     [
         ("# The *title* {#x}\n", "a.md", "The title"),
-        ("Text\n\nTitle\n===\n", "a.md", "Title"),
+        ("\n\n   # Title #\n", "a.md", "Title"),
+        ("import A from 'a'\nimport B from 'b'\n\n\n#\tTitle\n", "a.mdx", "Title"),
+        ("import A from 'a'\n\n   Title\n====", "a.mdx", "Title"),
+        ("export const a = 1;\n\n# No title\n", "a.mdx", "a"),
+        ("Text\n\nNo title\n===\n", "a.md", "a"),
+        ("No\ntitle\n===\n", "a.md", "a"),
+        ("<!-- Comment -->\n\n# No title\n", "a.md", "a"),
+        ('<h1 align="center">No title</h1>\n\n# Not either\n', "a.md", "a"),
         ("```\n# no title\n```\n## Not either\n", "b/02-set-up.md", "set-up"),
         ("---\nid: own-id\n---\nText", "a.md", "own-id"),
         ("", "index.md", "index"),
     ],
 )
-def test_without_a_title_field_the_first_h1_or_the_file_name_is_the_title(
+def test_without_a_title_field_the_title_is_the_heading_at_the_start_or_the_file_name(
     source: str, doc_path: str, title: str
 ) -> None:
     assert parse(source, doc_path).document.title == title
