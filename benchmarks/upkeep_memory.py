@@ -128,13 +128,13 @@ def _edit(paths: list[Path]) -> None:
 def _work(context: IngestionContext) -> None:
     """Edit about 40 documents, and index their buckets as a worker does."""
     from rag_pipeline.core.buckets import is_in  # noqa: PLC0415  # as in _find_command
-    from rag_pipeline.ingestion.parallel.planning import (  # noqa: PLC0415
+    from rag_pipeline.ingestion.parallel.planning import (  # noqa: PLC0415  # the same
         BucketWork,
         fingerprint_book,
         hash_documents,
     )
-    from rag_pipeline.ingestion.parallel.working import index_buckets  # noqa: PLC0415
-    from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415
+    from rag_pipeline.ingestion.parallel.working import index_buckets  # noqa: PLC0415  # the same
+    from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415  # the same
 
     folder, count = context.settings.docs_dir, context.settings.bucket_count
     total = sum(1 for _ in folder.rglob("*.md"))
