@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,8 @@ from rag_pipeline_tests.loopback import Received, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import dagster as dg
 
     from rag_pipeline.core.protocols.stores import StoredPoint
     from rag_pipeline.ingestion.context import IngestionContext
@@ -233,11 +236,25 @@ def find_failed_runs(environment: Mapping[str, str]) -> list[str]:
     return _find_runs(environment, {"FAILURE"})
 
 
+def count_events(environment: Mapping[str, str]) -> Counter[str]:
+    """Return the number of rows of each type in Dagster's event log of a book."""
+    with _open_dagster(environment) as instance:
+        return Counter(
+            entry.dagster_event.event_type_value if entry.dagster_event else "log message"
+            for run in instance.get_runs()
+            for entry in instance.all_logs(run.run_id)
+        )
+
+
 def _find_runs(environment: Mapping[str, str], states: set[str]) -> list[str]:
+    with _open_dagster(environment) as instance:
+        return [run.run_id for run in instance.get_runs() if run.status.value in states]
+
+
+def _open_dagster(environment: Mapping[str, str]) -> dg.DagsterInstance:
     from rag_pipeline.orchestration.launch import open_instance  # noqa: PLC0415  # slow to import
 
     named = environment["DAGSTER_HOME"]
     home = Path(named) if named else next(Path(environment["DATA_DIR"]).glob("*/dagster"))
     os.environ["DAGSTER_HOME"] = str(home)
-    with open_instance() as instance:
-        return [run.run_id for run in instance.get_runs() if run.status.value in states]
+    return open_instance()

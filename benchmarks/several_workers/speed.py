@@ -11,6 +11,7 @@ from upkeep_memory import measure_commands
 
 from several_workers.book import (
     WORKERS,
+    count_events,
     is_same_index,
     make_environment,
     open_context,
@@ -27,7 +28,10 @@ _MEASURED: Final = (
 
 
 def compare_speed(bench: Bench) -> None:
-    """Index a book with one process and with three workers, and print the times."""
+    """Index a book with one process and with three workers, and print times and events."""
+    from rag_pipeline.core.buckets import find_buckets  # noqa: PLC0415  # after the settings are set
+    from rag_pipeline.core.models import Stage  # noqa: PLC0415  # the same
+
     sizes = bench.sizes
     print(f"\n{sizes.docs} documents, an embedding service that waits {sizes.wait_s} s for a text")
     print("workers   seconds   documents/s")
@@ -43,6 +47,12 @@ def compare_speed(bench: Bench) -> None:
     if sizes.docs < 100:
         print("so few documents take less time than the start of the worker processes")
     bench.check("the index is the same", is_same_index(environments))
+    docs = bench.root / "docs"
+    buckets = find_buckets(path.relative_to(docs).as_posix() for path in docs.rglob("*.md"))
+    events = count_events(environments[-1])
+    stored = events["ASSET_MATERIALIZATION"]
+    print(f"{events.total()} events in Dagster's log, {stored} of them for {len(buckets)} buckets")
+    bench.check("there is one event per bucket and stage", stored == len(buckets) * len(Stage))
 
 
 def scan_large_books(bench: Bench) -> None:
