@@ -30,7 +30,8 @@ def read_recorded_site(
         collection_id = (catalog or connect_catalog(settings)).current_id()
     except RagPipelineError:
         return None  # shows again when the collection is opened
-    return FileLedger(folder / collection_id).read_site() if collection_id else None
+    recorded = FileLedger(folder / collection_id).read_site() if collection_id else None
+    return recorded.site if recorded else None
 
 
 def choose_site(settings: Settings, catalog: CollectionCatalog | None = None) -> SiteSettings:

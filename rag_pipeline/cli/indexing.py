@@ -36,21 +36,27 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
     last run also removes the deleted documents.
     """
     from rag_pipeline.ingestion.context import IngestionRequest
+    from rag_pipeline.ingestion.finishing import find_ledger
     from rag_pipeline.ingestion.planning import scan_docs
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.ingestion.site.lost_sources import check_sources
+    from rag_pipeline.ingestion.upkeep.changes import list_changes
     from rag_pipeline.ingestion.upkeep.recovery import recover_current, report_unchanged
 
     recover_current(context)
     scan = scan_docs(context)
-    check_sources(context.settings, scan.plan.delete)
-    if scan.plan.is_empty:
-        return report_unchanged(context, scan)
+    check_sources(context.settings, scan.plan.delete, find_ledger(context, scan))
+    changes = list_changes(context, scan)
     doc_ids = [str(doc.doc_id) for doc in scan.plan.process]
     size = context.settings.ingest_run_docs
     if len(doc_ids) <= size:
-        return run_job(context, IngestionRequest(), scan, len(doc_ids))
-    whole = IngestionReport()
+        if scan.plan.is_empty:
+            report = report_unchanged(context, scan)
+        else:
+            report = run_job(context, IngestionRequest(), scan, len(doc_ids))
+        report.warnings[:0] = changes
+        return report
+    whole = IngestionReport(warnings=changes)
     for start in range(0, len(doc_ids), size):
         page = tuple(doc_ids[start : start + size])
         gone = scan.plan.delete if start + size >= len(doc_ids) else ()
@@ -70,11 +76,15 @@ def rebuild_index(context: IngestionContext) -> IngestionReport:
     """Build a new collection of all documents, and switch to it if no document failed."""
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
+    from rag_pipeline.ingestion.upkeep.changes import list_changes
     from rag_pipeline.ingestion.upkeep.recovery import recover_current
 
     recover_current(context)
     scan = scan_docs(context)
-    return run_job(context, IngestionRequest(rebuild=True), scan, len(scan.discovery.docs))
+    changes = list_changes(context, scan)
+    report = run_job(context, IngestionRequest(rebuild=True), scan, len(scan.discovery.docs))
+    report.warnings[:0] = changes
+    return report
 
 
 def run_job(

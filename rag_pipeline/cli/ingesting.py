@@ -74,7 +74,12 @@ def ingest(
     if len(chosen) > 1 or (chosen and (rebuild or roll_back or prune_cache)):
         problem = "this option cannot be combined with another one that says what to do"
         raise ConfigurationError(chosen[0], problem, "Remove the other option")
-    context = open_ingestion(load_book_or_site(docs_dir, site, docs_plugin, no_node=no_node))
+    settings, detected = load_book_or_site(docs_dir, site, docs_plugin, no_node=no_node)
+    context = open_ingestion(settings)
+    if detected and not (rebuild or roll_back):
+        from rag_pipeline.ingestion.site.lost_sources import check_detected
+
+        check_detected(context, detected)
     if roll_back:
         collection_id = context.services.catalog.roll_back()
         shown = f"Switched back to collection {collection_id}"
@@ -195,7 +200,8 @@ def audit(
     context = open_ingestion(load_book(docs_dir))
     collection_id = context.services.catalog.current_id()
     if collection_id:
-        check_sources(context.settings, context.services.open_ledger(collection_id).entries())
+        ledger = context.services.open_ledger(collection_id)
+        check_sources(context.settings, ledger.entries(), ledger)
     try:
         if repair:
             recover_current(context)

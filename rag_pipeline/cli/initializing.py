@@ -121,7 +121,7 @@ def init(
 
 def load_book_or_site(
     docs_dir: str | None, site: str | None, docs_plugin: str | None, *, no_node: bool
-) -> Settings:
+) -> tuple[Settings, DetectedSite | None]:
     """Load the settings of a book, or of a Docusaurus site if one is given.
 
     For a site, values that are not set are those that are detected. They are shown on standard
@@ -135,7 +135,7 @@ def load_book_or_site(
         if docs_plugin is not None or no_node:
             option = "--docs-plugin" if docs_plugin is not None else "--no-node"
             raise ConfigurationError(option, "it has no effect without --site", "Add --site")
-        return load_book(docs_dir)
+        return load_book(docs_dir), None
     if docs_dir is not None:
         remedy = "Leave out --docs-dir; --docs-plugin chooses one of several docs folders"
         raise ConfigurationError("--site", "it cannot be combined with --docs-dir", remedy)
@@ -159,7 +159,7 @@ def load_book_or_site(
             else f"Other commands need `--docs-dir {found.docs_dir}`, or the file that "
             f"`rag-pipeline init {site}` writes."
         )
-    return settings
+    return settings, found
 
 
 def _show_overrides(
@@ -167,7 +167,7 @@ def _show_overrides(
 ) -> Iterator[str]:
     """Yield a sentence for each setting that is used although the site has another value."""
     from rag_pipeline.core.settings_rules import OPEN
-    from rag_pipeline.ingestion.site.changes import name_some
+    from rag_pipeline.ingestion.site.lost_sources import name_some
     from rag_pipeline.ingestion.site.site_file import compare_sources, find_site_file
 
     def describe(name: str, value: str) -> str:

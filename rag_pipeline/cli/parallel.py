@@ -17,6 +17,7 @@ from rag_pipeline.cli.indexing import ingest_changes, require_dagster, run_job
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.cli.progress import tell_note
 from rag_pipeline.core.settings_rules import OPEN, SITE_FIELDS
+from rag_pipeline.core.source_entries import dump_sources
 
 if TYPE_CHECKING:
     from typing import Self
@@ -48,6 +49,7 @@ def ingest_with_workers(context: IngestionContext, worker_count: int) -> Ingesti
     from rag_pipeline.ingestion.parallel.planning import divide_work, plan_buckets, scan_collection
     from rag_pipeline.ingestion.planning import leave_moved, scan_docs
     from rag_pipeline.ingestion.report import IngestionReport
+    from rag_pipeline.ingestion.upkeep.changes import list_changes
     from rag_pipeline.ingestion.upkeep.recovery import recover_current
 
     recover_current(context)
@@ -55,6 +57,7 @@ def ingest_with_workers(context: IngestionContext, worker_count: int) -> Ingesti
     works = plan_buckets(context, scan)
     if len(works) <= 1:
         return ingest_changes(context)
+    changes = list_changes(context, scan)
     from rag_pipeline.orchestration.forking import start_imports
     from rag_pipeline.orchestration.instance import prepare_dagster_home
 
@@ -66,7 +69,7 @@ def ingest_with_workers(context: IngestionContext, worker_count: int) -> Ingesti
 
     begun = time.monotonic()
     shares = divide_work(context, scan, works, worker_count)
-    whole = IngestionReport(collection_id=scan.collection_id)
+    whole = IngestionReport(collection_id=scan.collection_id, warnings=changes)
     for report in run_shares(shares, worker_count, context.services.run_locks):
         whole.merge(report)
     after = scan_docs(context)
@@ -180,11 +183,7 @@ def export_settings(settings: Settings) -> None:
     os.environ["STORE_LOCK_TIMEOUT_S"] = str(max(settings.store_lock_timeout_s, _STORE_WAIT_S))
     os.environ["DATA_DIR"] = str(settings.data_dir.absolute())
     if settings.sources is not None:
-        entries = [
-            {name: value for name, value in dataclasses.asdict(source).items() if value is not None}
-            for source in settings.sources
-        ]
-        os.environ["SOURCES"] = json.dumps(entries, default=str)
+        os.environ["SOURCES"] = json.dumps(dump_sources(settings.sources))
     for name in SITE_FIELDS:
         value = getattr(settings, f"site_{name}")
         if value is not None:

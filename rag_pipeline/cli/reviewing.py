@@ -69,7 +69,7 @@ def review(
     from rag_pipeline.evaluation.validation.suite import run_validation
     from rag_pipeline.retrieval import open_retriever
 
-    settings = load_book_or_site(docs_dir, site, docs_plugin, no_node=no_node)
+    settings, _ = load_book_or_site(docs_dir, site, docs_plugin, no_node=no_node)
     check_libraries()
     earlier = load_review(before) if before else None
     check = make_address_check("--built-site", built_site, settings)

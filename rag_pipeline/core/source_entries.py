@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -73,6 +73,34 @@ def read_sources(value: object) -> tuple[Source, ...] | None:
     return sources
 
 
+def relate_sources(sources: Iterable[Source], base: Path) -> tuple[Source, ...]:
+    """Return sources whose folders are relative to a folder, so that both can be moved."""
+
+    def relate(folder: Path) -> Path:
+        return Path(os.path.relpath(folder, base))
+
+    return tuple(
+        replace(
+            source,
+            folder=relate(source.folder),
+            fallback=relate(source.fallback) if source.fallback else None,
+        )
+        for source in sources
+    )
+
+
+def dump_sources(sources: Iterable[Source]) -> list[dict[str, str | bool | list[str]]]:
+    """Return sources as a list for JSON that `read_sources` accepts."""
+    return [
+        {
+            name: _write_value(value)
+            for name in _FIELDS
+            if (value := getattr(source, name)) is not None
+        }
+        for source in sources
+    ]
+
+
 def place_entries(entries: object, folder: Path) -> object:
     """Return the entries of a settings file with their folders joined to the file's folder.
 
@@ -90,15 +118,18 @@ def describe_source(source: Source, base: Path) -> dict[str, str | bool | list[s
         value = getattr(source, name)
         if name in _FOLDERS and value is not None:
             value = Path(os.path.relpath(value, base)).as_posix()
-        if value == field.default:
-            continue
-        if isinstance(value, tuple):
-            entry[name] = list(value)
-        else:
-            entry[name] = value if isinstance(value, bool) else str(value)
+        if value != field.default:
+            entry[name] = _write_value(value)
     if source.prefix == _choose_prefix(str(entry["folder"])):
         del entry["prefix"]
     return entry
+
+
+def _write_value(value: object) -> str | bool | list[str]:
+    """Return a value of a source as JSON and TOML can hold it."""
+    if isinstance(value, tuple):
+        return list(value)
+    return value if isinstance(value, bool) else str(value)
 
 
 def _choose_prefix(folder: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import ChunkLimits, SiteSettings
     from rag_pipeline.core.protocols.services import Services
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.core.sources import Source
 
 ALL_STAGES = frozenset(Stage)
 
@@ -89,9 +90,16 @@ class IngestionContext:
         source = find_source(self.settings.sources or (), doc_id)
         key = source.prefix if source else None
         if key not in self._fingerprints:  # a sensor asks for each document at each tick
-            own = repr((self.fingerprint, source.meaning)) if source else ""
-            self._fingerprints[key] = hash_text(own)[:16] if own else self.fingerprint
+            self._fingerprints[key] = (
+                self._fingerprint_source(source) if source else self.fingerprint
+            )
         return self._fingerprints[key]
+
+    def _fingerprint_source(self, source: Source) -> str:
+        # The route of the docs folder is a part of the meaning of its source, and of no other.
+        site = replace(self.settings.site, route_base_path="")
+        own = compute_pipeline_fingerprint(self.space, self.settings.chunk_limits, site)
+        return hash_text(repr((own, source.meaning)))[:16]
 
     @property
     def price_per_token_usd(self) -> float:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import LedgerConflictError, RagPipelineError, StoreLockedError
+from rag_pipeline.core.protocols.state import RecordedSite
 from rag_pipeline.core.rules import find_shared_addresses
+from rag_pipeline.core.source_entries import relate_sources
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -76,7 +78,7 @@ def describe_shared_addresses(places: Iterable[tuple[str, str]]) -> tuple[str, .
 
 
 def record_site(context: IngestionContext, ledger: Ledger) -> None:
-    """Record the site settings in the ledger if the links of all documents were built with them.
+    """Record the site in the ledger if the links of all documents were built for it.
 
     A document that failed does not prevent it, because it may never succeed.
     """
@@ -85,6 +87,14 @@ def record_site(context: IngestionContext, ledger: Ledger) -> None:
         entry.pipeline_fingerprint == context.fingerprint_of(doc_id) or doc_id in failed
         for doc_id, entry in ledger.entries().items()
     ):
-        site = context.settings.site
+        settings = context.settings
+        site = RecordedSite(
+            settings.site, relate_sources(settings.sources or (), settings.docs_dir)
+        )
         if ledger.read_site() != site:
             ledger.record_site(site)
+
+
+def find_ledger(context: IngestionContext, scan: Scan) -> Ledger | None:
+    """Return the ledger of the collection that a scan compared; None before the first ingestion."""
+    return context.services.open_ledger(scan.collection_id) if scan.collection_id else None

@@ -125,7 +125,7 @@ class IngestionReport:
         for stage, seconds in other.stage_seconds.items():
             self.stage_seconds[stage] += seconds
         self.failures += other.failures
-        self.warnings += other.warnings
+        self.warnings += [one for one in other.warnings if one not in self.warnings]
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> IngestionReport:

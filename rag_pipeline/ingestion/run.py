@@ -18,6 +18,7 @@ from rag_pipeline.ingestion.disk_room import check_room
 from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone
 from rag_pipeline.ingestion.finishing import (
     describe_shared_addresses,
+    find_ledger,
     record_site,
     refresh_ledger,
 )
@@ -74,7 +75,7 @@ def run_ingestion(
             with suppress(RagPipelineError, OSError):  # the next run cleans up instead
                 services.sweep()
             scan = scan_docs(context, earlier=earlier, reread=request.reread)
-            check_sources(context.settings, () if request.rebuild else scan.plan.delete)
+            _check_sources(context, request, scan)
             check_deletes(context, scan, choose_docs(request, scan)[1])
             target = _choose_target(context, request, scan)
             docs, deletes, failures = choose_docs(request, target)
@@ -107,6 +108,11 @@ def run_ingestion(
     finally:  # so that a killed process or a copy of the folder finds the cache in one file
         services.cache.close()
     yield RunEnded(time.perf_counter() - start, describe_shared_addresses(places))
+
+
+def _check_sources(context: IngestionContext, request: IngestionRequest, scan: Scan) -> None:
+    gone = () if request.rebuild else scan.plan.delete
+    check_sources(context.settings, gone, find_ledger(context, scan))
 
 
 def _choose_target(context: IngestionContext, request: IngestionRequest, scan: Scan) -> Scan:

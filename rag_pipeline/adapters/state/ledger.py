@@ -22,6 +22,8 @@ from rag_pipeline.adapters.state.files import (
 from rag_pipeline.adapters.state.ledger_records import (
     Record,
     dump_record,
+    dump_site,
+    load_site,
     parse_record,
     read_version,
     select_names,
@@ -38,8 +40,7 @@ from rag_pipeline.adapters.state.objects import (
 from rag_pipeline.core.buckets import BUCKET_COUNT
 from rag_pipeline.core.errors import LedgerConflictError, StoreError
 from rag_pipeline.core.ids import make_file_key
-from rag_pipeline.core.models import MarkdownFormat, SiteSettings
-from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
+from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure, RecordedSite
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -142,18 +143,16 @@ class FileLedger:
                 if parse_record(path, data, record_class) is None:
                     remove_file(path)
 
-    def record_site(self, site: SiteSettings) -> None:
-        """Write the site settings that the links of all indexed documents were built with."""
-        text = json.dumps(dataclasses.asdict(site), indent=1) + "\n"
+    def record_site(self, site: RecordedSite) -> None:
+        """Write the site for which the links of all indexed documents were built."""
+        text = json.dumps(dump_site(site), indent=1) + "\n"
         write_text_atomically(self._root / _SITE_FILE, text)
 
-    def read_site(self) -> SiteSettings | None:
-        """Return the recorded site settings; None if they are missing or cannot be read."""
+    def read_site(self) -> RecordedSite | None:
+        """Return the recorded site; None if it is missing or cannot be read."""
         try:
-            stored = json.loads(read_file(self._root / _SITE_FILE))
-            stored["markdown_format"] = MarkdownFormat(stored["markdown_format"])
-            return SiteSettings(**stored)
-        except (OSError, ValueError, TypeError, KeyError):
+            return load_site(json.loads(read_file(self._root / _SITE_FILE)))
+        except (OSError, ValueError):
             return None
 
     def _path(self, kind: str, doc_id: DocId) -> Path | UPath:

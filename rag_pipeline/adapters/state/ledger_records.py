@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rag_pipeline.core.buckets import bucket_of_key
 from rag_pipeline.core.ids import make_file_key
-from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
+from rag_pipeline.core.models import MarkdownFormat, SiteSettings
+from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure, RecordedSite
+from rag_pipeline.core.source_entries import dump_sources, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -87,3 +89,22 @@ def _is_in(name: str, buckets: Collection[int], bucket_count: int) -> bool:
         return bucket_of_key(name.removesuffix(".json"), bucket_count) in buckets
     except ValueError:
         return True
+
+
+def dump_site(recorded: RecordedSite) -> dict[str, Any]:
+    """Return a recorded site as a JSON object."""
+    stored = dataclasses.asdict(recorded.site)
+    return (
+        stored if recorded.sources is None else stored | {"sources": dump_sources(recorded.sources)}
+    )
+
+
+def load_site(stored: Any) -> RecordedSite | None:  # noqa: ANN401  # damaged JSON may be anything
+    """Return the recorded site of a JSON object; None if it is damaged."""
+    try:
+        values = dict(stored)
+        values["markdown_format"] = MarkdownFormat(values["markdown_format"])
+        sources = read_sources(values.pop("sources", None))
+        return RecordedSite(SiteSettings(**values), sources)
+    except (ValueError, TypeError, KeyError):
+        return None

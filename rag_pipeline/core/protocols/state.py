@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import SiteSettings, Stage
+    from rag_pipeline.core.sources import Source
     from rag_pipeline.core.vectors import ChunkVectors
 
 
@@ -108,6 +109,20 @@ class LedgerFailure:
     failed_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedSite:
+    """The site for which the links of all indexed documents were built.
+
+    Attributes:
+        site: The settings of the site.
+        sources: The sources of the book, with folders relative to the docs folder. Empty if there
+            is only the docs folder, and None if an earlier release wrote the record.
+    """
+
+    site: SiteSettings
+    sources: tuple[Source, ...] | None = None
+
+
 class Ledger(Protocol):
     """The record of what is indexed in a collection, with one entry per document.
 
@@ -172,10 +187,10 @@ class Ledger(Protocol):
     def discard_damaged(self) -> None:
         """Delete what cannot be read as an entry or a failure record."""
 
-    def record_site(self, site: SiteSettings) -> None:
-        """Write the site settings that the links of all indexed documents were built with."""
+    def record_site(self, site: RecordedSite) -> None:
+        """Write the site for which the links of all indexed documents were built."""
 
-    def read_site(self) -> SiteSettings | None:
+    def read_site(self) -> RecordedSite | None:
         """Return what `record_site` wrote; None if there is nothing readable."""
 
 

@@ -17,6 +17,7 @@ from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import DiscoveredDoc
 from rag_pipeline.ingestion.deletions import check_deletes
+from rag_pipeline.ingestion.finishing import find_ledger
 from rag_pipeline.ingestion.planning import choose_collection, leave_moved, scan_docs
 from rag_pipeline.ingestion.site.lost_sources import check_sources
 
@@ -149,7 +150,7 @@ def scan_collection(context: IngestionContext) -> Scan:
         SpaceMismatchError: The current collection needs a rebuild. Nothing was changed.
     """
     scan = scan_docs(context)
-    check_sources(context.settings, scan.plan.delete)
+    check_sources(context.settings, scan.plan.delete, find_ledger(context, scan))
     if scan.plan.is_empty and scan.collection_id:
         return scan
     open_collection(context)

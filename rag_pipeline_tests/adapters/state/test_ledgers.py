@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -17,11 +18,12 @@ from rag_pipeline.core.buckets import bucket_of
 from rag_pipeline.core.errors import LedgerConflictError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import SiteSettings
+from rag_pipeline.core.protocols.state import RecordedSite
+from rag_pipeline.core.sources import Source
 from rag_pipeline_tests.ingestion.records import make_entry, make_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from rag_pipeline.core.protocols.state import Ledger
 
@@ -123,7 +125,12 @@ def test_a_ledger_can_load_some_buckets_only(open_ledger: Open) -> None:
 
 def test_the_recorded_site_can_be_read_back_by_another_process(open_ledger: Open) -> None:
     assert open_ledger().read_site() is None
-    for site in (SiteSettings(base_url="https://a.example"), SiteSettings()):
+    source = Source(name="api", folder=Path("../api"), prefix="api/", fallback=Path("../en"))
+    for site in (
+        RecordedSite(SiteSettings(base_url="https://a.example"), (source,)),
+        RecordedSite(SiteSettings(), ()),
+        RecordedSite(SiteSettings()),
+    ):
         open_ledger().record_site(site)
         assert open_ledger().read_site() == site
 

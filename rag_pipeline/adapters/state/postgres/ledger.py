@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from rag_pipeline.adapters.state.ledger_records import make_record
+from rag_pipeline.adapters.state.ledger_records import dump_site, load_site, make_record
 from rag_pipeline.adapters.state.postgres.tables import (
     DOCUMENTS,
     FAILURES,
@@ -18,8 +18,7 @@ from rag_pipeline.adapters.state.postgres.tables import (
 )
 from rag_pipeline.core.buckets import BUCKET_COUNT, bucket_of, is_in
 from rag_pipeline.core.errors import LedgerConflictError
-from rag_pipeline.core.models import MarkdownFormat, SiteSettings
-from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
+from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure, RecordedSite
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -143,22 +142,17 @@ class PostgresLedger:
                     if _load(record_class, doc_id, record) is None:
                         connection.execute(self._delete(table, doc_id))
 
-    def record_site(self, site: SiteSettings) -> None:
-        """Write the site settings that the links of all indexed documents were built with."""
-        values = {"site": dataclasses.asdict(site)}
+    def record_site(self, site: RecordedSite) -> None:
+        """Write the site for which the links of all indexed documents were built."""
+        values = {"site": dump_site(site)}
         written = insert(SITES).values(self._book | values)
         with self._tables.connect("written") as connection:
             connection.execute(written.on_conflict_do_update(index_elements=KEY[:2], set_=values))
 
-    def read_site(self) -> SiteSettings | None:
-        """Return the recorded site settings; None if they are missing or cannot be read."""
+    def read_site(self) -> RecordedSite | None:
+        """Return the recorded site; None if it is missing or cannot be read."""
         with self._tables.connect("read") as connection:
-            stored: Any = connection.execute(self._choose(SITES.c.site)).scalar()
-        try:
-            stored["markdown_format"] = MarkdownFormat(stored["markdown_format"])
-            return SiteSettings(**stored)
-        except (ValueError, TypeError, KeyError):
-            return None
+            return load_site(connection.execute(self._choose(SITES.c.site)).scalar())
 
     def drop(self) -> None:
         """Delete all rows of the collection.
