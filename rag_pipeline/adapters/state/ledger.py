@@ -40,7 +40,7 @@ from rag_pipeline.adapters.state.objects import (
 from rag_pipeline.core.buckets import BUCKET_COUNT
 from rag_pipeline.core.errors import LedgerConflictError, StoreError
 from rag_pipeline.core.ids import make_file_key
-from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure, RecordedSite
+from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.sources import RecordedSite
 
 _SITE_FILE: Final = "site.json"
 _REQUESTS_AT_A_TIME: Final = 16

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import SiteSettings, Stage
-    from rag_pipeline.core.sources import Source
+    from rag_pipeline.core.models import Stage
+    from rag_pipeline.core.sources import RecordedSite
     from rag_pipeline.core.vectors import ChunkVectors
 
 
@@ -107,20 +107,6 @@ class LedgerFailure:
     message: str
     attempts: int
     failed_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedSite:
-    """The site for which the links of all indexed documents were built.
-
-    Attributes:
-        site: The settings of the site.
-        sources: The sources of the book, with folders relative to the docs folder. Empty if there
-            is only the docs folder, and None if an earlier release wrote the record.
-    """
-
-    site: SiteSettings
-    sources: tuple[Source, ...] | None = None
 
 
 class Ledger(Protocol):

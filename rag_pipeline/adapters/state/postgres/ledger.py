@@ -18,7 +18,7 @@ from rag_pipeline.adapters.state.postgres.tables import (
 )
 from rag_pipeline.core.buckets import BUCKET_COUNT, bucket_of, is_in
 from rag_pipeline.core.errors import LedgerConflictError
-from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure, RecordedSite
+from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.adapters.state.ledger_records import Record
     from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.sources import RecordedSite
 
 _PAGE_ROWS: Final = 1_000
 
