@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +12,8 @@ from rag_pipeline.core.sources import Source, SourceKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from rag_pipeline.core.models import SiteSettings
 
 _FIELDS: Final = {field.name: field for field in fields(Source)}
 _NEEDED: Final = {
@@ -41,6 +43,20 @@ _FORMS: Final = (
     | dict.fromkeys(_PATTERNS, ("a list of texts", _is_text_list))
 )
 """The form of each value of an entry: its name in messages, and a check."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSite:
+    """The site for which the links of all indexed documents were built.
+
+    Attributes:
+        site: The settings of the site.
+        sources: The sources of the book, with folders relative to the docs folder. Empty if there
+            is only the docs folder, and None if an earlier release wrote the record.
+    """
+
+    site: SiteSettings
+    sources: tuple[Source, ...] | None = None
 
 
 def read_sources(value: object) -> tuple[Source, ...] | None:

@@ -16,8 +16,6 @@ from rag_pipeline.core.editions import DEFAULT_EDITION, Edition
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.models import SiteSettings
-
 
 class SourceKind(StrEnum):
     """The part of Docusaurus that builds the pages of a source, and thus their addresses."""
@@ -86,20 +84,6 @@ class Source:
     def has_own_rules(self) -> bool:
         """True if options of the site's plugin choose its pages, or keep numbers in addresses."""
         return (self.include, self.exclude, self.number_prefixes) != (None, None, True)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedSite:
-    """The site for which the links of all indexed documents were built.
-
-    Attributes:
-        site: The settings of the site.
-        sources: The sources of the book, with folders relative to the docs folder. Empty if there
-            is only the docs folder, and None if an earlier release wrote the record.
-    """
-
-    site: SiteSettings
-    sources: tuple[Source, ...] | None = None
 
 
 def find_source(sources: Sequence[Source], doc_id: str) -> Source | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.core.sources import RecordedSite
+    from rag_pipeline.core.source_entries import RecordedSite
     from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.planning import Scan
 
