@@ -9,6 +9,7 @@ from rag_pipeline.answering.conversations.follow_ups import complete_question
 from rag_pipeline.answering.conversations.history import choose_turns
 from rag_pipeline.answering.grounding import apply_grounding_policy
 from rag_pipeline.answering.reading.languages import find_foreign_terms
+from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.answering.reading.small_talk import (
     find_reply,
     ground_reply,
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 
 CONTEXT_DEPTH: Final = 30
 """Number of passages that are read if a model writes the answer. They usually fill its context."""
+
+
+DEFINITION_DEPTH: Final = 10
+"""Number of passages that are read for the meaning of a term, if no model writes the answer.
+
+The passage that defines a term can rank below passages that use it more often.
+"""
 
 
 class Searcher(Protocol):
@@ -132,8 +140,7 @@ def search_plan(
     if plan.reply:
         grounded = ground_reply(plan.query, plan.reply)
         return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
-    depth = CONTEXT_DEPTH if writes else EVIDENCE_DEPTH
-    top_k = max(plan.query.result_count, depth)
+    top_k = max(plan.query.result_count, _choose_depth(plan.question, writes=writes))
     wanted = _ask(replace(plan.query, question=plan.question, top_k=top_k), searched)
     result = _search(wanted, searcher)
     if wanted.question != plan.question:
@@ -145,6 +152,14 @@ def search_plan(
     return PreparedAnswer(
         plan.query, result, grounded, result.search_question, index_id, plan.turns
     )
+
+
+def _choose_depth(question: str, *, writes: bool) -> int:
+    """Return the number of passages to read for a question."""
+    if writes:
+        return CONTEXT_DEPTH
+    asks_meaning = read_question(question).kind is QuestionKind.DEFINITION
+    return DEFINITION_DEPTH if asks_meaning else EVIDENCE_DEPTH
 
 
 def _ask(query: Query, searched: str) -> Query:

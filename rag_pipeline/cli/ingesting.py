@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -108,7 +109,7 @@ def ingest(
         report.warnings.append(
             f"{prune_embeddings(context)} unused embeddings deleted from the cache"
         )
-    _finish_ingest(report, context, as_json)
+    _finish_ingest(report, context, docs_dir, as_json=as_json)
 
 
 @commands.command("ingest-doc")
@@ -136,7 +137,8 @@ def ingest_doc(
         request = IngestionRequest((), (doc_id,))
     else:
         request = IngestionRequest((doc_id,))
-    _finish_ingest(run_job(context, request, scan, 1), context, as_json)
+    report = run_job(context, request, scan, 1)
+    _finish_ingest(report, context, docs_dir, as_json=as_json)
 
 
 @commands.command()
@@ -225,11 +227,14 @@ def audit(
         raise typer.Exit(1)
 
 
-def _finish_ingest(report: IngestionReport, context: IngestionContext, as_json: bool) -> None:
+def _finish_ingest(
+    report: IngestionReport, context: IngestionContext, docs_dir: str | None, *, as_json: bool
+) -> None:
     """Print the report of an ingestion, and exit with code 1 if a document failed."""
     from rag_pipeline.cli.terminal import show_ingestion
 
-    shown = show_ingestion(report, str(context.settings.docs_dir))
+    options = f"--docs-dir {shlex.quote(docs_dir)}" if docs_dir else ""
+    shown = show_ingestion(report, str(context.settings.docs_dir), options)
     print_result(report.to_json(), shown, as_json=as_json)
     if report.docs_failed:
         raise typer.Exit(1)

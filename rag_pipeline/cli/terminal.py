@@ -20,8 +20,14 @@ _LINE_WIDTH = 100
 _LISTED_DOCS = 3  # documents that one line about a failure names
 
 
-def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
-    """Format an ingestion report as text: counts, notes, failures, and what to do next."""
+def show_ingestion(report: IngestionReport, docs_dir: str, options: str = "") -> str:
+    """Format an ingestion report as text: counts, notes, failures, and what to do next.
+
+    Args:
+        report: The report.
+        docs_dir: The docs folder.
+        options: The options, such as `--docs-dir docs`, that a question about this index needs.
+    """
     stages = ", ".join(
         f"{stage} {seconds:.1f}"
         for stage, seconds in report.stage_seconds.items()
@@ -61,7 +67,8 @@ def show_ingestion(report: IngestionReport, docs_dir: str) -> str:
         rest = " All other documents are indexed." if is_any_indexed else ""
         lines.append(f"The next ingest tries failed documents again.{rest}")
     if is_any_indexed:
-        lines.append('Next: ask a question with the same settings: rag-pipeline query "..."')
+        query = " ".join(filter(None, ("rag-pipeline query", options, '"..."')))
+        lines.append(f"Next: ask a question with the same settings: {query}")
     return "\n".join(lines)
 
 

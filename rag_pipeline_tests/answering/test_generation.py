@@ -20,13 +20,14 @@ from rag_pipeline.answering import (
     stream_answer,
 )
 from rag_pipeline.answering.grounding import CLOSEST, MAX_CONTEXT_TOKENS
-from rag_pipeline.answering.preparing import CONTEXT_DEPTH
+from rag_pipeline.answering.preparing import CONTEXT_DEPTH, DEFINITION_DEPTH
 from rag_pipeline.answering.prompts import DECLINED
 from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
 from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE
 from rag_pipeline.core.errors import AnswerError, AnswerServiceError, QueryError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline_tests.adapters.test_chat_model import KEY, stream_reply
 from rag_pipeline_tests.answering.factories import (
@@ -433,3 +434,15 @@ def test_a_question_in_another_language_has_a_hint_instead_of_missing_names() ->
         "h\u00e4lt Roboter sein Gleichgewicht Capture Point",
     ]
     assert given.question == asked
+
+
+@pytest.mark.parametrize(
+    ("question", "depth"),
+    [("What is a gait?", DEFINITION_DEPTH), ("Why is a gait stable?", EVIDENCE_DEPTH)],
+)
+def test_without_a_model_a_question_for_a_meaning_reads_more_passages(
+    question: str, depth: int
+) -> None:
+    retriever = FixedRetriever([make_chunk(WALKING)])
+    answer(Query(question, top_k=2), retriever=retriever)  # type: ignore[arg-type]  # a retriever by its shape
+    assert retriever.asked[0].result_count == depth

@@ -59,6 +59,13 @@ def test_one_chunk_in_parts_and_one_expression_are_reported_in_the_singular() ->
     assert "note: 1 MDX expression has no known value and was left out of the text" in shown
 
 
+def test_the_next_command_has_the_options_that_it_needs() -> None:
+    report = IngestionReport(docs_processed=1)
+    assert show_ingestion(report, "docs").endswith('settings: rag-pipeline query "..."')
+    shown = show_ingestion(report, "docs", "--docs-dir 'my docs'")
+    assert shown.endswith("settings: rag-pipeline query --docs-dir 'my docs' \"...\"")
+
+
 def test_chunks_embedded_in_parts_are_reported_in_one_line_without_a_warning() -> None:
     report = IngestionReport()
     for name in ("a.md", "b.md", "c.md", "d.md"):
