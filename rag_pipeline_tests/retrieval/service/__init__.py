@@ -1,0 +1,1 @@
+"""Tests of the retrieval service, which protects and logs the retriever."""
