@@ -107,10 +107,8 @@ class Service:
             `failed_error` for a status after which a call is retried. Otherwise a `refused_error`.
         """
         said = f"HTTP {status}: {quote_vendor(text, self.api_key)}"
-        if status in {401, 403}:
-            # With 401, services quote a part of the key. With 403, they say what it may not do.
-            reason = said if status == 403 else "HTTP 401"
-            problem = f"{self.place} rejected the key ({reason})"
+        if status in {401, 403}:  # with 401, services quote a part of the key
+            problem = f"{self.place} rejected the key ({said if status == 403 else 'HTTP 401'})"
             remedy = f"Set a key that may use {'the model' if self.model else 'the service'}"
             return ConfigurationError(self.key_setting, problem, remedy)
         if not has_quota:
