@@ -64,12 +64,15 @@ def watch_memory() -> Iterator[dict[str, float]]:
     peaks = dict.fromkeys(_PARTS, 0.0)
     ended = threading.Event()
 
+    def look() -> None:
+        for line in Path("/proc/self/status").read_text("ascii").splitlines():
+            name, _, size = line.partition(":")
+            if name in peaks:
+                peaks[name] = max(peaks[name], int(size.split()[0]) / 1024)
+
     def watch() -> None:
         while not ended.wait(_LOOK_EVERY_S):
-            for line in Path("/proc/self/status").read_text("ascii").splitlines():
-                name, _, size = line.partition(":")
-                if name in peaks:
-                    peaks[name] = max(peaks[name], int(size.split()[0]) / 1024)
+            look()
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -78,6 +81,7 @@ def watch_memory() -> Iterator[dict[str, float]]:
     finally:
         ended.set()
         watcher.join()
+        look()  # the block may have been shorter than the time between two looks
 
 
 def run_size(count: int) -> None:
