@@ -110,6 +110,8 @@ class Scope:
             info: Language and title of the code block, if the expression is its content.
         """
         name = expression.strip()
+        if name.startswith("#"):  # the id of a heading
+            return ""
         if name.startswith("@"):
             self.unread.append(f"{{{name}}}")
             return ""

@@ -149,6 +149,11 @@ def test_expressions_without_a_value_are_counted_in_the_page_and_its_partials(
     assert "{" not in read_text(parsed)
 
 
+def test_the_id_of_a_heading_is_not_counted_as_an_expression(tmp_path: Path) -> None:
+    parsed = parse_page(tmp_path, {"docs/page.mdx": "## Install {#install-it}\n\n{version}\n"})
+    assert parsed.notes.left_out == 1
+
+
 def test_directives_of_plugins_are_named(tmp_path: Path) -> None:
     page = "::include{file=x}\n\n::include{file=y}\n\nA {@include: ./x.mdx}.\n"
     first, second = parse_page(tmp_path, {"docs/page.mdx": page}).notes.warnings
