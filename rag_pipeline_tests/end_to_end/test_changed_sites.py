@@ -124,6 +124,23 @@ def test_pages_that_an_option_of_the_site_leaves_out_are_reported(
     assert report["texts_embedded"] == 0
 
 
+def test_a_settings_file_that_is_older_than_a_change_of_the_site_is_noted(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    assert run("init", "--no-node").code == 0
+    assert run("ingest", "--json").json["warnings"] == []
+    shutil.copytree(command.root / "docs", command.root / "versioned_docs" / "version-1.0")
+    (command.root / "versions.json").write_text(json.dumps(["1.0"]), encoding="utf-8")
+    (warning,) = run("ingest", "--json").json["warnings"]
+    assert warning.startswith(
+        "rag-pipeline.toml differs from docusaurus.config.js in site_route_base_path, source "
+        "docs@current, source docs@1.0. If the site was changed, write the file again with"
+    )
+    assert run("init", "--no-node", "--yes").code == 0
+    assert run("ingest", "--json").json["docs_discovered"] == 6
+    assert run("ingest", "--json").json["warnings"] == []
+
+
 def test_the_report_of_several_workers_says_what_changed_once(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
