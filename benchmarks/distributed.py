@@ -61,7 +61,8 @@ _SHORT: Final = Sizes(
     scans=(1_000,),
     memory=(20, 80),
 )
-_LONG_ONLY: Final = {"speed", "switches", "clocks", "differences"}
+# The tests create and switch collections from several processes too.
+_LONG_ONLY: Final = {"speed", "clocks", "differences", "creations", "switches"}
 _PARTS: Final[dict[str, Callable[[Bench], None]]] = {
     "speed": compare_speed,
     "kills": kill_workers,

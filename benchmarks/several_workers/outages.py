@@ -31,7 +31,8 @@ def interrupt_services(bench: Bench) -> None:
         return
     with serve_objects() as (extra, _):
         hosts = make_hosts(bench, "outages", extra)
-        run(hosts[0], "ingest", "--workers", str(WORKERS))
+        if not bench.is_short:
+            run(hosts[0], "ingest", "--workers", str(WORKERS))
         edition = 600
         print(f"\nA service gone for {bench.sizes.outage_s:g} s in the middle of an ingestion")
         for name in _SERVICES:
