@@ -141,6 +141,29 @@ def test_a_settings_file_that_is_older_than_a_change_of_the_site_is_noted(
     assert run("ingest", "--json").json["warnings"] == []
 
 
+def test_a_docs_folder_that_is_a_link_has_the_same_pages_as_the_folder_itself(
+    command: Command, run: Callable[..., Outcome]
+) -> None:
+    docs, real = command.root / "docs", command.root.parent / "real"
+    write_page(command, "other/_part.mdx")
+    page = "import Part from './_part.mdx'\n\n# Page\n\n<Part />\n"
+    (command.root / "other" / "page.mdx").write_text(page, encoding="utf-8")
+    docs.rename(real)
+    docs.symlink_to(real)
+    (real / "other").symlink_to(command.root / "other")
+    assert run("init", "--no-node").code == 0
+    assert run("init", "--no-node", "--check").code == 0
+    report = run(*SITE).json
+    assert (report["docs_discovered"], report["failures"], report["warnings"]) == (4, [], [])
+    chunks = run("search", "Call a joint.", "--json").json["chunks"]
+    urls = {chunk["citation"]["url"].partition("#")[0] for chunk in chunks}
+    assert "https://e.org/m/docs/other/page" in urls
+    docs.unlink()
+    real.rename(docs)
+    report = run(*SITE).json
+    assert (report["docs_unchanged"], report["docs_deleted"]) == (4, 0)
+
+
 def test_the_report_of_several_workers_says_what_changed_once(
     command: Command, run: Callable[..., Outcome]
 ) -> None:

@@ -89,6 +89,19 @@ def test_a_file_that_cannot_be_shown_is_named_and_the_page_is_indexed_without_it
     assert "SECRET" not in text
 
 
+def test_a_circle_of_partials_five_deep_is_named_from_file_to_file(tmp_path: Path) -> None:
+    files = {"docs/page.mdx": _SHOW.replace("_part", "_1")}
+    for number in range(1, 6):
+        following = number % 5 + 1
+        files[f"docs/_{number}.mdx"] = _SHOW.replace("_part", f"_{following}")
+    parsed = parse_page(tmp_path, files)
+    (warning,) = parsed.notes.warnings
+    circle = " > ".join(f"docs/_{number}.mdx" for number in (1, 2, 3, 4, 5, 1))
+    assert warning.startswith("page.mdx: docs/_5.mdx imports docs/_1.mdx, which contains the file")
+    assert f"({circle})" in warning
+    assert read_text(parsed).count("Before.") == 6
+
+
 def test_partials_that_multiply_are_stopped_at_a_limit(tmp_path: Path) -> None:
     files = {"docs/page.mdx": _SHOW, "docs/_part.mdx": _SHOW.replace("_part", "_0")}
     for number in range(12):
