@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.core.settings_rules import OWN_SITE
+from rag_pipeline.core.settings.rules import OWN_SITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

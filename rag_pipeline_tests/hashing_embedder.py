@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingError
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.core.vectors import STORED_DTYPE, EmbeddingModel, EmbeddingUsage, QuestionVectors
 
 if TYPE_CHECKING:

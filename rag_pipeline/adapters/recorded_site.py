@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rag_pipeline.adapters.connect import connect_catalog
 from rag_pipeline.adapters.state.ledger import FileLedger
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
-from rag_pipeline.core.settings_rules import OWN_DOCS_DIR, OWN_SITE
+from rag_pipeline.core.settings.rules import OWN_DOCS_DIR, OWN_SITE
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings

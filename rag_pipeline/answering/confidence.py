@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Level
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH, find_chunk_terms
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.core.models import TextBlock, TextBlockKind
-from rag_pipeline.core.terms import STOP_WORDS, extract_words
+from rag_pipeline.core.text.terms import STOP_WORDS, extract_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

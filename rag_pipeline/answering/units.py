@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.sentences import SENTENCE_MARKS, split_sentences
+from rag_pipeline.core.text.sentences import SENTENCE_MARKS, split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

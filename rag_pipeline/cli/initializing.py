@@ -50,7 +50,7 @@ def init(
     Exits with code 1 if a value is not known.
     """
     from rag_pipeline.adapters.state.files import write_text_atomically
-    from rag_pipeline.core.source_entries import describe_source
+    from rag_pipeline.core.site.source_entries import describe_source
     from rag_pipeline.ingestion.site.site_file import (
         compare_site_file,
         describe_site_file,
@@ -166,7 +166,7 @@ def _show_overrides(
     settings: Settings, found: DetectedSite, stated: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield a sentence for each setting that is used although the site has another value."""
-    from rag_pipeline.core.settings_rules import OPEN
+    from rag_pipeline.core.settings.rules import OPEN
     from rag_pipeline.ingestion.site.lost_sources import name_some
     from rag_pipeline.ingestion.site.site_file import compare_sources, find_site_file
 
@@ -190,7 +190,7 @@ def _show_overrides(
 
 def _detect(site: str, docs_plugin: str | None, no_node: bool) -> DetectedSite:
     """Detect a site. Of several docs folders, the one that the settings file names is chosen."""
-    from rag_pipeline.core.settings_file import SETTINGS_FILE
+    from rag_pipeline.core.settings.file import SETTINGS_FILE
     from rag_pipeline.ingestion.site.detection import detect_site, find_site_config
     from rag_pipeline.ingestion.site.site_file import read_site_file
 
@@ -217,7 +217,7 @@ def _ask(path: Path) -> None:
 
 def _show_values(found: DetectedSite) -> list[str]:
     """Format each value with its source, in columns."""
-    from rag_pipeline.core.settings_rules import OPEN
+    from rag_pipeline.core.settings.rules import OPEN
     from rag_pipeline.ingestion.site.config_values import Origin
 
     origins = {Origin.READ: "read", Origin.DEFAULT: "Docusaurus's default"}

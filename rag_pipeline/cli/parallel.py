@@ -16,8 +16,8 @@ import typer
 from rag_pipeline.cli.indexing import ingest_changes, require_dagster, run_job
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.cli.progress import tell_note
-from rag_pipeline.core.settings_rules import OPEN, SITE_FIELDS
-from rag_pipeline.core.source_entries import dump_sources
+from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
+from rag_pipeline.core.site.source_entries import dump_sources
 
 if TYPE_CHECKING:
     from typing import Self

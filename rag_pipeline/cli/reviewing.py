@@ -94,7 +94,7 @@ def review(
 
 def _measure_search(settings: Settings, test_set: Path | None) -> SearchFigures | None:
     """Ask the questions of the book's golden set; None if the book has none."""
-    from rag_pipeline.core.settings_rules import OWN_DOCS_DIR
+    from rag_pipeline.core.settings.rules import OWN_DOCS_DIR
     from rag_pipeline.evaluation.book import Answering, evaluate_book
     from rag_pipeline.evaluation.review import read_search_figures
 

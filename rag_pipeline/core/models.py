@@ -7,15 +7,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from rag_pipeline.core.editions import DEFAULT_EDITION
-from rag_pipeline.core.source_lines import NO_NOTES
+from rag_pipeline.core.text.source_lines import NO_NOTES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.ids import ChunkId, DocId
-    from rag_pipeline.core.source_lines import Hold, LineOrigin, PageNotes, Run, SourceLines
     from rag_pipeline.core.sources import Source
+    from rag_pipeline.core.text.source_lines import Hold, LineOrigin, PageNotes, Run, SourceLines
 
 
 class ContentType(StrEnum):

@@ -6,10 +6,10 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rag_pipeline.core.docusaurus import strip_number_prefix
 from rag_pipeline.core.models import ContentType
-from rag_pipeline.core.sentences import split_sentences
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.site.docusaurus import strip_number_prefix
+from rag_pipeline.core.text.sentences import split_sentences
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.evaluation.golden_set import DefinitionCase, ExpectedSection
 from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH
 from rag_pipeline.ingestion.markdown.constructs.table import TABLE

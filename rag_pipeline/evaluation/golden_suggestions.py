@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.sentences import split_sentences
-from rag_pipeline.core.terms import extract_terms, find_content_words, find_distinct_terms
+from rag_pipeline.core.text.sentences import split_sentences
+from rag_pipeline.core.text.terms import extract_terms, find_content_words, find_distinct_terms
 from rag_pipeline.evaluation.definitions import QUIZZES
 from rag_pipeline.evaluation.golden_entry import choose_half
 from rag_pipeline.evaluation.golden_set import MACHINE_MADE

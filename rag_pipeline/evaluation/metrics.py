@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rag_pipeline.core.tokens import find_token_ends
+from rag_pipeline.core.text.tokens import find_token_ends
 from rag_pipeline.evaluation.significance import find_intervals
 from rag_pipeline.ingestion.markdown.constructs.esm import ESM
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING

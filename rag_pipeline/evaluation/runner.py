@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.errors.hiding import describe_kind
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.evaluation.records import (
     EvaluationRun,
     QuestionRun,

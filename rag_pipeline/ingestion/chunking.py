@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.docusaurus import link_to_anchor
 from rag_pipeline.core.ids import hash_text, make_chunk_id
 from rag_pipeline.core.models import Chunk, ContentType, EmbeddingText, TextBlockKind
-from rag_pipeline.core.source_lines import find_page_line, find_sources
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.site.docusaurus import link_to_anchor
+from rag_pipeline.core.text.source_lines import find_page_line, find_sources
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.ingestion.markdown.source import count_bytes
 from rag_pipeline.ingestion.markdown.spans import find_span_blocks, read_span
 from rag_pipeline.ingestion.packing import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rag_pipeline.core.models import Block, ChunkLimits, Heading, ParsedDoc, TextBlock
-    from rag_pipeline.core.source_lines import LineOrigin
+    from rag_pipeline.core.text.source_lines import LineOrigin
     from rag_pipeline.ingestion.packing import Unit
 
 _TYPE_OF_KIND: Final = {

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from rag_pipeline.core.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.errors import (
     ConfigurationError,
     DocsFolderError,
@@ -23,7 +22,8 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure
-from rag_pipeline.core.page_patterns import PagePatterns, make_patterns
+from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
+from rag_pipeline.core.site.page_patterns import PagePatterns, make_patterns
 from rag_pipeline.core.sources import find_place, find_source
 from rag_pipeline.ingestion.markdown.front_matter import is_draft
 from rag_pipeline.ingestion.markdown.source import normalize_source

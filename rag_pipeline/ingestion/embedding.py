@@ -13,8 +13,8 @@ import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.ids import hash_text
-from rag_pipeline.core.sentences import split_sentences
-from rag_pipeline.core.terms import find_content_words
+from rag_pipeline.core.text.sentences import split_sentences
+from rag_pipeline.core.text.terms import find_content_words
 from rag_pipeline.core.vectors import ChunkVectors, EmbeddingUsage, round_numbers
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import LedgerConflictError, RagPipelineError, StoreLockedError
 from rag_pipeline.core.rules import find_shared_addresses
-from rag_pipeline.core.source_entries import RecordedSite, relate_sources
+from rag_pipeline.core.site.source_entries import RecordedSite, relate_sources
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

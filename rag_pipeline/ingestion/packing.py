@@ -11,15 +11,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.sentences import SENTENCE_MARKS, split_sentences
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text.sentences import SENTENCE_MARKS, split_sentences
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.ingestion.markdown.spans import cut_text, find_removed, read_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rag_pipeline.core.models import Block, ChunkLimits, ParsedDoc
-    from rag_pipeline.core.source_lines import Hold
+    from rag_pipeline.core.text.source_lines import Hold
 
 _SENTENCE_END: Final = re.compile(rf"[{SENTENCE_MARKS}:…][\"'”’」』）》)\]*_`]*\s*$")  # noqa: RUF001  # marks of other scripts
 _SEPARATORS: Final = (re.compile(r"\n\s*"), re.compile(r"[;:,.!?]\s+"), re.compile(r"\s+"))

@@ -9,12 +9,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.docusaurus import base_id, build_permalink
 from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
-from rag_pipeline.core.source_addresses import build_source_permalink, locate_source, name_post
-from rag_pipeline.core.source_lines import find_page_line
+from rag_pipeline.core.site.docusaurus import base_id, build_permalink
+from rag_pipeline.core.site.source_addresses import build_source_permalink, locate_source, name_post
 from rag_pipeline.core.sources import SourceKind, find_edition, find_place
+from rag_pipeline.core.text.source_lines import find_page_line
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source

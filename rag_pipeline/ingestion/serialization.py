@@ -21,7 +21,7 @@ from rag_pipeline.core.models import (
     TextBlock,
     TextBlockKind,
 )
-from rag_pipeline.core.source_lines import SourceLines
+from rag_pipeline.core.text.source_lines import SourceLines
 from rag_pipeline.core.vectors import FORMAT_VERSION
 from rag_pipeline.ingestion.markdown.source import normalize_source
 

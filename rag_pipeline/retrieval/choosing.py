@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.candidates import DEPTH, gather_candidates
 from rag_pipeline.retrieval.ranking import fuse
 

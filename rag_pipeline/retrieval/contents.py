@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from rag_pipeline.core.docusaurus import find_site_path
 from rag_pipeline.core.errors import QueryError, SectionMissingError
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.site.docusaurus import find_site_path
 from rag_pipeline.retrieval.filters import ANY_VALUE
 from rag_pipeline.retrieval.hits import join_pieces
 from rag_pipeline.retrieval.models import name_edition

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.ids import ChunkId, to_point_id
 from rag_pipeline.core.protocols.stores import ALL_POINTS, Channel, ChannelQuery, PointFilter
-from rag_pipeline.core.terms import (
+from rag_pipeline.core.text.terms import (
     extract_terms,
     extract_words,
     find_content_words,

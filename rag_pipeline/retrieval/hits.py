@@ -13,7 +13,7 @@ from rag_pipeline.core.ids import is_chunk_id
 from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.rules import Rule, find_repeated, register_rule
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.candidates import section_of
 from rag_pipeline.retrieval.evidence import find_chunk_terms
 from rag_pipeline.retrieval.models import ChannelScores, Citation, ScoredChunk, name_edition

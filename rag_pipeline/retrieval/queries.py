@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.docusaurus import link_within_site
 from rag_pipeline.core.errors import (
     InvalidKError,
     QueryEmptyError,
@@ -18,6 +17,7 @@ from rag_pipeline.core.errors import (
     QueryTooLongError,
     SelectionMissingError,
 )
+from rag_pipeline.core.site.docusaurus import link_within_site
 from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, check_filters
 
 if TYPE_CHECKING:

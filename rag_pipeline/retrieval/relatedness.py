@@ -14,8 +14,8 @@ from collections import defaultdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.sentences import split_sentences
-from rag_pipeline.core.terms import STOP_WORDS, UNSPACED, extract_terms, extract_words
+from rag_pipeline.core.text.sentences import split_sentences
+from rag_pipeline.core.text.terms import STOP_WORDS, UNSPACED, extract_terms, extract_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

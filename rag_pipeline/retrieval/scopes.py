@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.docusaurus import find_site_path
 from rag_pipeline.core.editions import DEFAULT_EDITION
 from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.site.docusaurus import find_site_path
 from rag_pipeline.retrieval.filters import Scope, build_point_filter
 
 if TYPE_CHECKING:

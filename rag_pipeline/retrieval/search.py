@@ -11,7 +11,7 @@ import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
-from rag_pipeline.core.terms import extract_terms, find_content_words
+from rag_pipeline.core.text.terms import extract_terms, find_content_words
 from rag_pipeline.core.vectors import QuestionVectors
 from rag_pipeline.retrieval.filters import Scope, build_point_filter
 

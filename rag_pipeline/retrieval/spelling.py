@@ -12,7 +12,7 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.protocols.stores import ALL_POINTS, Channel, ChannelQuery
-from rag_pipeline.core.terms import extract_terms, extract_words
+from rag_pipeline.core.text.terms import extract_terms, extract_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.errors.hiding import describe_kind
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline.serving.api.failures import log_failure
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.payload import ChunkMetadata
-from rag_pipeline.core.terms import extract_terms, extract_words
+from rag_pipeline.core.text.terms import extract_terms, extract_words
 from rag_pipeline.retrieval.models import (
     ChannelScores,
     Citation,

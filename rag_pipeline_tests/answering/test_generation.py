@@ -26,7 +26,7 @@ from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
 from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE
 from rag_pipeline.core.errors import AnswerError, AnswerServiceError, QueryError
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline_tests.adapters.test_chat_model import KEY, stream_reply

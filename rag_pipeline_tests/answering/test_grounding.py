@@ -23,7 +23,7 @@ from rag_pipeline.answering.grounding import (
 )
 from rag_pipeline.answering.models import Level, Reason
 from rag_pipeline.core.models import SiteSettings, TextBlock, TextBlockKind
-from rag_pipeline.core.terms import extract_words
+from rag_pipeline.core.text.terms import extract_words
 from rag_pipeline.retrieval import QueryFilters
 from rag_pipeline.retrieval.models import RetrievalResult, WordNearness
 from rag_pipeline.retrieval.queries import Mode, Query

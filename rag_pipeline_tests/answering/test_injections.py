@@ -9,7 +9,7 @@ import pytest
 from rag_pipeline.answering import Answer, AnswerKind, answer
 from rag_pipeline.answering.prompts import DECLINED, build_instruction
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline_tests.answering.factories import WALKING, ScriptedModel
 

@@ -13,7 +13,7 @@ import rag_pipeline.evaluation
 from rag_pipeline.answering import AnswerKind, answer, apply_grounding_policy
 from rag_pipeline.answering.prompts import build_instruction, build_messages
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING

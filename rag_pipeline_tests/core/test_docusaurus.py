@@ -10,7 +10,8 @@ from github_slugger import GithubSlugger
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.core.docusaurus import (
+from rag_pipeline.core.models import SiteSettings
+from rag_pipeline.core.site.docusaurus import (
     HeadingIds,
     build_permalink,
     link_to_anchor,
@@ -19,7 +20,6 @@ from rag_pipeline.core.docusaurus import (
     split_custom_id,
     strip_number_prefix,
 )
-from rag_pipeline.core.models import SiteSettings
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.core.vectors import FORMAT_VERSION
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.export import chunk_folder, chunk_record

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.core.sentences import split_sentences
+from rag_pipeline.core.text.sentences import split_sentences
 
 WIDE = "A program that runs in the game engine speaks another language than the robot"
 

@@ -8,7 +8,7 @@ import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import Settings, load_settings
-from rag_pipeline.core.settings_file import SETTINGS_FILE
+from rag_pipeline.core.settings.file import SETTINGS_FILE
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.core.terms import (
+from rag_pipeline.core.text.terms import (
     STOP_WORDS,
     extract_terms,
     extract_words,

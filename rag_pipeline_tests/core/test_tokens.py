@@ -12,9 +12,9 @@ import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.core import tokens
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text import tokens
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline_tests.growth import assert_linear
 
 
@@ -42,13 +42,13 @@ def test_the_packaged_vocabulary_is_used_unless_the_user_has_set_a_folder(
 ) -> None:
     script = (
         "import os, sys\n"
-        "from rag_pipeline.core.tokens import count_tokens\n"
+        "from rag_pipeline.core.text.tokens import count_tokens\n"
         "count_tokens('x')\n"
         "print(os.environ['TIKTOKEN_CACHE_DIR'])\n"
     )
     hidden = {"TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"}
     env = {name: value for name, value in os.environ.items() if name not in hidden}
-    vocabulary = Path(tokens.__file__).parent.parent / "data" / "cl100k_base"
+    vocabulary = Path(tokens.__file__).parents[2] / "data" / "cl100k_base"
     for own in (None, tmp_path):
         if own is not None:
             for file in vocabulary.iterdir():

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from rag_pipeline.core.errors import RebuildIncompleteError
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols.stores import PointFilter
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.core.settings_file import SETTINGS_FILE
+from rag_pipeline.core.settings.file import SETTINGS_FILE
 from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line, finish
 from rag_pipeline_tests.ingestion.site.public_sites import PUBLIC_SITES, PublicSite
 

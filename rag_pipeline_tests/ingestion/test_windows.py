@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
-from rag_pipeline.core.terms import STOP_WORDS, find_content_words
+from rag_pipeline.core.text.terms import STOP_WORDS, find_content_words
 from rag_pipeline.ingestion.embedding import cut_parts, embed_chunks, group_words
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder, read_window
 from rag_pipeline_tests.ingestion.records import make_chunk

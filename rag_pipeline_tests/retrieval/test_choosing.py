@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.choosing import (
     CROWDING,
     FIRST_PLACE,

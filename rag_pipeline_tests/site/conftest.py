@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.core.settings_rules import OWN_DOCS_DIR
+from rag_pipeline.core.settings.rules import OWN_DOCS_DIR
 from rag_pipeline.ingestion.site.settling import settle_site
 from rag_pipeline_tests.site.proof import BuiltSite, Proof
 

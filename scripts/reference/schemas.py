@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal, NewType, Union
 
 from rag_pipeline.answering import confidence
 from rag_pipeline.answering import models as answering
-from rag_pipeline.core import editions, ids, models, payload, source_lines
+from rag_pipeline.core import editions, ids, models, payload
 from rag_pipeline.core.protocols import state
+from rag_pipeline.core.text import source_lines
 from rag_pipeline.evaluation import gates, records
 from rag_pipeline.retrieval import models as retrieval
 from reference.docstrings import read_attributes, read_summary

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ENV_HEAD = """\
 # Every setting with its default. Copy the lines that you change to `.env`, or set environment
 # variables, which win over `.env`. Both win over `rag-pipeline.toml`. The script
-# `scripts/write_reference.py` writes this file from rag_pipeline/core/settings_fields.py.
+# `scripts/write_reference.py` writes this file from rag_pipeline/core/settings/fields.py.
 """
 
 _PAGE_HEAD = """\

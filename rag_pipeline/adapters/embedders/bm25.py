@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import qdrant_edge as edge
 
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.core.vectors import SparseVector
 
 if TYPE_CHECKING:

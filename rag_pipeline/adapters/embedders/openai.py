@@ -20,7 +20,7 @@ from rag_pipeline.adapters.openai_api import (
     translate_error,
 )
 from rag_pipeline.core.errors import EmbeddingError
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text.tokens import count_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

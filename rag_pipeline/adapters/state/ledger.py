@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.source_entries import RecordedSite
+    from rag_pipeline.core.site.source_entries import RecordedSite
 
 _SITE_FILE: Final = "site.json"
 _REQUESTS_AT_A_TIME: Final = 16

@@ -11,7 +11,7 @@ from rag_pipeline.core.buckets import bucket_of_key
 from rag_pipeline.core.ids import make_file_key
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
-from rag_pipeline.core.source_entries import RecordedSite, dump_sources, read_sources
+from rag_pipeline.core.site.source_entries import RecordedSite, dump_sources, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

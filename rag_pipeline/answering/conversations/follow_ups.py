@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.reading.small_talk import find_reply, remove_small_talk
-from rag_pipeline.core.terms import extract_terms, find_distinct_terms
+from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:

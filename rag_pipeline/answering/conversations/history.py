@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Turn
 from rag_pipeline.core.errors import QueryError
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:

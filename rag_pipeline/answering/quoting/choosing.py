@@ -18,7 +18,7 @@ from rag_pipeline.answering.quoting.valuing import (
     share_out,
     value_parts,
 )
-from rag_pipeline.core.terms import find_distinct_terms
+from rag_pipeline.core.text.terms import find_distinct_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

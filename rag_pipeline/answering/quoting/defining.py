@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.quoting.passages import skip_marks
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 
 if TYPE_CHECKING:
     from rag_pipeline.answering.quoting.passages import Part

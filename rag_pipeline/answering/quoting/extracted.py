@@ -14,7 +14,7 @@ from rag_pipeline.answering.selected_blocks import complete_marks
 from rag_pipeline.answering.sources import cite_sources
 from rag_pipeline.answering.units import split_units
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.terms import extract_terms, find_distinct_terms
+from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.units import find_blocks
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.sentences import SENTENCE_MARKS
-from rag_pipeline.core.terms import count_words, find_distinct_terms
+from rag_pipeline.core.text.sentences import SENTENCE_MARKS
+from rag_pipeline.core.text.terms import count_words, find_distinct_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

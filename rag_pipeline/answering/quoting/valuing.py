@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.answering.quoting.defining import ENTRY, measure_definition
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.core.models import ContentType, TextBlockKind
-from rag_pipeline.core.terms import extract_terms, find_distinct_terms
+from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.terms import STOP_WORDS, extract_words
+from rag_pipeline.core.text.terms import STOP_WORDS, extract_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

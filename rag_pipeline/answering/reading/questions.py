@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from rag_pipeline.core.terms import UNSPACED
+from rag_pipeline.core.text.terms import UNSPACED
 
 _MAX_CHARS: Final = 500  # a longer text is no short question about one thing
 _MAX_SUBJECT_WORDS: Final = 7

@@ -22,7 +22,7 @@ from rag_pipeline.answering.units import (
     split_units,
 )
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.sentences import SENTENCE_MARKS
+from rag_pipeline.core.text.sentences import SENTENCE_MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Collection

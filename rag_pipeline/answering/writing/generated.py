@@ -13,7 +13,7 @@ from rag_pipeline.answering.sources import cite_sources
 from rag_pipeline.answering.writing.citing import CitationFilter, split_answer
 from rag_pipeline.answering.writing.support import measure_support, report_support
 from rag_pipeline.core.errors import AnswerError
-from rag_pipeline.core.terms import extract_words
+from rag_pipeline.core.text.terms import extract_words
 
 if TYPE_CHECKING:
     from collections.abc import Generator

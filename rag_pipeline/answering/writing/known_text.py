@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.answering.units import find_blocks
 from rag_pipeline.answering.writing.numbers import KnownNumbers, unify_characters
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.terms import (
+from rag_pipeline.core.text.terms import (
     STOP_WORDS,
     UNSPACED,
     extract_terms,

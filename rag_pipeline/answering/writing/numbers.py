@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, localcontext
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.terms import STOP_WORDS
+from rag_pipeline.core.text.terms import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

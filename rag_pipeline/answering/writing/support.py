@@ -14,7 +14,7 @@ from rag_pipeline.answering.units import CODE_SPAN, DISPLAYED, INLINE_FORMULA
 from rag_pipeline.answering.writing.citing import remove_citations
 from rag_pipeline.answering.writing.known_text import KnownText
 from rag_pipeline.answering.writing.numbers import find_numbers, unify_characters
-from rag_pipeline.core.terms import STOP_WORDS, UNSPACED, extract_terms, extract_words
+from rag_pipeline.core.text.terms import STOP_WORDS, UNSPACED, extract_terms, extract_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import Stage
-    from rag_pipeline.core.source_entries import RecordedSite
+    from rag_pipeline.core.site.source_entries import RecordedSite
     from rag_pipeline.core.vectors import ChunkVectors
 
 

@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.sentences import split_sentences
-from rag_pipeline.core.source_lines import find_page_line
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text.sentences import split_sentences
+from rag_pipeline.core.text.source_lines import find_page_line
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.evaluation.definitions import QUIZZES
 from rag_pipeline.ingestion.markdown.spans import read_span
 from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks

@@ -19,7 +19,7 @@ from rag_pipeline.ingestion.markdown.scope import Scope
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rag_pipeline.core.source_lines import Hold, Run
+    from rag_pipeline.core.text.source_lines import Hold, Run
     from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
 
 _Edit: TypeAlias = "tuple[int, int, str]"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from rag_pipeline.core.docusaurus import HeadingIds
 from rag_pipeline.core.models import Block, Heading
+from rag_pipeline.core.site.docusaurus import HeadingIds
 from rag_pipeline.ingestion.markdown.blocks import read_leaves
 from rag_pipeline.ingestion.markdown.construct import Leaf
 from rag_pipeline.ingestion.markdown.constructs.esm import ESM

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from markdown_it.common.utils import normalizeReference
 from markdown_it.helpers import parseLinkDestination
 
-from rag_pipeline.core.markdown_links import encode_target
+from rag_pipeline.core.site.markdown_links import encode_target
 from rag_pipeline.ingestion.markdown.edits import BlockEdits
 from rag_pipeline.ingestion.markdown.tags import find_link_tag
 

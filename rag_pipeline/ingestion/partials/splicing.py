@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import FrontMatterError
 from rag_pipeline.core.models import Block
-from rag_pipeline.core.source_lines import LineOrigin, PageNotes
+from rag_pipeline.core.text.source_lines import LineOrigin, PageNotes
 from rag_pipeline.ingestion.markdown.constructs.code_tag import CODE_TAG, fence_code
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content

@@ -12,8 +12,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from rag_pipeline.core.docusaurus import apply_trailing_slash
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.site.docusaurus import apply_trailing_slash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings_file import SETTINGS_FILE
+from rag_pipeline.core.settings.file import SETTINGS_FILE
 from rag_pipeline.ingestion.site.detection import detect_site
 from rag_pipeline.ingestion.site.docusaurus_config import find_config, read_config
 from rag_pipeline.ingestion.site.lost_sources import name_some

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings_rules import OPEN
+from rag_pipeline.core.settings.rules import OPEN
 from rag_pipeline.core.sources import SourceKind
 from rag_pipeline.ingestion.site.config_values import ConfigValue, Origin
 from rag_pipeline.ingestion.site.docusaurus_config import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
-from rag_pipeline.core.settings_file import list_site_folders
+from rag_pipeline.core.settings.file import list_site_folders
 from rag_pipeline.ingestion.site.config_values import (
     ConfigValue,
     Origin,

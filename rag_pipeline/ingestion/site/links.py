@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urljoin
 
-from rag_pipeline.core.docusaurus import MARKDOWN_SUFFIXES, encode_path
-from rag_pipeline.core.markdown_links import encode_target
+from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES, encode_path
+from rag_pipeline.core.site.markdown_links import encode_target
 
 if TYPE_CHECKING:
     from pathlib import Path

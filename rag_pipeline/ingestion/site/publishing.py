@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentError
-from rag_pipeline.core.markdown_links import escape_label
 from rag_pipeline.core.models import DocFailure, MarkdownFormat, SiteSettings
+from rag_pipeline.core.site.markdown_links import escape_label
 from rag_pipeline.ingestion.site.built_site import read_built_site
 from rag_pipeline.ingestion.site.links import SiteLinks
 from rag_pipeline.ingestion.site.page_markdown import render_page

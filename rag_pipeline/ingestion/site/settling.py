@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings_rules import OWN_DOCS_DIR, OWN_SITE
+from rag_pipeline.core.settings.rules import OWN_DOCS_DIR, OWN_SITE
 from rag_pipeline.ingestion.site.config_values import Origin
 from rag_pipeline.ingestion.site.docusaurus_config import find_config, read_config
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.core.settings_file import SETTINGS_FILE, SettingsFile
-from rag_pipeline.core.source_entries import describe_source, place_entries, read_sources
+from rag_pipeline.core.settings.file import SETTINGS_FILE, SettingsFile
+from rag_pipeline.core.site.source_entries import describe_source, place_entries, read_sources
 from rag_pipeline.ingestion.site.config_values import Origin
 
 if TYPE_CHECKING:

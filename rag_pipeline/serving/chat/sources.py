@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering import AnswerKind
-from rag_pipeline.core.markdown_links import encode_target, escape_label
+from rag_pipeline.core.site.markdown_links import encode_target, escape_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import BaseModel, Field
 
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text.tokens import count_tokens
 
 MAX_RESULT_TOKENS: Final = 10_000
 """cl100k_base tokens of the texts in a result.

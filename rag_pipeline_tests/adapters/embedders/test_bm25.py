@@ -10,7 +10,7 @@ from itertools import islice, product
 import pytest
 
 from rag_pipeline.adapters.embedders.bm25 import AVERAGE_LENGTH, Bm25Encoder
-from rag_pipeline.core.terms import extract_terms
+from rag_pipeline.core.text.terms import extract_terms
 
 TEXTS = [
     "ROS 2 nodes publish JointState messages; nodes subscribe to use_sim_time.",

@@ -18,7 +18,7 @@ from rag_pipeline.core.buckets import bucket_of
 from rag_pipeline.core.errors import LedgerConflictError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import SiteSettings
-from rag_pipeline.core.source_entries import RecordedSite
+from rag_pipeline.core.site.source_entries import RecordedSite
 from rag_pipeline.core.sources import Source
 from rag_pipeline_tests.ingestion.records import make_entry, make_failure
 

@@ -17,7 +17,7 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
 from rag_pipeline.answering import Assistant
-from rag_pipeline.core.tokens import count_tokens
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.serving.mcp.mounting import mount_mcp

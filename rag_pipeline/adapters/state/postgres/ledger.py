@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.adapters.state.ledger_records import Record
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.source_entries import RecordedSite
+    from rag_pipeline.core.site.source_entries import RecordedSite
 
 _PAGE_ROWS: Final = 1_000
 

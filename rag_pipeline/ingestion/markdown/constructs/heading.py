@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markdown_it import MarkdownIt
 
-from rag_pipeline.core.docusaurus import split_custom_id
 from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.core.site.docusaurus import split_custom_id
 from rag_pipeline.ingestion.markdown.construct import Construct, Leaf
 from rag_pipeline.ingestion.markdown.constructs.html import HTML
 from rag_pipeline.ingestion.markdown.constructs.jsx import JSX

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.source_entries import read_sources
+from rag_pipeline.core.site.source_entries import read_sources
 from rag_pipeline.core.sources import Source, SourceKind
 from rag_pipeline.ingestion.site.sources.locales import Locale, list_locales
 from rag_pipeline.ingestion.site.sources.page_options import (
@@ -32,7 +32,7 @@ from rag_pipeline.ingestion.site.sources.versions import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rag_pipeline.core.page_patterns import PagePatterns
+    from rag_pipeline.core.site.page_patterns import PagePatterns
     from rag_pipeline.ingestion.site.literals.values import ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rag_pipeline.core.page_patterns import PagePatterns, make_patterns
+from rag_pipeline.core.site.page_patterns import PagePatterns, make_patterns
 from rag_pipeline.ingestion.site.config_values import take_value
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The declaration of most settings: type, default, bounds, meaning, and which part reads it.
 
-Folders are declared in `settings_folders`, the vector store in `settings_store`, settings of the
-service in `settings_serving`. From all of them `scripts/write_reference.py` writes `.env.example`
+Folders are declared in `folders`, the vector store in `store`, settings of the
+service in `serving`. From all of them `scripts/write_reference.py` writes `.env.example`
 and docs/reference/settings.md.
 """
 
@@ -11,10 +11,10 @@ from typing import Self
 
 from pydantic import SecretStr, model_validator
 
-from rag_pipeline.core import settings_rules as rules
 from rag_pipeline.core.buckets import BUCKET_COUNT
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, SiteSettings
-from rag_pipeline.core.settings_store import StoreSettings
+from rag_pipeline.core.settings import rules
+from rag_pipeline.core.settings.store import StoreSettings
 
 
 class LibrarySettings(StoreSettings):

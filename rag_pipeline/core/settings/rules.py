@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_settings import NoDecode
 
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
-from rag_pipeline.core.source_entries import read_sources
+from rag_pipeline.core.site.source_entries import read_sources
 from rag_pipeline.core.sources import Source
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SITE_FIELDS: Final = tuple(field.name for field in fields(SiteSettings))
 """The fields of `SiteSettings`. The setting of a field has the prefix `site_`."""
 
-OWN_DOCS_DIR: Final = Path(__file__).resolve().parents[2] / "website" / "docs"
+OWN_DOCS_DIR: Final = Path(__file__).resolve().parents[3] / "website" / "docs"
 """The docs folder of this repository's textbook; missing if the package was installed."""
 
 OWN_SITE: Final = SiteSettings("/physical-ai-robotics-textbook/", "docs", trailing_slash=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import SecretStr
 
-from rag_pipeline.core import settings_rules as rules
-from rag_pipeline.core.settings_folders import FolderSettings
+from rag_pipeline.core.settings import rules
+from rag_pipeline.core.settings.folders import FolderSettings
 
 
 class StoreSettings(FolderSettings):

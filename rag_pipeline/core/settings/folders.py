@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from rag_pipeline.core import settings_rules as rules
+from rag_pipeline.core.settings import rules
 from rag_pipeline.core.state_dirs import find_state_dir
 
 

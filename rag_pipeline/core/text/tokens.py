@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import tiktoken
 
 VOCABULARY: Final = (
-    Path(__file__).parent.parent / "data/cl100k_base/9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
+    Path(__file__).parents[2] / "data/cl100k_base/9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 )
 """The file with the tokens of cl100k_base, each in Base64 with its number."""
 

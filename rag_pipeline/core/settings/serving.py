@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from rag_pipeline.core import settings_rules as rules
-from rag_pipeline.core.settings_fields import LibrarySettings
-from rag_pipeline.core.settings_file import SetValues, find_settings_file
+from rag_pipeline.core.settings import rules
+from rag_pipeline.core.settings.fields import LibrarySettings
+from rag_pipeline.core.settings.file import SetValues, find_settings_file
 
 if TYPE_CHECKING:
     from pydantic_settings import BaseSettings, PydanticBaseSettingsSource

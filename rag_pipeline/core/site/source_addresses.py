@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
-from rag_pipeline.core.docusaurus import build_permalink, find_site_path, join_permalink
+from rag_pipeline.core.site.docusaurus import build_permalink, find_site_path, join_permalink
 from rag_pipeline.core.sources import SourceKind, find_place
 
 if TYPE_CHECKING:

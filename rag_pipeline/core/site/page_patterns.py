@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.docusaurus import MARKDOWN_SUFFIXES, is_doc_folder_name, is_doc_name
+from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES, is_doc_folder_name, is_doc_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

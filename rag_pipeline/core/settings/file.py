@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_settings import PydanticBaseSettingsSource, TomlConfigSettingsSource
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings_rules import IS_PATH
-from rag_pipeline.core.source_entries import place_entries
+from rag_pipeline.core.settings.rules import IS_PATH
+from rag_pipeline.core.site.source_entries import place_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ def find_settings_file(settings_cls: type[BaseSettings], docs_dir: object) -> Se
     if not isinstance(docs_dir, str | Path) or not str(docs_dir).strip():
         here = Path(SETTINGS_FILE)
         return SettingsFile(settings_cls, here) if here.is_file() else None
-    docs = Path(os.path.expanduser(docs_dir))  # noqa: PTH111  # as in `settings_rules`; never fails
+    docs = Path(os.path.expanduser(docs_dir))  # noqa: PTH111  # as in `rules`; never fails
     for folder in list_site_folders(docs):
         path = folder / SETTINGS_FILE
         if os.path.isfile(path):  # noqa: PTH113  # Path.is_file fails in a folder that is not accessible

@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
-from rag_pipeline.core.env_file import check_env_file
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings_rules import EmbeddingProvider
-from rag_pipeline.core.settings_serving import Settings
+from rag_pipeline.core.settings.env_file import check_env_file
+from rag_pipeline.core.settings.rules import EmbeddingProvider
+from rag_pipeline.core.settings.serving import Settings
 
 __all__ = ["EmbeddingProvider", "Settings", "load_settings"]
 

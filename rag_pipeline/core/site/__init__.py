@@ -1,0 +1,1 @@
+"""The rules of a Docusaurus site: file names, pages, addresses and links."""

@@ -1,0 +1,1 @@
+"""Words, sentences, tokens and lines of a text."""
