@@ -1,6 +1,6 @@
 """Tests of the patterns that choose the files which become pages.
 
-The expected pages in cases/page_patterns.json are those that `Globby` of Docusaurus 3.10.2 found in
+The expected pages in page_patterns.json are those that `Globby` of Docusaurus 3.10.2 found in
 a folder with these files, without names that begin with a dot.
 """
 
@@ -15,7 +15,7 @@ import pytest
 from rag_pipeline.core.site.page_patterns import PagePatterns
 
 _RECORD: Final = json.loads(
-    (Path(__file__).parent / "cases" / "page_patterns.json").read_text(encoding="utf-8")
+    (Path(__file__).parent / "page_patterns.json").read_text(encoding="utf-8")
 )
 
 
