@@ -56,6 +56,8 @@ QUEUE = """
 run_coordinator:
   module: dagster._core.run_coordinator
   class: QueuedRunCoordinator
+code_servers:
+  wait_for_local_processes_on_shutdown: true
 telemetry:
   enabled: false
 """
