@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import BoundedSemaphore, Event
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
@@ -157,13 +157,13 @@ class ServiceEmbedder(ABC):
         batches = self._split(texts)
         parts = [np.zeros((0, self._model.dim), dtype=np.float32)]
         usage = EmbeddingUsage()
-        has_failed = Event()
+        failures: list[BaseException] = []
 
         def embed(batch: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
             try:
-                return self._embed(batch, "document", PASSAGE_WAIT_S, has_failed)
-            except BaseException:
-                has_failed.set()
+                return self._embed(batch, "document", PASSAGE_WAIT_S, failures)
+            except BaseException as error:
+                failures.append(error)
                 raise
 
         alone = batches[: not self._has_answered]
@@ -173,6 +173,9 @@ class ServiceEmbedder(ABC):
                 for rows, cost in run(embed, group):
                     parts.append(rows)
                     usage += cost
+        except EmbeddingError:
+            # The first batch in order may only say that it was not asked, because another failed.
+            raise failures[0] from failures[0].__cause__
         finally:
             pool.shutdown(cancel_futures=True)
         seconds = time.perf_counter() - start
@@ -187,20 +190,24 @@ class ServiceEmbedder(ABC):
         while tokens > self._model.max_input_tokens:
             text = text[: len(text) * self._model.max_input_tokens // tokens]
             tokens = self.count_tokens([text])[0]
-        rows, _ = self._embed([text], "query", QUERY_WAIT_S, Event())
+        rows, _ = self._embed([text], "query", QUERY_WAIT_S, ())
         query: FloatVector = rows[0]
         return query
 
     def _embed(
-        self, batch: Sequence[str], purpose: Purpose, longest_wait_s: float, has_failed: Event
+        self,
+        batch: Sequence[str],
+        purpose: Purpose,
+        longest_wait_s: float,
+        failures: Sequence[object],
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
         """Embed one batch with retries; return its vectors, of unit length, and the usage.
 
-        No request is sent after another thread has set `has_failed`.
+        No request is sent after another thread has added to `failures`.
         """
 
         def request() -> BatchAnswer:
-            if has_failed.is_set():
+            if failures:
                 message = f"{self._service.place} was not asked, because another request failed"
                 raise EmbeddingError(message)
             return self._request(batch, purpose)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from threading import Event, current_thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -50,6 +51,17 @@ def test_a_service_that_fails_later_is_asked_by_the_open_requests_only() -> None
         with pytest.raises(EmbeddingServiceError, match="HTTP 503"):
             embedder.embed_passages(TEXTS)
     assert len(server.received) <= 5 + 8 * 3
+
+
+def test_the_error_is_the_first_failure_if_an_earlier_text_waits_for_its_next_try() -> None:
+    def wait_longer_in_the_first_thread(_: float) -> None:
+        if current_thread().name.endswith("_0"):
+            Event().wait(0.3)  # the others fail meanwhile; if they are slow, nothing is tested
+
+    with serve(fail_after(1)) as server:
+        embedder = connect(server.url, sleep=wait_longer_in_the_first_thread)
+        with pytest.raises(EmbeddingServiceError, match="HTTP 503"):
+            embedder.embed_passages(TEXTS)
 
 
 def test_a_service_that_recovers_embeds_all_texts_and_warns_before_each_retry(
