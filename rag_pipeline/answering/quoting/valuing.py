@@ -9,6 +9,7 @@ from rag_pipeline.answering.quoting.defining import ENTRY, measure_definition
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.core.models import ContentType, TextBlockKind
 from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
+from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ _FORM: Final = 0.15  # steps for a how-to question, a table for a comparison
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
 _WEAK: Final = -1.0  # the part asks the reader a question
 _PAGES: Final = -0.5  # the part lists pages
+_FAR: Final = -1.0  # a source after the first ones, which does not clearly define the term
 _TYPES: Final = {ContentType.QUIZ.value: -0.3, ContentType.ASSESSMENT.value: -0.1}
 
 
@@ -69,8 +71,9 @@ def value_parts(
 
     The rank and the score of a source count most, because they compare meanings. Then follow the
     share of the question's terms that a part contains, and the form that the question asks for. A
-    definition counts more than all of these. Quiz questions, lists of pages and code without an
-    introduction lose value, but they are chosen if nothing else is there.
+    definition counts more than all of these. If the question asks for the meaning of a term, the
+    sources after the first five count only for a clear definition. Quiz questions, lists of pages
+    and code without an introduction lose value, but are chosen if nothing else is there.
 
     Args:
         question: The question of the user, or a sub-question of it.
@@ -94,7 +97,10 @@ def value_parts(
             degree = 0.0
             if asked.kind is QuestionKind.DEFINITION:
                 degree = measure_definition(part, asked.subject)
-            if degree:
+            if asked.subject and better >= EVIDENCE_DEPTH and degree < ENTRY:
+                value += _FAR
+                reasons.append("is far from the question")
+            elif degree:
                 value += _DEFINITION * degree
                 reasons.append(f"defines {asked.subject!r} ({degree:.1f})")
             points, reason = _judge_form(part, asked.kind)

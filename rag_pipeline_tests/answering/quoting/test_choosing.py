@@ -217,3 +217,15 @@ def test_sources_without_a_score_are_quoted() -> None:
 def test_a_sign_after_a_term_belongs_to_it(text: str, subject: str, *, defined: bool) -> None:
     (part,) = find_parts(make_source(text))
     assert (measure_definition(part, subject) >= 0.8) is defined
+
+
+def test_a_far_source_is_quoted_only_if_it_clearly_defines_the_term() -> None:
+    near = [
+        make_source(f"A dough with {what} rises well.", "Bread", what)
+        for what in ("rye", "wheat", "oats", "spelt", "corn")
+    ]
+    entry = make_source("Dough: flour and water, before it is baked.", "Glossary")
+    row = make_source("| Kind | Time |\n|---|---|\n| Dough | a day |", "Plan")
+    assert choose("What is a dough?", *near, entry)[0] == entry.text
+    assert row.text in choose("What is a dough?", row, *near)
+    assert row.text not in choose("What is a dough?", *near, row)
