@@ -26,7 +26,7 @@ $(STAMP): requirements.lock pyproject.toml scripts/setup.sh
 
 ingest: $(STAMP) ## Index the documents in website/docs and print a report (ARGS=... passes options)
 	@$(BIN)/rag-pipeline ingest $(ARGS)
-	@echo 'Open the Dagster UI: make dev'
+	@echo 'Ask here: make ask Q="..."   Open the Dagster UI: make dev'
 
 ask: $(STAMP) ## Answer a question: make ask Q="..."
 	@$(BIN)/rag-pipeline query $(ARGS) -- "$$QUESTION"
