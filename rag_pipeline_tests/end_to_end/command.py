@@ -23,6 +23,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+CONFIG = "export default {url: 'https://e.org', baseUrl: '/m/', presets: [['classic', {}]]};"
+"""The configuration of a site without anything of its own."""
+
+API = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
+"""The part of a configuration that adds a docs folder."""
+
+UNSET = {"SITE_BASE_URL": "", "SITE_TRAILING_SLASH": ""}
+"""The settings with which the site of a book is not known."""
+
+
 def embed(request: Received) -> Reply:
     """Answer a request as OpenAI's embeddings endpoint does, with hashes as vectors."""
     texts = request.body["input"]
@@ -103,6 +113,11 @@ class Command:
     def run(self, *arguments: str, **changes: str) -> Outcome:
         """Run the command as a process and wait for its end."""
         return finish(self.start(*arguments, **changes))
+
+
+def write_config(command: Command, text: str) -> None:
+    """Write the configuration of the book's site."""
+    (command.root / "docusaurus.config.js").write_text(text, encoding="utf-8")
 
 
 def finish(process: subprocess.Popen[str]) -> Outcome:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline import cli
-from rag_pipeline_tests.end_to_end.command import Command, Outcome, embed, make_command
+from rag_pipeline_tests.end_to_end.command import (
+    CONFIG,
+    UNSET,
+    Command,
+    Outcome,
+    embed,
+    make_command,
+    write_config,
+)
 from rag_pipeline_tests.loopback import LoopbackServer, serve
 
 if TYPE_CHECKING:
@@ -56,3 +64,14 @@ def call(
         return Outcome(int(stop.value.code or 0), found.out, found.err)
 
     return call
+
+
+@pytest.fixture
+def run(
+    command: Command, call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """A function that runs the command in the folder of a site, whose settings are not set."""
+    write_config(command, CONFIG)
+    monkeypatch.chdir(command.root)
+    monkeypatch.delenv("DOCS_DIR", raising=False)
+    return lambda *arguments, **changes: call(*arguments, **(UNSET | changes))

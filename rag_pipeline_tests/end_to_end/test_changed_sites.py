@@ -8,25 +8,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line
-from rag_pipeline_tests.end_to_end.test_command_init import API, CONFIG, UNSET, write_config
+from rag_pipeline_tests.end_to_end.command import (
+    API,
+    CONFIG,
+    UNSET,
+    Command,
+    Outcome,
+    assert_one_line,
+    write_config,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SITE = ("ingest", "--site", ".", "--no-node", "--json")
 PAGES = "For this, 3 pages are indexed again with an unchanged text: "
-
-
-@pytest.fixture
-def run(
-    command: Command, call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Outcome]:
-    """A function that runs the command in the folder of a site, whose settings are not set."""
-    write_config(command, CONFIG)
-    monkeypatch.chdir(command.root)
-    monkeypatch.delenv("DOCS_DIR", raising=False)
-    return lambda *arguments, **changes: call(*arguments, **(UNSET | changes))
 
 
 def write_page(command: Command, *places: str) -> None:

@@ -9,32 +9,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.settings.file import SETTINGS_FILE
-from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line, finish
+from rag_pipeline_tests.end_to_end.command import (
+    API,
+    CONFIG,
+    UNSET,
+    Command,
+    Outcome,
+    assert_one_line,
+    finish,
+    write_config,
+)
 from rag_pipeline_tests.ingestion.site.public_sites import PUBLIC_SITES, PublicSite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-CONFIG = "export default {url: 'https://e.org', baseUrl: '/m/', presets: [['classic', {}]]};"
-UNSET = {"SITE_BASE_URL": "", "SITE_TRAILING_SLASH": ""}
 QUESTION = ("search", "joint", "--json")
-
-
-@pytest.fixture
-def run(
-    command: Command, call: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Outcome]:
-    """A function that runs the command in the folder of a site, whose settings are not set."""
-    write_config(command, CONFIG)
-    monkeypatch.chdir(command.root)
-    monkeypatch.delenv("DOCS_DIR", raising=False)
-    return lambda *arguments, **changes: call(*arguments, **(UNSET | changes))
-
-
-def write_config(command: Command, text: str) -> None:
-    """Write the configuration of the book's site."""
-    (command.root / "docusaurus.config.js").write_text(text, encoding="utf-8")
 
 
 def read_urls(outcome: Outcome) -> set[str]:
@@ -194,9 +185,6 @@ def test_commands_without_the_sources_of_the_index_remove_and_report_nothing(
     assert run("ingest", "--site", ".", "--no-node", "--json").json["docs_deleted"] == 1
     assert run("ingest", "--rebuild", "--json").json["docs_discovered"] == 3
     assert run("audit").code == 0
-
-
-API = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
 
 
 def add_api(command: Command) -> None:
