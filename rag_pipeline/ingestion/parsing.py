@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
-from rag_pipeline.core.site.docusaurus import base_id, build_permalink
-from rag_pipeline.core.site.source_addresses import build_source_permalink, locate_source, name_post
-from rag_pipeline.core.sources import SourceKind, find_edition, find_place
+from rag_pipeline.core.site.docusaurus import base_id
+from rag_pipeline.core.site.source_addresses import build_doc_permalink, name_post
+from rag_pipeline.core.sources import SourceKind, find_edition, find_place, strips_numbers
 from rag_pipeline.core.text.source_lines import find_page_line
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import read_content
@@ -148,17 +148,18 @@ def _build_document(
     written_title: str,
 ) -> Document:
     place, kind = find_place(doc.source, doc.doc_id), _find_kind(doc)
-    site = locate_source(site, doc.source)
-    own_id, slug = front_matter.text("id"), front_matter.text("slug")
-    strip_numbers = front_matter.flag("parse_number_prefixes", default=True) and (
-        doc.source is None or doc.source.number_prefixes
+    own_id = front_matter.text("id")
+    strip_numbers = strips_numbers(doc.source) and front_matter.flag(
+        "parse_number_prefixes", default=True
     )
-    if kind is SourceKind.DOCS:
-        url = build_permalink(
-            place, site, front_matter_id=own_id, slug=slug, strip_numbers=strip_numbers
-        )
-    else:
-        url = build_source_permalink(place, site, kind, slug)
+    url = build_doc_permalink(
+        doc.doc_id,
+        site,
+        doc.source,
+        front_matter_id=own_id,
+        slug=front_matter.text("slug"),
+        strip_numbers=strip_numbers,
+    )
     file_title = base_id(place, own_id, strip_numbers=strip_numbers)
     if kind is SourceKind.BLOG:
         file_title = name_post(place)

@@ -68,6 +68,8 @@ WRONG = {
     "no name": ('[{"folder": "docs"}]', "source 1 lacks `name`"),
     "unknown key": ('[{"name": "a", "folder": "a", "path": "b"}]', "a has the unknown key `path`"),
     "wrong type": ('[{"name": "a", "folder": "a", "is_latest": "no"}]', "not true or false"),
+    "no patterns": ('[{"name": "a", "folder": "a", "exclude": "b"}]', "not a list of texts"),
+    "large pattern": ('[{"name": "a", "folder": "a", "exclude": ["{1..5000}"]}]', "alternatives"),
     "unknown kind": ('[{"name": "a", "folder": "a", "kind": "b"}]', "It is docs, blog, pages"),
     "outside the site": ('[{"name": "a", "folder": "../a"}]', 'outside the site.*prefix = "a/"'),
     "open prefix": ('[{"name": "a", "folder": "a", "prefix": "b"}]', 'Write prefix = "b/"'),

@@ -31,6 +31,9 @@ class PagePatterns:
         include: Patterns of files that become pages; None for all Markdown files.
         exclude: Patterns of files and folders that do not; None for those whose names start with
             `_`. Patterns replace this default.
+
+    Raises:
+        ValueError: A pattern has more than 1,000 alternatives. The message is a clause.
     """
 
     def __init__(
@@ -48,9 +51,10 @@ class PagePatterns:
             left_out.append(_normalize(pattern if is_group else pattern.removeprefix("!")))
         self._exact = frozenset(wanted)
         below = [f"{one}/**" for one in wanted if not _MAGIC.search(one)]
-        self._include = _compile((*wanted, *below), dots=False)
+        left_out = _expand(left_out)
+        self._include = _compile(_expand((*wanted, *below)), dots=False)
         self._exclude = _compile(left_out, dots=True)
-        self._left_out_folders = _compile(filter(_can_be_folder, _expand(left_out)), dots=True)
+        self._left_out_folders = _compile(filter(_can_be_folder, left_out), dots=True)
 
     def reads_folder(self, name: str) -> bool:
         """Return True if a folder with this name can contain pages."""
@@ -89,9 +93,14 @@ def _normalize(pattern: str) -> str:
 
 
 def _expand(patterns: Sequence[str]) -> list[str]:
-    from bracex import expand  # noqa: PLC0415  # only sites with patterns of their own need it
+    """Return all alternatives of patterns such as `{a,b}.md`."""
+    from bracex import ExpansionLimitException, expand  # noqa: PLC0415  # few sites have patterns
 
-    return [one for pattern in patterns for one in expand(pattern)]
+    try:
+        return [one for pattern in patterns for one in expand(pattern, keep_escapes=True)]
+    except ExpansionLimitException:
+        problem = "a pattern has more than 1,000 alternatives"
+        raise ValueError(problem) from None
 
 
 def _can_be_folder(pattern: str) -> bool:
@@ -100,11 +109,11 @@ def _can_be_folder(pattern: str) -> bool:
 
 
 def _compile(patterns: Iterable[str], *, dots: bool) -> WcMatcher[str] | None:
-    from wcmatch import glob  # noqa: PLC0415  # only sites with patterns of their own need it
+    from wcmatch import glob  # noqa: PLC0415  # few sites have patterns
 
-    flags = glob.GLOBSTAR | glob.BRACE | glob.EXTGLOB | glob.FORCEUNIX
+    flags = glob.GLOBSTAR | glob.EXTGLOB | glob.FORCEUNIX | (glob.DOTGLOB if dots else 0)
     kept = list(patterns)
-    return glob.compile(kept, flags=flags | (glob.DOTGLOB if dots else 0)) if kept else None
+    return glob.compile(kept, flags=flags, limit=0) if kept else None
 
 
 def _matches(matcher: WcMatcher[str] | None, path: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
 from rag_pipeline.core.site.docusaurus import build_permalink, find_site_path, join_permalink
-from rag_pipeline.core.sources import SourceKind, find_place
+from rag_pipeline.core.sources import SourceKind, find_place, strips_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,13 +56,36 @@ def find_source_at(sources: Iterable[Source], url: str, site: SiteSettings) -> S
     return max(routes, key=lambda source: len(routes[source]), default=None)
 
 
-def build_doc_permalink(doc_id: str, site: SiteSettings, source: Source | None) -> str:
-    """Return the address of a document, percent-encoded, without looking at its front matter."""
+def build_doc_permalink(
+    doc_id: str,
+    site: SiteSettings,
+    source: Source | None,
+    *,
+    front_matter_id: str | None = None,
+    slug: str = "",
+    strip_numbers: bool = True,
+) -> str:
+    """Return the address of a document of any source, percent-encoded.
+
+    Args:
+        doc_id: Id of the document.
+        site: Settings of the site.
+        source: The document's source, if the site has several.
+        front_matter_id: Value of `id` in the front matter, if any.
+        slug: Value of `slug` in the front matter; may be empty.
+        strip_numbers: Value of `parse_number_prefixes` in the front matter. A source can keep
+            numbers in all its addresses.
+    """
     place, located = find_place(source, doc_id), locate_source(site, source)
-    if source is None or source.kind is SourceKind.DOCS:
-        strip_numbers = source is None or source.number_prefixes
-        return build_permalink(place, located, strip_numbers=strip_numbers)
-    return build_source_permalink(place, located, source.kind, "")
+    if source is not None and source.kind is not SourceKind.DOCS:
+        return build_source_permalink(place, located, source.kind, slug)
+    return build_permalink(
+        place,
+        located,
+        front_matter_id=front_matter_id,
+        slug=slug,
+        strip_numbers=strip_numbers and strips_numbers(source),
+    )
 
 
 def build_source_permalink(place: str, site: SiteSettings, kind: SourceKind, slug: str) -> str:

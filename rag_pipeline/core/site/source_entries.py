@@ -8,6 +8,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rag_pipeline.core.site.page_patterns import make_patterns
 from rag_pipeline.core.sources import Source, SourceKind
 
 if TYPE_CHECKING:
@@ -193,6 +194,11 @@ def _read_entry(entry: object, number: int) -> Source:
     for name in _PATTERNS:
         if values.get(name) is not None:
             values[name] = tuple(values[name])
+    try:
+        make_patterns(values.get("include"), values.get("exclude"))
+    except ValueError as error:
+        message = f"{place}: in `include` or `exclude`, {error}"
+        raise ValueError(message) from None
     return Source(**values)
 
 

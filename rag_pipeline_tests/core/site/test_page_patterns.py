@@ -38,3 +38,10 @@ def test_without_patterns_the_default_ones_decide() -> None:
         folders = file.split("/")[:-1]
         found = [all(map(one.reads_folder, folders)) and one.builds(file) for one in (own, default)]
         assert found[0] == found[1], file
+
+
+@pytest.mark.parametrize("pattern", ["{1..5000}.md", "{a..z}{a..z}{a..z}.md", "{1..100000000}.md"])
+def test_a_pattern_with_too_many_alternatives_is_an_error(pattern: str) -> None:
+    for include, exclude in ((pattern,), None), (None, (pattern,)):
+        with pytest.raises(ValueError, match="more than 1,000 alternatives"):
+            PagePatterns(include, exclude)

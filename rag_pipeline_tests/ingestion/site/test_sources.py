@@ -205,6 +205,7 @@ def test_a_function_for_number_prefixes_is_noted(tmp_path: Path) -> None:
             "`exclude` of docs is not certain: `exclude` is computed in",
         ),
         ("exclude: 'old/**'", None, "`exclude` of docs is not certain: it is not a list of texts"),
+        ("exclude: ['{1..5000}']", None, "`exclude` of docs is not certain: a pattern has more"),
     ],
 )
 def test_patterns_that_are_not_certain_are_noted(

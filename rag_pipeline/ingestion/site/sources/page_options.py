@@ -71,7 +71,13 @@ def _read_patterns(
         return None
     if found is None:
         return None
-    if isinstance(found, list) and all(isinstance(one, str) for one in found):
-        return tuple(map(str, found))
-    problems.append("it is not a list of texts. The default is used instead")
-    return None
+    if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+        problems.append("it is not a list of texts. The default is used instead")
+        return None
+    patterns = tuple(map(str, found))
+    try:
+        make_patterns(patterns, None)
+    except ValueError as error:
+        problems.append(f"{error}. The default is used instead")
+        return None
+    return patterns
