@@ -9,17 +9,24 @@ import os
 import signal
 import sqlite3
 import sys
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from typing import Final
 
 from rag_pipeline.adapters.state.damage import is_damage, move_aside, warn_once
 from rag_pipeline.adapters.state.files import write_text_atomically
+from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.core.settings import Settings, load_settings
 
 _PLACES = (
     Path(__file__).with_name("dagster.yaml"),  # in an installed package
     Path(__file__).parents[2] / "dagster.yaml",  # in a checkout
+)
+_OPENING_TIMEOUT_S: Final = 60.0
+_OPENING_ADVICE: Final = (
+    "That process opens Dagster's instance, which takes seconds. Try again, or end the process if "
+    "it hangs"
 )
 
 
@@ -38,6 +45,7 @@ def prepare_dagster_home(settings: Settings) -> Path:
 
     Raises:
         ConfigurationError: The folder cannot be created or written.
+        StoreLockedError: A database is damaged, and another process opened the instance for 60 s.
     """
     named = Path(settings.dagster_home).absolute() if settings.dagster_home else None
     home = named or settings.state_dir / "dagster"
@@ -45,12 +53,13 @@ def prepare_dagster_home(settings: Settings) -> Path:
         home.mkdir(parents=True, exist_ok=True)
         if named is None:
             _copy_instance_settings(home / "dagster.yaml")
-        for path in (*home.glob("*.db"), *home.glob("*/*.db")):
-            if _is_damaged(path):
-                warn_once(
-                    f"Dagster's database {path} is damaged. It was renamed to "
-                    f"{move_aside(path).name}. The history of earlier runs is in it"
-                )
+        if _find_damaged(home):
+            with lock_opening(home):  # another process may just create an empty database
+                for path in _find_damaged(home):
+                    warn_once(
+                        f"Dagster's database {path} is damaged. It was renamed to "
+                        f"{move_aside(path).name}. The history of earlier runs is in it"
+                    )
     except OSError as error:
         setting = "DATA_DIR" if named is None else "DAGSTER_HOME"
         if home.is_file():
@@ -62,6 +71,17 @@ def prepare_dagster_home(settings: Settings) -> Path:
     return home
 
 
+def lock_opening(home: Path) -> AbstractContextManager[None]:
+    """Let only one process open the instance during the `with` block.
+
+    Opening a new instance fails if two processes create its tables at the same time.
+
+    Raises:
+        StoreLockedError: Another process held the lock for 60 s.
+    """
+    return hold_lock(home / ".opening.lock", _OPENING_TIMEOUT_S, _OPENING_ADVICE)
+
+
 def _copy_instance_settings(target: Path) -> None:
     """Write this package's dagster.yaml to `target`, unless `target` already has that content."""
     source = next(place for place in _PLACES if place.is_file())
@@ -70,13 +90,20 @@ def _copy_instance_settings(target: Path) -> None:
         write_text_atomically(target, text)
 
 
+def _find_damaged(home: Path) -> list[Path]:
+    """Return the SQLite databases of Dagster that are damaged or empty."""
+    return [path for path in (*home.glob("*.db"), *home.glob("*/*.db")) if _is_damaged(path)]
+
+
 def _is_damaged(path: Path) -> bool:
     """Return True if a SQLite file is damaged or empty; Dagster adds no tables to an empty one."""
-    if path.stat().st_size == 0:
-        return True
     try:
+        if path.stat().st_size == 0:
+            return True
         with closing(sqlite3.connect(path)) as connection:
             return bool(connection.execute("pragma quick_check(1)").fetchone() != ("ok",))
+    except FileNotFoundError:  # another process has just renamed it
+        return False
     except sqlite3.Error as error:
         return is_damage(error)
 
@@ -87,7 +114,11 @@ def run_command(command: list[str]) -> None:
     A shell starts background processes with SIGINT ignored. Dagster treats SIGTERM like SIGINT, so
     it could then not be stopped. The command therefore gets the default of both signals.
     """
-    prepare_dagster_home(load_settings())
+    home = prepare_dagster_home(load_settings())
+    import dagster as dg  # noqa: PLC0415  # the folder must be ready before
+
+    with lock_opening(home):  # the processes of `dagster dev` create no tables after this
+        dg.DagsterInstance.get().dispose()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     os.execvp(command[0], command)  # noqa: S606  # the Makefile names the command

@@ -14,20 +14,15 @@ from dagster._core.instance.ref import InstanceRef
 from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 from sqlalchemy.exc import DBAPIError
 
-from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.core.protocols.state import RunLocks
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.event_log import hold_open
+from rag_pipeline.orchestration.instance import lock_opening
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.run_config import IngestConfig
 from rag_pipeline.orchestration.run_life import hold_run
 
-_OPENING_TIMEOUT_S = 60.0
-_OPENING_ADVICE = (
-    "That process opens Dagster's instance, which takes seconds. Try again, or end the process if "
-    "it hangs"
-)
 _NO_OUTPUT_LOGS = {
     "compute_logs": {
         "module": NoOpComputeLogManager.__module__,
@@ -42,8 +37,7 @@ def open_instance(log_level: str | None = None) -> dg.DagsterInstance:
     Dagster copies the output with child processes. Ctrl-C in a terminal reaches them too, and they
     would print tracebacks. The user of a command sees its output anyway.
 
-    A lock file lets only one process do this at a time, because opening a new instance fails if two
-    processes create its tables at the same time.
+    Only one process does this at a time; see `lock_opening`.
 
     Args:
         log_level: Lowest level of the log lines that this process and its children write; None for
@@ -52,9 +46,9 @@ def open_instance(log_level: str | None = None) -> dg.DagsterInstance:
     overrides: dict[str, Any] = dict(_NO_OUTPUT_LOGS)
     if log_level is not None:
         overrides["python_logs"] = {"python_log_level": log_level}
-    lock_file = Path(os.environ["DAGSTER_HOME"]) / ".opening.lock"
-    with hold_lock(lock_file, _OPENING_TIMEOUT_S, _OPENING_ADVICE):
-        settings = InstanceRef.from_dir(os.environ["DAGSTER_HOME"], overrides=overrides)
+    home = os.environ["DAGSTER_HOME"]
+    with lock_opening(Path(home)):
+        settings = InstanceRef.from_dir(home, overrides=overrides)
         return dg.DagsterInstance.from_ref(settings)
 
 

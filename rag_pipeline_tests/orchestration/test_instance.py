@@ -12,8 +12,10 @@ import dagster as dg
 import pytest
 import yaml
 
-from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.core.errors import ConfigurationError, StoreLockedError
 from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.orchestration import instance
 from rag_pipeline.orchestration.instance import prepare_dagster_home
 
 ROOT = Path(__file__).parents[2]
@@ -41,10 +43,10 @@ def test_the_default_home_is_in_the_books_state_folder_and_has_our_settings(
     home = prepare_dagster_home(settings)
     assert home == settings.state_dir / "dagster"
     assert (home / "dagster.yaml").read_text() == (ROOT / "dagster.yaml").read_text()
-    with dg.DagsterInstance.get() as instance:
-        assert instance.root_directory == str(home)
-        assert not instance.telemetry_enabled
-        assert instance.run_monitoring_enabled
+    with dg.DagsterInstance.get() as opened:
+        assert opened.root_directory == str(home)
+        assert not opened.telemetry_enabled
+        assert opened.run_monitoring_enabled
 
 
 def test_a_command_in_the_background_gets_the_home_and_can_be_stopped(tmp_path: Path) -> None:
@@ -62,10 +64,35 @@ def test_a_command_in_the_background_gets_the_home_and_can_be_stopped(tmp_path: 
     assert "KeyboardInterrupt" in done.stderr, "SIGINT was ignored"
 
 
+def test_a_command_finds_the_databases_so_that_it_creates_none(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "rag_pipeline.orchestration.instance", "/bin/sh", "-c"]
+    done = subprocess.run(
+        [*command, 'ls "$DAGSTER_HOME" "$DAGSTER_HOME"/*'],
+        env={**os.environ, "DATA_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {"event_log.db", "runs.db", "schedules.db"} <= set(done.stdout.split())
+
+
+def test_an_empty_database_is_left_to_the_process_that_creates_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = prepare_dagster_home(settings_for(tmp_path))
+    monkeypatch.setattr(instance, "_OPENING_TIMEOUT_S", 0.1)
+    with hold_lock(home / ".opening.lock", 0.0):
+        (home / "event_log.db").touch()
+        with pytest.raises(StoreLockedError, match=r"opens Dagster's instance"):
+            prepare_dagster_home(settings_for(tmp_path))
+        assert (home / "event_log.db").is_file()
+
+
 def test_the_queue_starts_one_run_at_a_time(tmp_path: Path) -> None:
     prepare_dagster_home(settings_for(tmp_path))
-    with dg.DagsterInstance.get() as instance:
-        queue = instance.get_concurrency_config().run_queue_config
+    with dg.DagsterInstance.get() as opened:
+        queue = opened.get_concurrency_config().run_queue_config
         assert queue is not None
         assert queue.max_concurrent_runs == 1
 

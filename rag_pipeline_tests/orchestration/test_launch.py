@@ -17,7 +17,7 @@ from rag_pipeline.core.models import Stage
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import StageDone
-from rag_pipeline.orchestration import launch
+from rag_pipeline.orchestration import instance
 from rag_pipeline.orchestration.launch import run_ingest_job
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline_tests.book import PAGES
@@ -58,7 +58,7 @@ def test_an_instance_that_another_process_opens_is_an_error_with_fitting_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
-    monkeypatch.setattr(launch, "_OPENING_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(instance, "_OPENING_TIMEOUT_S", 0.1)
     with hold_lock(tmp_path / ".opening.lock", 0.0), pytest.raises(StoreLockedError) as caught:
         run_ingest_job(dg.Definitions(), IngestionRequest())
     message = str(caught.value)
