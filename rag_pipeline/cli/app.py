@@ -31,7 +31,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help=(
         "Index a Docusaurus book and answer questions about it with citations.\n\nStart with "
-        "`rag-pipeline ingest`. Settings come from environment variables and the file .env."
+        "`rag-pipeline ingest`. Settings come from environment variables, the file .env, and the "
+        "file rag-pipeline.toml, which `rag-pipeline init` writes for a Docusaurus site."
     ),
 )
 for group in (

@@ -27,7 +27,9 @@ commands = typer.Typer()
 
 ExactWords = Annotated[
     bool,
-    typer.Option("--exact-words", help="Search the words as written; correct no misspelled word."),
+    typer.Option(
+        "--exact-words", help="Search the words as written, without correcting misspelled words."
+    ),
 ]
 
 

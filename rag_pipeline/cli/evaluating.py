@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pipeline.cli.indexing import ingest_changes, open_ingestion
+from rag_pipeline.cli.indexing import ingest_and_tell, open_ingestion
 from rag_pipeline.cli.loading import load_book
 from rag_pipeline.cli.options import AsJson, DocsDir
-from rag_pipeline.cli.output import print_result, show_safely
+from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def evaluate(
         typer.Option(
             "--answers/--no-answers",
             help=(
-                "Let the chat model write the answers, if one is set; or answer nothing. Default: "
-                "answer without a model."
+                "Let the chat model write the answers, if one is set; or measure only the search. "
+                "Default: answer without a model."
             ),
         ),
     ] = None,
@@ -70,7 +70,6 @@ def evaluate(
     Prints the verdict and the quality gates. Exits with code 1 if a quality gate fails. Writes a
     report as HTML and JSON.
     """
-    from rag_pipeline.cli.terminal import show_ingestion
     from rag_pipeline.evaluation.answers.rendering import render_answers
     from rag_pipeline.evaluation.book import Answering, evaluate_book
     from rag_pipeline.evaluation.rendering import render_text, render_verdict
@@ -82,18 +81,13 @@ def evaluate(
     if html is not None:
         prepare_file("--html", html)
 
-    def ingest() -> None:
-        ingested = ingest_changes(open_ingestion(settings))
-        shown = show_ingestion(ingested, str(settings.docs_dir))
-        sys.stderr.write(show_safely(shown, sys.stderr) + "\n")
-
     evaluation = evaluate_book(
         settings,
         test_set,
         accept_baseline=accept,
         paraphrased=paraphrased,
         answering=answering,
-        ingest=ingest,
+        ingest=lambda: ingest_and_tell(settings),
     )
     if html is not None:
         html.write_bytes(evaluation.files.html_path.read_bytes())

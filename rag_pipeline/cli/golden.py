@@ -47,8 +47,9 @@ def golden_entry(
 
     settings = load_book(docs_dir)
     if bool(text) == bool(from_log) or (from_log and question):
-        problem = "give either a text, with or without --question, or --from-log"
-        raise ConfigurationError("--from-log", problem, "Run `rag-pipeline golden-entry --help`")
+        problem = "it needs either a text, with or without --question, or only --from-log"
+        remedy = "Name a document, such as intro.md, or words to search for"
+        raise ConfigurationError("golden-entry", problem, remedy)
     if from_log:
         _draft_from_log(settings, from_log, as_json=as_json)
         return
@@ -77,7 +78,8 @@ def golden_definitions(docs_dir: DocsDir = None, as_json: AsJson = False) -> Non
 @golden_set.command("suggest")
 def suggest(
     count: Annotated[
-        int, typer.Option("--count", min=1, max=1000, help="Most questions to suggest.")
+        int,
+        typer.Option("--count", min=1, max=1000, help="Largest number of questions to suggest."),
     ] = 50,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,

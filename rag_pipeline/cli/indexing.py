@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from rag_pipeline.cli.output import tell
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -70,6 +71,15 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
     point_count = sum(entry.chunk_count for entry in entries)
     whole.chunks_unchanged = point_count - whole.chunks_created - whole.chunks_updated
     return whole
+
+
+def ingest_and_tell(settings: Settings) -> IngestionReport:
+    """Index what changed in the book of the settings, and show the report on standard error."""
+    from rag_pipeline.cli.terminal import show_ingestion
+
+    report = ingest_changes(open_ingestion(settings))
+    tell(show_ingestion(report, str(settings.docs_dir)))
+    return report
 
 
 def rebuild_index(context: IngestionContext) -> IngestionReport:

@@ -67,14 +67,18 @@ def ingest(
 
     Unchanged documents are skipped. Exits with code 1 if a document failed.
     """
-    if roll_back and (rebuild or prune_cache):
-        problem = "this option cannot be combined with --rebuild or --prune-cache"
-        raise ConfigurationError("--roll-back", problem, "Remove the other options")
-    alone = {"--rebucket": rebucket, "--detach": detach, "--workers": workers > 1}
-    chosen = [name for name, given in alone.items() if given]
-    if len(chosen) > 1 or (chosen and (rebuild or roll_back or prune_cache)):
-        problem = "this option cannot be combined with another one that says what to do"
-        raise ConfigurationError(chosen[0], problem, "Remove the other option")
+    actions = {
+        "--roll-back": roll_back,
+        "--rebucket": rebucket,
+        "--detach": detach,
+        "--workers": workers > 1,
+        "--rebuild": rebuild,
+        "--prune-cache": prune_cache,
+    }
+    chosen, *others = [name for name, given in actions.items() if given] or [""]
+    if others and chosen != "--rebuild":  # which can be combined with --prune-cache
+        problem = f"this option cannot be combined with {' or '.join(others)}"
+        raise ConfigurationError(chosen, problem, "Use one of them at a time")
     settings, detected = load_book_or_site(docs_dir, site, docs_plugin, no_node=no_node)
     context = open_ingestion(settings)
     if detected and not (rebuild or roll_back):
@@ -109,7 +113,8 @@ def ingest(
         report.warnings.append(
             f"{prune_embeddings(context)} unused embeddings deleted from the cache"
         )
-    _finish_ingest(report, context, docs_dir, as_json=as_json)
+    named = str(detected.docs_dir) if detected else docs_dir
+    _finish_ingest(report, context, named, as_json=as_json)
 
 
 @commands.command("ingest-doc")

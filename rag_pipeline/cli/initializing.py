@@ -13,7 +13,7 @@ import typer
 
 from rag_pipeline.cli.loading import load_book
 from rag_pipeline.cli.options import AsJson, DocsPlugin, NoNode
-from rag_pipeline.cli.output import print_result, show_safely
+from rag_pipeline.cli.output import print_result, tell
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def init(
     """Read the settings of a Docusaurus site, and write them to rag-pipeline.toml beside it.
 
     With Node and the site's node_modules, the site's configuration is run by its own Docusaurus.
-    Otherwise the values are read that the file states literally.
+    Otherwise only values that the file states literally are read.
 
     Exits with code 1 if a value is not known.
     """
@@ -145,16 +145,16 @@ def load_book_or_site(
 
     found = _detect(site, docs_plugin, no_node)
     for line in (f"{found.config.path}, read by {found.reader}:", *_show_values(found)):
-        _tell(line)
+        tell(line)
     settings = settle_detected_site(load_settings(docs_dir=found.docs_dir), found)
     file = find_site_file(found)
     stated = read_site_file(file)
     for line in _show_overrides(settings, found, stated):
-        _tell(line)
+        tell(line)
     if not file.is_file() or (found.sources and "sources" not in stated):
-        _tell(
-            f"Other commands need the file that `rag-pipeline init {site}` writes. Without it, use "
-            f"`rag-pipeline ingest --site {site}` again."
+        tell(
+            f"`rag-pipeline init {site}` writes these settings to a file, which other commands "
+            f"read. Without it, index only with `rag-pipeline ingest --site {site}`."
             if found.sources
             else f"Other commands need `--docs-dir {found.docs_dir}`, or the file that "
             f"`rag-pipeline init {site}` writes."
@@ -170,22 +170,23 @@ def _show_overrides(
     from rag_pipeline.ingestion.site.lost_sources import name_some
     from rag_pipeline.ingestion.site.site_file import compare_sources, find_site_file
 
-    def describe(name: str, value: str) -> str:
+    def describe(name: str, problem: str) -> str:
         if name not in stated:
-            return f"The setting {name.upper()} is {value}, which is used instead."
+            return f"The setting {name.upper()} {problem}. The setting is used."
         return (
-            f"{find_site_file(found)} says that {name} is {value}, which is used instead. If the "
-            f"site was changed, write the file again with `rag-pipeline init {found.folder}`."
+            f"In {find_site_file(found)}, {name} {problem}. The file is used. If the site was "
+            f"changed, write the file again with `rag-pipeline init {found.folder}`."
         )
 
     for name in found.config.by_field:
         used, detected = (getattr(one, name) for one in (settings.site, found.config.site))
         if used != detected:
-            yield describe(f"site_{name}", OPEN if used is None else _show(used) or "/")
+            shown = OPEN if used is None else _show(used) or "/"
+            yield describe(f"site_{name}", f"is {shown}")
     if settings.sources is not None:
         others = [one.setting for one in compare_sources(found, settings.sources)]
         if others:
-            yield describe("sources", f"another list ({name_some(others)})")
+            yield describe("sources", f"differs from the site ({name_some(others)})")
 
 
 def _detect(site: str, docs_plugin: str | None, no_node: bool) -> DetectedSite:
@@ -198,7 +199,7 @@ def _detect(site: str, docs_plugin: str | None, no_node: bool) -> DetectedSite:
     named = read_site_file(folder / SETTINGS_FILE).get("docs_dir")
     return detect_site(
         Path(site),
-        _tell,
+        tell,
         run_config=not no_node,
         plugin_id=docs_plugin,
         docs_dir=None if named is None else folder / str(named),
@@ -246,8 +247,3 @@ def _show_difference(one: FileDifference) -> str:
 
 def _show(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _tell(sentence: str) -> None:
-    """Write a line for users to standard error."""
-    sys.stderr.write(f"{show_safely(sentence, sys.stderr)}\n")

@@ -26,7 +26,7 @@ SiteDir = Annotated[
     typer.Option(
         "--site",
         metavar="PATH",
-        help="Folder of a Docusaurus site. Its docs folder and addresses are found by themselves.",
+        help="Folder of a Docusaurus site, whose docs folders and addresses are then detected.",
     ),
 ]
 DocsPlugin = Annotated[

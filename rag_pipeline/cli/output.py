@@ -52,6 +52,12 @@ def show_safely(text: str, stream: TextIO) -> str:
     return _COMMANDS_TERMINAL.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
+def tell(text: str) -> None:
+    """Write a text and a line break to standard error, and flush it."""
+    sys.stderr.write(f"{show_safely(text, sys.stderr)}\n")
+    sys.stderr.flush()
+
+
 def tell_failure(code: str, message: str, exit_code: int) -> int:
     """Write the message as one line to standard error and return `exit_code`.
 
@@ -61,7 +67,7 @@ def tell_failure(code: str, message: str, exit_code: int) -> int:
     if "--json" in sys.argv:
         with suppress(OSError):  # a closed pipe or a full disk; the line below is still written
             print_result({"error": {"code": code, "message": message}}, "", as_json=True)
-    sys.stderr.write(f"rag-pipeline: {show_safely(message, sys.stderr)}\n")
+    tell(f"rag-pipeline: {message}")
     return exit_code
 
 

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.state.running import read_running_ingestion
-from rag_pipeline.cli.output import show_safely
+from rag_pipeline.cli.output import tell
 from rag_pipeline.core.models import DocFailure, Stage
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class IngestionProgress(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Show a warning at once, and remember other records as what the ingestion is doing."""
         if record.levelno >= logging.WARNING:
-            _write_line(record.getMessage())  # which begins with the name of the program
+            tell(record.getMessage())  # which begins with the name of the program
         else:
             self._activity, self._begun = record.getMessage(), time.monotonic()
 
@@ -104,9 +104,4 @@ def tell_running_ingestion(settings: Settings) -> None:
 
 def tell_note(text: str) -> None:
     """Write one line to standard error, after the name of the program."""
-    _write_line(f"rag-pipeline: {text}")
-
-
-def _write_line(text: str) -> None:
-    sys.stderr.write(f"{show_safely(text, sys.stderr)}\n")
-    sys.stderr.flush()
+    tell(f"rag-pipeline: {text}")

@@ -4,17 +4,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path  # noqa: TC003  # Typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rag_pipeline.cli.evaluating import make_address_check, prepare_file
-from rag_pipeline.cli.indexing import ingest_changes, open_ingestion
+from rag_pipeline.cli.indexing import ingest_and_tell
 from rag_pipeline.cli.initializing import load_book_or_site
 from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, NoNode, SiteDir
-from rag_pipeline.cli.output import print_result, show_safely
+from rag_pipeline.cli.output import print_result
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
@@ -42,7 +41,9 @@ def review(
     ] = None,
     before: Annotated[
         Path | None,
-        typer.Option("--before", help="A file of --write, to compare the present pages with."),
+        typer.Option(
+            "--before", help="Compare with this file, which --write of an earlier review wrote."
+        ),
     ] = None,
     write: Annotated[
         Path | None,
@@ -58,7 +59,6 @@ def review(
     import json
 
     from rag_pipeline.adapters.state.files import write_bytes_atomically
-    from rag_pipeline.cli.terminal import show_ingestion
     from rag_pipeline.evaluation.book import check_libraries
     from rag_pipeline.evaluation.review import (
         build_review,
@@ -75,9 +75,7 @@ def review(
     check = make_address_check("--built-site", built_site, settings)
     if write is not None:
         prepare_file("--write", write)
-    ingested = ingest_changes(open_ingestion(settings))
-    shown = show_ingestion(ingested, str(settings.docs_dir))
-    sys.stderr.write(show_safely(shown, sys.stderr) + "\n")
+    ingested = ingest_and_tell(settings)
     with open_retriever(settings) as retriever:
         validated = run_validation(
             retriever, collection_name=settings.qdrant_collection, check_addresses=check

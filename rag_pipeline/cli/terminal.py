@@ -1,4 +1,4 @@
-"""Formatting of results as plain text for a terminal, and the progress bar."""
+"""Formatting of results as plain text for a terminal."""
 
 from __future__ import annotations
 

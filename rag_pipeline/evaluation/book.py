@@ -118,7 +118,7 @@ def evaluate_book(
     paraphrased: bool = False,
     answering: Answering = Answering.QUOTED,
     report_dir: Path | None = None,
-    ingest: Callable[[], None] = lambda: None,
+    ingest: Callable[[], object] = lambda: None,
 ) -> BookEvaluation:
     """Ask the questions of a golden set, check the quality gates, and write the report.
 
@@ -231,7 +231,7 @@ def load_for(test_set: Path | None, corpus: Corpus) -> GoldenSet:
     known = {str(document.doc_path) for document in documents} | corpus.problems.keys()
     if len(expected & known) * 2 < len(expected):
         problem = "the questions that come with this package are about another book"
-        fix = "Name a JSON file of questions about this book here or with --test-set"
+        fix = "Set it, or --test-set, to a JSON file with questions about this book"
         raise ConfigurationError("EVALUATION_TEST_SET", problem, fix)
     return validate_against_corpus(golden, documents, corpus.problems)
 

@@ -154,7 +154,7 @@ def test_another_number_of_buckets_is_refused_until_the_command_changes_it(
     changed = call("ingest", "--rebucket", "--json", BUCKET_COUNT="16")
     assert (changed.code, changed.json) == (0, {"bucket_count": 16})
     assert call("ingest", "--json", BUCKET_COUNT="16").json["docs_processed"] == 1
-    assert_one_line(call("ingest", "--rebucket", "--rebuild"), 2, "--rebucket")
+    assert_one_line(call("ingest", "--rebucket", "--rebuild"), 2, "--rebucket", "--rebuild")
 
 
 @pytest.mark.parametrize("option", ["--rebuild", "--prune-cache"])

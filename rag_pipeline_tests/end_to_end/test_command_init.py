@@ -50,7 +50,7 @@ def test_init_writes_a_file_with_which_other_commands_work(
 
 def test_init_reports_each_value_as_json(run: Callable[..., Outcome]) -> None:
     record = run("init", "--no-node", "--json").json
-    assert record["read_by"] == "its literal values"
+    assert record["read_by"] == "rag-pipeline, which did not run it"
     values = {one["setting"]: (one["value"], one["origin"]) for one in record["values"]}
     assert values["site_base_url"] == ("https://e.org/m/", "read")
     assert values["docs_dir"] == ("docs", "default")
@@ -235,10 +235,10 @@ def test_a_file_that_the_site_has_outgrown_is_named_with_the_command_that_writes
     outcome = run("ingest", "--site", ".", "--no-node")
     assert outcome.code == 0
     for text in (
-        f"{SETTINGS_FILE} says that site_base_url is https://e.org/m/, which is used instead",
-        f"{SETTINGS_FILE} says that site_trailing_slash is open, which is used instead",
-        f"{SETTINGS_FILE} says that sources is another list (source docs, source api), which is",
-        "If the site was changed, write the file again with `rag-pipeline init",
+        f"In {SETTINGS_FILE}, site_base_url is https://e.org/m/. The file is used. If the site",
+        f"In {SETTINGS_FILE}, site_trailing_slash is open. The file is used. If the site",
+        f"In {SETTINGS_FILE}, sources differs from the site (source docs, source api). The file",
+        "was changed, write the file again with `rag-pipeline init",
     ):
         assert text in outcome.err
 
@@ -290,6 +290,7 @@ def test_ingest_of_a_site_needs_no_settings(
     assert outcome.code == 0
     assert "guess: `url` is computed" in outcome.err
     assert "init .." in outcome.err
+    assert "rag-pipeline query --docs-dir ../docs" in outcome.out
     assert read_urls(run(*QUESTION, "--docs-dir", "../docs")) == {"https://e.org/m/"}
     assert not (command.root / SETTINGS_FILE).exists()
 
@@ -301,11 +302,11 @@ def test_settings_that_are_set_win_over_the_detected_site(
     assert_one_line_at_end(run("ingest", "--site", ".", "--no-node"), "`baseUrl` is computed")
     outcome = run("ingest", "--site", ".", "--no-node", SITE_BASE_URL="/mine/")
     assert outcome.code == 0
-    assert "The setting SITE_BASE_URL is /mine/, which is used instead." in outcome.err
+    assert "The setting SITE_BASE_URL is /mine/. The setting is used." in outcome.err
     assert "SITE_TRAILING_SLASH" not in outcome.err
     assert read_urls(run(*QUESTION, SITE_BASE_URL="/mine/")) == {"/mine/"}
     outcome = run("ingest", "--site", ".", "--no-node", SITE_BASE_URL="/", SOURCES="[]")
-    assert "The setting SITE_BASE_URL is /, which is used instead." in outcome.err
+    assert "The setting SITE_BASE_URL is /. The setting is used." in outcome.err
 
 
 def assert_one_line_at_end(outcome: Outcome, text: str) -> None:

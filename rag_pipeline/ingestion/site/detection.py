@@ -201,7 +201,7 @@ def _load(
     if isinstance(found, str):
         remedy = f"{missing}. Then the file can be run" if missing else "Leave out --no-node"
         raise ConfigurationError(str(path), found, f"{remedy}, or set the values by yourself")
-    return found, "its literal values"
+    return found, "rag-pipeline, which did not run it"
 
 
 def _list_docs_plugins(config: ObjectLiteral, path: Path) -> list[ContentPlugin]:
