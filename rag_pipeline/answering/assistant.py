@@ -48,16 +48,23 @@ class Assistant(Closing):
         retriever: Finds the passages. A `LateRetriever` is opened by the first question that needs
             the collection.
         chat_model: Writes the answers; None quotes passages from the book.
+        quotes_on_failure: Quote passages, with a notice that says why, if the service of the model
+            cannot be reached or is overloaded. Otherwise the answer fails with AnswerServiceError.
 
     Attributes:
         chat_model: The answering model, or None.
     """
 
     def __init__(
-        self, retriever: Retriever | LateRetriever, chat_model: ChatModel | None = None
+        self,
+        retriever: Retriever | LateRetriever,
+        chat_model: ChatModel | None = None,
+        *,
+        quotes_on_failure: bool = False,
     ) -> None:
         self._searcher = retriever
         self.chat_model = chat_model
+        self._quotes_on_failure = quotes_on_failure
         self._pool: ThreadPoolExecutor | None = None
         self._opening = Lock()
 
@@ -97,7 +104,8 @@ class Assistant(Closing):
 
     def write(self, prepared: PreparedAnswer) -> AnswerStream:
         """Return a stream that writes the answer to a prepared question."""
-        return write_stream(prepared, self.chat_model, self.protection)
+        model, protection = self.chat_model, self.protection
+        return write_stream(prepared, model, protection, quotes_on_failure=self._quotes_on_failure)
 
     def stream(
         self, query: Query, *, history: Sequence[Turn] = (), even_if_unrelated: bool = False
@@ -126,8 +134,8 @@ class Assistant(Closing):
 
     async def awrite(self, prepared: PreparedAnswer) -> AsyncAnswerStream:
         """Return an asynchronous stream that writes the answer to a prepared question."""
-        protection = self.protection
-        return AsyncAnswerStream(prepared, self.chat_model, protection, self.arun)
+        model, protection, quotes = self.chat_model, self.protection, self._quotes_on_failure
+        return AsyncAnswerStream(prepared, model, protection, self.arun, quotes_on_failure=quotes)
 
     async def astream(
         self, query: Query, *, history: Sequence[Turn] = (), even_if_unrelated: bool = False
@@ -206,6 +214,7 @@ def open_assistant(
 ) -> Assistant:
     """Return an assistant over the collection and the answering model that the settings name.
 
+    If the service of the model fails before it has written anything, the assistant quotes passages.
     The collection and the embedding service are connected by the first question about the book,
     which raises their errors. Greetings and selected texts need neither.
 
@@ -220,4 +229,5 @@ def open_assistant(
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see __init__
 
     chosen = settings or load_settings()
-    return Assistant(LateRetriever(chosen, observe), connect_chat_model(chosen))
+    searcher, model = LateRetriever(chosen, observe), connect_chat_model(chosen)
+    return Assistant(searcher, model, quotes_on_failure=True)

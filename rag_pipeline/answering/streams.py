@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rag_pipeline.answering.answer_stream import AnswerStream
-from rag_pipeline.answering.confidence import weigh_question
-from rag_pipeline.answering.models import Answer, Level, Reason
+from rag_pipeline.answering.models import Answer, Level
 from rag_pipeline.answering.prompts import build_messages
-from rag_pipeline.answering.quoting.extracted import quote_answer
-from rag_pipeline.answering.reading.small_talk import give_reply
-from rag_pipeline.answering.refusals import refuse
+from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
+from rag_pipeline.answering.ready import describe_failure, exhaust, give_ready, quote_on_failure
 from rag_pipeline.answering.writing.generated import AnswerWriter, write_answer
-from rag_pipeline.core.errors import AnswerError
+from rag_pipeline.core.errors import AnswerError, AnswerServiceError
 from rag_pipeline.core.protocols.chat import AsyncChatModel
 
 if TYPE_CHECKING:
@@ -30,7 +29,11 @@ if TYPE_CHECKING:
 
 
 def write_stream(
-    prepared: PreparedAnswer, model: ChatModel | None, protection: Protection
+    prepared: PreparedAnswer,
+    model: ChatModel | None,
+    protection: Protection,
+    *,
+    quotes_on_failure: bool = False,
 ) -> AnswerStream:
     """Return a stream that writes the answer to a prepared question.
 
@@ -38,6 +41,7 @@ def write_stream(
         prepared: The question with its passages. It can be written several times.
         model: Writes the answer; None quotes passages.
         protection: Circuit breaker and log. The answer is logged when it ends.
+        quotes_on_failure: Quote passages if the model's service fails before the first piece.
     """
     grounded, abort = prepared.grounding, _do_nothing
     if model is not None and _may_write(prepared):
@@ -45,8 +49,10 @@ def write_stream(
         abort = written.close
         asked, breaker = prepared.query.question, protection.chat_model
         pieces = write_answer(grounded, asked, model.name, written, breaker)
+        if quotes_on_failure:
+            pieces = quote_on_failure(pieces, prepared)
     else:
-        pieces = _give_ready(prepared)
+        pieces = give_ready(prepared)
     return AnswerStream(prepared.result, grounded, _watch(pieces, prepared, protection), abort)
 
 
@@ -61,15 +67,23 @@ class AsyncAnswerStream:
         model: Writes the answer; None quotes passages.
         protection: Circuit breaker and log.
         run: Runs a function in a thread of the assistant.
+        quotes_on_failure: Quote passages if the model's service fails before the first piece.
 
     Attributes:
         prepared: The question with its passages.
     """
 
     def __init__(
-        self, prepared: PreparedAnswer, model: ChatModel | None, protection: Protection, run: Run
+        self,
+        prepared: PreparedAnswer,
+        model: ChatModel | None,
+        protection: Protection,
+        run: Run,
+        *,
+        quotes_on_failure: bool = False,
     ) -> None:
         self.prepared = prepared
+        self._quotes_on_failure = quotes_on_failure
         self._run = run
         self._protection = protection
         self._model = model if _may_write(prepared) else None
@@ -126,35 +140,51 @@ class AsyncAnswerStream:
         await self.aclose()
 
     async def _write(self) -> AsyncGenerator[str, None]:
-        prepared = self.prepared
+        prepared, has_begun, notice = self.prepared, False, NO_MODEL_NOTICE
         with self._protection.watch("answer", [prepared.query.question]) as operation:
             _continue_from(prepared, operation)
-            if self._written is None or self._model is None:
-                ready, entry = await self._run(lambda: _exhaust(_give_ready(prepared)))
+            if self._written is not None and self._model is not None:
+                asked, name = prepared.query.question, self._model.name
+                writer = AnswerWriter(prepared.grounding, asked, name)
+                try:
+                    async with aclosing(self._ask_model(self._written, writer)) as pieces:
+                        async for piece in pieces:
+                            has_begun = True
+                            yield piece
+                except AnswerServiceError as error:
+                    if has_begun or not self._quotes_on_failure:
+                        raise
+                    notice = describe_failure(error)
+            if self._answer is None:
+                ready, entry = await self._run(lambda: exhaust(give_ready(prepared, notice)))
                 self._check_open()
                 for piece in ready:
                     yield piece
-            else:
-                asked, name = prepared.query.question, self._model.name
-                writer = AnswerWriter(prepared.grounding, asked, name)
-                with self._protection.chat_model.passing():
-                    try:
-                        async for piece in self._written:
-                            shown = writer.feed(piece)
-                            if shown:
-                                yield shown
-                    except Exception:  # an abort can show up as any error of the model
-                        self._check_open()
-                        raise
-                    finally:
-                        await self._written.aclose()
-                    self._check_open()
-                complete = self._written.complete
-                rest, entry = await self._run(lambda: writer.finish(complete=complete))
+                self._answer = entry
+            self._answer = _complete(self._answer, prepared, operation)
+
+    async def _ask_model(
+        self, written: ChatStream, writer: AnswerWriter
+    ) -> AsyncGenerator[str, None]:
+        """Yield the text to show of what the model writes, and keep the answer."""
+        with self._protection.chat_model.passing():
+            try:
+                async for piece in written:
+                    shown = writer.feed(piece)
+                    if shown:
+                        yield shown
+            except Exception:  # an abort can show up as any error of the model
                 self._check_open()
-                if rest:
-                    yield rest
-            self._answer = _complete(entry, prepared, operation)
+                raise
+            finally:
+                await written.aclose()
+            self._check_open()
+        complete = written.complete
+        rest, entry = await self._run(lambda: writer.finish(complete=complete))
+        self._check_open()
+        if rest:
+            yield rest
+        self._answer = entry
 
     def _check_open(self) -> None:
         """End the generator, as an aborted operation, if another task closed the stream."""
@@ -209,39 +239,6 @@ def _build_messages(prepared: PreparedAnswer) -> list[ChatMessage]:
 def _may_write(prepared: PreparedAnswer) -> bool:
     """Return True if a model is asked: there are passages that may answer the question."""
     return prepared.grounding.level is not Level.NOT_COVERED
-
-
-def _give_ready(prepared: PreparedAnswer) -> Generator[str, None, Answer]:
-    """Yield the pieces of an answer that no model writes, and return the answer."""
-    grounded, asked = prepared.grounding, prepared.query.question
-    if grounded.reason is Reason.SMALL_TALK:
-        return give_reply(grounded, asked)
-    if grounded.level is Level.NOT_COVERED:
-        return refuse(grounded, asked)
-    question = prepared.search_question or prepared.question
-    weights = weigh_question(prepared.result.evidence, question)
-    return _precede(grounded.message, quote_answer(grounded, question, weights))
-
-
-def _precede(message: str, pieces: Generator[str, None, Answer]) -> Generator[str, None, Answer]:
-    """Yield a message as the first paragraph of an answer, and return the answer with it.
-
-    If the message is empty, the answer does not change.
-    """
-    start = f"{message}\n\n" if message else ""
-    if start:
-        yield start
-    complete = yield from pieces
-    return replace(complete, text=start + complete.text)
-
-
-def _exhaust(pieces: Generator[str, None, Answer]) -> tuple[list[str], Answer]:
-    shown = []
-    while True:
-        try:
-            shown.append(next(pieces))
-        except StopIteration as end:
-            return shown, end.value
 
 
 def _watch(

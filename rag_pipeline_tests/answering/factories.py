@@ -121,6 +121,9 @@ class FixedRetriever:
         self.asked.append(query)
         return make_result(query.question, self.chunks, unknown=self.unknown, query=query)
 
+    def close(self) -> None:
+        """Close nothing."""
+
 
 @dataclass(slots=True)
 class ScriptedModel:

@@ -43,12 +43,21 @@ def test_an_answer_is_printed_in_utf8_whatever_the_encoding_of_the_terminal(
     )
 
 
-def test_an_error_reply_that_breaks_off_gives_one_json_document(
+def test_a_question_is_answered_from_the_book_if_the_model_cannot_be_reached(
     call: Callable[..., Outcome],
 ) -> None:
     with serve([Reply(401, fault="cut")]) as server:
         told = call(*ASKED, "--json", **model_at(server.url), ANSWER_TIMEOUT_S="1")
-    assert (told.code, told.json["error"]["code"]) == (1, "ANSWER_SERVICE_UNAVAILABLE")
+    assert (told.code, told.json["kind"], told.json["model"]) == (0, "extracted", None)
+    assert told.json["passages"]
+    assert told.json["notices"][-1].startswith("The answer model could not be used")
+    assert "ANSWER_SERVICE_UNAVAILABLE" in told.json["notices"][-1]
+
+
+def test_a_rejected_key_is_an_error_in_one_json_document(call: Callable[..., Outcome]) -> None:
+    with serve([Reply(401, {"error": {"message": "wrong key"}})]) as server:
+        told = call(*ASKED, "--json", **model_at(server.url))
+    assert (told.code, told.json["error"]["code"]) == (2, "CONFIGURATION_ERROR")
 
 
 def test_a_question_unrelated_to_the_selection_is_answered_only_on_request(

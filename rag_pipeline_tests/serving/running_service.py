@@ -73,12 +73,14 @@ def run_service(
     chat_model: ChatModel | None = None,
     log: AnswerLog | None = None,
     site_dir: Path | None = None,
+    *,
+    quotes_on_failure: bool = False,
 ) -> Iterator[str]:
     """Run the whole service over an indexed book and yield its address."""
     metrics = build_metrics()
     retriever = open_retriever(settings)
     observed = retriever.protected_by(retriever.protection.observed_by(metrics.observe_operation))
-    assistant = Assistant(observed, chat_model)
+    assistant = Assistant(observed, chat_model, quotes_on_failure=quotes_on_failure)
     app = create_app(settings, assistant, log=log, site_dir=site_dir, metrics=metrics)
     with assistant, run_app(app) as url:
         yield url

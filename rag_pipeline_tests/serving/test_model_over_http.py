@@ -124,6 +124,21 @@ def test_a_connection_that_the_model_resets_gives_one_error(settings: Settings) 
     assert events[-1][1]["code"] == "ANSWER_SERVICE_UNAVAILABLE"
 
 
+def test_the_book_is_quoted_if_the_model_cannot_be_reached(settings: Settings) -> None:
+    with (
+        serve([Reply(500, headers=AT_ONCE)]) as server,
+        run_service(settings, make_model(server), quotes_on_failure=True) as url,
+    ):
+        whole = httpx.post(f"{url}/v1/answers", json=BODY, timeout=WAIT_S).json()
+        streamed = httpx.post(f"{url}/v1/answers", json=BODY, headers=STREAMED, timeout=WAIT_S)
+    assert (whole["kind"], whole["model"]) == ("extracted", None)
+    assert whole["notices"][-1]["code"] == "model_unavailable"
+    assert server.url not in str(whole)
+    events = list(EventDecoder().feed(streamed.content))
+    assert [name for name, _ in events] == ["start", "sources", "delta", "done"]
+    assert read_text(events) == events[-1][1]["text"] == whole["text"]
+
+
 def test_a_broken_model_that_fails_again_and_again_is_not_asked(settings: Settings) -> None:
     with serve([Reply(500, headers=AT_ONCE)]) as server:
         with run_service(settings, make_model(server)) as url:

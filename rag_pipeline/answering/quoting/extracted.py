@@ -35,7 +35,10 @@ NO_MODEL_NOTICE: Final = (
 
 
 def quote_answer(
-    grounded: GroundedResponse, question: str, weights: Mapping[str, float]
+    grounded: GroundedResponse,
+    question: str,
+    weights: Mapping[str, float],
+    notice: str = NO_MODEL_NOTICE,
 ) -> Generator[str, None, Answer]:
     """Yield the text of an answer that quotes the sources as one piece, and return the answer.
 
@@ -43,6 +46,7 @@ def quote_answer(
         grounded: The sources to quote from.
         question: The question of the user.
         weights: Weight of each term of the question.
+        notice: Says why no model wrote the answer. It is the last notice of the answer.
 
     Returns:
         The answer with its passages. Its sentences are the marked sentences of each passage, or the
@@ -67,7 +71,7 @@ def quote_answer(
         citations=(),
         grounding=grounded,
         passages=passages,
-        notices=(*grounded.notices, NO_MODEL_NOTICE),
+        notices=(*grounded.notices, notice),
         explanation=tuple(
             f"[{choice.source.number}] {', '.join(choice.reasons)}" for choice in choices
         ),

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict  # pydantic cannot document typing.Typed
 
 from rag_pipeline.answering.models import AnswerKind, Level, Reason
 from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
+from rag_pipeline.answering.ready import UNAVAILABLE_NOTICE
 from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE
 from rag_pipeline.core.editions import DEFAULT_EDITION
 from rag_pipeline.core.payload import FILTERS
@@ -27,6 +28,7 @@ Answered = Literal["answered", "closest_passages", "not_covered"]
 NOTICES: Final = (
     # (start of the library's notice, code, words for a reader; empty keeps those of the library)
     (NO_MODEL_NOTICE, "no_model", "The answer is quoted word for word."),
+    (UNAVAILABLE_NOTICE, "model_unavailable", "The model is not available. The book is quoted."),
     (CUT_NOTICE, "cut_off", "The answer was cut off."),
     (UNCITED_NOTICE, "uncited_sentences", ""),
     ("The cited sources do not contain", "unsupported", ""),
