@@ -1,6 +1,7 @@
 """The runs that the coordinator requests for buckets, with the tags that the run queue limits."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, Final
 
 import dagster as dg
@@ -8,7 +9,6 @@ from dagster._core.storage.tags import PARTITION_NAME_TAG
 
 from rag_pipeline.ingestion.parallel.planning import BucketWork
 from rag_pipeline.orchestration.buckets import make_config
-from rag_pipeline.orchestration.dead_runs import IN_FLIGHT
 from rag_pipeline.orchestration.jobs import BUCKETS_JOB
 from rag_pipeline.orchestration.waits import REQUEST_TAG
 
@@ -50,8 +50,7 @@ def digest_work(work: BucketWork) -> str:
     return hashlib.sha256(repr(work).encode()).hexdigest()[:16]
 
 
-def find_busy_buckets(instance: dg.DagsterInstance) -> frozenset[int]:
-    """Return the buckets whose run has not ended."""
-    runs = instance.get_runs(dg.RunsFilter(job_name=BUCKETS_JOB.name, statuses=list(IN_FLIGHT)))
+def find_busy_buckets(runs: Iterable[dg.DagsterRun]) -> frozenset[int]:
+    """Return the buckets of some bucket runs."""
     keys = (run.tags.get(PARTITION_NAME_TAG) for run in runs)
     return frozenset(int(key) for key in keys if key)

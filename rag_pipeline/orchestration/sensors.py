@@ -45,39 +45,46 @@ def docs_changes(
     run indexes at most INGEST_RUN_DOCS documents; the next tick requests the rest. A failed
     document is requested again after a wait, which grows with each failure of the same content.
     """
-    try:
-        scan = scan_docs(ingestion.context)
-        has_buckets = uses_buckets(ingestion.context, scan)
-        if has_buckets and not scan.collection_id:
-            scan = scan_collection(ingestion.context)
-    except RagPipelineError as error:
-        return dg.SkipReason(str(error))
-    services = ingestion.context.services
-    end_dead_runs(context.instance, services.run_locks)
     with ExitStack() as held:
         try:
+            services = ingestion.context.services
+            end_dead_runs(context.instance, services.run_locks)
             held.enter_context(services.lock_submission(timeout_s=0.0))
         except StoreLockedError:
             return dg.SkipReason("`rag-pipeline ingest --detach` submits runs at this moment")
         except RagPipelineError as error:
             return dg.SkipReason(str(error))
-        return _request_runs(context, ingestion, scan, has_buckets=has_buckets)
+        # Listed before the scan: what a run does that ends during it may be missing in the scan.
+        runs = _list_in_flight(context.instance)
+        try:
+            scan = scan_docs(ingestion.context)
+            has_buckets = uses_buckets(ingestion.context, scan)
+            if has_buckets and not scan.collection_id:
+                scan = scan_collection(ingestion.context)
+        except RagPipelineError as error:
+            return dg.SkipReason(str(error))
+        return _request_runs(context, ingestion, scan, runs, has_buckets=has_buckets)
 
 
 def _request_runs(
     context: dg.SensorEvaluationContext,
     ingestion: IngestionResource,
     scan: Scan,
+    runs: Sequence[dg.DagsterRun],
     *,
     has_buckets: bool,
 ) -> dg.SensorResult | dg.SkipReason:
-    """Request the runs for the differences that a scan has found, unless they are in progress."""
-    running = _find_run_in_flight(context.instance, has_buckets=has_buckets)
-    if running is not None:
-        return dg.SkipReason(f"run {running} is in progress; the docs folder is checked after it")
+    """Request the runs for the differences that a scan has found, unless they are in progress.
+
+    With buckets, unfinished `runs` of other buckets may be in progress.
+    """
+    for run in runs:
+        if not has_buckets or run.job_name != BUCKETS_JOB.name:
+            name = run.run_id[:8]
+            return dg.SkipReason(f"run {name} is in progress; the docs folder is checked after it")
     plan, now = scan.plan, datetime.now(UTC)
     if has_buckets and not scan.plan.is_empty:
-        return _request_buckets(context, ingestion, scan, now)
+        return _request_buckets(context, ingestion, scan, find_busy_buckets(runs), now)
     due = choose_due(scan, now)
     due_ids = {doc.doc_id for doc in due}
     waiting = [str(doc.doc_id) for doc in plan.process if doc.doc_id not in due_ids]
@@ -116,14 +123,17 @@ def _request_runs(
 
 
 def _request_buckets(
-    context: dg.SensorEvaluationContext, ingestion: IngestionResource, scan: Scan, now: datetime
+    context: dg.SensorEvaluationContext,
+    ingestion: IngestionResource,
+    scan: Scan,
+    busy: frozenset[int],
+    now: datetime,
 ) -> dg.SensorResult | dg.SkipReason:
     """Request one run for each bucket with something to do, unless it waits or is in progress."""
     try:
         works = plan_buckets(ingestion.context, scan, choose_due(scan, now))
     except RagPipelineError as error:
         return dg.SkipReason(str(error))
-    busy = find_busy_buckets(context.instance)
     requests, waiting = [], 0
     for work in works:
         if busy.isdisjoint(work.buckets):
@@ -137,17 +147,10 @@ def _request_buckets(
     return dg.SensorResult(run_requests=requests)
 
 
-def _find_run_in_flight(instance: dg.DagsterInstance, *, has_buckets: bool) -> str | None:
-    """Return the first 8 characters of the id of an unfinished ingestion run, or None.
-
-    With buckets, runs of other buckets may be in progress, so they do not count.
-    """
-    for run in instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT))):
-        if run.job_name in INGESTING_JOBS and not (
-            has_buckets and run.job_name == BUCKETS_JOB.name
-        ):
-            return run.run_id[:8]
-    return None
+def _list_in_flight(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """Return the unfinished ingestion runs."""
+    runs = instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT)))
+    return [run for run in runs if run.job_name in INGESTING_JOBS]
 
 
 def _digest_request(

@@ -109,10 +109,10 @@ def submit_and_follow(
         begun = time.monotonic()
         with services.lock_submission():
             _wait_for_sensor(instance)
-            works = plan()
-            busy = find_busy_buckets(instance)
-            new = [work for work in works if busy.isdisjoint(work.buckets)]
+            # Listed before the plan, which may lack what a run does that ends meanwhile.
             earlier = _list_unfinished(instance)
+            busy = find_busy_buckets(earlier)
+            new = [work for work in plan() if busy.isdisjoint(work.buckets)]
             run_ids = [run.run_id for run in earlier]
             if new:
                 with _open_workspace(instance) as workspace:

@@ -14,6 +14,7 @@ from rag_pipeline.core.buckets import bucket_of
 from rag_pipeline.core.models import Stage
 from rag_pipeline.ingestion.parallel.planning import plan_buckets, scan_collection
 from rag_pipeline.ingestion.planning import scan_docs
+from rag_pipeline.orchestration import sensors
 from rag_pipeline.orchestration.bucket_requests import BUCKET_TAG, PLANNED_DOCS_TAG
 from rag_pipeline.orchestration.buckets import bucket_asset_key, make_config
 from rag_pipeline.orchestration.jobs import BUCKETS_JOB
@@ -24,6 +25,8 @@ from rag_pipeline_tests.orchestration.dagster_book import QUIET
 from rag_pipeline_tests.orchestration.test_ingestion_assets import BROKEN
 
 if TYPE_CHECKING:
+    from rag_pipeline.ingestion.context import IngestionContext
+    from rag_pipeline.ingestion.planning import Scan
     from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
 
 
@@ -166,6 +169,24 @@ def test_the_sensor_requests_no_second_run_for_a_bucket_in_progress(
     dagster_book.instance.create_run_for_job(
         job, status=dg.DagsterRunStatus.STARTED, tags={"dagster/partition": bucket}
     )
+    result = tick(dagster_book)
+    assert isinstance(result, dg.SensorResult), result
+    assert bucket not in {request.partition_key for request in result.run_requests or ()}
+
+
+def test_the_sensor_requests_no_second_run_for_a_bucket_whose_run_ends_during_the_scan(
+    dagster_book: DagsterBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = dagster_book.definitions.resolve_job_def(BUCKETS_JOB.name)
+    bucket = f"{bucket_of('intro.md'):03}"
+    run = dagster_book.instance.create_run_for_job(job, tags={"dagster/partition": bucket})
+
+    def scan_slowly(context: IngestionContext) -> Scan:
+        scan = scan_docs(context)
+        dagster_book.instance.report_run_canceled(run)
+        return scan
+
+    monkeypatch.setattr(sensors, "scan_docs", scan_slowly)
     result = tick(dagster_book)
     assert isinstance(result, dg.SensorResult), result
     assert bucket not in {request.partition_key for request in result.run_requests or ()}

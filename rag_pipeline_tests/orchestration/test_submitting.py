@@ -188,6 +188,26 @@ def test_a_command_waits_until_the_requests_of_a_tick_are_runs(services: Service
 
 
 @pytest.mark.usefixtures("home")
+def test_a_run_that_ends_while_a_command_plans_is_followed_and_not_submitted_again(
+    services: Services,
+) -> None:
+    seen: list[Following] = []
+    with open_instance() as instance:
+        job = defs.resolve_job_def(BUCKETS_JOB.name)
+        run = instance.create_run_for_job(job, tags={PARTITION_NAME_TAG: "003"})
+
+    def plan() -> list[BucketWork]:
+        with open_instance() as instance:
+            instance.report_run_failed(run)
+        return [make_work(3, 5), make_work(7, 2)]
+
+    with pytest.raises(KeyboardInterrupt):
+        submit_and_follow(plan, stop_after_one(seen), services)
+    assert read_queue() == {"007"}
+    assert (seen[0].run_count, seen[0].runs_failed) == (2, 1)
+
+
+@pytest.mark.usefixtures("home")
 def test_a_tick_that_never_ends_delays_a_command_only_for_a_while(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
