@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from rag_pipeline.answering.conversations.follow_ups import complete_question
+from rag_pipeline.answering.conversations.follow_ups import complete_question, needs_earlier
 from rag_pipeline.answering.conversations.history import choose_turns
 from rag_pipeline.answering.grounding import apply_grounding_policy
 from rag_pipeline.answering.reading.languages import find_foreign_terms
@@ -76,6 +76,11 @@ class PreparedAnswer:
     def question(self) -> str:
         """The question without a greeting or thanks around it."""
         return remove_small_talk(self.query.question)
+
+    @property
+    def is_follow_up(self) -> bool:
+        """True if the question does not make sense without the turn before it."""
+        return bool(self.turns) and needs_earlier(self.question)
 
 
 @dataclass(frozen=True, slots=True)

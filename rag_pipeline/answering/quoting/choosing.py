@@ -76,7 +76,7 @@ class PassageChoice:
 
 
 def choose_passages(
-    question: str, sources: Sequence[Source], weights: Mapping[str, float]
+    question: str, sources: Sequence[Source], weights: Mapping[str, float], seen: str = ""
 ) -> tuple[PassageChoice, ...]:
     """Choose up to three passages that answer a question, the main passage first.
 
@@ -87,6 +87,7 @@ def choose_passages(
         question: The question of the user.
         sources: Sources to quote from, best first.
         weights: Weight of each term of the question.
+        seen: Text that the reader knows already. It is quoted only if nothing else is there.
 
     Returns:
         The passages. Empty only if the sources contain no text apart from headings.
@@ -94,7 +95,7 @@ def choose_passages(
     from rag_pipeline.retrieval.search import split_question  # noqa: PLC0415  # loads numpy
 
     parts = {source.number: find_parts(source) for source in sources}
-    ranked = value_parts(question, sources, parts, weights, RANK_STEP)
+    ranked = value_parts(question, sources, parts, weights, RANK_STEP, seen)
     if not ranked:
         return ()
     weak = {_place(one.part) for one in ranked if one.is_weak}
@@ -102,7 +103,7 @@ def choose_passages(
     best = ranked[0].plain_value
     chosen = [_widen(ranked[0], parts, MAX_WORDS, weak, _MAIN_WORDS)]
     of_parts = [
-        value_parts(text, sources, parts, weights, SUB_RANK_STEP)[0]
+        value_parts(text, sources, parts, weights, SUB_RANK_STEP, seen)[0]
         for text in split_question(question)
     ]
     for one in [*of_parts, *ranked[1:]]:

@@ -53,6 +53,12 @@ def measure_definition(part: Part, subject: str) -> float:
     return max(degree, _EMPHASIS if emphasis.search(part.text) else 0.0)
 
 
+def is_defined_by(sentence: str, subject: str) -> bool:
+    """Return True if a sentence says what a term is, such as "X is a ..."."""
+    entry, _, defining, _ = _compile(subject)
+    return bool(entry.match(skip_marks(sentence)) or defining.search(sentence))
+
+
 def _is_named(heading: str, subject: str) -> bool:
     """Return True if a heading is the subject, apart from stop words, word forms and brackets.
 

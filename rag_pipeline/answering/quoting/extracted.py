@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Answer, AnswerKind, AnswerSentence, Passage
 from rag_pipeline.answering.quoting.choosing import choose_passages
+from rag_pipeline.answering.quoting.defining import HEADED, is_defined_by, measure_definition
+from rag_pipeline.answering.quoting.passages import ends_sentence
+from rag_pipeline.answering.reading.questions import read_question
 from rag_pipeline.answering.selected_blocks import complete_marks
 from rag_pipeline.answering.sources import cite_sources
 from rag_pipeline.answering.units import split_units
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.quoting.choosing import PassageChoice
 
 _MAX_HIGHLIGHTS: Final = 3  # sentences marked in one passage
+_ENTRY_SENTENCES: Final = 3  # size up to which a text is an entry, as in a glossary
 _MARKED_SHARE: Final = 0.6  # least weight of a marked sentence's terms, relative to the best one
 
 _MARKS: Final = re.compile(r"[\\\[\]*_`<]")  # a heading is shown as it is written
@@ -39,6 +43,7 @@ def quote_answer(
     question: str,
     weights: Mapping[str, float],
     notice: str = NO_MODEL_NOTICE,
+    seen: str = "",
 ) -> Generator[str, None, Answer]:
     """Yield the text of an answer that quotes the sources as one piece, and return the answer.
 
@@ -47,12 +52,13 @@ def quote_answer(
         question: The question of the user.
         weights: Weight of each term of the question.
         notice: Says why no model wrote the answer. It is the last notice of the answer.
+        seen: Text that the reader knows already, from the answer before a follow-up.
 
     Returns:
         The answer with its passages. Its sentences are the marked sentences of each passage, or the
         whole passage if none is marked.
     """
-    choices = choose_passages(question, grounded.sources, weights)
+    choices = choose_passages(question, grounded.sources, weights, seen)
     passages = tuple(_quote(choice, question, weights) for choice in choices)
     selected = grounded.mode == Mode.SELECTED_TEXT_ONLY
     text = format_selection(choices) if selected else format_passages(choices)
@@ -134,25 +140,48 @@ def _mark_sentences(
 ) -> tuple[tuple[int, int], ...]:
     """Return the places of the sentences with most terms of the question, in order of the text.
 
-    If no sentence has such a term but a heading has, the heading leads to the answer, as in a
-    glossary, and the first sentence is marked.
+    If the question asks for the meaning of a term, the sentence that defines it is marked. In a
+    short text below a heading that is the term, as in a glossary, that is the first sentence. So it
+    is if no sentence has a term of the question, but a heading has.
     """
     source, low, high = choice.source, choice.parts[0].start, choice.parts[-1].end
     asked = {term: weights.get(term, 1.0) for term in extract_terms(question)}
-    found: list[tuple[float, int, int]] = []
-    for unit in split_units(source.text, source.blocks):
-        if unit.is_block or unit.first is TextBlockKind.HEADING:
-            continue
-        if low <= unit.start and unit.end <= high:
-            terms = find_distinct_terms(source.text[unit.start : unit.end])
-            share = sum(weight for term, weight in asked.items() if term in terms)
-            found.append((share, unit.start - low, unit.end - low))
-    best = max((share for share, _, _ in found), default=0.0)
-    if found and not best and asked.keys() & find_distinct_terms(" ".join(source.headings)):
-        return (found[0][1:],)
-    marked = sorted(found, key=lambda one: (-one[0], one[1]))[:_MAX_HIGHLIGHTS]
+    units = [
+        unit
+        for unit in split_units(source.text, source.blocks)
+        if not unit.is_block and unit.first is not TextBlockKind.HEADING
+        if low <= unit.start and unit.end <= high
+    ]
+    texts = {unit: source.text[unit.start : unit.end] for unit in units}
+    listed = TextBlockKind.LIST_ITEM
+    sentences = [unit for unit in units if unit.first is listed or ends_sentence(texts[unit])]
+    units = sentences or units  # a text without an end is a label, such as the title of a note
+    defining = _find_definition(choice, [texts[unit] for unit in units], question)
+    if defining is not None:
+        return ((units[defining].start - low, units[defining].end - low),)
+    shares = {
+        unit: sum(asked[term] for term in asked.keys() & find_distinct_terms(texts[unit]))
+        for unit in units
+    }
+    best = max(shares.values(), default=0.0)
+    if units and not best and asked.keys() & find_distinct_terms(" ".join(source.headings)):
+        return ((units[0].start - low, units[0].end - low),)
+    marked = sorted(units, key=lambda unit: (-shares[unit], unit.start))[:_MAX_HIGHLIGHTS]
     return tuple(
-        (start, end)
-        for share, start, end in sorted(marked, key=lambda one: one[1])
-        if share > 0 and share >= _MARKED_SHARE * best
+        (unit.start - low, unit.end - low)
+        for unit in sorted(marked, key=lambda unit: unit.start)
+        if shares[unit] > 0 and shares[unit] >= _MARKED_SHARE * best
     )
+
+
+def _find_definition(choice: PassageChoice, sentences: list[str], question: str) -> int | None:
+    """Return the index of the sentence that defines the term that a question asks for, or None."""
+    subject = read_question(question).subject
+    if not subject:
+        return None
+    for at, sentence in enumerate(sentences):
+        if is_defined_by(sentence, subject):
+            return at
+    is_entry = len(sentences) <= _ENTRY_SENTENCES
+    headed = is_entry and measure_definition(choice.parts[0], subject) >= HEADED
+    return 0 if headed and sentences else None

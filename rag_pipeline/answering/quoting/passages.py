@@ -28,6 +28,7 @@ LONG_LIST_WORDS: Final = 150
 _INTRODUCED: Final = frozenset(
     {TextBlockKind.LIST, TextBlockKind.TABLE, TextBlockKind.CODE, TextBlockKind.FORMULA}
 )
+_LISTED: Final = frozenset({TextBlockKind.LIST, TextBlockKind.LIST_ITEM})
 _LABEL_WORDS: Final = 3
 _SENTENCE_ENDS: Final = (*SENTENCE_MARKS, ":")
 _INTRODUCES: Final = frozenset({TextBlockKind.PARAGRAPH, TextBlockKind.HTML})
@@ -66,6 +67,8 @@ class Part:
         opens: True if the part is the first of its run.
         has_code: True if a block of code, other than a diagram, is in the part.
         lists_pages: True if at least half of the items of its lists begin with a link.
+        lists_fragments: True if the part is a list without an introduction, of which no item is a
+            sentence.
         labelled: True if the part begins with a label, such as `Answer` or the title of a tab.
     """
 
@@ -82,6 +85,7 @@ class Part:
     has_code: bool
     labelled: bool
     lists_pages: bool
+    lists_fragments: bool
 
     @property
     def text(self) -> str:
@@ -126,6 +130,11 @@ def skip_marks(text: str) -> str:
     return text[marks.end() :] if marks else text
 
 
+def ends_sentence(text: str) -> bool:
+    """Return True if a text ends with a mark that ends or introduces a sentence."""
+    return text.rstrip("*_\"')] \n").endswith(_SENTENCE_ENDS)
+
+
 def _group_blocks(
     text: str, blocks: Sequence[TextBlock]
 ) -> Iterator[tuple[int, Sequence[TextBlock]]]:
@@ -156,8 +165,7 @@ def _is_label(text: str, block: TextBlock) -> bool:
     if block.kind not in _INTRODUCES:
         return False
     words = text[block.start : block.end]
-    ends_sentence = words.rstrip("*_ ").endswith(_SENTENCE_ENDS)
-    return not ends_sentence and count_words(words) <= _LABEL_WORDS
+    return not ends_sentence(words) and count_words(words) <= _LABEL_WORDS
 
 
 def _make_part(
@@ -191,6 +199,8 @@ def _make_part(
         has_code=has_code,
         labelled=_is_label(source.text, group[0]),
         lists_pages=linked > 0 and 2 * linked >= len(items),
+        lists_fragments=group[0].kind in _LISTED
+        and not any(ends_sentence(source.text[item.start : item.end]) for item in items),
     )
 
 

@@ -31,8 +31,9 @@ _DEFINITION: Final = 2.0  # times the degree to which the part defines the term
 _CODE: Final = 0.5  # code, for a question that asks for code
 _FORM: Final = 0.15  # steps for a how-to question, a table for a comparison
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
-_WEAK: Final = -1.0  # the part asks the reader a question
+_WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
 _PAGES: Final = -0.5  # the part lists pages
+_FRAGMENTS: Final = -0.5  # the part lists fragments, for a question that asks for an explanation
 _FAR: Final = -1.0  # a source after the first ones, which does not clearly define the term
 _TYPES: Final = {ContentType.QUIZ.value: -0.3, ContentType.ASSESSMENT.value: -0.1}
 
@@ -47,8 +48,8 @@ class ValuedPart:
         plain_value: The value without the points for the form, such as code or a table. Two parts
             of different forms are compared by it.
         reasons: Reasons for the value, as short texts for a reader.
-        is_weak: True if the part asks the reader a question. Such a part is quoted only if there is
-            no other.
+        is_weak: True if the part asks the reader a question, or if the reader knows it already.
+            Such a part is quoted only if there is no other.
         is_entry: True if the part defines the subject of the question and is an item of a list.
     """
 
@@ -66,6 +67,7 @@ def value_parts(
     parts: Mapping[int, Sequence[Part]],
     weights: Mapping[str, float],
     rank_step: float,
+    seen: str = "",
 ) -> list[ValuedPart]:
     """Return all parts of the sources with their values for a question, the best part first.
 
@@ -81,6 +83,7 @@ def value_parts(
         parts: The parts of each source, by the number of the source.
         weights: Weight of each term of the question.
         rank_step: Value that the parts of a source lose for each better source.
+        seen: Text that the reader knows already.
     """
     asked = read_question(question)
     worth = share_out(question, weights)
@@ -104,15 +107,11 @@ def value_parts(
                 value += _DEFINITION * degree
                 reasons.append(f"defines {asked.subject!r} ({degree:.1f})")
             points, reason = _judge_form(part, asked.kind)
-            is_weak = _asks(part, parts[source.number])
-            if is_weak:
-                value += _WEAK
-                reason = "asks a question"
-            elif part.lists_pages:
-                value += _PAGES
-                reason = "lists pages"
+            is_weak = _asks(part, parts[source.number]) or part.text in seen
+            loss, fault = _judge_content(part, asked.kind, is_weak=is_weak)
+            value += loss
             is_entry = degree >= ENTRY and part.kinds == (TextBlockKind.LIST_ITEM,)
-            reasons += [reason] if reason else []
+            reasons += [text for text in (fault or reason,) if text]
             valued.append(
                 ValuedPart(part, value + points, value, tuple(reasons), is_weak, is_entry)
             )
@@ -144,6 +143,17 @@ def _judge_form(part: Part, kind: QuestionKind) -> tuple[float, str]:
         return _FORM, "contains a table"
     if set(part.kinds) == {TextBlockKind.CODE}:
         return _UNFIT_CODE, "is code without an introduction"
+    return 0.0, ""
+
+
+def _judge_content(part: Part, kind: QuestionKind, *, is_weak: bool) -> tuple[float, str]:
+    """Return what a part loses because it answers nothing, with the reason; 0 and "" if nothing."""
+    if is_weak:
+        return _WEAK, "asks a question or was quoted before"
+    if part.lists_pages:
+        return _PAGES, "lists pages"
+    if part.lists_fragments and kind is QuestionKind.EXPLANATION:
+        return _FRAGMENTS, "lists fragments"
     return 0.0, ""
 
 

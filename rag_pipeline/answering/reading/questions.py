@@ -21,13 +21,15 @@ class QuestionKind(StrEnum):
     """The kind of answer that a question asks for.
 
     `DEFINITION`: the meaning of a term. `CODE`: code or a command. `HOW_TO`: steps to follow.
-    `COMPARISON`: what two or more things have in common or not. `OTHER`: anything else.
+    `COMPARISON`: what two or more things have in common or not. `EXPLANATION`: how or why something
+    is so. `OTHER`: anything else.
     """
 
     DEFINITION = "definition"
     CODE = "code"
     HOW_TO = "how_to"
     COMPARISON = "comparison"
+    EXPLANATION = "explanation"
     OTHER = "other"
 
 
@@ -92,6 +94,9 @@ _WANTS_STEPS: Final = re.compile(
     r"|\bwhat\s+(?:should|must|can|do)\s+(?:i|we)\s+(?:(?:have|need)\s+to\s+)?do\b",
     re.IGNORECASE,
 )
+_WANTS_REASONS: Final = re.compile(
+    r"\bwhy\b|\bhow\s+(?:is|are|was|were|does|do|did|come)\b|\bexplain\s+how\b", re.IGNORECASE
+)
 _MEANING: Final = (
     re.compile(
         r"what\s+do(?:es)?\s+(?P<subject>.+?)\s+(?:mean|stand for|refer to)"
@@ -137,7 +142,8 @@ def read_question(question: str) -> ReadQuestion:
 
     A greeting or a polite phrase at the beginning does not matter. A single word asks for its
     meaning. A question that fits several kinds counts as a comparison first, then as asking for
-    code, for steps, and for a meaning. A question of more than 500 characters is `OTHER`.
+    code, for steps, for a meaning, and for an explanation. A question of more than 500 characters
+    is `OTHER`.
     """
     text = " ".join(question.split()).replace("\u2019", "'")
     if len(text) > _MAX_CHARS:
@@ -151,7 +157,10 @@ def read_question(question: str) -> ReadQuestion:
     if _WANTS_STEPS.search(asked):
         return ReadQuestion(QuestionKind.HOW_TO, "")
     subject = _find_subject(asked)
-    return ReadQuestion(QuestionKind.DEFINITION if subject else QuestionKind.OTHER, subject)
+    if subject:
+        return ReadQuestion(QuestionKind.DEFINITION, subject)
+    explains = _WANTS_REASONS.search(asked)
+    return ReadQuestion(QuestionKind.EXPLANATION if explains else QuestionKind.OTHER, "")
 
 
 def _find_subject(asked: str) -> str:

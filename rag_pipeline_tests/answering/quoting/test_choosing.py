@@ -116,6 +116,41 @@ def test_a_list_of_pages_is_not_the_main_passage_if_another_section_answers() ->
     assert choose("How do sourdough starters work?", contents, page)[0] == page.text
 
 
+FRAGMENTS = "- A bread form with a sourdough starter\n- Two bread knives\n- A scale"
+PROSE = "The dough is folded four times. Sourdough bread gets its form by this tension."
+
+
+@pytest.mark.parametrize(
+    ("question", "main"),
+    [
+        ("Why does sourdough bread keep its form?", PROSE),
+        ("How is the form of a sourdough bread made?", PROSE),
+        ("Which form does a sourdough bread need?", FRAGMENTS),
+    ],
+)
+def test_a_list_of_fragments_explains_nothing(question: str, main: str) -> None:
+    materials = make_source(FRAGMENTS, "Lab", "Materials for sourdough bread", score=0.55)
+    found = choose(question, materials, make_source(PROSE, "Shaping", "Tension"))
+    assert found[0] == main
+
+
+@pytest.mark.parametrize(
+    "text", ["- It drifts. The bread form stays.\n- It is sourdough.", f"Take:\n\n{FRAGMENTS}"]
+)
+def test_a_list_of_sentences_or_with_an_introduction_explains(text: str) -> None:
+    listed = make_source(text, "Lab", "Sourdough bread keeps its form", score=0.6)
+    assert choose("Why does sourdough bread keep its form?", listed, make_source(PROSE))[0] == text
+
+
+def test_a_passage_that_the_reader_has_seen_is_not_the_main_passage_again() -> None:
+    sources = [replace(make_source(text), number=at) for at, text in enumerate([WALKING, SENSING])]
+    question = "What is the capture point? How is it measured?"
+    assert choose_passages(question, sources, {})[0].text == WALKING
+    seen = f"**Balance** [1]\n\n{WALKING}"
+    assert choose_passages(question, sources, {}, seen)[0].text == SENSING
+    assert choose_passages(question, sources[:1], {}, seen)[0].text == WALKING
+
+
 def test_sources_without_text_give_no_passage() -> None:
     assert choose("x") == []
     assert choose("x", make_source("  "), make_source("## Only a heading")) == []

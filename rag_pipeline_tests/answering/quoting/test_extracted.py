@@ -77,6 +77,38 @@ def test_below_a_heading_with_the_term_the_first_sentence_is_marked() -> None:
     assert [passage.text[low:high] for low, high in passage.highlights] == ["It keeps the balance."]
 
 
+def mark(question: str, text: str, section: str) -> list[str]:
+    """Return the marked sentences of the main passage of an answer from one section."""
+    chunk = make_chunk(text, section=section)
+    grounded = apply_grounding_policy(make_result(question, [chunk]), question)
+    pieces = quote_answer(grounded, question, {})
+    next(pieces)
+    with pytest.raises(StopIteration) as end:
+        next(pieces)
+    (passage, *_) = end.value.value.passages
+    return [passage.text[low:high] for low, high in passage.highlights]
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("Four numbers for a turn. A quaternion and its negative are equal.", "Four numbers"),
+        ("It was found on a bridge. A quaternion is a hypercomplex number. It turns.", "A quat"),
+        ("Turn it. " * 4 + "Quaternions avoid the gimbal lock.", "Quaternions avoid"),
+    ],
+)
+def test_the_sentence_that_defines_the_term_is_marked(text: str, marked: str) -> None:
+    (only,) = mark("What is a quaternion?", text, "Quaternion")
+    assert only.startswith(marked)
+
+
+def test_a_label_is_not_marked_if_a_sentence_has_a_word_of_the_question() -> None:
+    question, text = "Which rate has the IMU?", "IMU\n\nAn IMU runs at 200 Hz. It is small."
+    assert mark(question, text, "Sensors") == ["An IMU runs at 200 Hz."]
+    assert mark(question, "IMU\n\nIt runs at 200 Hz.", "Rates") == ["It runs at 200 Hz."]
+    assert mark(question, "IMU 200 Hz", "Sensors") == ["IMU 200 Hz"]
+
+
 def test_code_is_quoted_but_not_marked() -> None:
     answer, _ = ask("Which rclpy call spins the walker node?", CODE)
     (passage,) = answer.passages

@@ -10,6 +10,7 @@ from rag_pipeline.answering.reading.questions import QuestionKind, ReadQuestion,
 
 DEFINITION, CODE = QuestionKind.DEFINITION, QuestionKind.CODE
 HOW_TO, COMPARISON, OTHER = QuestionKind.HOW_TO, QuestionKind.COMPARISON, QuestionKind.OTHER
+EXPLANATION = QuestionKind.EXPLANATION
 
 
 @pytest.mark.parametrize(
@@ -108,8 +109,11 @@ def test_a_question_for_a_meaning_names_its_subject(question: str, subject: str)
         ("What are the advantages of Rust over C?", COMPARISON),
         ("How do I choose between a topic and a service?", COMPARISON),
         ("Differences of threads and processes", COMPARISON),
-        ("Why does the robot fall?", OTHER),
-        ("How does a robot keep its balance?", OTHER),
+        ("Why does the robot fall?", EXPLANATION),
+        ("How does a robot keep its balance?", EXPLANATION),
+        ("How is a bill of materials structured?", EXPLANATION),
+        ("What is a lease? Why is it renewed?", EXPLANATION),
+        ("Please tell me how do bees find a flower", EXPLANATION),
         ("How much memory does it need?", OTHER),
         ("How long do I have to wait?", OTHER),
         ("What is wrong with my controller?", OTHER),
@@ -122,9 +126,9 @@ def test_a_question_for_a_meaning_names_its_subject(question: str, subject: str)
         ("What is my next task?", OTHER),
         ("What happens if a node dies?", OTHER),
         ("What error code does the server return?", OTHER),
-        ("Explain how the robot walks", OTHER),
+        ("Explain how the robot walks", EXPLANATION),
         ("Explain this", OTHER),
-        ("Explain why it drifts", OTHER),
+        ("Explain why it drifts", EXPLANATION),
         ("What does the controller do?", OTHER),
         ("What does it mean?", OTHER),
         ("Is a robot allowed to touch people?", OTHER),
