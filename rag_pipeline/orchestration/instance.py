@@ -23,6 +23,7 @@ _PLACES = (
     Path(__file__).with_name("dagster.yaml"),  # in an installed package
     Path(__file__).parents[2] / "dagster.yaml",  # in a checkout
 )
+_LAST_TABLE: Final = "select 1 from sqlite_master where name = 'alembic_version'"
 _OPENING_TIMEOUT_S: Final = 60.0
 _OPENING_ADVICE: Final = (
     "That process opens Dagster's instance, which takes seconds. Try again, or end the process if "
@@ -91,17 +92,24 @@ def _copy_instance_settings(target: Path) -> None:
 
 
 def _find_damaged(home: Path) -> list[Path]:
-    """Return the SQLite databases of Dagster that are damaged or empty."""
+    """Return the SQLite databases of Dagster that are damaged or incomplete."""
     return [path for path in (*home.glob("*.db"), *home.glob("*/*.db")) if _is_damaged(path)]
 
 
 def _is_damaged(path: Path) -> bool:
-    """Return True if a SQLite file is damaged or empty; Dagster adds no tables to an empty one."""
+    """Return True if a SQLite file is damaged or has only a part of its tables.
+
+    Such a file is left if the process that created it was killed. In an event log, Dagster would
+    not create the other tables.
+    """
     try:
         if path.stat().st_size == 0:
             return True
         with closing(sqlite3.connect(path)) as connection:
-            return bool(connection.execute("pragma quick_check(1)").fetchone() != ("ok",))
+            if connection.execute("pragma quick_check(1)").fetchone() != ("ok",):
+                return True
+            is_complete = connection.execute(_LAST_TABLE).fetchone() is not None
+            return path.name == "event_log.db" and not is_complete
     except FileNotFoundError:  # another process has just renamed it
         return False
     except sqlite3.Error as error:

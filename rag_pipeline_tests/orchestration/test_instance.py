@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import dagster as dg
@@ -87,6 +89,17 @@ def test_an_empty_database_is_left_to_the_process_that_creates_it(
         with pytest.raises(StoreLockedError, match=r"opens Dagster's instance"):
             prepare_dagster_home(settings_for(tmp_path))
         assert (home / "event_log.db").is_file()
+
+
+def test_an_event_log_whose_creation_was_killed_is_created_again(tmp_path: Path) -> None:
+    home = prepare_dagster_home(settings_for(tmp_path))
+    with closing(sqlite3.connect(home / "event_log.db")) as connection:
+        connection.execute("create table event_logs (id integer primary key)")
+    prepare_dagster_home(settings_for(tmp_path))
+    with dg.DagsterInstance.get() as opened:
+        assert opened.event_log_storage.all_asset_keys() == []
+    prepare_dagster_home(settings_for(tmp_path))
+    assert len(list(home.glob("event_log.db.damaged-*"))) == 1
 
 
 def test_the_queue_starts_one_run_at_a_time(tmp_path: Path) -> None:
