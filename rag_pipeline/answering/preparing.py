@@ -32,10 +32,11 @@ CONTEXT_DEPTH: Final = 30
 """Number of passages that are read if a model writes the answer. They usually fill its context."""
 
 
-DEFINITION_DEPTH: Final = 10
-"""Number of passages that are read for the meaning of a term, if no model writes the answer.
+FORM_DEPTH: Final = 10
+"""Number of passages that are read for a definition or a comparison, if no model writes the answer.
 
-The passage that defines a term can rank below passages that use it more often.
+The passage that defines a term, or the table that compares two things, can rank below passages that
+name them more often.
 """
 
 
@@ -163,8 +164,9 @@ def _choose_depth(question: str, *, writes: bool) -> int:
     """Return the number of passages to read for a question."""
     if writes:
         return CONTEXT_DEPTH
-    asks_meaning = read_question(question).kind is QuestionKind.DEFINITION
-    return DEFINITION_DEPTH if asks_meaning else EVIDENCE_DEPTH
+    kind = read_question(question).kind
+    asks_form = kind in {QuestionKind.DEFINITION, QuestionKind.COMPARISON}
+    return FORM_DEPTH if asks_form else EVIDENCE_DEPTH
 
 
 def _ask(query: Query, searched: str) -> Query:

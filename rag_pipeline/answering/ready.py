@@ -41,7 +41,7 @@ def give_ready(
         return refuse(grounded, asked)
     question = prepared.search_question or prepared.question
     weights = weigh_question(prepared.result.evidence, question)
-    seen = prepared.turns[-1].answer if prepared.is_follow_up else ""
+    seen = "\n\n".join(turn.answer for turn in prepared.turns) if prepared.is_follow_up else ""
     return _precede(grounded.message, quote_answer(grounded, question, weights, notice, seen))
 
 

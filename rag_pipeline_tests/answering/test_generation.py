@@ -20,7 +20,7 @@ from rag_pipeline.answering import (
     stream_answer,
 )
 from rag_pipeline.answering.grounding import CLOSEST, MAX_CONTEXT_TOKENS
-from rag_pipeline.answering.preparing import CONTEXT_DEPTH, DEFINITION_DEPTH
+from rag_pipeline.answering.preparing import CONTEXT_DEPTH, FORM_DEPTH
 from rag_pipeline.answering.prompts import DECLINED
 from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
 from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE
@@ -438,7 +438,11 @@ def test_a_question_in_another_language_has_a_hint_instead_of_missing_names() ->
 
 @pytest.mark.parametrize(
     ("question", "depth"),
-    [("What is a gait?", DEFINITION_DEPTH), ("Why is a gait stable?", EVIDENCE_DEPTH)],
+    [
+        ("What is a gait?", FORM_DEPTH),
+        ("Trot vs amble", FORM_DEPTH),
+        ("Why is a gait stable?", EVIDENCE_DEPTH),
+    ],
 )
 def test_without_a_model_a_question_for_a_meaning_reads_more_passages(
     question: str, depth: int

@@ -52,7 +52,7 @@ def quote_answer(
         question: The question of the user.
         weights: Weight of each term of the question.
         notice: Says why no model wrote the answer. It is the last notice of the answer.
-        seen: Text that the reader knows already, from the answer before a follow-up.
+        seen: Text that the reader knows already, from the answers before a follow-up.
 
     Returns:
         The answer with its passages. Its sentences are the marked sentences of each passage, or the

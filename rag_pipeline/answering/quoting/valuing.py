@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.answering.quoting.comparing import compares_in_table
 from rag_pipeline.answering.quoting.defining import ENTRY, measure_definition
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.core.models import ContentType, TextBlockKind
@@ -30,11 +31,12 @@ _COVER: Final = 0.3  # times the covered share of the question, without and with
 _DEFINITION: Final = 2.0  # times the degree to which the part defines the term
 _CODE: Final = 0.5  # code, for a question that asks for code
 _FORM: Final = 0.15  # steps for a how-to question, a table for a comparison
+_COMPARISON: Final = 1.0  # a table with a column or row for each of the compared things
 _UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
 _WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
 _PAGES: Final = -0.5  # the part lists pages
 _FRAGMENTS: Final = -0.5  # the part lists fragments, for a question that asks for an explanation
-_FAR: Final = -1.0  # a source after the first ones, which does not clearly define the term
+_FAR: Final = -1.0  # a source after the first ones, without a definition or table that is asked for
 _TYPES: Final = {ContentType.QUIZ.value: -0.3, ContentType.ASSESSMENT.value: -0.1}
 
 
@@ -73,9 +75,9 @@ def value_parts(
 
     The rank and the score of a source count most, because they compare meanings. Then follow the
     share of the question's terms that a part contains, and the form that the question asks for. A
-    definition counts more than all of these. If the question asks for the meaning of a term, the
-    sources after the first five count only for a clear definition. Quiz questions, lists of pages
-    and code without an introduction lose value, but are chosen if nothing else is there.
+    definition counts more than all of these. The sources after the first five count only for a
+    clear definition, or a table that compares what the question compares. Quiz questions, lists of
+    pages and code without an introduction lose value, but are chosen if nothing else is there.
 
     Args:
         question: The question of the user, or a sub-question of it.
@@ -100,13 +102,16 @@ def value_parts(
             degree = 0.0
             if asked.kind is QuestionKind.DEFINITION:
                 degree = measure_definition(part, asked.subject)
-            if asked.subject and better >= EVIDENCE_DEPTH and degree < ENTRY:
+            compares = asked.kind is QuestionKind.COMPARISON and compares_in_table(part, worth)
+            if better >= EVIDENCE_DEPTH and degree < ENTRY and not compares:
                 value += _FAR
                 reasons.append("is far from the question")
             elif degree:
                 value += _DEFINITION * degree
                 reasons.append(f"defines {asked.subject!r} ({degree:.1f})")
             points, reason = _judge_form(part, asked.kind)
+            if compares:
+                points, reason = _COMPARISON, "compares in a table"
             is_weak = _asks(part, parts[source.number]) or part.text in seen
             loss, fault = _judge_content(part, asked.kind, is_weak=is_weak)
             value += loss

@@ -116,6 +116,39 @@ def test_a_list_of_pages_is_not_the_main_passage_if_another_section_answers() ->
     assert choose("How do sourdough starters work?", contents, page)[0] == page.text
 
 
+HEADED = "| | Yeast | Sourdough |\n|---|---|---|\n| Time | 2 h | 12 h |"
+LISTED = (
+    "| Leaven | Time |\n|---|---|\n| Yeast | 2 h |\n| Baking powder | 0 h |\n| Sourdough | 12 h |"
+)
+
+
+@pytest.mark.parametrize("table", [HEADED, LISTED, f"How long they take:\n\n{HEADED}"])
+@pytest.mark.parametrize(
+    "question",
+    ["What is the difference between yeast and sourdough?", "sourdough vs yeast"],
+)
+def test_a_table_that_names_both_things_compares_them(question: str, table: str) -> None:
+    near = [
+        make_source(f"Yeast and a sourdough rise, says recipe {n}. {'It is warm. ' * n}")
+        for n in range(7)
+    ]
+    assert choose(question, *near, make_source(table, score=0.4))[0] == table
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| Yeast | Time |\n|---|---|\n| fresh | 2 h |",
+        "| Yeast and sourdough | Time |\n|---|---|\n| both | 2 h |",
+        "| Time | Note |\n|---|---|\n| 2 h | yeast |\n| 12 h | sourdough |",
+    ],
+)
+def test_a_table_that_does_not_name_both_things_compares_nothing(table: str) -> None:
+    near = make_source("Yeast is faster than a sourdough. The difference is the taste.")
+    found = choose("Difference between yeast and sourdough", near, make_source(table, score=0.4))
+    assert found[0] == near.text
+
+
 FRAGMENTS = "- A bread form with a sourdough starter\n- Two bread knives\n- A scale"
 PROSE = "The dough is folded four times. Sourdough bread gets its form by this tension."
 
