@@ -198,7 +198,6 @@ def connect_services(settings: Settings) -> Services:
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
     from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
     from rag_pipeline.adapters.state.files import (
-        open_shared_state,
         remove_partial_files,
         remove_tree,
         write_text_atomically,
@@ -207,6 +206,7 @@ def connect_services(settings: Settings) -> Services:
     from rag_pipeline.adapters.state.locks import hold_lock, locate_cell_lock
     from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
     from rag_pipeline.adapters.state.running import announce_ingestion
+    from rag_pipeline.adapters.state.shared import open_shared_state
     from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 
     state_dir = settings.state_dir

@@ -82,7 +82,7 @@ def init(
         f"KEPT {value.setting}: the file has {_show(stated[value.setting])}, and {value.problem}. "
         "Make sure that it is right"
         for value in found.values
-        if not value.is_certain and stated.get(value.setting) not in {None, value.value}
+        if not value.origin.is_certain and stated.get(value.setting) not in {None, value.value}
     ]
     if check:
         differences = compare_site_file(found, path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.state.running import read_running_ingestion
 from rag_pipeline.cli.output import tell
-from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.ingestion.events import ends_document
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.ingestion.events import IngestionEvent
 
 _SILENT_S: Final = 10.0
 _LOGGER: Final = logging.getLogger("rag_pipeline")
@@ -71,11 +72,9 @@ class IngestionProgress(logging.Handler):
         if self._progress is not None:
             self._progress.stop()
 
-    def observe(self, event: object) -> None:
+    def observe(self, event: IngestionEvent) -> None:
         """Advance the bar by one if the event says that a document is indexed or has failed."""
-        if self._progress is None or self._task is None:
-            return
-        if isinstance(event, DocFailure) or getattr(event, "stage", None) is Stage.POINTS:
+        if self._progress is not None and self._task is not None and ends_document(event):
             self._progress.advance(self._task)
 
     def emit(self, record: logging.LogRecord) -> None:

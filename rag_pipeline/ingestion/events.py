@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from rag_pipeline.core.models import DocFailure
+from rag_pipeline.core.models import DocFailure, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import Chunk, DiscoveredDoc, Stage
+    from rag_pipeline.core.models import Chunk, DiscoveredDoc
     from rag_pipeline.core.rules import Fault
     from rag_pipeline.ingestion.planning import Scan
 
@@ -96,6 +96,13 @@ class RunFailed:
     """The last event of a run that an error aborted; the error is raised right after the event."""
 
     error: Exception
+
+
+def ends_document(event: IngestionEvent) -> bool:
+    """Return True if an event says that a document is indexed or has failed."""
+    if isinstance(event, StageDone):
+        return event.stage is Stage.POINTS
+    return isinstance(event, DocFailure)
 
 
 IngestionEvent: TypeAlias = RunPlanned | StageDone | DocFailure | DocDeleted | RunEnded | RunFailed

@@ -47,9 +47,10 @@ def refresh_ledger_if_idle(context: IngestionContext, scan: Scan) -> None:
 
 
 def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None:
-    """Delete what killed ingestions left behind, and end a load, unless an ingestion is running.
+    """Delete what killed ingestions left behind, unless an ingestion is running.
 
-    Errors are ignored, because a later ingestion cleans up too.
+    If such an ingestion did not prepare its collection for fast searches, that is done too. Errors
+    are ignored, because a later ingestion cleans up.
 
     Args:
         context: The settings and services.

@@ -9,7 +9,6 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
 from rag_pipeline.core.site.docusaurus import base_id
 from rag_pipeline.core.site.source_addresses import build_doc_permalink, name_post
@@ -17,7 +16,7 @@ from rag_pipeline.core.sources import SourceKind, find_edition, find_place, stri
 from rag_pipeline.core.text.source_lines import find_page_line
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import read_content
-from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source
+from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_file
 from rag_pipeline.ingestion.partials.files import find_site_dir, locate_page, read_imports
 from rag_pipeline.ingestion.partials.splicing import Splicer
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, read_page, take_addresses
@@ -71,7 +70,7 @@ def parse_doc(
         FrontMatterError: The front matter is not valid YAML or has a value of a wrong type.
     """
     if source is None:
-        source = read_bytes(doc)
+        source = read_file(doc.doc_id, doc.path)
     text = normalize_source(source)
     front_matter = read_front_matter(doc.doc_id, text)
     mdx = is_mdx(doc.doc_id, front_matter, site)
@@ -102,20 +101,6 @@ def parse_doc(
     document = replace(document, headings=tuple(headings))
     parsed = ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
     return _take_built_page(parsed, imported)
-
-
-def read_bytes(doc: DiscoveredDoc) -> bytes:
-    """Return the content of a document's file.
-
-    Raises:
-        DocumentReadError: The file cannot be read.
-    """
-    try:
-        return doc.path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or error
-        problem = f"it cannot be read ({reason}). Check the file and its permissions"
-        raise DocumentReadError(doc.doc_id, problem) from error
 
 
 def _take_built_page(parsed: ParsedDoc, imported: ImportedFiles) -> ParsedDoc:

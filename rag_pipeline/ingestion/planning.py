@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import SpaceMismatchError
 from rag_pipeline.core.errors.documents import DOCUMENT_MISSING
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.discovery import Discovery
-
-_FIRST_RETRY: Final = timedelta(seconds=60)
-_LONGEST_RETRY: Final = timedelta(hours=1)
-_MOST_DOUBLINGS: Final = 10  # gives more than the longest wait, and keeps the number small
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,36 +259,3 @@ def leave_moved(
         for doc_id in doc_ids
         if doc_id not in entries or entries[doc_id].sha256 not in contents
     )
-
-
-def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:
-    """Return True if a document may be tried again after its last failure.
-
-    The wait after a failure starts at one minute and doubles up to one hour. A document without a
-    failure is due, and so is a file whose content has changed since its failure.
-
-    Args:
-        failure: The ledger's record of the document's last failure; None if there is none.
-        sha256: Hash of the file's current content.
-        now: The current time.
-    """
-    if failure is None or failure.sha256 != sha256:
-        return True
-    failed_at = datetime.fromisoformat(failure.failed_at)
-    return find_next_try(failed_at, failure.attempts, now) is None
-
-
-def find_next_try(failed_at: datetime, attempts: int, now: datetime) -> datetime | None:
-    """Return the time of the next try after `attempts` failures in a row; None if it has passed.
-
-    None is also returned if `failed_at` lies in the future, which happens when the clock was set
-    back. Otherwise the wait could be very long.
-    """
-    again = failed_at + compute_wait(attempts)
-    return again if failed_at <= now < again else None
-
-
-def compute_wait(attempts: int) -> timedelta:
-    """Return the wait after `attempts` failures in a row: 1 min, doubled each time up to 1 h."""
-    doublings = max(0, min(attempts - 1, _MOST_DOUBLINGS))
-    return min(_FIRST_RETRY * (1 << doublings), _LONGEST_RETRY)

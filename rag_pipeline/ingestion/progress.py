@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import EmbeddingServiceError
-from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.ingestion.events import ends_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ class RunProgress:
         """
         try:
             for event in events:
-                if isinstance(event, DocFailure) or getattr(event, "stage", None) is Stage.POINTS:
+                if ends_document(event):
                     self._done += 1
                     self._announce(self._done, self._total)
                 yield event

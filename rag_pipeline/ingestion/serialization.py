@@ -97,12 +97,15 @@ def load_source(data: bytes | None) -> KeptSource | None:
     record = load_record(data)
     if record is None:
         return None
-    imported = {
-        place: None if text is None else text.encode("utf-8", "surrogatepass")
-        for place, text in record.get("imported", {}).items()
-    }
-    source = record["source"].encode("utf-8", "surrogatepass")
-    return KeptSource(record["sha256"], source, imported)
+    try:
+        imported = {
+            place: None if text is None else text.encode("utf-8", "surrogatepass")
+            for place, text in record.get("imported", {}).items()
+        }
+        source = record["source"].encode("utf-8", "surrogatepass")
+        return KeptSource(record["sha256"], source, imported)
+    except (KeyError, AttributeError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,12 @@ from rag_pipeline.core.sources import find_place
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.events import StageDone
-from rag_pipeline.ingestion.markdown.source import find_invalid_line, has_open_front_matter
-from rag_pipeline.ingestion.parsing import parse_doc, read_bytes
+from rag_pipeline.ingestion.markdown.source import (
+    find_invalid_line,
+    has_open_front_matter,
+    read_file,
+)
+from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.partials.files import hash_content, read_imports
 from rag_pipeline.ingestion.serialization import (
     KeptChunks,
@@ -200,7 +204,7 @@ def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
 def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     start = time.perf_counter()
     _LOG.info("parsing %s (%d KB)", work.doc.doc_id, work.doc.size_bytes // 1000)
-    data = read_bytes(work.doc)
+    data = read_file(work.doc.doc_id, work.doc.path)
     # The file may have changed since the scan. The bytes read here are what is indexed.
     imported = read_imports(
         find_place(work.doc.source, work.doc.doc_id), work.doc.path, data, work.doc.built

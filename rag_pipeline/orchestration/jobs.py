@@ -1,4 +1,4 @@
-"""The Dagster jobs `ingest`, `evaluate` and `audit`, and the nightly schedules."""
+"""The Dagster jobs and schedules."""
 
 from typing import Final
 

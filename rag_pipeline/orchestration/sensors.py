@@ -39,11 +39,13 @@ _NAMED = 5  # most documents named in a skip reason
 def docs_changes(
     context: dg.SensorEvaluationContext, ingestion: dg.ResourceParam[IngestionResource]
 ) -> dg.SensorResult | dg.SkipReason:
-    """Compare the docs folder with the ledger, and request one run for the differences.
+    """Compare the docs folder with the ledger, and request runs for the differences.
 
-    The ledger records which documents are indexed, so the sensor needs no cursor of its own. One
-    run indexes at most INGEST_RUN_DOCS documents; the next tick requests the rest. A failed
-    document is requested again after a wait, which grows with each failure of the same content.
+    The ledger records which documents are indexed, so the sensor needs no cursor of its own. It
+    requests one run of at most INGEST_RUN_DOCS documents, and the next tick requests the rest. For
+    a book of more than DOC_PARTITIONS_LIMIT documents it requests one run per bucket instead. A
+    failed document is requested again after a wait, which grows with each failure of the same
+    content.
     """
     with ExitStack() as held:
         try:

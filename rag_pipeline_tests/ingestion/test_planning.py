@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -14,19 +13,8 @@ from rag_pipeline.core.models import ChunkLimits, DocFailure, EmbeddingText, Sit
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 from rag_pipeline.ingestion.context import compute_pipeline_fingerprint
 from rag_pipeline.ingestion.discovery import Discovery
-from rag_pipeline.ingestion.planning import (
-    compute_wait,
-    find_next_try,
-    is_due,
-    leave_moved,
-    plan_ingestion,
-)
-from rag_pipeline_tests.ingestion.records import (
-    TIME,
-    make_discovered,
-    make_entry,
-    make_failure,
-)
+from rag_pipeline.ingestion.planning import leave_moved, plan_ingestion
+from rag_pipeline_tests.ingestion.records import make_discovered, make_entry
 
 
 def plan_one(sha256: str, fingerprint: str, *, failed: bool = False) -> str:
@@ -100,31 +88,6 @@ def test_every_document_is_processed_or_deleted_or_unchanged(
     assert set.union(*fates) == there | indexed | failed
     assert set(plan.delete) == (indexed | failed) - there
     assert fates[1] == (there & indexed) - failed
-
-
-@pytest.mark.parametrize(
-    ("attempts", "seconds"),
-    [(1, 60), (2, 120), (3, 240), (6, 1920), (7, 3600), (1000, 3600)],
-)
-def test_the_wait_before_a_retry_doubles_from_a_minute_to_an_hour(
-    attempts: int, seconds: int
-) -> None:
-    assert compute_wait(attempts) == timedelta(seconds=seconds)
-    failed_at = datetime.fromisoformat(TIME)
-    failure = make_failure(attempts=attempts)
-    wait = timedelta(seconds=seconds)
-    assert not is_due(failure, "a", failed_at + wait - timedelta(seconds=1))
-    assert is_due(failure, "a", failed_at + wait)
-    set_back = failed_at - timedelta(seconds=1)
-    assert is_due(failure, "a", set_back)
-    assert find_next_try(failed_at, attempts, set_back) is None
-    assert find_next_try(failed_at, attempts, failed_at) == failed_at + wait
-
-
-def test_a_document_that_changed_or_never_failed_is_due_at_once() -> None:
-    now = datetime.fromisoformat(TIME).astimezone(UTC)
-    assert is_due(None, "a", now)
-    assert is_due(make_failure(attempts=9), "b", now)
 
 
 def test_each_setting_that_affects_points_changes_the_fingerprint() -> None:

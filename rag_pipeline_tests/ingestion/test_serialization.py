@@ -12,10 +12,13 @@ from rag_pipeline.core.editions import Edition
 from rag_pipeline.core.vectors import FORMAT_VERSION
 from rag_pipeline.ingestion.serialization import (
     KeptChunks,
+    KeptSource,
     dump_chunks,
     dump_record,
+    dump_source,
     load_chunks,
     load_record,
+    load_source,
 )
 from rag_pipeline_tests.ingestion.records import make_chunk, make_document
 
@@ -63,3 +66,13 @@ def test_bytes_of_another_kind_count_as_missing(data: bytes) -> None:
 def test_loading_damaged_chunks_never_raises(position: int, byte: int, *, cut: bool) -> None:
     tail = b"" if cut else bytes([byte]) + CHUNKS[position + 1 :]
     load_chunks(CHUNKS[:position] + tail)
+
+
+@pytest.mark.parametrize("record", [{}, {"sha256": "a"}, {"sha256": "a", "source": 1}])
+def test_a_source_without_its_fields_counts_as_missing(record: dict[str, object]) -> None:
+    assert load_source(dump_record(record)) is None
+
+
+def test_a_loaded_source_equals_the_dumped_source() -> None:
+    kept = KeptSource("sha", b"# A", {"_part.md": b"part", "gone.md": None})
+    assert load_source(dump_source("a.md", kept)) == kept

@@ -11,6 +11,7 @@ import uvicorn
 
 from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.retrieval import open_retriever
+from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.metrics import build_metrics
 from rag_pipeline_tests.retrieval.indexed_book import (
@@ -79,8 +80,14 @@ def run_service(
     """Run the whole service over an indexed book and yield its address."""
     metrics = build_metrics()
     retriever = open_retriever(settings)
-    observed = retriever.protected_by(retriever.protection.observed_by(metrics.observe_operation))
-    assistant = Assistant(observed, chat_model, quotes_on_failure=quotes_on_failure)
+    observed = Protection(
+        retriever.protection.limits,
+        log_questions=settings.log_questions,
+        observe=metrics.observe_operation,
+    )
+    assistant = Assistant(
+        retriever.protected_by(observed), chat_model, quotes_on_failure=quotes_on_failure
+    )
     app = create_app(settings, assistant, log=log, site_dir=site_dir, metrics=metrics)
     with assistant, run_app(app) as url:
         yield url

@@ -25,5 +25,5 @@ def test_a_public_site_is_read_by_running_its_configuration(
     (root / "node_modules").symlink_to(WEBSITE / "node_modules")
     found, (sentence,) = detect(root)
     assert_found(found, site, site.notes_of_node)
-    assert all(value.is_certain for value in found.values)
+    assert all(value.origin.is_certain for value in found.values)
     assert sentence.startswith("Running ")

@@ -115,10 +115,6 @@ class SqlQuestionLog(Closing):
             return self._delete(ANSWERS.c.answer_id == answer_id)
         return self._delete(ANSWERS.c.conversation_id == conversation_id)
 
-    def expire(self, before: datetime) -> int:
-        """Delete the answers asked before a time, with ratings; return their number."""
-        return self._delete(ANSWERS.c.asked_at < store_time(before))
-
     def close(self) -> None:
         """Close the connections to the database. A second call does nothing."""
         self._engine.dispose()

@@ -13,9 +13,10 @@ from rag_pipeline.adapters.state.book_record import (
     hold_and_check,
     make_record,
 )
-from rag_pipeline.adapters.state.files import remove_tree, require_state_name
+from rag_pipeline.adapters.state.files import remove_tree
 from rag_pipeline.adapters.state.ledger import FileLedger
 from rag_pipeline.adapters.state.locks import hold_buckets, hold_lock
+from rag_pipeline.adapters.state.shared import require_state_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -176,7 +176,8 @@ class ObjectEmbeddingCache:
 
         A pack is deleted after its texts are in another pack.
         """
-        former = [name for name in self._call(lambda: list_objects(folder)) if _is_hash(name)]
+        listed = self._call(lambda: list_objects(folder))
+        former = [name for name in listed if name.endswith(_FORMER)]
         gone = [name for name in former if name.removesuffix(_FORMER) not in keep]
         self._map(lambda name: delete_object(folder / name), gone)
         names = sorted(self._call(lambda: list_objects(folder / "packs")))
@@ -264,7 +265,3 @@ def _read_array(path: UPath) -> ChunkVectors | None:
     if rows.ndim != 2 or len(rows) < 2:
         return None
     return ChunkVectors(rows[0], rows[1:])
-
-
-def _is_hash(name: str) -> bool:
-    return name.endswith(_FORMER)

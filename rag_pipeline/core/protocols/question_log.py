@@ -85,8 +85,5 @@ class QuestionLog(Protocol):
     def delete(self, *, answer_id: str | None = None, conversation_id: str | None = None) -> int:
         """Delete one answer or all answers of a conversation, with ratings; return their number."""
 
-    def expire(self, before: datetime) -> int:
-        """Delete the answers asked before a time, with ratings; return their number."""
-
     def close(self) -> None:
         """Close the connection to the database. A second call does nothing."""

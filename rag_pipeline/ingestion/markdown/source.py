@@ -1,4 +1,4 @@
-"""Decode a file into the text whose lines and bytes all stages count, and choose its syntax."""
+"""Read a file as the text whose lines and bytes all stages count, and choose its syntax."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import MarkdownFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
@@ -18,6 +20,20 @@ _OPEN_HEAD: Final = re.compile(
     r"---[ \t]*\n[A-Za-z_][\w-]*:(?=\s)(?!.*^---[ \t]*$)", re.DOTALL | re.MULTILINE
 )
 """A line `---` and a line `name: value`, but no second line `---`."""
+
+
+def read_file(doc_id: str, path: Path) -> bytes:
+    """Return the content of a document's file.
+
+    Raises:
+        DocumentReadError: The file cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or error
+        problem = f"it cannot be read ({reason}). Check the file and its permissions"
+        raise DocumentReadError(doc_id, problem) from error
 
 
 def normalize_source(content: bytes) -> str:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.buckets import bucket_of
+from rag_pipeline.core.buckets import bucket_of, find_buckets
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import DiscoveredDoc
@@ -93,7 +93,7 @@ def plan_buckets(
     postponed = scan.plan.process  # of a moved document, the old path goes last
     check_deletes(context, scan, scan.plan.delete)
     gone = leave_moved(scan.plan.delete, scan.entries, postponed)
-    wanted = sorted({bucket_of(doc_id, count) for doc_id in (*(doc.doc_id for doc in docs), *gone)})
+    wanted = find_buckets((*(doc.doc_id for doc in docs), *gone), count)
     return tuple(_make_works(context, scan, [(bucket,) for bucket in wanted], gone))
 
 
@@ -129,7 +129,7 @@ def divide_work(
 
 
 def hash_documents(docs: Iterable[DiscoveredDoc]) -> str:
-    """Return a hash of the ids and contents of documents, as 16 hex digits; the order is free."""
+    """Return a hash of the ids and contents of documents in any order, as 16 hex digits."""
     digest = hashlib.sha256()
     for doc in sorted(docs, key=lambda doc: doc.doc_id):
         digest.update(f"{doc.doc_id}\0{doc.sha256}\n".encode("utf-8", "surrogatepass"))

@@ -1,1 +1,1 @@
-"""Publish the pages of a built site as Markdown files, with `llms.txt` as their index."""
+"""Read the configuration, the sources and the build of a Docusaurus site, and export its pages."""

@@ -35,7 +35,7 @@ def find_config_notes(docs_dir: Path, site: SiteSettings) -> tuple[str, ...]:
         return ()
     config, notes = read_config(path, docs_dir), []
     found = config.markdown_format
-    if found.is_certain and found.value != site.markdown_format.value:
+    if found.origin.is_certain and found.value != site.markdown_format.value:
         notes.append(
             f"{path.name} sets markdown.format to {found.value}, but SITE_MARKDOWN_FORMAT is "
             f"{site.markdown_format.value}. Set SITE_MARKDOWN_FORMAT to {found.value}"

@@ -22,6 +22,11 @@ class Origin(StrEnum):
     GUESS = "guess"
     UNKNOWN = "unknown"
 
+    @property
+    def is_certain(self) -> bool:
+        """True if the value was read or is Docusaurus's default."""
+        return self in {Origin.READ, Origin.DEFAULT}
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
@@ -38,11 +43,6 @@ class ConfigValue:
     value: str | bool | None
     origin: Origin
     problem: str = ""
-
-    @property
-    def is_certain(self) -> bool:
-        """True if the value was read or is Docusaurus's default."""
-        return self.origin in {Origin.READ, Origin.DEFAULT}
 
 
 def read_value(

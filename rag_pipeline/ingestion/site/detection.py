@@ -18,7 +18,8 @@ from rag_pipeline.ingestion.site.docusaurus_config import (
 )
 from rag_pipeline.ingestion.site.node_config import find_loader
 from rag_pipeline.ingestion.site.sources.listing import is_doubt, list_sources
-from rag_pipeline.ingestion.site.sources.plugins import DEFAULT_ID, list_plugins
+from rag_pipeline.ingestion.site.sources.plugins import list_plugins
+from rag_pipeline.ingestion.site.sources.versions import DEFAULT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +37,8 @@ class DetectedValue:
     Attributes:
         setting: Name of the setting in lower case.
         value: The value as the settings file writes it; None if it is unknown.
-        origin: The least certain source of its parts.
+        origin: The least certain source of its parts; `READ` if some were read and others are
+            Docusaurus's defaults.
         names: The names of its parts in the configuration.
         problem: A clause that says why the value is a guess or unknown; otherwise empty.
     """
@@ -46,11 +48,6 @@ class DetectedValue:
     origin: Origin
     names: tuple[str, ...]
     problem: str = ""
-
-    @property
-    def is_certain(self) -> bool:
-        """True if the value was read or is Docusaurus's default."""
-        return self.origin in {Origin.READ, Origin.DEFAULT}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
 from rag_pipeline.ingestion.markdown.constructs.jsx import JSX
@@ -14,7 +13,7 @@ from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.page import read_page
 from rag_pipeline.ingestion.markdown.page_edits import PageEdits
-from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source
+from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,11 +53,7 @@ def render_page(
         DocumentReadError: The file cannot be read.
         FrontMatterError: The front matter is not valid.
     """
-    try:
-        source = normalize_source(file.read_bytes())
-    except OSError as error:
-        problem = f"it cannot be read ({error.strerror}). Check the file and its permissions"
-        raise DocumentReadError(doc_path, problem) from error
+    source = normalize_source(read_file(doc_path, file))
     front_matter = read_front_matter(doc_path, source)
 
     def start_edits(scanner: Scanner, references: Mapping[str, object], *, mdx: bool) -> PageEdits:

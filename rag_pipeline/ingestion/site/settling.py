@@ -47,7 +47,7 @@ def settle_site(settings: Settings) -> Settings:
         )
     config = read_config(path, settings.docs_dir)
     remedy = "Run `rag-pipeline init`, which can run the file, or set"
-    return _fill_from(settings, config, {Origin.READ, Origin.DEFAULT}, remedy)
+    return _fill_from(settings, config, {one for one in Origin if one.is_certain}, remedy)
 
 
 def settle_detected_site(settings: Settings, site: DetectedSite) -> Settings:

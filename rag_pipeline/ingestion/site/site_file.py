@@ -118,7 +118,7 @@ def compare_site_file(site: DetectedSite, path: Path) -> list[FileDifference]:
     differences = []
     for value in site.values:
         in_file = stated.get(value.setting)
-        if value.is_certain and not _is_equal(value, in_file, site, path):
+        if value.origin.is_certain and not _is_equal(value, in_file, site, path):
             differences.append(FileDifference(value.setting, in_file, value.value))
     entries = place_entries(stated.get("sources"), site.folder)
     return [*differences, *compare_sources(site, read_sources(entries) or ())]
@@ -152,7 +152,7 @@ def _normalize(value: object) -> object:
 
 def _write_detected(value: DetectedValue, kept: object) -> str:
     """Return the lines of a value; `kept` is the one of the file before, or None."""
-    if not value.is_certain and kept not in {None, value.value}:
+    if not value.origin.is_certain and kept not in {None, value.value}:
         return f"# Set by hand, because {value.problem}.\n{value.setting} = {_write(kept)}\n"
     names = " and ".join(f"`{name}`" for name in value.names)
     if value.origin is Origin.UNKNOWN:

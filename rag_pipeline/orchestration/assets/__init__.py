@@ -1,1 +1,1 @@
-"""The Dagster assets: five of the ingestion and one of the evaluation."""
+"""The Dagster assets of the ingestion, the evaluation and the feedback of readers."""

@@ -80,12 +80,6 @@ class Protection:
         self.store = CircuitBreaker(*bounds, _refuse_store)
         self.chat_model = CircuitBreaker(*bounds, _refuse_chat_model)
 
-    def observed_by(self, observe: Observer) -> Protection:
-        """Return a protection with the same limits and circuit breakers and another observer."""
-        other = copy(self)
-        other._observe = observe  # noqa: SLF001  # the copy is our own
-        return other
-
     def limited_by(self, limits: ServiceLimits) -> Protection:
         """Return a protection with other time limits and the same circuit breakers and observer."""
         other = copy(self)

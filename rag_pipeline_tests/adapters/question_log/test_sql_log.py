@@ -136,7 +136,6 @@ def test_expired_answers_are_deleted_when_the_log_is_opened(log_settings: Settin
     with open_log(log_settings) as second:
         assert [one.answer_id for one in second.read_answers()] == ["new"]
         assert second.read_ratings() == []
-        assert second.expire(NOW + timedelta(days=1)) == 1
 
 
 def test_several_openings_at_once_create_the_tables_once(log_settings: Settings) -> None:

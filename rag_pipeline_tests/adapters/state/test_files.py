@@ -12,12 +12,12 @@ import pytest
 from upath import UPath
 
 from rag_pipeline.adapters.state.files import (
-    open_root,
     remove_partial_files,
     remove_tree,
     write_bytes_atomically,
     write_text_atomically,
 )
+from rag_pipeline.adapters.state.shared import open_root
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -66,11 +66,10 @@ def count_locks(engine: Engine) -> int:
 
 
 def end_connections(engine: Engine) -> None:
-    """Let the server end all other connections that hold an advisory lock."""
+    """Let the server end all other connections that hold an advisory lock, and wait for it."""
+    ended = "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'"
     with engine.connect() as connection:
-        connection.execute(
-            sa.text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
-        )
+        connection.execute(sa.text(ended))
 
 
 def test_only_runs_whose_lock_is_held_are_found(engine: Engine) -> None:

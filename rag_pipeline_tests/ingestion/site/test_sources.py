@@ -124,7 +124,7 @@ def test_options_of_the_docs_plugin_choose_versions_and_paths(
     release(root, "2.0", "1.0")
     site = detect(root)
     assert routes(site) == expected
-    assert site.config.route_base_path.is_certain
+    assert site.config.route_base_path.origin.is_certain
 
 
 def test_another_docs_folder_has_versions_of_its_own(tmp_path: Path) -> None:

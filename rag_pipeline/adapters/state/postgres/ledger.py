@@ -45,6 +45,7 @@ class PostgresLedger:
         engine: The Postgres database.
         state_name: Name of the book's state, equal on all hosts.
         collection_id: Build (version) of the collection whose documents are recorded.
+        bucket_count: Number of buckets (groups of documents) of the book.
     """
 
     def __init__(

@@ -16,7 +16,6 @@ from rag_pipeline.ingestion.site.sources.page_options import (
     read_page_options,
 )
 from rag_pipeline.ingestion.site.sources.plugins import (
-    DEFAULT_ID,
     join_route,
     list_function_plugins,
     list_plugins,
@@ -24,6 +23,7 @@ from rag_pipeline.ingestion.site.sources.plugins import (
 )
 from rag_pipeline.ingestion.site.sources.versions import (
     CURRENT,
+    DEFAULT_ID,
     DocsVersion,
     find_version_dir,
     list_versions,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rag_pipeline.ingestion.site.config_values import get_property, take_value
+from rag_pipeline.ingestion.site.sources.versions import CURRENT, DEFAULT_ID
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,11 +38,11 @@ class Locale:
         """
         if self.folder is None:
             return None
-        own = "" if plugin.plugin_id == "default" else f"-{plugin.plugin_id}"
+        own = "" if plugin.plugin_id == DEFAULT_ID else f"-{plugin.plugin_id}"
         folder = self.folder / f"docusaurus-plugin-content-{plugin.kind}{own}"
         if not version:
             return folder
-        return folder / ("current" if version == "current" else f"version-{version}")
+        return folder / (CURRENT if version == CURRENT else f"version-{version}")
 
 
 def list_locales(config: ObjectLiteral, site_dir: Path, guesses: list[str]) -> list[Locale]:

@@ -21,14 +21,12 @@ from rag_pipeline.ingestion.site.literals.values import (
     ObjectLiteral,
     guess,
 )
-from rag_pipeline.ingestion.site.sources.versions import CURRENT, list_versions
+from rag_pipeline.ingestion.site.sources.versions import CURRENT, DEFAULT_ID, list_versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rag_pipeline.ingestion.site.literals.values import Literal
-
-DEFAULT_ID: Final = "default"
 
 _PRESET: Final = "a preset"
 _CLASSIC: Final = {"classic", "@docusaurus/classic", "@docusaurus/preset-classic"}
@@ -94,7 +92,7 @@ class ContentPlugin:
         if base.value is None:
             return base
         if current.path:
-            origin = Origin.READ if base.is_certain else base.origin
+            origin = Origin.READ if base.origin.is_certain else base.origin
             base = replace(base, value=join_route(base, current.path), origin=origin)
         if guesses:
             problem = "; ".join(part for part in (base.problem, *guesses) if part)
@@ -147,7 +145,7 @@ def list_plugins(config: ObjectLiteral, kind: SourceKind) -> PluginList:
             found.left_out.append((what, str(options)))
             continue
         folder = read_value("path", options.get("path"), is_text, _DEFAULTS[kind].path)
-        if not folder.is_certain:
+        if not folder.origin.is_certain:
             doubts = found.left_out if folder.value is None else found.guesses
             doubts.append((f"the folder of {what}", folder.problem))
         if folder.value is None:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 CURRENT: Final = "current"
 """Docusaurus's name of the version in the docs folder itself."""
 
-_DEFAULT_ID: Final = "default"
+DEFAULT_ID: Final = "default"
+"""Docusaurus's `id` of an instance of a plugin for which the configuration gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def _find_versions_file(plugin_id: str, site_dir: Path) -> Path:
 
 
 def _prefix(plugin_id: str) -> str:
-    return "" if plugin_id == _DEFAULT_ID else f"{plugin_id}_"
+    return "" if plugin_id == DEFAULT_ID else f"{plugin_id}_"
 
 
 def _list_names(
