@@ -141,9 +141,9 @@ class ServiceEmbedder(ABC):
     def embed_passages(self, texts: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
         """Embed texts in order, with several batches at a time.
 
-        The first batch is sent alone until the service has answered once, so that a service that
-        hangs is not asked by several threads. If a batch fails after its retries, no other batch is
-        sent or retried.
+        Until the service has answered once, the first text of several batches is sent alone, so
+        that a service that hangs is not asked by several threads. If a batch fails after its
+        retries, no other batch is sent or retried.
 
         Returns:
             A float32 matrix of shape (len(texts), model.dim) with rows of unit length, and the
@@ -166,10 +166,13 @@ class ServiceEmbedder(ABC):
                 failures.append(error)
                 raise
 
-        alone = batches[: not self._has_answered]
+        alone: list[list[str]] = []
+        if len(batches) > 1 and not self._has_answered:
+            alone = [[batches[0].pop(0)]]
+            batches = [batch for batch in batches if batch]
         pool = ThreadPoolExecutor(max_workers=max(1, min(IN_FLIGHT, len(batches))))
         try:
-            for run, group in ((map, alone), (pool.map, batches[len(alone) :])):
+            for run, group in ((map, alone), (pool.map, batches)):
                 for rows, cost in run(embed, group):
                     parts.append(rows)
                     usage += cost

@@ -83,12 +83,17 @@ def expect_unit(texts: Sequence[str], dim: int = DIM) -> np.ndarray:
 def test_rows_are_unit_vectors_in_the_order_of_the_texts() -> None:
     texts = [f"text {number}" for number in range(20)]
     with serve(answer_well) as server:
-        rows, usage = connect(server).embed_passages(texts)
-        assert len(server.received) == 7
+        embedder = connect(server)
+        rows, usage = embedder.embed_passages(texts)
+        rows_of_second_call, _ = embedder.embed_passages(texts)
+        sizes = [len(request.body["input"]) for request in server.received]
+    assert sizes[0] == 1, "one text until the service has answered"
+    assert (sorted(sizes[1:8]), sorted(sizes[8:])) == ([2, 2] + [3] * 5, [2] + [3] * 6)
+    assert np.array_equal(rows, rows_of_second_call)
     assert rows.shape == (20, DIM)
     assert rows.dtype == np.float32
     np.testing.assert_allclose(rows, expect_unit(texts), atol=1e-6)
-    assert (usage.requests, usage.retries, usage.tokens) == (7, 0, 140)
+    assert (usage.requests, usage.retries, usage.tokens) == (8, 0, 140)
     assert usage.seconds > 0
 
 
