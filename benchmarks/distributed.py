@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _FULL: Final = Sizes(
     docs=300,
     wait_s=0.4,
+    speed_waits_s=(0.4, 1),
     kills=20,
     stop_s=60,
     outage_s=30,
@@ -53,6 +54,7 @@ _FULL: Final = Sizes(
 _SHORT: Final = Sizes(
     docs=30,
     wait_s=0.1,
+    speed_waits_s=(0.1,),
     kills=3,
     stop_s=5,
     outage_s=3,
@@ -90,7 +92,7 @@ def main() -> int:
     arguments = parser.parse_args()
     sizes = _SHORT if arguments.short else _FULL
     if arguments.wait is not None:
-        sizes = dataclasses.replace(sizes, wait_s=arguments.wait)
+        sizes = dataclasses.replace(sizes, wait_s=arguments.wait, speed_waits_s=(arguments.wait,))
     server = os.environ.get("QDRANT_URL", "")
     print(f"store: {server or 'embedded (no Qdrant server: QDRANT_URL is not set)'}")
     has_postgres = any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and not arguments.files

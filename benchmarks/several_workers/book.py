@@ -49,6 +49,7 @@ class Sizes:
     Attributes:
         docs: Number of documents of the book.
         wait_s: Seconds that the embedding service waits for each text.
+        speed_waits_s: The same, for each comparison of one process with several.
         kills: Least number of workers to kill in each part that kills.
         stop_s: Seconds for which a worker is stopped by SIGSTOP.
         outage_s: Seconds for which a service is gone.
@@ -60,6 +61,7 @@ class Sizes:
 
     docs: int
     wait_s: float
+    speed_waits_s: tuple[float, ...]
     kills: int
     stop_s: float
     outage_s: float
