@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.core.buckets import bucket_of, find_buckets
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.upkeep.audit import (
@@ -21,7 +22,7 @@ from rag_pipeline.ingestion.upkeep.audit import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import DocFailure, JsonValue
@@ -37,7 +38,7 @@ def audit_index(context: IngestionContext) -> AuditReport:
 
     The comparison takes no lock, so an ingestion can run at the same time and cause apparent
     differences. Documents with differences are therefore compared again while the ingestion lock
-    is held. Only differences that remain are reported. The lock works within one machine only.
+    is held. Only differences that remain are reported.
 
     Raises:
         CollectionMissingError: Nothing has been ingested yet.
@@ -110,8 +111,10 @@ def describe_audit(
     }
 
 
-def _read_collection(context: IngestionContext) -> tuple[str, Mapping[DocId, LedgerEntry]]:
-    """Return the id of the current collection and its ledger entries.
+def _read_collection(
+    context: IngestionContext, buckets: Collection[int] | None = None
+) -> tuple[str, Mapping[DocId, LedgerEntry]]:
+    """Return the id of the current collection and the ledger entries of some buckets; None for all.
 
     Raises:
         CollectionMissingError: Nothing has been ingested yet.
@@ -119,7 +122,7 @@ def _read_collection(context: IngestionContext) -> tuple[str, Mapping[DocId, Led
     catalog = context.services.catalog
     # Without a current id, opening raises the error that tells the user what is missing.
     collection_id = catalog.current_id() or catalog.open_current().collection_id
-    return collection_id, context.services.open_ledger(collection_id).entries()
+    return collection_id, context.services.open_ledger(collection_id).entries(buckets)
 
 
 def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | None:
@@ -127,7 +130,9 @@ def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | Non
 
     Returns None if another collection has become the current one; the audit must start again.
     """
-    doc_paths, confirmed = found.doc_paths, list[AuditFinding]()
+    count, confirmed = context.settings.bucket_count, list[AuditFinding]()
+    # Documents of one bucket are checked together, so that each part of the ledger is read once.
+    doc_paths = sorted(found.doc_paths, key=lambda path: bucket_of(path, count))
     for start in range(0, len(doc_paths), _PAGE_DOCS):
         page = frozenset(doc_paths[start : start + _PAGE_DOCS])
         if start:
@@ -135,12 +140,12 @@ def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | Non
         with ExitStack() as stack:
             with suppress(OSError):  # on a read-only disk, no ingestion can run here
                 stack.enter_context(context.services.lock())
-            collection_id, entries = _read_collection(context)
+            collection_id, entries = _read_collection(context, find_buckets(page, count))
             if collection_id != found.collection_id:
                 return None
             again = [finding for finding in found.findings if finding.doc_path in page]
             confirmed += confirm_findings(again, context, collection_id, entries)
-    return replace(found, findings=tuple(confirmed))
+    return replace(found, findings=tuple(sorted(confirmed, key=lambda one: one.doc_path)))
 
 
 def _delete_strays(context: IngestionContext, found: Sequence[AuditFinding]) -> int:
