@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import ConfigurationError, EmbeddingServiceError, RagPipelineError
+from rag_pipeline.core.errors import (
+    ConfigurationError,
+    EmbeddingServiceError,
+    RagPipelineError,
+    StoreError,
+)
 from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.protocols.state import LedgerFailure
@@ -14,14 +20,20 @@ from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, embed_docs, load_embeddings
 from rag_pipeline.ingestion.planning import leave_moved, plan_ingestion
 from rag_pipeline.ingestion.stages import DocInProgress, prepare_doc
-from rag_pipeline.ingestion.writing import check_points, delete_doc, write_points
+from rag_pipeline.ingestion.writing import (
+    check_points,
+    delete_doc,
+    record_points,
+    write_points,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import DiscoveredDoc
-    from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent
+    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent, StageDone
     from rag_pipeline.ingestion.stages import IngestionRun
 
 _GROUP_CHUNKS: Final = PART_CHUNKS  # limits the work that is lost when the run is killed
@@ -90,7 +102,7 @@ def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
 
 
 def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
-    """Write the points of a group, then read them back and check them."""
+    """Write the points of a group to the disk and record them, then read them back."""
     if not group:
         return
     try:
@@ -100,10 +112,38 @@ def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
             work.failure = _describe_failure(work.doc.doc_id, Stage.POINTS, error)
         return
     with opened as store:
+        entries = run.scan.entries
+        _write_new(run, [work for work in group if work.doc.doc_id not in entries], store)
         for work in group:
-            with _keep_failure(work, Stage.POINTS):
-                write_points(run, work, store)
+            if work.doc.doc_id in entries:
+                with _keep_failure(work, Stage.POINTS):
+                    record_points(run, work, write_points(run, work, store))
         check_points(run, _without_failures(group), store)
+
+
+def _write_new(run: IngestionRun, group: Sequence[DocInProgress], store: PointStore) -> None:
+    """Write the points of documents that have none yet, then record the documents.
+
+    The points reach the disk together, which saves most of the time. A kill before that changes no
+    existing point.
+    """
+    if not group:
+        return
+    written: list[tuple[DocInProgress, StageDone]] = []
+    try:
+        with store.write_together():
+            for work in group:
+                with _keep_failure(work, Stage.POINTS):
+                    written.append((work, write_points(run, work, store)))
+            start = time.perf_counter()
+    except StoreError as error:  # the points may not be on the disk, so none is recorded
+        for work in _without_failures(group):
+            work.failure = _describe_failure(work.doc.doc_id, Stage.POINTS, error)
+        return
+    flush_s = time.perf_counter() - start
+    for work, done in written:
+        with _keep_failure(work, Stage.POINTS):
+            record_points(run, work, done, flush_s / len(written))
 
 
 def _delete_docs(run: IngestionRun, doc_ids: Sequence[DocId]) -> Iterator[DocDeleted | DocFailure]:

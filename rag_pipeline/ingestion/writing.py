@@ -25,7 +25,7 @@ from rag_pipeline.core.rules import DOCUMENT_RULES, IndexedDocument, check_point
 from rag_pipeline.core.vectors import Point
 from rag_pipeline.ingestion.context import now_utc
 from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, read_vectors
-from rag_pipeline.ingestion.events import DocDeleted
+from rag_pipeline.ingestion.events import DocDeleted, StageDone
 from rag_pipeline.ingestion.stages import mark_begun
 
 if TYPE_CHECKING:
@@ -66,8 +66,10 @@ class IndexPlan:
         return len(self.upserts) - self.created + len(self.payload_updates)
 
 
-def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> None:
-    """Make the store contain exactly the points of this document's chunks, then update the ledger.
+def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> StageDone:
+    """Make the store contain exactly the points of this document's chunks.
+
+    Call `record_points` with the returned result after the changes are on the disk.
 
     Raises:
         ArtifactMissingError: The document has not been chunked.
@@ -83,22 +85,16 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> N
     }
     known_since = {**run.times_by_content, **read_ingestion_times(existing.values())}
     payloads = build_payloads(work.document, work.chunks, known_since, now_utc())
-    plan = plan_index(payloads, existing, rewrite=run.request.rewrite)
+    entry = run.scan.entries.get(work.doc.doc_id)
+    # After a kill, points of a provisional entry may have new vectors with their old payloads.
+    is_provisional = entry is not None and not entry.sha256
+    plan = plan_index(payloads, existing, rewrite=run.request.rewrite or is_provisional)
     _LOG.info("writing %d points of %s", len(plan.upserts), work.doc.doc_id)
     if plan.upserts:
         for chunks, vectors in read_vectors(run, work):
             _upsert(run, plan, chunks, vectors, store)
     store.set_payloads(plan.payload_updates)
     store.delete(plan.deletes)
-    version = compute_data_version(payloads)
-    before = work.begun or run.scan.entries.get(work.doc.doc_id)
-    entry = run.make_entry(
-        work.doc,
-        data_version=version,
-        chunk_count=len(work.chunks),
-        version=before.version if before is not None else 0,
-    )
-    run.ledger.record(entry)
     counts: dict[str, int | float | str] = {
         "chunks_created": plan.created,
         "chunks_updated": plan.updated,
@@ -106,7 +102,33 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> N
         "chunks_deleted": len(plan.deletes),
         "duration_s": time.perf_counter() - start,
     }
-    work.keep_result(Stage.POINTS, version, counts)
+    return StageDone(Stage.POINTS, work.doc.doc_id, compute_data_version(payloads), counts)
+
+
+def record_points(
+    run: IngestionRun, work: DocInProgress, done: StageDone, waited_s: float = 0.0
+) -> None:
+    """Write the ledger entry of a document whose points are on the disk, and keep the result.
+
+    Args:
+        run: The ingestion.
+        work: The document.
+        done: The result of `write_points`.
+        waited_s: Seconds that the document took after that, which are added to its duration.
+
+    Raises:
+        LedgerConflictError: Another run has changed the entry since this run has read it.
+    """
+    before = work.begun or run.scan.entries.get(work.doc.doc_id)
+    entry = run.make_entry(
+        work.doc,
+        data_version=done.data_version,
+        chunk_count=len(work.chunks),
+        version=before.version if before is not None else 0,
+    )
+    run.ledger.record(entry)
+    duration_s = float(done.counts["duration_s"]) + waited_s
+    work.results[Stage.POINTS] = replace(done, counts={**done.counts, "duration_s": duration_s})
 
 
 def _upsert(

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rag_pipeline_tests.book import replace_services
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rag_pipeline.ingestion.context import IngestionContext
 
@@ -103,14 +104,24 @@ class _Watched:
         return result
 
 
+class _WatchedStore(_Watched):
+    """A wrapper around a store that reports the end of several writes too."""
+
+    @contextmanager
+    def write_together(self) -> Iterator[None]:
+        with self._target.write_together():
+            yield
+        self._boundaries.pass_moment(self._service, "after store.write_together")
+
+
 class _WatchedCatalog(_Watched):
     """A wrapper around a catalog whose stores are wrapped too."""
 
     def open(self, *arguments: Any) -> Any:
-        return _Watched(self._target.open(*arguments), "store", self._boundaries)
+        return _WatchedStore(self._target.open(*arguments), "store", self._boundaries)
 
     def open_current(self, *arguments: Any) -> Any:
-        return _Watched(self._target.open_current(*arguments), "store", self._boundaries)
+        return _WatchedStore(self._target.open_current(*arguments), "store", self._boundaries)
 
 
 def watch(context: IngestionContext, boundaries: Boundaries) -> IngestionContext:

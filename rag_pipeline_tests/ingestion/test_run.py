@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_pipeline.core.errors import DocsFolderError
+from rag_pipeline.core.errors import DocsFolderError, StoreError
+from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
 from rag_pipeline.ingestion import planning
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.run import run_ingestion
-from rag_pipeline_tests.book import PAGES, Book, make_book
+from rag_pipeline_tests.book import PAGES, Book, assert_same_state, make_book
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from rag_pipeline.core.protocols.stores import PointStore
     from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline.ingestion.planning import Scan
 
@@ -76,6 +82,54 @@ def test_pages_with_the_same_address_are_named_at_the_end(book: Book) -> None:
     (warning,) = ended.warnings
     assert warning.startswith("a.md and b/c.md have the same address ")
     assert "/same," in warning
+
+
+class FullDiskStore:
+    """A store whose changes cannot be written to the disk."""
+
+    def __init__(self, store: PointStore) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # the type of the store's attribute
+        """Return the attribute of the store."""
+        return getattr(self._store, name)
+
+    @contextmanager
+    def write_together(self) -> Iterator[None]:
+        """Run the changes, then fail."""
+        yield
+        raise StoreError("the disk is full")
+
+
+def test_no_document_counts_as_indexed_if_its_points_did_not_reach_the_disk(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = book.build_context()
+    catalog = context.services.catalog
+    opened = catalog.open
+    with monkeypatch.context() as patch:
+        patch.setattr(catalog, "open", lambda *arguments: FullDiskStore(opened(*arguments)))
+        report = book.ingest(context=context)
+    assert {failure.doc_path for failure in report.failures} == set(PAGES)
+    assert {failure.message for failure in report.failures} == {"the disk is full"}
+    assert report.docs_processed == 0
+    assert book.ingest().docs_processed == len(PAGES)
+    assert scan_docs(book.build_context()).plan.is_empty
+
+
+def test_a_killed_run_that_left_a_new_vector_with_an_old_payload_is_repaired(book: Book) -> None:
+    book.ingest()
+    before = book.read_state()
+    with closing(book.catalog.open_current()) as store:
+        ledger = book.open_ledger(store.collection_id)
+        point = store.scroll(with_vectors=True)[0]
+        assert point.vectors is not None
+        turned = ChunkVectors(-point.vectors.dense, -point.vectors.windows)
+        store.upsert([Point(point.point_id, turned, SparseVector((1,), (1.0,)), point.payload)])
+    entry = ledger.entries()[DocId(str(point.payload["doc_path"]))]
+    ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0))
+    assert book.ingest().docs_processed == 1
+    assert_same_state(book.read_state(), before)
 
 
 def test_a_run_that_an_error_aborts_ends_with_a_failure_event(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,7 @@ from rag_pipeline.core.payload import INDEXED_FIELDS, LATE_INDEXES
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rag_pipeline.adapters.stores.engine_store import Hits
     from rag_pipeline.core.ids import PointId
@@ -77,6 +78,7 @@ class EdgeStore(EngineStore):
         self._shard = shard
         self._release = release
         self._folder = folder
+        self._is_writing_together = False
 
     def count(self, where: PointFilter = PointFilter()) -> int:  # noqa: B008  # frozen and empty
         """Return the exact number of points that match a filter."""
@@ -88,11 +90,19 @@ class EdgeStore(EngineStore):
         schema = _call(self._shard.info, is_reading=True).payload_schema
         return frozenset(schema) & LATE_INDEXES.keys()
 
+    @contextmanager
+    def write_together(self) -> Iterator[None]:
+        """Flush the changes once, at the end of the block. A flush takes 10 ms, or 80 if busy."""
+        self._is_writing_together = True
+        try:
+            yield
+        finally:
+            self._is_writing_together = False
+            _call(self._shard.flush)
+
     def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:
-        self._apply(
-            edge.UpdateOperation.overwrite_payload([int(point_id)], payload)
-            for point_id, payload in payloads.items()
-        )
+        overwrite = edge.UpdateOperation.overwrite_payload
+        self._apply([overwrite([int(key)], payload) for key, payload in payloads.items()])
 
     def delete(self, point_ids: Sequence[PointId]) -> None:
         """Delete the points with the given ids; unknown ids are ignored."""
@@ -170,14 +180,12 @@ class EdgeStore(EngineStore):
         kind = kinds.Bool if is_boolean else kinds.Keyword
         self._apply([edge.UpdateOperation.create_field_index(field, kind)])
 
-    def _apply(self, operations: Iterable[Any]) -> None:
-        """Run changes and return when they are on the disk, because no log could repeat them."""
-        is_changed = False
+    def _apply(self, operations: Sequence[Any]) -> None:
+        """Run changes, and write them to the disk, because no log could repeat them."""
         for operation in operations:
             check_space(self._folder, _RESERVE_BYTES)
             _call(self._shard.update, operation)
-            is_changed = True
-        if is_changed:
+        if operations and not self._is_writing_together:
             _call(self._shard.flush)
 
 

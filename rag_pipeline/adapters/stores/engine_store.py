@@ -6,6 +6,7 @@ The embedded engine and the server's client use the same names for the fields of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilte
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import TypeAlias
 
     from rag_pipeline.core.ids import PointId
@@ -150,6 +152,10 @@ class EngineStore(ABC):
         names = list(fields)
         for record in self._scroll_records(where, with_payload=names, with_vectors=False):
             yield read_id(record), dict(record.payload or {})
+
+    def write_together(self) -> AbstractContextManager[None]:
+        """Return a context manager without effect: a server stores each change by itself."""
+        return nullcontext()
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Write complete points in batches; a point with the same id is replaced."""

@@ -10,6 +10,7 @@ from rag_pipeline.core.payload import FILTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
@@ -197,7 +198,7 @@ class PointStore(VectorIndex, Protocol):
     """Read and write access to one build (version) of a collection in a vector store.
 
     When a method that writes returns, readers see the change, and it survives the end of the
-    process.
+    process; see also `write_together`.
     """
 
     @property
@@ -210,6 +211,12 @@ class PointStore(VectorIndex, Protocol):
 
         The ledger (the record of what is indexed) is stored under this id, so it is never used with
         another build.
+        """
+
+    def write_together(self) -> AbstractContextManager[None]:
+        """Return a context manager for several changes, which writes them to the disk at its end.
+
+        Only when the block has ended do all changes in it survive the end of the process.
         """
 
     def upsert(self, points: Sequence[Point]) -> None:

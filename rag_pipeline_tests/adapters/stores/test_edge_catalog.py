@@ -170,6 +170,21 @@ def test_points_survive_a_kill_right_after_the_write(root: Path) -> None:
     store.close()
 
 
+def test_points_that_are_written_together_survive_a_kill_after_the_block(root: Path) -> None:
+    body = """
+        store = catalog.open_current(SPACE)
+        with store.write_together():
+            for number in range(50):
+                store.upsert([make_point(2**63 + number)])
+            store.delete([2**63])
+            assert store.count() == 50
+        os._exit(9)
+    """
+    with start_process(root, body) as writer:
+        assert writer.wait(timeout=60) == 9
+    assert read_ids(EdgeCatalog(root, "book", 5.0)) == [1, *range(2**63 + 1, 2**63 + 50)]
+
+
 def test_an_almost_full_disk_is_an_error_before_a_write(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
