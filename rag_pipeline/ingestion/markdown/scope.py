@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.ingestion.markdown.mdx_syntax import (
     find_tag_texts,
     is_comment_expression,
@@ -187,7 +188,7 @@ def find_imports(text: str) -> Iterator[str]:
 
 def is_markdown_import(target: str) -> bool:
     """Return True if an import names a Markdown file."""
-    return target.endswith((".md", ".mdx")) and "!" not in target
+    return target.endswith(MARKDOWN_SUFFIXES) and "!" not in target
 
 
 def find_raw_path(target: str) -> str | None:

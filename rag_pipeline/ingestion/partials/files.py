@@ -6,8 +6,9 @@ import hashlib
 import os
 import posixpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.ingestion.markdown.scope import find_imports
 from rag_pipeline.ingestion.markdown.source import normalize_source
 from rag_pipeline.ingestion.site.docusaurus_config import find_config_above
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 ImportedFiles: TypeAlias = "Mapping[str, bytes | None]"
 """Content of imported files by path below the site's folder; None for a file that is missing."""
-
-_MARKDOWN: Final = (".md", ".mdx")
 
 
 def read_imports(
@@ -55,7 +54,7 @@ def read_imports(
             if wanted is None or wanted in found:
                 continue
             data = found[wanted] = _read_file(site_dir / wanted)
-            if data is not None and wanted.endswith(_MARKDOWN):
+            if data is not None and wanted.endswith(MARKDOWN_SUFFIXES):
                 pending.append((wanted, data))
     return found
 

@@ -1,1 +1,1 @@
-"""Read the configuration, the sources and the build of a Docusaurus site, and export its pages."""
+"""Read the configuration, the sources and the manifest of a Docusaurus site."""

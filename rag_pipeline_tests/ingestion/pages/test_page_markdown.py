@@ -11,7 +11,7 @@ import pytest
 from rag_pipeline.core.errors import DocumentReadError, FrontMatterError
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.ingestion.discovery import discover_docs
-from rag_pipeline.ingestion.site.page_markdown import render_page
+from rag_pipeline.ingestion.pages.page_markdown import render_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

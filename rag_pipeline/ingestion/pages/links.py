@@ -13,7 +13,7 @@ from rag_pipeline.core.site.markdown_links import encode_target
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.ingestion.site.built_site import BuiltSite, SitePage
+    from rag_pipeline.ingestion.pages.built_site import BuiltSite, SitePage
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _OUTSIDE_PAGES: Final = "pathname://"

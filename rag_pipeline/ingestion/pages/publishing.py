@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.errors import DocumentError
 from rag_pipeline.core.models import DocFailure, MarkdownFormat, SiteSettings
 from rag_pipeline.core.site.markdown_links import escape_label
-from rag_pipeline.ingestion.site.built_site import read_built_site
-from rag_pipeline.ingestion.site.links import SiteLinks
-from rag_pipeline.ingestion.site.page_markdown import render_page
+from rag_pipeline.ingestion.pages.built_site import read_built_site
+from rag_pipeline.ingestion.pages.links import SiteLinks
+from rag_pipeline.ingestion.pages.page_markdown import render_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from rag_pipeline.core.models import JsonValue
-    from rag_pipeline.ingestion.site.built_site import BuiltSite, SitePage
+    from rag_pipeline.ingestion.pages.built_site import BuiltSite, SitePage
 
 INDEX_FILE: Final = "llms.txt"
 FULL_FILE: Final = "llms-full.txt"
