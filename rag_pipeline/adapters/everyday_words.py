@@ -13,6 +13,8 @@ from rag_pipeline.core.text.tokens import VOCABULARY
 _WORD_PIECE: Final = re.compile(r'"([a-z]+)": ?\d')
 _BPE_TOKEN: Final = re.compile(rb"^(I\S+) ", re.MULTILINE)  # in base64, a blank begins with I
 
+_SLIPS: Final = frozenset({"nto", "teh"})  # misspelled so often that they are tokens
+
 
 @lru_cache(maxsize=1)
 def load_everyday_words() -> frozenset[str]:
@@ -27,4 +29,4 @@ def load_everyday_words() -> frozenset[str]:
     tokens = VOCABULARY.read_bytes()
     spelled = (a2b_base64(token)[1:] for token in _BPE_TOKEN.findall(tokens))
     words = (word.decode().lower() for word in spelled if word.isalpha())
-    return frozenset((*_WORD_PIECE.findall(pieces), *words))
+    return frozenset((*_WORD_PIECE.findall(pieces), *words)) - _SLIPS

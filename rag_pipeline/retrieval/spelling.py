@@ -1,7 +1,7 @@
 """Correct misspelled words of a question to words of the book.
 
-A word is misspelled if neither the book nor everyday language has it and a word of the book has
-almost the same letters.
+A word is misspelled if neither the book nor everyday language has it and a word of the book, or a
+stop word, has almost the same letters.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.protocols.stores import ALL_POINTS, Channel, ChannelQuery
-from rag_pipeline.core.text.terms import extract_terms, extract_words
+from rag_pipeline.core.text.terms import STOP_WORDS, extract_terms, extract_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +35,7 @@ MAX_CORRECTED: Final = 3
 _TWO_SLIPS_LETTERS: Final = 8  # words with as many letters may have two slips
 _SAFE_LETTERS: Final = 3  # if a word has two slips, its beginning is right
 _READ: Final = 10  # chunks in which a word is looked for
+_LEAST_STOP_WORD: Final = 3  # letters; two exchanged letters are often an abbreviation
 _VOWELS: Final = "aeiouy"
 
 
@@ -79,10 +80,10 @@ def find_misspelled(
 ) -> tuple[str, ...]:
     """Return the words of a question that may be misspelled, in order and as written.
 
-    These are words of `MIN_LETTERS` to `MAX_LETTERS` English letters that neither the book nor
-    everyday language contains in any form. A name or identifier (a capital after the first letter,
-    a digit or an underscore) is never misspelled. If more than `MAX_CORRECTED` words remain, none
-    is returned.
+    These are words of `MIN_LETTERS` to `MAX_LETTERS` English letters, or stop words with two
+    exchanged letters, that neither the book nor everyday language contains in any form. A name or
+    identifier (a capital after the first letter, a digit or an underscore) is never misspelled. If
+    more than `MAX_CORRECTED` words remain, none is returned.
 
     Args:
         evidence: The terms of the question; None if the book was not searched.
@@ -93,7 +94,8 @@ def find_misspelled(
         entry
         for entry in (evidence.terms if evidence else ())
         if not entry.known
-        and MIN_LETTERS <= len(entry.word) <= MAX_LETTERS
+        and len(entry.word) <= MAX_LETTERS
+        and (len(entry.word) >= MIN_LETTERS or _find_stop_word(entry.word.lower()))
         and entry.word.isascii()
         and entry.word.isalpha()
         and not any(char.isupper() for char in entry.word[1:])
@@ -123,7 +125,8 @@ def correct_question(
 
     A slip is a missing, an additional, a wrong or two exchanged letters. Exchanged letters are
     tried first, then the other slips, then, in words of at least eight letters, two of the most
-    frequent slips. Of several words, the most frequent one in the book replaces the word.
+    frequent slips. Of several words, the most frequent one in the book replaces the word. A stop
+    word is tried before the words of the book, and only with exchanged letters.
 
     Args:
         index: The collection.
@@ -139,7 +142,7 @@ def correct_question(
     for word in misspelled:
         lower = word.lower()
         slips = set(_slip_once(lower, ascii_lowercase))
-        found = _choose_word(index, encoder, lower, slips, corpus)
+        found = _find_stop_word(lower) or _choose_word(index, encoder, lower, slips, corpus)
         if found is None and len(lower) >= _TWO_SLIPS_LETTERS:
             once = set(_slip_often(lower))
             twice = {other for slip in once for other in _slip_often(slip)}
@@ -170,6 +173,19 @@ def _rate(result: RetrievalResult) -> float:
     scores = [chunk.channels for chunk in result.chunks if chunk.channels is not None]
     similarity = max(((entry.dense + entry.windows) / 2 for entry in scores), default=0.0)
     return (known / total if total else 0.0) + similarity
+
+
+def _find_stop_word(word: str) -> str | None:
+    """Return the stop word of at least three letters that has two letters exchanged in a word.
+
+    Of two stop words, the one with the same first letter is returned.
+    """
+    others = (
+        word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+        for at in (*range(1, len(word) - 1), 0)
+        if len(word) >= _LEAST_STOP_WORD
+    )
+    return next((other for other in others if other in STOP_WORDS), None)
 
 
 def _choose_word(

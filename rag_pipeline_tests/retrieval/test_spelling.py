@@ -28,7 +28,7 @@ insect spider apple banana orange lemon cherry cherries bread butter cheese coff
 sugar salt pepper soup doctor nurse hospital medicine fever money bank market price
 salary taxes lawyer judge police soldier church temple school teacher lesson pencil
 paper letters stamp train airport ticket passport login stepper passer studies happiest
-unhappy sleeping swimming slowly kindness
+unhappy sleeping swimming slowly kindness aws lte dose form three
 """.split()  # noqa: SIM905  # a list of a hundred strings is hard to read
 
 
@@ -48,7 +48,7 @@ def test_everyday_words_are_never_misspelled() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["gripppr", "Gripppr", "quaternoin", "zreo", "odometery", "kinemtics"]
+    "word", ["gripppr", "Gripppr", "quaternoin", "zreo", "odometery", "kinemtics", "teh", "Hwo"]
 )
 def test_a_word_that_is_in_no_vocabulary_may_be_misspelled(word: str) -> None:
     assert find_misspelled(make_evidence("robot", word), load_everyday_words) == (word,)
@@ -99,6 +99,8 @@ def test_the_everyday_words_are_loaded_only_for_an_unknown_word() -> None:
         ("Which subscirbers get it?", "Which subscribers get it?"),
         ("Which subscrybbers get it?", "Which subscribers get it?"),
         ("a sotf egg", "a soft egg"),
+        ("Waht si teh gripepr?", "What si the gripper?"),
+        ("whta cna it get and hwo", "what can it get and how"),
         ("a suft egg", None),  # another first vowel, and too short
         ("rubberty", None),  # no slip: an ending
         ("a xripper", None),  # another first letter
@@ -131,6 +133,7 @@ def test_the_corrected_question_is_searched(retriever: Retriever) -> None:
     "question",
     [
         "How does a soft gripper close?",
+        "How does the hsv gripper close?",
         "Which pasta do I cook?",
         "What is a Quadrotor?",
         "What is use_sim_tiem?",
@@ -141,6 +144,14 @@ def test_a_question_without_a_slip_is_searched_as_it_is(
     retriever: Retriever, question: str
 ) -> None:
     assert retriever.retrieve(Query(question)).search_question is None
+
+
+def test_a_question_with_a_slip_in_a_function_word_is_as_good_as_without(
+    retriever: Retriever,
+) -> None:
+    right = retriever.retrieve(Query("How does the soft gripper close?"))
+    found = retriever.retrieve(Query("How does teh soft gripper close?"))
+    assert (found.chunks, found.evidence) == (right.chunks, right.evidence)
 
 
 def test_each_question_of_a_batch_is_corrected_apart(retriever: Retriever) -> None:
