@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.models import Citation, Evidence, RetrievalResult
 
 MAX_CONTEXT_TOKENS: Final = 3_000
-"""Limit for all sources together. Passages that do not fit, and those after them, are left out."""
+"""Limit for all sources together. Passages that do not fit are left out."""
 
 RELATED_SECTIONS: Final = 3
 

@@ -26,7 +26,7 @@ def build_sources(chunks: Sequence[ScoredChunk], max_tokens: int | None) -> tupl
     Args:
         chunks: Chunks, best first.
         max_tokens: Limit for all sources together, in cl100k_base tokens. The first chunk is always
-            complete, and no chunk is used after the first one that does not fit. None uses all.
+            complete, and other chunks that do not fit are passed over. None uses all.
     """
     from rag_pipeline.retrieval.candidates import section_of  # noqa: PLC0415  # loads numpy
 
@@ -40,7 +40,7 @@ def build_sources(chunks: Sequence[ScoredChunk], max_tokens: int | None) -> tupl
         tokens = len(chunk.context_text) // _CHARS_PER_TOKEN if widened else data.token_count
         if left is not None:
             if groups and tokens > left:
-                break
+                continue
             left -= tokens
         section = section_of(data.doc_path, data.anchor, data.section_heading)
         # The place of a widened text in the page is unknown, so it is not joined with others.

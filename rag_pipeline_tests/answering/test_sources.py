@@ -60,11 +60,21 @@ def test_equal_headings_of_two_documents_are_two_sources() -> None:
     ]
 
 
-def test_chunks_are_used_by_rank_until_one_does_not_fit() -> None:
+def test_chunks_are_used_by_rank_as_long_as_they_fit() -> None:
     chunks = [make_chunk(f"{WALKING} {n}", section=f"Section {n}") for n in range(4)]
     each = chunks[0].metadata.token_count
     assert len(build_sources(chunks, 2 * each + 1)) == 2
     assert [source.text for source in build_sources(chunks, 1)] == [chunks[0].text]
+
+
+def test_a_chunk_that_does_not_fit_hides_no_chunk_after_it() -> None:
+    table = make_chunk(f"{WALKING} " * 20, section="A long table")
+    chunks = [make_chunk(f"{WALKING} {n}", section=f"Section {n}") for n in range(3)]
+    each = chunks[0].metadata.token_count
+    ranked = [chunks[0], table, *chunks[1:]]
+    found = build_sources(ranked, 3 * each + 3)
+    assert [source.text for source in found] == [chunk.text for chunk in chunks]
+    assert [source.number for source in found] == [1, 2, 3]
 
 
 def test_a_widened_chunk_that_a_better_source_contains_is_left_out() -> None:
