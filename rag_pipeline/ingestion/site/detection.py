@@ -89,6 +89,7 @@ class DetectedSite:
         return (docs, *found)
 
     def _join(self, field: str, parts: tuple[ConfigValue, ...]) -> DetectedValue:
+        # A value counts as read if only some of its parts are defaults.
         order = (Origin.UNKNOWN, Origin.GUESS, Origin.READ, Origin.DEFAULT)
         origin = min((part.origin for part in parts), key=order.index)
         problem = "; ".join(dict.fromkeys(part.problem for part in parts if part.problem))

@@ -88,8 +88,13 @@ def _connect(engine: Engine, timeout_s: float) -> Iterator[Connection]:
             connection.execute(sa.text("SET statement_timeout = 0"))
         yield connection
     finally:
-        connection.invalidate()  # closes the connection, which releases its locks
-        connection.close()
+        end_connection(connection)
+
+
+def end_connection(connection: Connection) -> None:
+    """Close a connection instead of returning it to the pool, which releases its locks."""
+    connection.invalidate()
+    connection.close()
 
 
 def _lock(

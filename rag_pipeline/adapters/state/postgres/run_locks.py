@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
+from rag_pipeline.adapters.state.postgres.locks import end_connection
 from rag_pipeline.adapters.state.postgres.tables import describe_failures
 from rag_pipeline.core.errors import LedgerUnavailableError
 
@@ -113,7 +114,7 @@ class PostgresRunLock:
         try:
             connection.execute(sa.text("SELECT pg_advisory_lock_shared(:key)"), {"key": self._key})
         except BaseException:
-            _close(connection)
+            end_connection(connection)
             raise
         return connection
 
@@ -128,13 +129,7 @@ class PostgresRunLock:
             except SQLAlchemyError:
                 self._was_lost = True
                 if self._connection is not None:
-                    _close(self._connection)
+                    end_connection(self._connection)
                     self._connection = None
         if self._connection is not None:
-            _close(self._connection)
-
-
-def _close(connection: Connection) -> None:
-    """Close a connection instead of returning it to the pool, which releases its locks."""
-    connection.invalidate()
-    connection.close()
+            end_connection(self._connection)
