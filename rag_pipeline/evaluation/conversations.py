@@ -110,7 +110,8 @@ def load_conversations(path: Path = CONVERSATIONS_PATH) -> tuple[Conversation, .
     try:
         loaded = _FILE.validate_json(path.read_bytes()).conversations
     except OSError as error:
-        raise GoldenSetError(path, [f"cannot be read: {error.strerror}"]) from error
+        problem = f"cannot be read ({error.strerror})"
+        raise GoldenSetError(path, [problem], "Check the path and its permissions") from error
     except ValidationError as error:
         problems = [
             f"{'.'.join(map(str, one['loc']))}: {one['msg']}"

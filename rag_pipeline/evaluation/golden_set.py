@@ -251,7 +251,8 @@ def _read(path: Path, adapter: TypeAdapter[_File]) -> _File:
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
-        raise GoldenSetError(path, [f"cannot be read ({error.strerror})"]) from error
+        problem = f"cannot be read ({error.strerror})"
+        raise GoldenSetError(path, [problem], "Check the path and its permissions") from error
     try:
         read = adapter.validate_json(content, strict=True)
     except ValidationError as error:

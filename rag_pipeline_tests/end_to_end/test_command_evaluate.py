@@ -290,7 +290,11 @@ def replace_progress(outcome: Outcome) -> Outcome:
     ("arguments", "texts"),
     [
         pytest.param(["--test-set", "."], ["cannot be read"], id="test_set_is_a_folder"),
-        pytest.param(["--test-set", "no.json"], ["no.json", "cannot be read"], id="no_test_set"),
+        pytest.param(
+            ["--test-set", "no.json"],
+            ["no.json", "cannot be read", "Check the path"],
+            id="no_test_set",
+        ),
         pytest.param(["--html", "."], ["--html", "cannot be written"], id="page_is_a_folder"),
         pytest.param(["--html", "set.json/x.html"], ["--html"], id="page_below_a_file"),
         pytest.param(["--accept", "--paraphrased"], ["--accept"], id="no_baseline_of_paraphrases"),

@@ -81,9 +81,11 @@ class GoldenSetError(RagPipelineError):
     code = "TEST_SET_INVALID"
     exit_code = 2
 
-    def __init__(self, path: Path, problems: Sequence[str]) -> None:
+    def __init__(
+        self, path: Path, problems: Sequence[str], remedy: str = "Correct the file"
+    ) -> None:
         self.path = path
         self.problems = tuple(problems)
         shown = "; ".join(self.problems[:10])
         more = f"; and {len(self.problems) - 10} more" if len(self.problems) > 10 else ""
-        super().__init__(f"{path}: {shown}{more}. Correct the file")
+        super().__init__(f"{path}: {shown}{more}. {remedy}")
