@@ -63,7 +63,7 @@ def quote_on_failure(
 
 def describe_failure(error: AnswerServiceError) -> str:
     """Return the notice of an answer that a failing model should have written."""
-    return f"{UNAVAILABLE_NOTICE} Error {error.code}: {error}"
+    return f"{UNAVAILABLE_NOTICE} Error {error.code}: {error.public_message}"
 
 
 def _precede(message: str, pieces: Generator[str, None, Answer]) -> Generator[str, None, Answer]:
