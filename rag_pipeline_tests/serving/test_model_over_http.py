@@ -14,7 +14,6 @@ import pytest
 
 from rag_pipeline.answering import wording
 from rag_pipeline.answering.prompts import DECLINED
-from rag_pipeline.serving.api.events import EventDecoder
 from rag_pipeline_tests.adapters.test_chat_model import CLOSING, KEY, make_model, stream_reply
 from rag_pipeline_tests.loopback import (
     ENDLESS,
@@ -24,6 +23,7 @@ from rag_pipeline_tests.loopback import (
     Reply,
     serve,
 )
+from rag_pipeline_tests.serving.event_decoder import EventDecoder
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from rag_pipeline.serving.api.events import EventDecoder
+from rag_pipeline_tests.serving.event_decoder import EventDecoder
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import pytest
 from rag_pipeline.answering.prompts import DECLINED
 from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.serving.api import answers
-from rag_pipeline.serving.api.events import EventDecoder
 from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
 from rag_pipeline_tests.answering.factories import ScriptedModel
 from rag_pipeline_tests.loopback import Reply, serve
+from rag_pipeline_tests.serving.event_decoder import EventDecoder
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 
 if TYPE_CHECKING:
