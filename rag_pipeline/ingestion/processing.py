@@ -113,11 +113,11 @@ def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
         return
     with opened as store:
         entries = run.scan.entries
-        _write_new(run, [work for work in group if work.doc.doc_id not in entries], store)
         for work in group:
             if work.doc.doc_id in entries:
                 with _keep_failure(work, Stage.POINTS):
                     record_points(run, work, write_points(run, work, store))
+        _write_new(run, [work for work in group if work.doc.doc_id not in entries], store)
         check_points(run, _without_failures(group), store)
 
 
