@@ -114,7 +114,7 @@ def record_points(
         run: The ingestion.
         work: The document.
         done: The result of `write_points`.
-        waited_s: Seconds that the document took after that, which are added to its duration.
+        waited_s: Seconds of writing to the disk after `write_points`, added to the duration.
 
     Raises:
         LedgerConflictError: Another run has changed the entry since this run has read it.

@@ -162,7 +162,7 @@ class ServiceEmbedder(ABC):
         def embed(batch: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
             try:
                 return self._embed(batch, "document", PASSAGE_WAIT_S, failures)
-            except BaseException as error:
+            except BaseException as error:  # an interrupt stops the other threads too
                 failures.append(error)
                 raise
 

@@ -92,7 +92,7 @@ class EdgeStore(EngineStore):
 
     @contextmanager
     def write_together(self) -> Iterator[None]:
-        """Flush the changes once, at the end of the block. A flush takes 10 ms, or 80 if busy."""
+        """Write the changes to the disk once, at the end. Each time takes 10 to 80 ms."""
         self._is_writing_together = True
         try:
             yield
