@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
@@ -14,7 +13,7 @@ import typer
 from rag_pipeline.cli.loading import load_index
 from rag_pipeline.cli.options import DocsDir
 from rag_pipeline.cli.output import write_text
-from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
+from rag_pipeline.core.errors import MissingDependencyError
 
 commands = typer.Typer()
 
@@ -45,30 +44,17 @@ def serve(
             help="Folder of the built website. Default: `build` next to the docs folder, if built.",
         ),
     ] = None,
-    workers: Annotated[
-        int,
-        typer.Option(
-            "--workers", min=1, max=64, help="Number of processes. More than 1 needs QDRANT_URL."
-        ),
-    ] = 1,
     docs_dir: DocsDir = None,
 ) -> None:
     """Answer questions over HTTP and MCP, and serve the built website, until Ctrl-C."""
     _check_packages()
     settings = load_index(docs_dir)
-    if workers > 1 and not settings.qdrant_url:
-        _refuse_workers()
     from rag_pipeline.serving.server import Place, run_service
     from rag_pipeline.serving.site import find_site
 
     site_dir = find_site(settings.docs_dir, None if site is None else Path(site))
     place = Place(host, port, site_dir)
-    run = run_service
-    if workers > 1:
-        from rag_pipeline.serving.workers import run_workers
-
-        run = partial(run_workers, workers=workers)
-    if not run(settings, place, lambda line: write_text(f"{line}\n")):
+    if not run_service(settings, place, lambda line: write_text(f"{line}\n")):
         raise typer.Exit(1)
 
 
@@ -93,9 +79,3 @@ def _check_packages() -> None:
     for package in _PACKAGES:
         if find_spec(package) is None:
             raise MissingDependencyError(package, "serve")
-
-
-def _refuse_workers() -> None:
-    problem = "several processes would wait for each other's access to the embedded store"
-    remedy = "Set QDRANT_URL to use a Qdrant server, or leave the option out"
-    raise ConfigurationError("--workers", problem, remedy)

@@ -16,15 +16,14 @@ from rag_pipeline.serving.api.failures import catch_errors
 from rag_pipeline.serving.api.problems import add_problem_handlers
 from rag_pipeline.serving.chat.completions import make_chat_router
 from rag_pipeline.serving.conversations import Conversations
-from rag_pipeline.serving.deletions import Deletions
 from rag_pipeline.serving.mcp.mounting import mount_mcp
-from rag_pipeline.serving.metrics import build_metrics
+from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.protection.access import read_access_rules
-from rag_pipeline.serving.protection.rate_limits import LocalCounter, limit_rate, read_rate_limits
+from rag_pipeline.serving.protection.rate_limits import limit_rate, read_rate_limits
 from rag_pipeline.serving.protection.requests import ProtectedApp
 from rag_pipeline.serving.readiness import Readiness
 from rag_pipeline.serving.site import find_site_path, mount_site
-from rag_pipeline.serving.state import Service, Shared, get_service
+from rag_pipeline.serving.state import Service, get_service
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.assistant import Assistant
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.serving.metrics import Metrics
     from rag_pipeline.serving.state import AnswerLog
 
 _COMPRESSED_FROM_BYTES: Final = 2_000
@@ -46,7 +44,6 @@ def create_app(
     site_dir: Path | None = None,
     hosts: Sequence[str] = (),
     metrics: Metrics | None = None,
-    shared: Shared | None = None,
 ) -> FastAPI:
     """Return the service over an assistant. Each application can be started once.
 
@@ -57,22 +54,20 @@ def create_app(
         site_dir: Folder of the built site to serve on the same port; None serves no site.
         hosts: Host names that requests may use, besides SERVE_HOSTS and this machine's own names.
         metrics: Counts requests. Pass the metrics that observe the assistant; None makes new ones.
-        shared: What several processes share; None if there is one process.
 
     Raises:
         ConfigurationError: A setting of the service is invalid.
     """
-    shared = shared or Shared(Conversations(), LocalCounter(), Deletions())
-    measured = metrics or build_metrics()
+    measured = metrics or Metrics()
     measured.watch_breakers(assistant.protection)
     site_path = find_site_path(settings.site.base_url) if site_dir else None
     rules = read_access_rules(settings, hosts, site_path)
-    limits = read_rate_limits(settings, measured.count_rate_failure, shared.counter)
+    limits = read_rate_limits(settings, measured.count_rate_failure)
     app = FastAPI(title="RoboTutor", docs_url=None, redoc_url=None, lifespan=_warm_up)
     app.state.service = Service(
         assistant,
         settings,
-        shared.conversations,
+        Conversations(),
         log,
         measured,
         Readiness(assistant),

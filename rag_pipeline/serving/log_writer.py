@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import QuestionLogError
-from rag_pipeline.serving.deletions import Deletions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ _TRIES: Final = 3
 _PAUSE_S: Final = 0.2  # before the second try; twice as long before the third
 _IDLE_S: Final = 3600.0  # an idle log deletes its expired answers about as often
 _CLOSE_S: Final = 5.0
+_KEPT_DELETIONS: Final = 10_000
 
 
 class LogWriter(Closing):
@@ -33,7 +33,6 @@ class LogWriter(Closing):
         log: The question log. The writer closes it.
         on_failure: Function that is called with the error once for each loss, from any thread.
         capacity: Most answers that wait to be written.
-        deletions: The deletions of all processes; None if there is one process.
     """
 
     def __init__(
@@ -41,10 +40,8 @@ class LogWriter(Closing):
         log: QuestionLog,
         on_failure: Callable[[Exception], None],
         capacity: int = 10_000,
-        *,
-        deletions: Deletions | None = None,
     ) -> None:
-        self._deletions = deletions or Deletions()
+        self._deleted: OrderedDict[str, None] = OrderedDict()
         self._log = log
         self._on_failure = on_failure
         self._capacity = capacity
@@ -59,6 +56,8 @@ class LogWriter(Closing):
     def record(self, answer: LoggedAnswer) -> None:
         """Queue an answer and return at once. Never raises."""
         with self._changed:
+            if {answer.answer_id, answer.conversation_id} & self._deleted.keys():
+                return  # deleted while it was still being written
             has_room = not self._is_closed and len(self._waiting) < self._capacity
             if has_room:
                 self._waiting.append(answer)
@@ -84,7 +83,10 @@ class LogWriter(Closing):
             QuestionLogError: The log cannot be written.
         """
         if deleted_id := answer_id or conversation_id:
-            self._deletions.add(deleted_id)  # before the log is read, or a queue could be missed
+            with self._changed:  # before the log is read, or a queue could be missed
+                self._deleted[deleted_id] = None
+                while len(self._deleted) > _KEPT_DELETIONS:
+                    self._deleted.popitem(last=False)
         self._flush(
             lambda one: one.answer_id == answer_id or one.conversation_id == conversation_id
         )
@@ -123,20 +125,12 @@ class LogWriter(Closing):
                 return
             self._waiting = deque(one for one in self._waiting if not is_wanted(one))
         try:
-            self._add(wanted)
+            self._log.add_answers(wanted)
         except Exception:  # any error of the log: the answers go back into the queue
             with self._changed:
                 self._waiting.extendleft(reversed(wanted))
                 self._changed.notify_all()
             raise
-
-    def _add(self, answers: Sequence[LoggedAnswer]) -> None:
-        """Write answers, and delete those that any process has deleted since they were given."""
-        self._log.add_answers(answers)
-        if answers:
-            ids = [(one.answer_id, one.conversation_id) for one in answers]
-            for answer_id in self._deletions.find(ids):
-                self._log.delete(answer_id=answer_id)
 
     def _run(self) -> None:
         is_open = True
@@ -158,7 +152,7 @@ class LogWriter(Closing):
         """Write a batch with retries. After the last failure, the batch is dropped."""
         for attempt in range(_TRIES):
             try:
-                self._add(answers)
+                self._log.add_answers(answers)
             except Exception as error:  # noqa: BLE001  # the thread must go on
                 if attempt == _TRIES - 1 or self._is_closed:
                     for _ in range(max(1, len(answers))):

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.serving.protection.rate_limits import LIMITED_PATHS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from rag_pipeline.retrieval.protection.limits import Protection
@@ -30,28 +27,20 @@ _BREAKER_STATES = {"closed": 0, "half-open": 1, "open": 2}
 
 
 class Metrics:
-    """The metrics of one service, in a registry of their own.
-
-    Args:
-        shared_dir: The folder in which several processes of a service count together; None if there
-            is only one process. The process must have been started with the environment variable
-            PROMETHEUS_MULTIPROC_DIR set to this folder.
+    """The metrics of one process, in their own registry.
 
     Attributes:
         registry: The registry of Prometheus.
     """
 
-    def __init__(self, shared_dir: Path | None = None) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._shared_dir = shared_dir
         self._watched: Protection | None = None
         self._requests = self._counter("http_requests", "Requests.", "method", "route", "status")
         self._latency = self._histogram(
             "http_request_seconds", "Seconds from a request to the end of its response.", "route"
         )
-        self._open_streams = self._gauge(
-            "open_streams", "Answers that are being streamed.", mode="livesum"
-        )
+        self._open_streams = self._gauge("open_streams", "Answers that are being streamed.")
         self._operations = self._counter(
             "operations", "Finished searches and answers.", "name", "status", "code"
         )
@@ -65,23 +54,14 @@ class Metrics:
         self._limit_faults = self._counter("rate_limit_failures", "Faults of SERVE_RATE_URL.")
         self._log_faults = self._counter("question_log_failures", "Lost entries of the log.")
         self._breakers = self._gauge(
-            "breaker_state", "0: closed, 1: half-open, 2: open.", "service", mode="livemax"
+            "breaker_state", "0: closed, 1: half-open, 2: open.", "service"
         )
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, namespace=_NAMESPACE, registry=self.registry)
 
-    def _gauge(
-        self, name: str, text: str, *labels: str, mode: Literal["livesum", "livemax"]
-    ) -> Gauge:
-        return Gauge(
-            name,
-            text,
-            labels,
-            namespace=_NAMESPACE,
-            registry=self.registry,
-            multiprocess_mode=mode,
-        )
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, namespace=_NAMESPACE, registry=self.registry)
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
         return Histogram(
@@ -106,7 +86,7 @@ class Metrics:
         self._read_breakers()
 
     def _read_breakers(self) -> None:
-        """Copy the states, because processes that count together cannot ask each other."""
+        """Copy the states of the circuit breakers."""
         if self._watched is not None:
             for name in ("embedding", "store", "chat_model"):
                 state = getattr(self._watched, name).state
@@ -125,13 +105,9 @@ class Metrics:
         self._log_faults.inc()
 
     def render(self) -> bytes:
-        """Return the metrics for Prometheus, including those of the other processes."""
+        """Return the metrics for Prometheus."""
         self._read_breakers()
-        if self._shared_dir is None:
-            return generate_latest(self.registry)
-        together = CollectorRegistry()
-        MultiProcessCollector(together, str(self._shared_dir))  # type: ignore[no-untyped-call]  # as the package has it
-        return generate_latest(together)
+        return generate_latest(self.registry)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a finished request by its route template, such as `/v1/answers/{answer_id}`."""
@@ -173,8 +149,3 @@ class Metrics:
 def _name_route(path: str) -> str:
     """Return the name of a request that reached no route of FastAPI, such as a refused one."""
     return path if path in LIMITED_PATHS else "other"
-
-
-def build_metrics(shared_dir: Path | None = None) -> Metrics:
-    """Return metrics in a new registry; for `shared_dir` see `Metrics`."""
-    return Metrics(shared_dir)

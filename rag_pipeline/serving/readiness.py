@@ -67,19 +67,14 @@ class Readiness:
         return None
 
 
-async def announce_readiness(readiness: Readiness, prefix: str = "") -> None:
-    """Write a line to standard error if questions cannot be answered yet, and one when they can.
-
-    Args:
-        readiness: Checks the state.
-        prefix: Begins each line, for example with the name of the process.
-    """
+async def announce_readiness(readiness: Readiness) -> None:
+    """Write a line to standard error if questions cannot be answered yet, and one when they can."""
     is_told = False
     while (error := await readiness.check()) is not None:
         if not is_told:
             is_told = True
             reason = str(error) if isinstance(error, RagPipelineError) else describe_kind(error)
             again = "This is checked again without a restart."
-            sys.stderr.write(f"{prefix}Not ready yet: {reason.rstrip('.')}. {again}\n")
+            sys.stderr.write(f"Not ready yet: {reason.rstrip('.')}. {again}\n")
         await asyncio.sleep(_LOOK_S)
-    sys.stderr.write(f"{prefix}Ready for questions.\n")
+    sys.stderr.write("Ready for questions.\n")

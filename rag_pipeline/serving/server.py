@@ -21,7 +21,7 @@ from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.retrieval.protection.logs import configure_logging
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.log_writer import LogWriter
-from rag_pipeline.serving.metrics import build_metrics
+from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.protection.access import read_trusted_proxies
 from rag_pipeline.serving.readiness import announce_readiness
 from rag_pipeline.serving.site import find_site_path
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.serving.state import Shared
 
 DRAIN_S: Final = 10
 """Seconds that open streams have to end after the service was told to stop."""
@@ -131,34 +130,24 @@ def run_service(settings: Settings, place: Place, tell: Callable[[str], None]) -
         return server.started
 
 
-def open_app(
-    settings: Settings,
-    place: Place,
-    parts: ExitStack,
-    *,
-    shared_dir: Path | None = None,
-    shared: Shared | None = None,
-) -> FastAPI:
-    """Open the parts of the service in this process and return the application over them.
+def open_app(settings: Settings, place: Place, parts: ExitStack) -> FastAPI:
+    """Open the parts of the service and return the application over them.
 
     Args:
         settings: The settings of the process.
         place: Where the service listens.
         parts: Closes the parts at the end.
-        shared_dir: The folder in which several processes keep their metrics; None for one process.
-        shared: What several processes share; None for one process.
 
     Raises:
         ConfigurationError: A setting is invalid.
     """
-    metrics = build_metrics(shared_dir)
+    metrics = Metrics()
     assistant = parts.enter_context(open_assistant(settings, observe=metrics.observe_operation))
     database = open_question_log(settings)
     log = None
     if database is not None:
         failing = _FailureReport(metrics.count_log_failure)
-        deletions = shared.deletions if shared else None
-        log = parts.enter_context(LogWriter(database, failing.note, deletions=deletions))
+        log = parts.enter_context(LogWriter(database, failing.note))
     try:
         configure_logging(settings.state_dir / "logs", console=False)
     except ConfigurationError:  # on a read-only disk, questions are answered all the same
@@ -171,7 +160,6 @@ def open_app(
         site_dir=place.site_dir,
         hosts=[place.host],
         metrics=metrics,
-        shared=shared,
     )
 
 

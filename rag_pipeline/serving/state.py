@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.serving.conversations import Conversations
-    from rag_pipeline.serving.deletions import Deletions
-    from rag_pipeline.serving.protection.rate_limits import LocalCounter
 
 LOG_THREADS: Final = 4
 """Threads for ratings and deletions, which wait for the question log."""
@@ -35,21 +33,6 @@ class AnswerLog(Protocol):
 
     def delete(self, *, answer_id: str | None = None, conversation_id: str | None = None) -> int:
         """Delete one answer or a conversation; return the number of deleted answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """The objects that all processes of one service share.
-
-    Attributes:
-        conversations: The latest turns of the conversations.
-        counter: Counts questions for the rate limits.
-        deletions: The deleted answers and conversations.
-    """
-
-    conversations: Conversations
-    counter: LocalCounter
-    deletions: Deletions
 
 
 @dataclass(frozen=True, slots=True)

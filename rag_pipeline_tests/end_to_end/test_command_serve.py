@@ -190,7 +190,6 @@ def test_a_port_in_use_is_an_error_in_one_line(call: Callable[..., Outcome]) -> 
 @pytest.mark.parametrize(
     ("arguments", "texts"),
     [
-        (("--workers", "2"), ("--workers", "QDRANT_URL")),
         (("--site", "nowhere"), ("--site", "index.html")),
         (("--host", "192.0.2.1", "--port", "0"), ("--host", "0.0.0.0")),
         (("--port", "65536"), ("--port",)),

@@ -13,7 +13,7 @@ from rag_pipeline.answering.assistant import Assistant
 from rag_pipeline.retrieval import open_retriever
 from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.serving.app import create_app
-from rag_pipeline.serving.metrics import build_metrics
+from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -78,7 +78,7 @@ def run_service(
     quotes_on_failure: bool = False,
 ) -> Iterator[str]:
     """Run the whole service over an indexed book and yield its address."""
-    metrics = build_metrics()
+    metrics = Metrics()
     retriever = open_retriever(settings)
     observed = Protection(
         retriever.protection.limits,

@@ -133,3 +133,13 @@ def test_a_rating_fails_while_the_log_is_locked_and_its_answer_is_kept(
         other.execute("ROLLBACK")
     assert writer.rate(Rating("second", NOW, 4))
     writer.close()
+
+
+def test_an_answer_that_is_deleted_while_it_is_written_is_not_logged(tmp_path: Path) -> None:
+    with LogWriter(open_log(tmp_path), lambda _: None) as writer:
+        assert writer.delete(answer_id="a1") == 0
+        for answer_id in ("a1", "a2"):
+            writer.record(make_logged(answer_id))
+    log = open_log(tmp_path)
+    assert [one.answer_id for one in log.read_answers()] == ["a2"]
+    log.close()

@@ -10,7 +10,7 @@ import pytest
 from rag_pipeline.core.errors import StoreTimeoutError
 from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.retrieval.protection.logs import Operation
-from rag_pipeline.serving.metrics import build_metrics
+from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_requests_answers_and_refusals_are_counted_without_their_text(client: ht
 
 
 def test_a_failed_operation_has_the_code_of_its_error() -> None:
-    metrics = build_metrics()
+    metrics = Metrics()
     operation = Operation("retrieve", ["q"], 1.0, timings_ms={"embed": 20.0})
     metrics.observe_operation(operation, StoreTimeoutError("slow"))
     metrics.observe_operation(operation, ValueError("text with a question"))
@@ -66,7 +66,7 @@ def test_a_failed_operation_has_the_code_of_its_error() -> None:
 
 
 def test_an_open_breaker_is_shown() -> None:
-    metrics, protection = build_metrics(), Protection()
+    metrics, protection = Metrics(), Protection()
     metrics.watch_breakers(protection)
 
     def fail() -> None:
@@ -81,7 +81,7 @@ def test_an_open_breaker_is_shown() -> None:
 
 
 def test_two_services_count_separately() -> None:
-    first, second = build_metrics(), build_metrics()
+    first, second = Metrics(), Metrics()
     first.count_log_failure()
     first.count_rate_failure()
     assert b"question_log_failures_total 1.0" in first.render()

@@ -50,29 +50,6 @@ _IPV6_CLIENT_BITS: Final = 64  # one household or one machine usually has a whol
 _logger = logging.getLogger(__name__)
 
 
-class LocalCounter:
-    """Counts questions in memory. Processes can share one through a manager of `multiprocessing`.
-
-    Attributes:
-        secret: The key of the hashes of clients' addresses.
-    """
-
-    def __init__(self) -> None:
-        self.secret = secrets.token_bytes(_SECRET_BYTES)
-        self._limiter = LocalLimiter(MemoryStorage())
-
-    def read_secret(self) -> bytes:
-        """Return `secret`; a method, because a manager passes on only methods."""
-        return self.secret
-
-    def count(self, keys: list[tuple[RateLimitItem, str, str]]) -> float | None:
-        """Count a question for each limit; return the seconds to wait if one is exceeded."""
-        for item, *key in keys:
-            if not self._limiter.hit(item, *key):
-                return _wait_s(self._limiter.get_window_stats(item, *key).reset_time)
-        return None
-
-
 class RateLimits:
     """Counts requests per client and in total, in this process or in Redis.
 
@@ -85,9 +62,8 @@ class RateLimits:
         redis_url: Where several processes count together; empty counts in this process.
         on_failure: Called each time Redis fails.
         clock: Returns a time in seconds that never decreases.
-        counter: Counts without Redis; None makes a new counter.
         secret: The key of the hashes, at most 64 bytes, which all processes that count together
-            must share; empty takes that of the counter.
+            must share; empty makes a new key.
     """
 
     def __init__(
@@ -97,15 +73,14 @@ class RateLimits:
         redis_url: str = "",
         on_failure: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        counter: LocalCounter | None = None,
         secret: bytes = b"",
     ) -> None:
         self._client = client
         self._total = total
         self._on_failure = on_failure or (lambda: None)
         self._clock = clock
-        self._counter = counter or LocalCounter()
-        self._secret = secret or self._counter.read_secret()
+        self._local = LocalLimiter(MemoryStorage())
+        self._secret = secret or secrets.token_bytes(_SECRET_BYTES)
         self._shared = _connect(redis_url) if redis_url else None
         self._shared_from = -math.inf
 
@@ -134,7 +109,10 @@ class RateLimits:
                     describe_kind(error),
                     _SHARED_PAUSE_S,
                 )
-        return self._counter.count(keys)
+        for item, *key in keys:
+            if not self._local.hit(item, *key):
+                return _wait_s(self._local.get_window_stats(item, *key).reset_time)
+        return None
 
     async def _count_shared(
         self, shared: SharedLimiter, keys: list[tuple[RateLimitItem, str, str]]
@@ -156,16 +134,13 @@ class RateLimits:
 
 
 def read_rate_limits(
-    settings: Settings,
-    on_failure: Callable[[], None] | None = None,
-    counter: LocalCounter | None = None,
+    settings: Settings, on_failure: Callable[[], None] | None = None
 ) -> RateLimits | None:
     """Return the rate limits of the settings; None if there are none.
 
     Args:
         settings: SERVE_CLIENT_RATE, SERVE_TOTAL_RATE and SERVE_RATE_URL are read.
         on_failure: Called each time Redis fails.
-        counter: Counts without Redis; None makes a new counter.
 
     Raises:
         ConfigurationError: A rate or the address of Redis is not valid, or the key in DATA_DIR is
@@ -177,7 +152,7 @@ def read_rate_limits(
         return None
     url = settings.serve_rate_url
     secret = _read_secret(settings.state_dir / CLIENT_KEY_FILE) if url else b""
-    return RateLimits(client, total, url, on_failure, secret=secret, counter=counter)
+    return RateLimits(client, total, url, on_failure, secret=secret)
 
 
 def _read_secret(path: Path) -> bytes:
