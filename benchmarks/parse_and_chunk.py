@@ -36,6 +36,8 @@ _SHAPES: Final[dict[str, Callable[[int], str]]] = {
     "quotes": lambda k: "> > text in a quote\n> lazy\n" * (5_000 * k),
     "table": lambda k: "| a | b |\n|---|---|\n" + "| c d e | f g h |\n" * (14_000 * k),
     "open tags": lambda k: "<Tag a={ <b c='\n" * (8_000 * k),
+    "open containers": lambda k: "<TabItem value='a'>\n\nText.\n\n<details>\n\n" * (5_000 * k),
+    "tabs": lambda k: "<TabItem value='a'>\n\nText.\n\n</TabItem>\n\n" * (5_000 * k),
     "open braces": lambda k: "{a {b `c\n" * (12_000 * k),
     "open brackets": lambda k: "[a ![b ](c\n" * (12_000 * k),
     "open code spans": lambda k: "` `` ``` ```` a\n" * (10_000 * k),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rag_pipeline.core.editions import DEFAULT_EDITION
 from rag_pipeline.core.text.source_lines import NO_NOTES
@@ -163,8 +163,18 @@ class TextBlock:
     opens_with_link: bool = False
 
 
-Container: TypeAlias = "tuple[int, TextBlockKind]"
-"""Number, unique within its text, and kind of a list, list item, quote or admonition."""
+class Container(NamedTuple):
+    """A list, list item, quote, admonition or element, such as a tab, around a block.
+
+    Attributes:
+        number: Number of the container, unique within its text.
+        kind: Kind among the blocks of a text; None for an element, which is not listed there.
+        label: Label of a tab. Empty for other containers.
+    """
+
+    number: int
+    kind: TextBlockKind | None
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +193,8 @@ class Block:
         runs: The parts of the source that cleaning left unchanged in `text`, in order.
         holds: Parts of the block that must stay in one piece, such as links, in order.
         text_kind: Kind in a chunk's text; None if the block only opens or closes a container.
-        containers: The lists, list items, quotes and admonitions around it, outermost first.
+        containers: The lists, list items, quotes and admonitions around it, the outermost first,
+            and then the elements around it, such as tabs.
         is_atomic: True if the block must not be split between two chunks.
         leads: True if the block belongs with the next one, as a heading with the text after it.
         heading: Index in `Document.headings` if the block is a heading, else None.
@@ -249,7 +260,8 @@ class Chunk:
     """A part of one section of a document, which is embedded, found and cited as a whole.
 
     Attributes:
-        heading_breadcrumb: Title of the document, then the headings down to the chunk's own.
+        heading_breadcrumb: Title of the document, then the headings down to the chunk's own, and
+            the labels of the tabs that contain the chunk.
         heading_level: Level of the chunk's heading; 0 for text before the first heading.
         anchor: Id of the section's heading on the page; None if no heading above has an id.
         chunk_index: 0-based number of the chunk in the document.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.core.ids import hash_text, make_chunk_id
 from rag_pipeline.core.models import Chunk, ContentType, EmbeddingText, TextBlockKind
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from rag_pipeline.core.text.source_lines import LineOrigin
     from rag_pipeline.ingestion.packing import Unit
 
+Path: TypeAlias = "tuple[Heading | str, ...]"
+"""Headings, and labels of tabs, that lead to a section, the outermost first."""
+
 _TYPE_OF_KIND: Final = {
     TextBlockKind.CODE: ContentType.CODE,
     TextBlockKind.TABLE: ContentType.TABLE,
@@ -45,8 +48,8 @@ class _Draft:
     """A chunk that has no index and no chunk id yet.
 
     Attributes:
-        path: Headings above the chunk, outermost first, the heading of its section last. Empty
-            for text before the first heading.
+        path: The steps to the chunk, outermost first: headings, and labels of tabs. Empty for text
+            before the first heading.
         units: The blocks, or parts of blocks, of the chunk in order, without the overlap.
         start: Offset in the source of the first character, which belongs to the overlap with the
             previous chunk if there is an overlap.
@@ -56,7 +59,7 @@ class _Draft:
         tokens: Number of cl100k_base tokens in `text`.
     """
 
-    path: tuple[Heading, ...]
+    path: Path
     units: Sequence[Unit]
     start: int
     lead_in: str
@@ -72,10 +75,25 @@ class _Draft:
         return self.units[-1].end
 
 
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A container that is open while the blocks of a document are read.
+
+    Attributes:
+        number: Number of the container.
+        path: The path before the container, to which the text after it belongs.
+    """
+
+    number: int
+    path: Path
+
+
 def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
     """Cut a parsed document into chunks, in source order.
 
-    A heading of any level starts a section, and a chunk never contains text of two sections. A
+    A heading of any level and a tab start a section. A section that begins in a container, such as
+    a tab, a list item or a quote, ends with the container; the text after it belongs to the section
+    around it. A chunk never contains text of two sections. A
     section of at most `limits.max_tokens` tokens is one chunk. A longer section is cut into parts
     of about equal size. Each part after the first repeats the end of the previous part: whole
     sentences or blocks with about `limits.overlap_tokens` tokens, and never more than twice that
@@ -108,25 +126,38 @@ def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
     )
 
 
-def _read_sections(parsed: ParsedDoc) -> Iterator[tuple[tuple[Heading, ...], list[Block]]]:
-    """Yield each section's heading path and blocks; a section ends at the next heading.
+def _read_sections(parsed: ParsedDoc) -> Iterator[tuple[Path, list[Block]]]:
+    """Yield each section's path and blocks.
 
-    The text before the first heading is the first section. Its heading path is empty.
+    A section ends at the next heading, at the next tab, and with the container in which it began.
+    The text before the first heading is the first section. Its path is empty.
     """
-    path: tuple[Heading, ...] = ()
+    path: Path = ()
     blocks: list[Block] = []
+    opened: list[_Open] = []
     for block in parsed.blocks:
+        before = path
+        if opened:
+            around = {container.number for container in block.containers}
+            while any(one.number not in around for one in opened):
+                path = opened.pop().path
+        for container in block.containers:
+            if all(one.number != container.number for one in opened):
+                opened.append(_Open(container.number, path))
+                path = (*path, container.label) if container.label else path
         if block.heading is not None:
             heading = parsed.document.headings[block.heading]
-            yield path, blocks
-            above = (item for item in path if item.level < heading.level)
-            path, blocks = (*above, heading), []
+            above = (item for item in path if isinstance(item, str) or item.level < heading.level)
+            path = (*above, heading)
+        if path is not before:
+            yield before, blocks
+            blocks = []
         blocks.append(block)
     yield path, blocks
 
 
 def _cut_section(
-    parsed: ParsedDoc, path: tuple[Heading, ...], blocks: Sequence[Block], limits: ChunkLimits
+    parsed: ParsedDoc, path: Path, blocks: Sequence[Block], limits: ChunkLimits
 ) -> Iterator[_Draft]:
     """Yield the chunks of one section in order; none if the section has no text."""
     whole = read_units(blocks)
@@ -206,7 +237,8 @@ def _build_chunk(
 ) -> Chunk:
     document, path = parsed.document, draft.path
     breadcrumb = _build_breadcrumb(document.title, path)
-    anchor = path[-1].anchor if path else None
+    heading = next((item for item in reversed(path) if not isinstance(item, str)), None)
+    anchor = heading.anchor if heading is not None else None
     parts = [_choose_headings(breadcrumb, embedding_text), draft.lead_in, draft.text]
     first = bisect.bisect_left(newlines, draft.start) + 1
     last = bisect.bisect_left(newlines, draft.end) + 1
@@ -218,9 +250,9 @@ def _build_chunk(
         module=document.module,
         chapter=document.chapter,
         title=document.title,
-        section_heading=(path[-1].text if path else "") or document.title,
+        section_heading=(heading.text if heading else "") or document.title,
         heading_breadcrumb=breadcrumb,
-        heading_level=path[-1].level if path else 0,
+        heading_level=heading.level if heading else 0,
         anchor=anchor,
         url=link_to_anchor(document.url, anchor),
         chunk_index=index,
@@ -258,9 +290,10 @@ def _choose_headings(breadcrumb: Sequence[str], embedding_text: EmbeddingText) -
     return " > ".join(chosen[embedding_text])
 
 
-def _build_breadcrumb(title: str, path: Sequence[Heading]) -> tuple[str, ...]:
-    """Return the title and the headings; a first heading equal to the title is not repeated."""
-    texts = [heading.text for heading in path if heading.text]
+def _build_breadcrumb(title: str, path: Path) -> tuple[str, ...]:
+    """Return the title and the path; a first heading equal to the title is not repeated."""
+    steps = (item if isinstance(item, str) else item.text for item in path)
+    texts = [step for step in steps if step]
     return (title, *(texts[1:] if texts[:1] == [title] else texts))
 
 

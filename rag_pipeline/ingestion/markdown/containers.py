@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.core.models import Container, TextBlockKind
 from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from markdown_it.token import Token
-
-    from rag_pipeline.core.models import Container
 
 _KIND_OF_TOKEN: Final = {
     "bullet_list_open": TextBlockKind.LIST,
@@ -51,7 +49,7 @@ class ContainerLines:
     @property
     def is_admonition(self) -> bool:
         """True if the container is an admonition, which `:::` lines open and close."""
-        return self.chain[-1][1] is TextBlockKind.ADMONITION
+        return self.chain[-1].kind is TextBlockKind.ADMONITION
 
 
 def read_containers(
@@ -86,7 +84,7 @@ def read_containers(
                 continue
             end = opened[-1].end if opened else last_line
         around = opened[-1].chain if opened else ()
-        chain = (*around, (len(found), kind))
+        chain = (*around, Container(len(found), kind))
         opened.append(ContainerLines(start, end, chain, len(token.markup)))
         found.append(opened[-1])
     return found
@@ -132,7 +130,7 @@ def find_chains(
         while following < len(containers) and containers[following].start <= line:
             chain = containers[following].chain
             following += 1
-        while chain and containers[chain[-1][0]].end <= line:
+        while chain and containers[chain[-1].number].end <= line:
             chain = chain[:-1]
         chains.append(chain)
     return chains

@@ -60,6 +60,7 @@ class BlockEdits:
         scanner: Scanner that finds the ends of tags and braces in the whole source.
         source: Text of the whole page. All offsets refer to it.
         scope: The names that the page knows. All blocks of a page share it.
+        hidden: Start and end offset of the parts of the page that readers do not see, in order.
         keeps_blank_lines: True to keep several blank lines in a row, as in code. Otherwise they
             are reduced to one.
         keeps_escaped_bars: True to keep `\|`, as in tables. Otherwise it becomes `|`.
@@ -69,6 +70,7 @@ class BlockEdits:
         self.scanner = scanner
         self.source = scanner.text
         self.scope = Scope()
+        self.hidden: Sequence[tuple[int, int]] = ()
         self.keeps_blank_lines = False
         self.keeps_escaped_bars = False
         self._references = references
@@ -150,9 +152,28 @@ class BlockEdits:
     def clean_inline(self, start: int, end: int) -> None:
         """Record the edits that clean inline Markdown, such as links, from `start` to `end`.
 
-        Tags, comments, escapes and the targets of links are removed, and entities such as `&amp;`
-        become characters. Code spans and formulas stay as they are, but must not be cut.
+        Tags, comments, escapes, the targets of links and hidden elements are removed, and entities
+        such as `&amp;` become characters. Code spans and formulas stay as they are, but must not be
+        cut.
         """
+        for first, last in self.remove_hidden(start, end):
+            self._clean_shown(first, last)
+
+    def remove_hidden(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Record edits that remove hidden elements, and return the ranges between them."""
+        if not self.hidden:
+            return [(start, end)]
+        shown, at = [], start
+        following = bisect.bisect_right(self.hidden, start, key=lambda one: one[1])
+        for first, last in self.hidden[following:]:
+            if first >= end:
+                break
+            shown.append((at, max(at, first)))
+            at = min(last, end)
+            self._remove(max(first, start), at)
+        return [*shown, (at, end)]
+
+    def _clean_shown(self, start: int, end: int) -> None:
         at = start
         handlers = {
             "escaped": self._escape,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from rag_pipeline.core.models import Block, Heading
+from rag_pipeline.core.models import Block, Container, Heading
 from rag_pipeline.core.site.docusaurus import HeadingIds
 from rag_pipeline.ingestion.markdown.blocks import read_leaves
 from rag_pipeline.ingestion.markdown.construct import Leaf
@@ -15,6 +15,12 @@ from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, read_hea
 from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER, THEMATIC_BREAK
 from rag_pipeline.ingestion.markdown.containers import find_chains
 from rag_pipeline.ingestion.markdown.edits import BlockEdits, StartEdits
+from rag_pipeline.ingestion.markdown.elements import (
+    find_around,
+    find_elements,
+    find_hidden,
+    split_at_containers,
+)
 from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
 from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope, read_statements
 from rag_pipeline.ingestion.markdown.source import count_bytes
@@ -86,11 +92,15 @@ def read_content(
     leaves, containers, env = read_leaves(lines, body_line, mdx=mdx)
     if body_line:
         leaves.insert(0, Leaf(FRONT_MATTER, 0, body_line))
-    chains = find_chains(containers, (leaf.start for leaf in leaves))
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    spans = [(starts[leaf.start], starts[leaf.end] - 1) for leaf in leaves]
-    byte_of = count_bytes(source, (offset for span in spans for offset in span))
     scanner = Scanner(source, mdx=mdx)
+    elements = find_elements(scanner, leaves, starts)
+    leaves = split_at_containers(leaves, starts, elements, source)
+    spans = [(starts[leaf.start], starts[leaf.end] - 1) for leaf in leaves]
+    around = find_around(elements, leaves, spans, source)
+    hidden = find_hidden(elements)
+    chains = find_chains(containers, (leaf.start for leaf in leaves))
+    byte_of = count_bytes(source, (offset for span in spans for offset in span))
     references = env.get("references", {})
     scope = env[SCOPE] = Scope(values=dict(values))
     for leaf, (start, end) in zip(leaves, spans, strict=True):
@@ -99,15 +109,20 @@ def read_content(
     blocks: list[Block] = []
     uses: list[tuple[int, Use]] = []
     headings = 0
-    for leaf, chain, (start, end) in zip(leaves, chains, spans, strict=True):
+    tabs: dict[int, Container] = {}
+    for leaf, chain, inside, (start, end) in zip(leaves, chains, around, spans, strict=True):
         construct = leaf.construct
         edits = start_edits(scanner, references, mdx=mdx)
-        edits.scope = scope
+        edits.scope, edits.hidden = scope, hidden
         construct.clean(edits, start, end)
         if scope.uses:
             uses += ((len(blocks), use) for use in scope.uses)
             scope.uses.clear()
         text, runs, holds = edits.apply(start, end)
+        for number in inside:
+            if number not in tabs:
+                label = elements[number].read_label(scanner, scope)
+                tabs[number] = Container(len(containers) + number, None, label)
         blocks.append(
             Block(
                 kind=construct.name,
@@ -121,7 +136,7 @@ def read_content(
                 runs=runs,
                 holds=holds,
                 text_kind=construct.text_kind,
-                containers=chain,
+                containers=(*chain, *(tabs[number] for number in inside)),
                 is_atomic=construct.is_atomic,
                 leads=construct.leads,
                 heading=headings if construct is HEADING else None,

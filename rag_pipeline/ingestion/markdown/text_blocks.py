@@ -86,9 +86,10 @@ def choose_kind(
     if kind is TextBlockKind.PARAGRAPH:
         if is_displayed_formula(text):
             return TextBlockKind.FORMULA
-        is_in_item = bool(containers) and containers[-1][1] is TextBlockKind.LIST_ITEM
-        return None if is_in_item else kind
-    return TextBlockKind.OTHER if kind is None and not containers else kind
+        listed = [container.kind for container in containers if container.kind is not None]
+        return None if listed[-1:] == [TextBlockKind.LIST_ITEM] else kind
+    is_outside = all(container.kind is None for container in containers)
+    return TextBlockKind.OTHER if kind is None and is_outside else kind
 
 
 def nest_blocks(pieces: Iterable[Piece]) -> tuple[TextBlock, ...]:
@@ -104,9 +105,11 @@ def nest_blocks(pieces: Iterable[Piece]) -> tuple[TextBlock, ...]:
     place_of: dict[Container, int] = {}
     for kind, containers, start, end, first, last, links in pieces:
         for container in containers:
+            if container.kind is None:
+                continue
             at = place_of.setdefault(container, len(found))
             if at == len(found):
-                found.append(TextBlock(container[1], start, end, first, last, links))
+                found.append(TextBlock(container.kind, start, end, first, last, links))
             else:
                 found[at] = replace(found[at], end=end, end_line=last)
         if kind is not None:

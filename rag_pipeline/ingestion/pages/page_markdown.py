@@ -106,7 +106,7 @@ def _render_block(source: str, block: Block, headings: Sequence[Heading]) -> tup
     if block.kind == THEMATIC_BREAK.name:
         return written, True
     if block.kind == MARKER.name:
-        in_quote = any(kind is TextBlockKind.QUOTE for _, kind in block.containers)
+        in_quote = any(one.kind is TextBlockKind.QUOTE for one in block.containers)
         return (written.rstrip() if in_quote else ""), False
     if block.kind == DIRECTIVE.name:
         name = _NAME.match(written)
@@ -139,7 +139,9 @@ def _find_margins(source: str, blocks: Sequence[Block]) -> list[int]:
         written = source[block.start : block.end]
         margin = len(written) - len(written.lstrip(" "))
         around = [
-            number for number, kind in block.containers if kind is not TextBlockKind.ADMONITION
+            one.number
+            for one in block.containers
+            if one.kind not in {None, TextBlockKind.ADMONITION}
         ]
         margins.append(margin_of.setdefault(around[0], margin) if around else margin)
     return margins

@@ -192,7 +192,9 @@ class _Text:
         """Add another file after a block of this file, whose whole text is `source`."""
         self._append(source[self.taken : after.end])
         self.taken, self.taken_lines = after.end, after.end_line - 1
-        around = tuple((self._own_numbers[number], kind) for number, kind in after.containers)
+        around = tuple(
+            one._replace(number=self._own_numbers[one.number]) for one in after.containers
+        )
         self._append("\n")
         first = self.lines
         self._append("\n")
@@ -224,10 +226,10 @@ class _Text:
         numbers: dict[int, int],
     ) -> None:
         chars, lines = shift
-        for number, _ in block.containers:
-            if number not in numbers:
-                numbers[number] = next(self.numbers)
-        inner = tuple((numbers[number], kind) for number, kind in block.containers)
+        for container in block.containers:
+            if container.number not in numbers:
+                numbers[container.number] = next(self.numbers)
+        inner = tuple(one._replace(number=numbers[one.number]) for one in block.containers)
         place = None
         if block.heading is not None:
             place = len(self.headings)

@@ -19,7 +19,6 @@ from rag_pipeline.ingestion.markdown.construct import (
     find_line,
 )
 from rag_pipeline.ingestion.markdown.constructs.html import COMMENT
-from rag_pipeline.ingestion.markdown.constructs.paragraph import is_hidden
 from rag_pipeline.ingestion.markdown.mdx_syntax import (
     SCANNER,
     find_literal,
@@ -74,7 +73,11 @@ def _read(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bo
 
 
 def _clean(edits: BlockEdits, start: int, end: int) -> None:
-    pieces = [] if is_hidden(edits, start, end) else [*_find_texts(edits, start, end)]
+    pieces = [
+        piece
+        for first, last in edits.remove_hidden(start, end)
+        for piece in _find_texts(edits, first, last)
+    ]
     edits.keep_only([(first, last) for first, last, _ in pieces], start, end)
     for first, last, text in pieces:
         if text is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import re
 from typing import TYPE_CHECKING, Final
 
 from markdown_it.rules_block import lheading as read_setext_heading
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _MOST_INDENT: Final = 3  # columns; deeper indentation is code in CommonMark
 _MOST_DEEP_LINES: Final = 50  # checked for each paragraph, so that parsing takes linear time
 _DEEP_LINES: Final = "deep_lines"
-_HIDDEN_TAG: Final = re.compile(r"[ \t>]*<(?:style|script)\b", re.IGNORECASE)
 
 
 def ignore_indent(rule: ReadBlock) -> ReadBlock:
@@ -54,21 +52,12 @@ def ignore_indent(rule: ReadBlock) -> ReadBlock:
     return read
 
 
-def is_hidden(edits: BlockEdits, start: int, end: int) -> bool:
-    """Return True if a block begins with `<style>` or `<script>`, so that it shows no text."""
-    return _HIDDEN_TAG.match(edits.source, start, end) is not None
-
-
 def clean_text(edits: BlockEdits, start: int, end: int) -> None:
     """Record the edits that clean a block of Markdown text.
 
-    Tags, comments, escapes and the targets of links are removed. A block that begins with a
-    `<style>` or `<script>` tag is removed completely.
+    Tags, comments, escapes, the targets of links and hidden elements are removed.
     """
-    if is_hidden(edits, start, end):
-        edits.keep_only([], start, end)
-    else:
-        edits.clean_inline(start, end)
+    edits.clean_inline(start, end)
 
 
 PARAGRAPH: Final = Construct(
