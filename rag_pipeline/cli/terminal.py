@@ -60,6 +60,12 @@ def show_ingestion(report: IngestionReport, docs_dir: str, options: str = "") ->
         lines.append(
             f"  note: {count} MDX {subject} no known value and {verb} left out of the text"
         )
+    for name, count in sorted(report.components_left_out.items()):
+        pages = "1 page" if count == 1 else f"{count} pages"
+        lines.append(
+            f"  note: `<{name}>` on {pages}: a text cannot be read without running code. "
+            "COMPONENT_TEXT can leave it out"
+        )
     lines += [f"  note: {warning}" for warning in report.warnings]
     lines += [f"  {line}" for line in show_failures(report.failures)]
     is_any_indexed = bool(report.docs_processed or report.docs_unchanged)

@@ -65,12 +65,15 @@ class SiteSettings:
         route_base_path: `routeBasePath` of the docs plugin without outer slashes; may be empty.
         trailing_slash: True adds `/` to each address, False removes it, None changes nothing.
         markdown_format: Syntax of the Markdown files.
+        component_text: Exceptions from the rule which attributes of components are text, such as
+            `Badge.type,-Chart`.
     """
 
     base_url: str = "/"
     route_base_path: str = "docs"
     trailing_slash: bool | None = None
     markdown_format: MarkdownFormat = MarkdownFormat.MDX
+    component_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,14 +80,20 @@ def parse_doc(
         _read_values(text, front_matter),
         mdx=mdx,
         drops_title=_find_kind(doc) is SourceKind.BLOG,
+        component_text=site.component_text,
     )
     title = find_title(text, front_matter.end, content.headings)
     document = _build_document(doc, site, front_matter, content.headings, title)
     if imported is None:
         imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
-    if not (content.uses or content.left_out or content.unread):
+    if not (content.uses or content.left_out or content.unread or content.unread_tags):
         return _take_built_page(ParsedDoc(document, text, content.blocks), imported)
-    splicer = Splicer(doc.doc_id, imported, lambda place, head: is_mdx(place, head, site))
+    splicer = Splicer(
+        doc.doc_id,
+        imported,
+        lambda place, head: is_mdx(place, head, site),
+        component_text=site.component_text,
+    )
     if not content.uses:
         splicer.note(content)
         parsed = ParsedDoc(document, text, content.blocks, notes=splicer.notes)

@@ -46,6 +46,8 @@ class IngestionReport:
             chunk is embedded in parts, and its vector is the mean over the parts.
         expressions_left_out: Number of MDX expressions without a known value, such as `{version}`.
             The text of the chunks leaves them out.
+        components_left_out: Number of pages with a text of a component that cannot be read without
+            running code, by the component's name.
         tokens_embedded: cl100k_base tokens of the chunks whose texts were sent to the model.
         tokens_saved: cl100k_base tokens of the chunks whose vectors were reused.
         cost_usd: Price of `tokens_embedded` in US dollars according to the configured prices; 0
@@ -79,6 +81,7 @@ class IngestionReport:
     stage_seconds: dict[str, float] = field(
         default_factory=lambda: {stage.value: 0.0 for stage in Stage}
     )
+    components_left_out: dict[str, int] = field(default_factory=dict)
     failures: list[DocFailure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -95,6 +98,8 @@ class IngestionReport:
             for count, name in _COUNTED.items():
                 setattr(self, name, getattr(self, name) + event.counts.get(count, 0))
             self.stage_seconds[event.stage.value] += float(event.counts.get("duration_s", 0.0))
+            for name in str(event.counts.get("components_left_out", "")).split():
+                self.components_left_out[name] = self.components_left_out.get(name, 0) + 1
             self.docs_processed += event.stage is Stage.POINTS
             self.warnings += event.warnings
             if event.counts.get("invalid_line"):
@@ -124,6 +129,8 @@ class IngestionReport:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for stage, seconds in other.stage_seconds.items():
             self.stage_seconds[stage] += seconds
+        for name, pages in other.components_left_out.items():
+            self.components_left_out[name] = self.components_left_out.get(name, 0) + pages
         self.failures += other.failures
         self.warnings += [one for one in other.warnings if one not in self.warnings]
 

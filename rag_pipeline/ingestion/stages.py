@@ -220,6 +220,7 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
         "heading_count": len(document.headings),
         "block_count": len(parsed.blocks),
         "expressions_left_out": parsed.notes.left_out,
+        "components_left_out": " ".join(parsed.notes.components),
         "duration_s": time.perf_counter() - start,
     }
     if invalid_line := find_invalid_line(data):

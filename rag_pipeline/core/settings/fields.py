@@ -49,6 +49,12 @@ class LibrarySettings(StoreSettings):
         "The `rag-manifest.json` that docusaurus-theme-robotutor writes when the site is built. "
         "With it, addresses and anchors of unchanged pages are those of the built site.",
     )
+    component_text: rules.ComponentText = rules.SITE.setting(
+        "",
+        "Exceptions from the rule which attributes of the site's own components are text, "
+        "separated by commas: `Badge.type` is text, `-Card.tag` and everything in `-Chart` are "
+        "not. `*` stands for any component.",
+    )
     sources: rules.Sources = rules.SITE.setting(
         None,
         "The folders of a site that has more than one: docs folders, versions, locales, a blog, "
@@ -248,7 +254,7 @@ class LibrarySettings(StoreSettings):
         """The settings from which page addresses are built, with Docusaurus's own defaults."""
         own = {name: getattr(self, f"site_{name}") for name in rules.SITE_FIELDS}
         known = {name: value for name, value in own.items() if value not in {None, rules.OPEN}}
-        return SiteSettings(**known)
+        return SiteSettings(**known, component_text=self.component_text)
 
     @property
     def unset_site_fields(self) -> tuple[str, ...]:

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.models import ChunkLimits
 
-SITE_FIELDS: Final = tuple(field.name for field in fields(SiteSettings))
-"""The fields of `SiteSettings`. The setting of a field has the prefix `site_`."""
+SITE_FIELDS: Final = tuple(
+    field.name for field in fields(SiteSettings) if field.name != "component_text"
+)
+"""The fields of `SiteSettings` that the site declares. Their settings have the prefix `site_`."""
 
 OWN_DOCS_DIR: Final = Path(__file__).resolve().parents[3] / "website" / "docs"
 """The docs folder of this repository's textbook; missing if the package was installed."""
@@ -108,6 +110,18 @@ def _check_name(text: str) -> str:
         raise ValueError(problem)
     return text
 
+
+def _check_component_text(text: str) -> str:
+    rules = [one.strip() for one in text.split(",") if one.strip()]
+    for rule in rules:
+        if not re.fullmatch(r"-?(?:\*|[A-Za-z][\w.]*)(?:\.(?:\*|[A-Za-z_][\w-]*))?", rule):
+            problem = f"{rule!r} is not like Card, Card.title or -Card.tag"
+            raise ValueError(problem)
+    return ",".join(rules)
+
+
+ComponentText: TypeAlias = Annotated[str, AfterValidator(_check_component_text)]
+"""Exceptions for the attributes of components, separated by commas; empty without exceptions."""
 
 Address: TypeAlias = Annotated[str, BeforeValidator(_read_place)]
 """An address of a service or a database; empty if it is not set."""

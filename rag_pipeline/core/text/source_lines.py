@@ -54,10 +54,12 @@ class PageNotes:
     Attributes:
         warnings: Files that are missing or cannot be shown, and directives of the site's plugins.
         left_out: Number of expressions without a known value, which the text leaves out.
+        components: Names of the components with a text that cannot be read, without repeats.
     """
 
     warnings: tuple[str, ...] = ()
     left_out: int = 0
+    components: tuple[str, ...] = ()
 
 
 NO_NOTES: Final = PageNotes()

@@ -227,12 +227,13 @@ class BlockEdits:
         if close is None:
             return after
         at = start
-        for text_start, text_end, text in self.scope.read_tag(self.scanner, start, close):
-            self.replace(at, text_start, " " if at > start else "")
-            if text is not None:
-                self.replace(text_start, text_end, text)
-            at = text_end
-        self.replace(at, close, " " if at > start or self._separates_text(start, close) else "")
+        for piece in self.scope.read_tag(self.scanner, start, close):
+            self.replace(at, piece.start, piece.separate(" ") if at > start else piece.prefix)
+            if piece.text is not None:
+                self.replace(piece.start, piece.end, piece.text)
+            at = piece.end
+        has_text = at > start and not self.source[close : close + 1].isspace()
+        self.replace(at, close, " " if has_text or self._separates_text(start, close) else "")
         return close
 
     def _separates_text(self, start: int, close: int) -> bool:

@@ -40,7 +40,7 @@ _STATEMENT_JUMP: Final = re.compile(
 SCANNER: Final = "scanner"
 """Key in the parser's environment for the `Scanner` of the text that is being parsed."""
 
-MAX_CONSTRUCT: Final = 10_000  # characters; a longer tag or expression is read as text
+MAX_CONSTRUCT: Final = 2_000_000  # characters; a longer tag or expression is read as text
 _FREE_SCANS: Final = 2_000_000  # characters that scans without a result may read in any text
 _SCANS_PER_CHARACTER: Final = 20  # further characters for each character of the text
 

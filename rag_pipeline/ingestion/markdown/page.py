@@ -41,6 +41,7 @@ class PageContent:
         uses: Each place where another file belongs: the index of the block before it, and the file.
         left_out: Number of expressions without a known value, which the text leaves out.
         unread: Marks of directives that only a plugin of the site can read, in order.
+        unread_tags: Names of the components with a text that cannot be read, in order.
     """
 
     blocks: tuple[Block, ...]
@@ -48,6 +49,7 @@ class PageContent:
     uses: tuple[tuple[int, Use], ...]
     left_out: int
     unread: tuple[str, ...]
+    unread_tags: tuple[str, ...] = ()
 
 
 def read_page(
@@ -69,6 +71,7 @@ def read_content(
     mdx: bool,
     start_edits: StartEdits = BlockEdits,
     drops_title: bool = False,
+    component_text: str = "",
 ) -> PageContent:
     """Parse the source of a file into cleaned blocks and headings.
 
@@ -80,6 +83,8 @@ def read_content(
         start_edits: Creates the edits of one block, which decide what cleaning removes.
         drops_title: True if Docusaurus shows the title elsewhere, as for a blog post. The id of
             the heading of level 1 with which the page begins then stays free.
+        component_text: The attributes of components that are text, or are none, as in the setting
+            of the same name.
 
     Returns:
         The blocks in source order, with the front matter as the first block if there is one, and
@@ -102,7 +107,7 @@ def read_content(
     chains = find_chains(containers, (leaf.start for leaf in leaves))
     byte_of = count_bytes(source, (offset for span in spans for offset in span))
     references = env.get("references", {})
-    scope = env[SCOPE] = Scope(values=dict(values))
+    scope = env[SCOPE] = Scope(values=dict(values), component_text=component_text)
     for leaf, (start, end) in zip(leaves, spans, strict=True):
         if leaf.construct is ESM:
             read_statements(scope, source[start:end])
@@ -145,7 +150,12 @@ def read_content(
         headings += construct is HEADING
     own_headings = _read_headings(leaves, env, mdx=mdx, drops_title=drops_title)
     return PageContent(
-        tuple(blocks), own_headings, tuple(uses), scope.left_out, tuple(scope.unread)
+        tuple(blocks),
+        own_headings,
+        tuple(uses),
+        scope.left_out,
+        tuple(scope.unread),
+        tuple(scope.unread_tags),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.ingestion.markdown.mdx_syntax import (
@@ -16,6 +16,7 @@ from rag_pipeline.ingestion.markdown.mdx_syntax import (
     is_comment_expression,
     read_literal,
 )
+from rag_pipeline.ingestion.markdown.props import Piece, PropTexts, is_component
 from rag_pipeline.ingestion.markdown.tags import read_attributes
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ _CONSTANT: Final = re.compile(
     r"""("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.)*`|-?\d+(?:\.\d+)?)"""
     r"""[ \t]*(?=(,)|;|\n|\Z)"""
 )
+_EXPORTED: Final = re.compile(
+    r"^export\s+(?:const|let|var)\s+(?P<name>[A-Za-z_$][\w$]*)[^=;{}\n]*=\s*(?=[\[{])", re.MULTILINE
+)
+_NEXT: Final = re.compile(r"\n(?=export\b|import\b|[ \t]*\n)")
 _PLACEHOLDER: Final = re.compile(r"(?<!\\)\$\{([^{}`]*)\}")
 _SPECIAL: Final = re.compile(r"[`\\$]")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][\w.]*)")
@@ -48,9 +53,6 @@ _CHOICE: Final = re.compile(
     r"""\{\s*label:\s*(["'`])(?P<label>[^"'`]*)\1\s*,\s*value:\s*(["'`])(?P<value>[^"'`]*)\3"""
     r"""|\{\s*value:\s*(["'`])(?P<value2>[^"'`]*)\5\s*,\s*label:\s*(["'`])(?P<label2>[^"'`]*)\7"""
 )
-
-Piece: TypeAlias = "tuple[int, int, str | None]"
-"""Start and end offset of a text that readers see, and another text that replaces it, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +80,25 @@ class Scope:
         parts: Target of each import of a Markdown file, by its name in the file.
         raw_files: Path of each file that is imported as text, by its name in the file.
         values: Value of each expression that is known without running code.
+        literals: Source of each array and object that the file exports, by its name.
+        component_text: The setting of the same name.
         labels: Label of each tab that a `<Tabs>` tag lists, by the tab's value.
         uses: The uses of other files in the block that is being cleaned.
         left_out: Number of expressions without a known value.
         unread: Directives such as `::include`, which only a plugin of the site can read.
+        unread_tags: Names of the components with a text that cannot be read without running code.
     """
 
     parts: dict[str, str] = field(default_factory=dict)
     raw_files: dict[str, str] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
+    literals: dict[str, str] = field(default_factory=dict)
+    component_text: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
     left_out: int = 0
     unread: list[str] = field(default_factory=list)
+    unread_tags: list[str] = field(default_factory=list)
 
     def find_value(self, expression: str) -> str | None:
         """Return the text that an expression shows, without its braces; None if it is not known."""
@@ -154,8 +162,18 @@ class Scope:
             attributes = read_attributes(scanner, start, close)
             label = self.labels.get(attributes.get("value", ""))
             if label is not None and "label" not in attributes:
-                return [(start, close, label)]
-        return [(first, last, None) for first, last in find_tag_texts(scanner.text, start, close)]
+                return [Piece(start, close, label)]
+        if name and is_component(name):
+            return self._read_component(scanner, name, start, close)
+        return [Piece(*span) for span in find_tag_texts(scanner.text, start, close)]
+
+    def _read_component(self, scanner: Scanner, name: str, start: int, close: int) -> list[Piece]:
+        texts = PropTexts(scanner, self.values, self.literals, self.component_text)
+        texts.read_tag(start, close)
+        is_empty = not texts.pieces and scanner.text.startswith("/>", close - 2)
+        if texts.is_unread or is_empty:
+            self.unread_tags.append(name)
+        return texts.join()
 
     def _read_props(self, scanner: Scanner, start: int, close: int) -> dict[str, str]:
         found = read_attributes(scanner, start, close, self.find_value)
@@ -172,6 +190,8 @@ def read_statements(scope: Scope, text: str) -> None:
             scope.raw_files[name] = raw
     for name, value in _read_constants(text):
         scope.values[name] = value
+    for match in _EXPORTED.finditer(text):
+        scope.literals[match["name"]] = _NEXT.split(text[match.end() :], 1)[0].rstrip().rstrip(";")
 
 
 def find_imports(text: str) -> Iterator[str]:

@@ -52,6 +52,8 @@ class Splicer:
         is_mdx: Function that returns True if a file with a path and front matter is MDX.
         warnings: Files that could not be shown, and directives that were not read.
         left_out: Number of expressions without a known value.
+        components: Names of the components with a text that cannot be read.
+        component_text: The setting of the same name.
     """
 
     doc_id: DocId
@@ -59,6 +61,8 @@ class Splicer:
     is_mdx: Callable[[str, FrontMatter], bool]
     warnings: list[str] = field(default_factory=list)
     left_out: int = 0
+    components: list[str] = field(default_factory=list)
+    component_text: str = ""
     _characters: int = 0
     _uses: int = 0
     _numbers: Iterator[int] = field(default_factory=count)
@@ -66,7 +70,8 @@ class Splicer:
     @property
     def notes(self) -> PageNotes:
         """The parts of the page that could not be read."""
-        return PageNotes(tuple(dict.fromkeys(self.warnings)), self.left_out)
+        warnings = tuple(dict.fromkeys(self.warnings))
+        return PageNotes(warnings, self.left_out, tuple(dict.fromkeys(self.components)))
 
     def splice_page(self, source: str, content: PageContent, place: str) -> SplicedPage:
         """Return a page with the files that it shows.
@@ -88,6 +93,7 @@ class Splicer:
     def note(self, content: PageContent, place: str = "the page") -> None:
         """Add what could not be read of the page, or of a file that it shows, to the notes."""
         self.left_out += content.left_out
+        self.components += content.unread_tags
         for mark in dict.fromkeys(content.unread):
             times = content.unread.count(mark)
             shown = f"`{mark}`" if times == 1 else f"`{mark}` ({times} times)"
@@ -150,7 +156,9 @@ class Splicer:
             return _build_code(text, use.info, chain[-1])
         front_matter = read_front_matter(chain[-1], text)
         mdx = self.is_mdx(chain[-1], front_matter)
-        content = read_content(text, front_matter.end, use.values, mdx=mdx)
+        content = read_content(
+            text, front_matter.end, use.values, mdx=mdx, component_text=self.component_text
+        )
         return self._splice(text, content, chain)
 
 

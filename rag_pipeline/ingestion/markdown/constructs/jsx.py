@@ -24,6 +24,7 @@ from rag_pipeline.ingestion.markdown.mdx_syntax import (
     find_literal,
     is_comment_expression,
 )
+from rag_pipeline.ingestion.markdown.props import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from rag_pipeline.ingestion.markdown.edits import BlockEdits
     from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
-    from rag_pipeline.ingestion.markdown.scope import Piece
 
 _HIDDEN_TAG: Final = re.compile(r"<(style|script)\b[^>]*(?<!/)>")
 
@@ -78,10 +78,13 @@ def _clean(edits: BlockEdits, start: int, end: int) -> None:
         for first, last in edits.remove_hidden(start, end)
         for piece in _find_texts(edits, first, last)
     ]
-    edits.keep_only([(first, last) for first, last, _ in pieces], start, end)
-    for first, last, text in pieces:
-        if text is not None:
-            edits.replace(first, last, text)
+    at = start
+    for piece in pieces:
+        edits.replace(at, piece.start, piece.separate("\n") if at > start else piece.prefix)
+        if piece.text is not None:
+            edits.replace(piece.start, piece.end, piece.text)
+        at = piece.end
+    edits.replace(at, end, "")
 
 
 def _find_texts(edits: BlockEdits, start: int, end: int) -> Iterator[Piece]:
@@ -101,9 +104,9 @@ def _find_texts(edits: BlockEdits, start: int, end: int) -> Iterator[Piece]:
         if char == "<":
             yield from edits.scope.read_tag(scanner, at, close)
         elif literal:
-            yield (*literal[0], None)
+            yield Piece(*literal[0])
         elif value := edits.scope.resolve(scanner.text[at + 1 : close - 1]):
-            yield at, close, value
+            yield Piece(at, close, value)
         at = close
 
 
