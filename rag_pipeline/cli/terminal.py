@@ -50,6 +50,11 @@ def show_ingestion(report: IngestionReport, docs_dir: str, options: str = "") ->
             f"${report.cost_usd:.4f}"
         ),
     ]
+    if count := report.docs_unlisted:
+        pages, are = ("page", "is") if count == 1 else ("pages", "are")
+        lines.append(
+            f"  note: {count} unlisted {pages} {are} not indexed. INDEX_UNLISTED includes them"
+        )
     if count := report.chunks_in_parts:
         subject, verb = ("chunk is", "was") if count == 1 else ("chunks are", "were")
         lines.append(

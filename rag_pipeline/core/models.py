@@ -67,6 +67,7 @@ class SiteSettings:
         markdown_format: Syntax of the Markdown files.
         component_text: Exceptions from the rule which attributes of components are text, such as
             `Badge.type,-Chart`.
+        index_unlisted: True if pages with `unlisted: true` are indexed.
     """
 
     base_url: str = "/"
@@ -74,6 +75,7 @@ class SiteSettings:
     trailing_slash: bool | None = None
     markdown_format: MarkdownFormat = MarkdownFormat.MDX
     component_text: str = ""
+    index_unlisted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

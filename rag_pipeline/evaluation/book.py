@@ -267,7 +267,10 @@ def parse_corpus(settings: Settings) -> Corpus:
         DocsFolderError: The docs folder is missing, cannot be read or contains no document.
     """
     discovery = discover_docs(
-        settings.docs_dir, manifest=settings.site_manifest, sources=settings.sources or ()
+        settings.docs_dir,
+        manifest=settings.site_manifest,
+        sources=settings.sources or (),
+        with_unlisted=settings.index_unlisted,
     )
     documents = []
     problems = {failure.doc_path: failure.message for failure in discovery.failures}

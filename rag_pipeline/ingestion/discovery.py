@@ -25,7 +25,7 @@ from rag_pipeline.core.models import DiscoveredDoc, DocFailure
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.site.page_patterns import PagePatterns, make_patterns
 from rag_pipeline.core.sources import find_place, find_source
-from rag_pipeline.ingestion.markdown.front_matter import is_draft
+from rag_pipeline.ingestion.markdown.front_matter import Visibility, find_visibility
 from rag_pipeline.ingestion.markdown.source import normalize_source
 from rag_pipeline.ingestion.partials.files import hash_content, read_imports
 from rag_pipeline.ingestion.site.manifest import read_manifest
@@ -53,12 +53,15 @@ class Discovery:
         failures: Files and folders that could not be read. The path of a folder ends with `/`; the
             path of a broken symbolic link does not, because its target is unknown.
         drafts: Files with `draft: true`, which Docusaurus does not build.
+        unlisted: Files with `unlisted: true`, which only readers with the address see. Empty if
+            they are indexed.
         notes: Settings of the site that the pipeline does not follow.
     """
 
     docs: tuple[DiscoveredDoc, ...]
     failures: tuple[DocFailure, ...]
     drafts: tuple[DiscoveredDoc, ...] = ()
+    unlisted: tuple[DiscoveredDoc, ...] = ()
     notes: tuple[str, ...] = ()
 
     def is_hidden(self, doc_id: str) -> bool:
@@ -79,7 +82,7 @@ class KnownFile:
     size_bytes: int
     mtime_ns: int
     sha256: str
-    draft: bool = False
+    visibility: Visibility = Visibility.LISTED
 
 
 @dataclass(slots=True)
@@ -97,8 +100,9 @@ class _Walk:
     patterns: PagePatterns = field(default_factory=PagePatterns)
     built: Mapping[str, bytes] = field(default_factory=dict)
     pending: list[tuple[Path, str, _Folders]] = field(default_factory=list)
-    docs: list[DiscoveredDoc] = field(default_factory=list)
-    drafts: list[DiscoveredDoc] = field(default_factory=list)
+    found: dict[Visibility, list[DiscoveredDoc]] = field(
+        default_factory=lambda: {visibility: [] for visibility in Visibility}
+    )
     failures: list[DocFailure] = field(default_factory=list)
 
     def fail(self, doc_path: str, error: str, problem: str) -> None:
@@ -114,8 +118,10 @@ def discover_docs(
     manifest: Path | None = None,
     sources: Sequence[Source] = (),
     is_wanted: Callable[[str], bool] | None = None,
+    *,
+    with_unlisted: bool = False,
 ) -> Discovery:
-    """Find the documents that Docusaurus would build from a docs folder, or from several sources.
+    """Find the documents that Docusaurus shows from a docs folder, or from several sources.
 
     Symbolic links are followed. A link to a folder above itself is skipped and listed as a failure.
 
@@ -126,10 +132,11 @@ def discover_docs(
         manifest: The `rag-manifest.json` of the built site. With it, all files are read.
         sources: The sources of the book; empty if it has only its docs folder.
         is_wanted: Function that chooses files by path; None chooses all.
+        with_unlisted: True if pages with `unlisted: true` are documents too.
 
     Returns:
-        The documents, drafts and failures. A file or folder that cannot be read is a failure and
-        does not stop the scan.
+        The documents, drafts, unlisted pages and failures. A file or folder that cannot be read is
+        a failure and does not stop the scan.
 
     Raises:
         DocsFolderError: The docs folder is missing, unreadable or contains no Markdown file.
@@ -145,14 +152,18 @@ def discover_docs(
         walk.pending.append((folder, source.prefix if source else "", frozenset()))
         while walk.pending:
             _read_folder(walk, *walk.pending.pop())
-    if is_wanted is None and not (walk.docs or walk.drafts or walk.failures):
+    if is_wanted is None and not (any(walk.found.values()) or walk.failures):
         suffixes = " or ".join(MARKDOWN_SUFFIXES)
         problem = f"contains no {suffixes} file that Docusaurus would build"
         raise DocsFolderError(docs_dir, problem)
+    listed, unlisted, drafts = (walk.found[visibility] for visibility in Visibility)
+    if with_unlisted:
+        listed, unlisted = listed + unlisted, []
     return Discovery(
-        tuple(sorted(walk.docs, key=lambda doc: doc.doc_id)),
+        tuple(sorted(listed, key=lambda doc: doc.doc_id)),
         tuple(sorted(walk.failures, key=lambda failure: failure.doc_path)),
-        tuple(sorted(walk.drafts, key=lambda doc: doc.doc_id)),
+        tuple(sorted(drafts, key=lambda doc: doc.doc_id)),
+        tuple(sorted(unlisted, key=lambda doc: doc.doc_id)),
     )
 
 
@@ -223,7 +234,7 @@ def _describe_unread(entry: os.DirEntry[str], error: OSError) -> str:
 
 
 def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
-    """Add one file, or its translation, to the walk's documents or drafts.
+    """Add one file, or its translation, to what the walk found.
 
     The file is read only if its size or time changed, or if it imports other files.
     """
@@ -242,15 +253,16 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
     )
     mtime_ns = status.st_mtime_ns
     if known is not None and unchanged:
-        digest, draft = known.sha256, known.draft
+        digest, visibility = known.sha256, known.visibility
     else:
         content = path.read_bytes()
         imported = read_imports(place, path, content, built)
-        digest, draft = hash_content(content, imported), is_draft(normalize_source(content))
+        digest = hash_content(content, imported)
+        visibility = find_visibility(normalize_source(content))
         if imported:  # a later scan must read the file again, to see changes of the other files
             mtime_ns = -1
     doc = DiscoveredDoc(doc_id, path, digest, status.st_size, mtime_ns, built, walk.source)
-    (walk.drafts if draft else walk.docs).append(doc)
+    walk.found[visibility].append(doc)
 
 
 def _find_translation(

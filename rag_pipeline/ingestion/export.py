@@ -43,7 +43,9 @@ def chunk_folder(
     Raises:
         DocsFolderError: The folder is missing, unreadable or contains no Markdown file.
     """
-    discovery = discover_docs(docs_dir, manifest=manifest, sources=sources)
+    discovery = discover_docs(
+        docs_dir, manifest=manifest, sources=sources, with_unlisted=site.index_unlisted
+    )
     documents: list[JsonValue] = []
     chunks: list[JsonValue] = []
     failures = list(discovery.failures)

@@ -112,6 +112,7 @@ def scan_docs(
     known_files = {
         doc_id: KnownFile(entry.size_bytes, entry.mtime_ns, entry.sha256)
         for doc_id, entry in entries.items()
+        if entry.pipeline_fingerprint == context.fingerprint_of(doc_id)
     }
     settings = context.settings
     discovery = discover_docs(
@@ -120,6 +121,7 @@ def scan_docs(
         settings.site_manifest,
         settings.sources or (),
         is_wanted,
+        with_unlisted=settings.index_unlisted,
     )
     notes = find_config_notes(settings.docs_dir, settings.site)
     discovery = replace(discovery, notes=notes)
@@ -182,9 +184,8 @@ def choose_docs(
         elif doc_id in unread:
             failures.append(unread[doc_id])
         else:
-            message = (
-                f"{doc_id}: the docs folder has no such document, or it is a draft. Check the path"
-            )
+            problem = "the docs folder has no such document, or it is a draft or unlisted"
+            message = f"{doc_id}: {problem}. Check the path"
             failures.append(DocFailure(doc_id, Stage.DISCOVERED.value, DOCUMENT_MISSING, message))
     gone = frozenset(plan.delete) & set(request.delete_ids)
     return tuple(docs), tuple(sorted(gone)), tuple(failures)

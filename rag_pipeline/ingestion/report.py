@@ -39,6 +39,8 @@ class IngestionReport:
 
     Attributes:
         docs_discovered: Number of documents in the docs folder, including unreadable files.
+        docs_draft: Number of files with `draft: true`, which are not indexed.
+        docs_unlisted: Number of files with `unlisted: true` that are not indexed.
         docs_processed: Number of documents whose points this run has brought up to date.
         chunks_unchanged: Number of points that were not written because they were up to date,
             including the points of unchanged documents.
@@ -60,6 +62,8 @@ class IngestionReport:
     run_id: str = ""
     collection_id: str = ""
     docs_discovered: int = 0
+    docs_draft: int = 0
+    docs_unlisted: int = 0
     docs_processed: int = 0
     docs_unchanged: int = 0
     docs_failed: int = 0
@@ -92,6 +96,8 @@ class IngestionReport:
             self.run_id, self.collection_id = event.run_id, scan.collection_id
             self.docs_discovered = len(scan.discovery.docs) + len(scan.discovery.failures)
             self.docs_unchanged = len(unchanged)
+            self.docs_draft = len(scan.discovery.drafts)
+            self.docs_unlisted = len(scan.discovery.unlisted)
             self.warnings += scan.discovery.notes
             self.chunks_unchanged += sum(scan.entries[doc.doc_id].chunk_count for doc in unchanged)
         elif isinstance(event, StageDone):

@@ -13,6 +13,7 @@ from rag_pipeline.core.errors import DocsFolderError
 from rag_pipeline.core.models import DocFailure
 from rag_pipeline.core.sources import Source
 from rag_pipeline.ingestion.discovery import Discovery, KnownFile, discover_docs
+from rag_pipeline.ingestion.markdown.front_matter import Visibility
 
 if TYPE_CHECKING:
     from rag_pipeline.core.ids import DocId
@@ -33,10 +34,13 @@ def names(discovery: Discovery) -> list[str]:
 
 def remember(discovery: Discovery) -> dict[DocId, KnownFile]:
     """Return the files that a scan found, as known files for the next scan."""
-    drafts = {doc.doc_id for doc in discovery.drafts}
+    hidden = {doc.doc_id: Visibility.DRAFT for doc in discovery.drafts}
+    hidden |= {doc.doc_id: Visibility.UNLISTED for doc in discovery.unlisted}
     return {
-        doc.doc_id: KnownFile(doc.size_bytes, doc.mtime_ns, doc.sha256, doc.doc_id in drafts)
-        for doc in discovery.docs + discovery.drafts
+        doc.doc_id: KnownFile(
+            doc.size_bytes, doc.mtime_ns, doc.sha256, hidden.get(doc.doc_id, Visibility.LISTED)
+        )
+        for doc in discovery.docs + discovery.drafts + discovery.unlisted
     }
 
 
@@ -57,12 +61,28 @@ def test_size_time_and_hash_are_those_of_the_file(tmp_path: Path) -> None:
     assert (doc.size_bytes, doc.mtime_ns) == (status.st_size, status.st_mtime_ns)
 
 
-def test_drafts_are_listed_separately_and_unlisted_pages_are_built(tmp_path: Path) -> None:
+def test_drafts_and_unlisted_pages_are_no_documents(tmp_path: Path) -> None:
+    write(tmp_path, "open.md")
     write(tmp_path, "draft.md", content="---\ndraft: true\n---\n")
+    write(tmp_path, "both.md", content="---\ndraft: true\nunlisted: true\n---\n")
     write(tmp_path, "unlisted.md", content="---\nunlisted: true\n---\n")
     discovery = discover_docs(tmp_path)
+    assert names(discovery) == ["open.md"]
+    assert [doc.doc_id for doc in discovery.drafts] == ["both.md", "draft.md"]
+    assert [doc.doc_id for doc in discovery.unlisted] == ["unlisted.md"]
+
+
+def test_unlisted_pages_are_documents_if_they_are_wanted(tmp_path: Path) -> None:
+    write(tmp_path, "draft.md", content="---\ndraft: true\n---\n")
+    write(tmp_path, "unlisted.md", content="---\nunlisted: true\n---\n")
+    discovery = discover_docs(tmp_path, with_unlisted=True)
     assert names(discovery) == ["unlisted.md"]
-    assert [doc.doc_id for doc in discovery.drafts] == ["draft.md"]
+    assert discovery.unlisted == ()
+
+
+def test_a_folder_of_only_unlisted_pages_is_no_error(tmp_path: Path) -> None:
+    write(tmp_path, "unlisted.md", content="---\nunlisted: true\n---\n")
+    assert names(discover_docs(tmp_path)) == []
 
 
 def test_an_unchanged_file_is_not_read_again(
@@ -70,6 +90,7 @@ def test_an_unchanged_file_is_not_read_again(
 ) -> None:
     write(tmp_path, "a.md", "b/c.md")
     write(tmp_path, "draft.md", content="---\ndraft: true\n---\n")
+    write(tmp_path, "unlisted.md", content="---\nunlisted: true\n---\n")
     first = discover_docs(tmp_path)
     read: list[str] = []
     original = Path.read_bytes

@@ -29,7 +29,7 @@ _FOOTNOTES = (2, "Footnotes", "footnote-label")
 
 def _discover() -> dict[str, DiscoveredDoc]:
     """Return the documents of the fixture by the name that the recorded results use."""
-    return {f"edge/{doc.doc_id}": doc for doc in discover_docs(_DOCS_DIR).docs}
+    return {f"edge/{doc.doc_id}": doc for doc in discover_docs(_DOCS_DIR, with_unlisted=True).docs}
 
 
 def test_the_scan_finds_exactly_the_pages_that_docusaurus_built() -> None:

@@ -55,6 +55,12 @@ class LibrarySettings(StoreSettings):
         "separated by commas: `Badge.type` is text, `-Card.tag` and everything in `-Chart` are "
         "not. `*` stands for any component.",
     )
+    index_unlisted: bool = rules.SITE.setting(
+        False,  # noqa: FBT003  # the default value
+        "Index the pages with `unlisted: true` in their front matter. The site hides them from its "
+        "sidebar, its search and from search engines, so by default they are not quoted.",
+        read_by="ingestion",
+    )
     sources: rules.Sources = rules.SITE.setting(
         None,
         "The folders of a site that has more than one: docs folders, versions, locales, a blog, "
@@ -254,7 +260,9 @@ class LibrarySettings(StoreSettings):
         """The settings from which page addresses are built, with Docusaurus's own defaults."""
         own = {name: getattr(self, f"site_{name}") for name in rules.SITE_FIELDS}
         known = {name: value for name, value in own.items() if value not in {None, rules.OPEN}}
-        return SiteSettings(**known, component_text=self.component_text)
+        return SiteSettings(
+            **known, component_text=self.component_text, index_unlisted=self.index_unlisted
+        )
 
     @property
     def unset_site_fields(self) -> tuple[str, ...]:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from rag_pipeline.core.models import ChunkLimits
 
 SITE_FIELDS: Final = tuple(
-    field.name for field in fields(SiteSettings) if field.name != "component_text"
+    field.name
+    for field in fields(SiteSettings)
+    if field.name not in {"component_text", "index_unlisted"}
 )
 """The fields of `SiteSettings` that the site declares. Their settings have the prefix `site_`."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
@@ -215,22 +216,35 @@ def read_front_matter(doc_id: str, source: str) -> FrontMatter:
     return FrontMatter(doc_id, cast("dict[str, yaml.Node]", nodes), match.end())
 
 
-def is_draft(source: str) -> bool:
-    """Return True if the front matter sets `draft: true`; False if the front matter is invalid."""
+class Visibility(StrEnum):
+    """The readers of a page: all, those who have its address, or nobody."""
+
+    LISTED = "listed"
+    UNLISTED = "unlisted"
+    DRAFT = "draft"
+
+
+def find_visibility(source: str) -> Visibility:
+    """Return what `draft` and `unlisted` in the front matter say; LISTED if it is invalid."""
     match = _FENCED.match(source)
-    return match is not None and "draft" in match.group(1) and _says_draft(match.group())
+    if match is None or not ("draft" in match.group(1) or "unlisted" in match.group(1)):
+        return Visibility.LISTED
+    return _read_visibility(match.group())
 
 
 @lru_cache(maxsize=_REMEMBERED_HEADS)
-def _says_draft(head: str) -> bool:
-    """Parse a front matter, and return True if it sets `draft: true`.
+def _read_visibility(head: str) -> Visibility:
+    """Parse a front matter, and return what its fields `draft` and `unlisted` say.
 
     The result is cached because a sensor checks the same drafts at each tick.
     """
     try:
-        return read_front_matter("", head).flag("draft")
+        fields = read_front_matter("", head)
     except FrontMatterError:
-        return False
+        return Visibility.LISTED
+    if fields.flag("draft"):
+        return Visibility.DRAFT
+    return Visibility.UNLISTED if fields.flag("unlisted") else Visibility.LISTED
 
 
 def _compose(head: str) -> yaml.Node | None:

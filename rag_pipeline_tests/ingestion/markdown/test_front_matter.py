@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rag_pipeline.core.errors import FrontMatterError
-from rag_pipeline.ingestion.markdown.front_matter import is_draft, read_front_matter
+from rag_pipeline.ingestion.markdown.front_matter import (
+    Visibility,
+    find_visibility,
+    read_front_matter,
+)
 
 
 @pytest.mark.parametrize(
@@ -147,15 +151,20 @@ def test_yaml_aliases_are_not_expanded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "draft"),
+    ("head", "visibility"),
     [
-        ("draft: true", True),
-        ('draft: "true"', True),
-        ("draft: false", False),
-        ("title: draft", False),
-        ("title: [draft: true", False),
-        ("unlisted: true", False),
+        ("draft: true", Visibility.DRAFT),
+        ('draft: "true"', Visibility.DRAFT),
+        ("draft: false", Visibility.LISTED),
+        ("title: draft", Visibility.LISTED),
+        ("title: [draft: true", Visibility.LISTED),
+        ("unlisted: true", Visibility.UNLISTED),
+        ("unlisted: true\ndraft: true", Visibility.DRAFT),
+        ("unlisted: maybe", Visibility.LISTED),
+        ("title: unlisted pages", Visibility.LISTED),
     ],
 )
-def test_a_document_is_a_draft_only_if_its_front_matter_says_so(*, head: str, draft: bool) -> None:
-    assert is_draft(f"---\n{head}\n---\nText") is draft
+def test_a_page_is_hidden_only_if_its_front_matter_says_so(
+    head: str, visibility: Visibility
+) -> None:
+    assert find_visibility(f"---\n{head}\n---\nText") is visibility
