@@ -27,9 +27,8 @@ from tokenizers import Tokenizer
 from rag_pipeline.answering import apply_grounding_policy
 from rag_pipeline.cli.indexing import ingest_changes, open_ingestion
 from rag_pipeline.core.settings import Settings, load_settings
-from rag_pipeline.evaluation.answers.rendering import render_answers
 from rag_pipeline.evaluation.book import BookEvaluation, evaluate_book
-from rag_pipeline.evaluation.rendering import render_text, render_verdict
+from rag_pipeline.evaluation.rendering import render_answers, render_text, render_verdict
 from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline_tests.answering import calibration_questions as extra
 from rag_pipeline_tests.loopback import Received, Reply, serve

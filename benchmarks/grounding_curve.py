@@ -29,7 +29,7 @@ from rag_pipeline.answering.confidence import (
 )
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.golden_set import QUESTIONS_PATH, load_golden_set
-from rag_pipeline.evaluation.matching import DOCUMENT, SECTION, rank_hits
+from rag_pipeline.evaluation.metrics import DOCUMENT, SECTION, rank_hits
 from rag_pipeline.retrieval import Query, Retriever, open_retriever
 from rag_pipeline_tests.answering import calibration_questions as extra
 

@@ -8,7 +8,7 @@ import dagster as dg
 from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.evaluation.book import evaluate_book
-from rag_pipeline.evaluation.feedback.book import group_unanswered, read_log
+from rag_pipeline.evaluation.feedback import group_unanswered, read_log
 from rag_pipeline.ingestion.context import IngestionContext
 from rag_pipeline.ingestion.site.settling import settle_site
 from rag_pipeline.orchestration.assets.buckets import bucket_assets

@@ -70,9 +70,8 @@ def evaluate(
     Prints the verdict and the quality gates. Exits with code 1 if a quality gate fails. Writes a
     report as HTML and JSON.
     """
-    from rag_pipeline.evaluation.answers.rendering import render_answers
     from rag_pipeline.evaluation.book import Answering, evaluate_book
-    from rag_pipeline.evaluation.rendering import render_text, render_verdict
+    from rag_pipeline.evaluation.rendering import render_answers, render_text, render_verdict
 
     settings = load_book(docs_dir)
     answering = Answering.QUOTED

@@ -1,4 +1,4 @@
-"""The commands that help to write a golden set, such as `golden-entry` and `golden-set suggest`."""
+"""The commands that help to write a golden set."""
 
 # ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
 
@@ -16,12 +16,9 @@ from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.models import JsonValue
     from rag_pipeline.core.settings import Settings
 
 commands = typer.Typer()
-golden_set = typer.Typer(no_args_is_help=True, help="Make a first golden set for a book.")
-commands.add_typer(golden_set, name="golden-set")
 
 
 @commands.command("golden-entry")
@@ -75,33 +72,6 @@ def golden_definitions(docs_dir: DocsDir = None, as_json: AsJson = False) -> Non
     print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
 
 
-@golden_set.command("suggest")
-def suggest(
-    count: Annotated[
-        int,
-        typer.Option("--count", min=1, max=1000, help="Largest number of questions to suggest."),
-    ] = 50,
-    docs_dir: DocsDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Suggest questions for a book without a golden set, as JSON for `evaluate --test-set`.
-
-    The questions are headings of the book and unusual words of its sentences. A program made them
-    and nobody reviewed them, so an evaluation with them checks no quality gates, and says so.
-    """
-    from rag_pipeline.evaluation.book import parse_corpus
-    from rag_pipeline.evaluation.golden_suggestions import suggest_questions
-
-    settings = load_book(docs_dir)
-    corpus = parse_corpus(settings)
-    questions = suggest_questions(corpus.documents, count)
-    if not questions:
-        problem = "no page has a section with text from which a question can be made"
-        raise ConfigurationError("DOCS_DIR", problem, "Write the questions with `golden-entry`")
-    record: dict[str, JsonValue] = {"queries": [*questions]}
-    print_result(record, json.dumps(record, ensure_ascii=False, indent=1), as_json=as_json)
-
-
 def _draft_from_log(settings: Settings, answer_id: str, *, as_json: bool) -> None:
     """Print a golden set entry for a logged question.
 
@@ -111,7 +81,7 @@ def _draft_from_log(settings: Settings, answer_id: str, *, as_json: bool) -> Non
         QuestionLogError: The log cannot be read.
     """
     from rag_pipeline.evaluation.book import parse_corpus
-    from rag_pipeline.evaluation.feedback.book import draft_entry, read_log
+    from rag_pipeline.evaluation.feedback import draft_entry, read_log
 
     entries = read_log(settings)
     if entries is None:

@@ -101,5 +101,4 @@ def _measure_search(settings: Settings, test_set: Path | None) -> SearchFigures 
         return None
     evaluation = evaluate_book(settings, test_set, answering=Answering.NONE)
     failed = [gate.sentence for gate in evaluation.gates if not gate.passed]
-    is_machine_made = not evaluation.gates  # which are checked for questions of people
-    return read_search_figures(evaluation.report, failed, is_machine_made=is_machine_made)
+    return read_search_figures(evaluation.report, failed)

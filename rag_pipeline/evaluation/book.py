@@ -13,25 +13,28 @@ from rag_pipeline.adapters.connect import connect_chat_model, connect_embedder
 from rag_pipeline.answering import Assistant, apply_grounding_policy
 from rag_pipeline.core.errors import ConfigurationError, DocumentError, MissingDependencyError
 from rag_pipeline.core.ids import hash_place
-from rag_pipeline.evaluation.answers.baseline import compare_answers
-from rag_pipeline.evaluation.answers.gates import AnswerBounds, check_answers
-from rag_pipeline.evaluation.answers.runner import evaluate_answers
+from rag_pipeline.evaluation.answers import compare_answers, evaluate_answers, read_resident_mb
 from rag_pipeline.evaluation.conversations import (
     check_conversations,
     load_conversations,
     run_conversations,
 )
 from rag_pipeline.evaluation.fingerprint import build_fingerprint
-from rag_pipeline.evaluation.gates import GateBounds, GateResult, check_gates
-from rag_pipeline.evaluation.golden_places import validate_against_corpus
+from rag_pipeline.evaluation.gates import (
+    AnswerBounds,
+    GateBounds,
+    GateResult,
+    check_answers,
+    check_gates,
+)
 from rag_pipeline.evaluation.golden_set import (
     DEFINITIONS_PATH,
     QUESTIONS_PATH,
     SELECTED_TEXT_PATH,
     GoldenSet,
     load_golden_set,
+    validate_against_corpus,
 )
-from rag_pipeline.evaluation.memory import read_resident_mb
 from rag_pipeline.evaluation.report import evaluate
 from rag_pipeline.evaluation.report_files import (
     ReportFiles,
@@ -49,8 +52,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.models import ParsedDoc
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.evaluation.answers.records import AnswersReport
-    from rag_pipeline.evaluation.records import EvaluationReport
+    from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 
 BASELINE_PATH: Final = QUESTIONS_PATH.with_name("baseline.json")
 """The accepted results of the golden set that comes with this package."""
@@ -127,7 +129,6 @@ def evaluate_book(
         test_set: JSON file of questions, or None for the choice of `choose_test_set`.
         accept_baseline: Save this result as the baseline that later results are compared with.
         paraphrased: Ask the harder wording of each question that has one, and check no gates.
-            A set with machine-made questions checks no gates either.
         answering: How the questions are also answered, to score the answers.
         report_dir: Folder for the report; None selects `evaluation/` in the state folder.
         ingest: Updates the collection. Called after the test set was checked.
@@ -146,8 +147,6 @@ def evaluate_book(
     test_set = choose_test_set(settings, test_set)
     corpus = parse_corpus(settings)
     documents, golden = corpus.documents, load_for(test_set, corpus)
-    if accept_baseline:
-        _require_gates(checked=not golden.is_machine_made)
     chat_model = connect_chat_model(settings) if answering is Answering.CONFIGURED else None
     ingest()
     folder = report_dir or settings.state_dir / "evaluation"
@@ -177,7 +176,7 @@ def evaluate_book(
     gates = check_gates(report, baseline, GateBounds())
     gates += check_answers(answers, AnswerBounds()) if answers else ()
     gates += (check_conversations(conversations),)
-    gates = () if paraphrased or golden.is_machine_made else gates
+    gates = () if paraphrased else gates
     files = write_report(report, folder, gates, answers)
     if accept_baseline:
         accept(report, baseline_path, answers)
@@ -188,7 +187,7 @@ def _require_gates(*, checked: bool) -> None:
     """Refuse to save an evaluation as the baseline if it does not check all quality gates."""
     if not checked:
         problem = "only an evaluation that checks all quality gates can become the baseline"
-        fix = "Leave out --accept, or --paraphrased, --no-answers and machine-made questions"
+        fix = "Leave out --accept, or --paraphrased and --no-answers"
         raise ConfigurationError("--accept", problem, fix)
 
 

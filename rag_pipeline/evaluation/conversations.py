@@ -19,7 +19,7 @@ from rag_pipeline.retrieval import Query
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rag_pipeline.evaluation.runner import Retriever
+    from rag_pipeline.evaluation.report import Retriever
 
 CONVERSATIONS_PATH: Final = Path(__file__).parent / "golden" / "conversations.json"
 DEPTH: Final = 5

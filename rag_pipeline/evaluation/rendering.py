@@ -2,35 +2,174 @@
 
 from __future__ import annotations
 
+import io
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from rag_pipeline.evaluation.answers.rendering import (
-    describe_spreads,
-    fold,
-    fold_answers,
-    group_answers,
-    list_goals,
-    name_answers,
-)
-from rag_pipeline.evaluation.golden_set import MACHINE_MADE
-from rag_pipeline.evaluation.matching import SECTION, hits_section
-from rag_pipeline.evaluation.metrics import SUCCESS
-from rag_pipeline.evaluation.plots import draw_history, draw_ranks, draw_scores, to_inline_svg
+from rag_pipeline.evaluation.gates import REPORT_HALF, AnswerBounds
+from rag_pipeline.evaluation.metrics import DOCUMENT, NDCG, SECTION, SUCCESS, hits_section
 from rag_pipeline.evaluation.significance import show_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from rag_pipeline.evaluation.answers.records import AnswersReport
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from rag_pipeline.evaluation.gates import GateResult
     from rag_pipeline.evaluation.records import (
+        AnswerResult,
+        AnswerScores,
+        AnswersReport,
         EvaluationReport,
         ExpectedPlace,
+        Interval,
+        Latency,
         QuestionResult,
         RetrievedChunk,
+        Spread,
         Summary,
     )
+
+
+_INK: Final = "#010203"  # replaced with currentColor in SVG, so that text fits a light or dark page
+_BLUE, _AMBER, _GREEN = "#3f83d8", "#d98a1f", "#2f9e6e"  # readable on white and on near-black
+_SIZE_INCHES: Final = (6.4, 3.2)
+_RANK_LABELS: Final = ("1", "2", "3", "4", "5", "6-10", "none")
+_SERIES: Final = (
+    (DOCUMENT, SUCCESS, _BLUE),
+    (SECTION, SUCCESS, _AMBER),
+    (SECTION, NDCG, _GREEN),
+)
+_HISTORY_RUNS: Final = 30
+
+
+def draw_history(history: Sequence[EvaluationReport]) -> Figure:
+    """Draw Success@5 and nDCG@10 of the last 30 evaluations, oldest first, with 95% intervals."""
+    figure, axes = _new_figure(
+        "Measures by evaluation", "evaluation, oldest first", "mean and 95% interval"
+    )
+    runs = history[-_HISTORY_RUNS:]
+    for beside, (level, measure, colour) in zip((-0.08, 0.0, 0.08), _SERIES, strict=True):
+        points = [
+            (at + beside, run.overall.get(level, {}).get(measure)) for at, run in enumerate(runs, 1)
+        ]
+        found: list[tuple[float, Interval]] = [(at, one) for at, one in points if one is not None]
+        axes.errorbar(
+            [at for at, _ in found],
+            [one.mean for _, one in found],
+            yerr=[
+                [one.mean - one.low for _, one in found],
+                [one.high - one.mean for _, one in found],
+            ],
+            color=colour,
+            marker="o",
+            capsize=3,
+            label=f"{measure}, {level}",
+        )
+    axes.set_ylim(0, 1.02)
+    axes.set_xticks(range(1, len(runs) + 1))
+    axes.set_xlim(0.5, len(runs) + 0.5)
+    _add_legend(axes)
+    return figure
+
+
+def draw_scores(report: EvaluationReport) -> Figure:
+    """Draw histograms of the best passage's score.
+
+    One histogram shows the questions that the book answers, the other the remaining questions.
+    """
+    figure, axes = _new_figure("Score of the best passage", "score", "questions")
+    answerable = [
+        one.retrieved[0].score for one in report.questions if one.answerable and one.retrieved
+    ]
+    others = [
+        one.retrieved[0].score for one in report.questions if not one.answerable and one.retrieved
+    ]
+    bins = [step / 25 for step in range(26)]
+    axes.hist(answerable, bins=bins, color=_BLUE, alpha=0.75, label="answered by the book")
+    axes.hist(others, bins=bins, color=_AMBER, alpha=0.75, label="not answered by the book")
+    _add_legend(axes)
+    return figure
+
+
+def draw_ranks(report: EvaluationReport) -> Figure:
+    """Draw how many answerable questions have their first hit at each rank.
+
+    One series shows the first chunk of an expected document, the other the first chunk of an
+    expected section. Questions without a hit among ten chunks are counted as "none".
+    """
+    figure, axes = _new_figure("Rank of the first hit", "rank", "questions")
+    for level, colour, shift in ((DOCUMENT, _BLUE, -0.2), (SECTION, _AMBER, 0.2)):
+        counts = dict.fromkeys(_RANK_LABELS, 0)
+        for question in report.questions:
+            if question.answerable:
+                ranks = (
+                    place.document_rank if level == DOCUMENT else place.section_rank
+                    for place in question.expected
+                )
+                counts[_name_rank(min((rank for rank in ranks if rank), default=None))] += 1
+        places = [at + shift for at in range(len(_RANK_LABELS))]
+        axes.bar(places, list(counts.values()), width=0.4, color=colour, label=level)
+    axes.set_xticks(range(len(_RANK_LABELS)), _RANK_LABELS)
+    _add_legend(axes)
+    return figure
+
+
+def to_png(figure: Figure) -> bytes:
+    """Return a figure as a PNG image with white background."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, facecolor="white")
+    return buffer.getvalue()
+
+
+def to_inline_svg(figure: Figure, name: str) -> str:
+    """Return a figure as an `<svg>` element to embed in an HTML page.
+
+    Element ids begin with `name`, so that several figures fit on one page. Text has the page's
+    text color. XML namespaces and metadata are removed, so that the element contains no URL.
+    """
+    import matplotlib as mpl  # noqa: PLC0415  # slow to import; most commands draw nothing
+
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", transparent=True)
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\s(?:xmlns(?::\w+)?|version)="[^"]*"', "", svg)
+    svg = svg.replace("xlink:href", "href").replace(_INK, "currentColor")
+    svg = re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
+    return re.sub(r'width="[^"]*pt" height="[^"]*pt"|height="[^"]*pt"', "", svg, count=2)
+
+
+def _new_figure(title: str, x_label: str, y_label: str) -> tuple[Figure, Axes]:
+    from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import, and an extra
+
+    figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title, color=_INK, fontsize=13)
+    axes.set_xlabel(x_label, color=_INK, fontsize=11)
+    axes.set_ylabel(y_label, color=_INK, fontsize=11)
+    axes.tick_params(colors=_INK, labelsize=10)
+    axes.grid(visible=True, axis="y", color=_INK, alpha=0.15)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in {"left", "bottom"})
+        spine.set_color(_INK)
+    return figure, axes
+
+
+def _add_legend(axes: Axes) -> None:
+    axes.legend(frameon=False, labelcolor=_INK, fontsize=10)
+
+
+def _name_rank(rank: int | None) -> str:
+    if rank is None or rank > 10:
+        return "none"
+    return str(rank) if rank <= 5 else "6-10"
+
 
 _SHOWN_CHUNKS: Final = 5
 _SHOWN_FAILURES: Final = 3  # failures usually share one cause, so a few examples are enough
@@ -156,12 +295,6 @@ def render_text(report: EvaluationReport) -> str:
 def describe_rest(report: EvaluationReport) -> list[str]:
     """Return lines that describe refusals, latency and failures."""
     lines = []
-    made = sum(question.category == MACHINE_MADE for question in report.questions)
-    if made:
-        lines.append(
-            f"{made} of {len(report.questions)} questions were made by a program and not reviewed. "
-            "Readers ask harder questions, so these figures are too high. No gate was checked."
-        )
     for name, scores in report.refusal.items():
         precision = "not measured" if scores.precision is None else f"{scores.precision:.3f}"
         lines.append(
@@ -195,3 +328,185 @@ def _name_failures(report: EvaluationReport) -> list[str]:
         f"  {one.query_id}: {one.error.splitlines()[0]}" for one in report.questions if one.error
     ]
     return failed[:_SHOWN_FAILURES]
+
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class GoalRow:
+    """A measured value of the answers beside the project's goal. A missed goal is not a failure."""
+
+    measure: str
+    value: str
+    goal: str
+
+
+def list_goals(report: AnswersReport, retrieval: Latency) -> list[GoalRow]:
+    """Return the measures of an evaluation of answers for which the project has a goal.
+
+    The last rows compare times and memory with the budgets of the validation plan and of SC-006.
+
+    Args:
+        report: The evaluation of answers.
+        retrieval: The times of retrieval, without answering.
+    """
+    half = report.halves.get(REPORT_HALF)
+    selected, overall, terms = report.selected_text, report.overall, report.definitions
+    without, bounds = " (without a model)", AnswerBounds()
+    rows = [
+        GoalRow(
+            "facts contained, report half",
+            show_interval(half.facts if half else None),
+            f"at least {bounds.facts:.2f}{without}",
+        ),
+        GoalRow(
+            "answerable questions refused", show_interval(overall.wrongly_refused), "at most 0.05"
+        ),
+        GoalRow("quoted passages that are whole", show_interval(report.whole), "all"),
+        GoalRow("words per answer", _show_spread(overall.words), f"at most 250{without}"),
+        GoalRow(
+            "glossary terms defined by the main passage",
+            show_interval(terms.defined),
+            f"at least {bounds.terms_defined:.2f}{without}",
+        ),
+        GoalRow("main passages that are a heading, code or a quiz", f"{terms.flawed}", "none"),
+        GoalRow(
+            "selections whose answer leaked",
+            f"{selected.leak_count} of {selected.case_count}, {selected.failure_count} failed",
+            "none",
+        ),
+        GoalRow(
+            "related selections answered",
+            show_interval(selected.related_answered),
+            f"at least {bounds.selections_answered:.2f}",
+        ),
+        GoalRow(
+            "unrelated selections refused",
+            show_interval(selected.unrelated_refused),
+            f"at least {bounds.selections_refused:.2f}",
+        ),
+        GoalRow(
+            "time of retrieval",
+            f"median {_show_ms(retrieval.p50_ms)}, p95 {_show_ms(retrieval.p95_ms)}",
+            "p95 at most 500 ms",
+        ),
+    ]
+    goals = {"extracted": "p95 at most 500 ms", "generated": "p95 at most 5000 ms"}
+    rows += [
+        GoalRow(f"time of {kind} answers", _show_spread(spread, " ms"), goals[kind])
+        for kind, spread in report.latency_ms.items()
+        if kind in goals
+    ]
+    growth = report.memory.growth_mb
+    shown = "not measured" if growth is None else f"{growth:.0f} MB"
+    memory = f"{shown} (the whole process, with ingestion: at most {report.memory.peak_mb:.0f} MB)"
+    return [*rows, GoalRow("growth of memory while answering", memory, "at most 256 MB")]
+
+
+def name_answers(report: AnswersReport) -> str:
+    """Return the heading of the answers, which names the model that wrote them."""
+    return f"answers by {report.model}" if report.model else "answers without a model"
+
+
+def group_answers(report: AnswersReport) -> dict[str, AnswerScores]:
+    """Return the scores of all questions, of each half and of each category, by name of group."""
+    return {"all": report.overall, **report.halves, **report.categories}
+
+
+def describe_spreads(report: AnswersReport) -> list[str]:
+    """Return lines with the words, cited sections and times of the answers, and the failures."""
+    lines = [
+        f"words per answer: {_show_spread(report.overall.words)}",
+        f"sections cited per answer: {_show_spread(report.overall.sections, digits=1)}",
+    ]
+    lines += [
+        f"answering time ({kind}): {_show_spread(spread, ' ms')}"
+        for kind, spread in report.latency_ms.items()
+    ]
+    return [*lines, f"failed answers: {report.failure_count}"]
+
+
+def render_answers(report: AnswersReport, retrieval: Latency) -> str:
+    """Return an evaluation of answers as a text of several lines for a terminal.
+
+    The text lists the shares with their 95% intervals over all questions, each half and each
+    category, then words, sections and times, the goals, and the first failures.
+
+    Args:
+        report: The evaluation of answers.
+        retrieval: The times of retrieval, without answering.
+    """
+    lines = [f"{name_answers(report)}:"]
+    for name, scores in group_answers(report).items():
+        shares = {
+            "facts contained": scores.facts,
+            "refused although answerable": scores.wrongly_refused,
+            "refused, no answer in the book": scores.rightly_refused,
+            "dangling start": scores.dangling,
+            "sentences with support": scores.supported,
+        }
+        lines += [f"  {name}:"]
+        lines += [
+            f"    {measure:<32}{show_interval(share)}" for measure, share in shares.items() if share
+        ]
+    lines += [f"  {line}" for line in describe_spreads(report)]
+    lines += [
+        f"  goal: {row.measure}: {row.value}; {row.goal}" for row in list_goals(report, retrieval)
+    ]
+    errors = [(one.query_id, one.error) for one in report.questions]
+    errors += [(one.case_id, one.error) for one in report.selections]
+    errors += [(one.term, one.error) for one in report.terms]
+    failed = [f"    {name}: {error.splitlines()[0]}" for name, error in errors if error]
+    return "\n".join([*lines, *failed[:_SHOWN_FAILURES]]) + "\n"
+
+
+def fold_answers(results: Sequence[AnswerResult]) -> dict[str, list[AnswerResult]]:
+    """Return the answers in four lists by title, the worst first."""
+
+    def grade(result: AnswerResult) -> int:
+        misjudged = result.refused is result.answerable
+        if result.accepted is not None and result.accepted.lost:
+            return 0
+        if result.error is not None or result.facts_missed or misjudged:
+            return 1
+        return 3 if result.has_facts or result.refused else 2
+
+    titles = (
+        "Facts of the accepted answer lost",
+        "Facts missed, failed, wrongly refused or wrongly answered",
+        "No facts to check",
+        "All facts found, or rightly refused",
+    )
+    return fold(results, titles, grade)
+
+
+def fold(
+    results: Iterable[_Result], titles: Sequence[str], grade: Callable[[_Result], int]
+) -> dict[str, list[_Result]]:
+    """Return the results in lists by title. Each list becomes a foldable part of the HTML page.
+
+    Args:
+        results: The results in the order in which each list shows them.
+        titles: The title of each list.
+        grade: Function that returns the index of a result's title.
+    """
+    folds: list[list[_Result]] = [[] for _ in titles]
+    for result in results:
+        folds[grade(result)].append(result)
+    return dict(zip(titles, folds, strict=True))
+
+
+def _show_ms(value: float | None) -> str:
+    return "has no value (failures)" if value is None else f"{value:.0f} ms"
+
+
+def _show_spread(spread: Spread | None, unit: str = "", digits: int = 0) -> str:
+    if spread is None:
+        return "not measured"
+    values = {"mean": spread.mean, "median": spread.p50, "p95": spread.p95}
+    shown = [
+        f"{name} has no value (failures)" if value is None else f"{name} {value:.{digits}f}{unit}"
+        for name, value in values.items()
+    ]
+    return f"{', '.join(shown)}, n={spread.count}"

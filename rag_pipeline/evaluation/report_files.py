@@ -10,14 +10,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from rag_pipeline.adapters.state.files import write_bytes_atomically, write_text_atomically
 from rag_pipeline.core.errors import BaselineRefusedError, EvaluationFileError
-from rag_pipeline.evaluation.answers.baseline import (
+from rag_pipeline.evaluation.answers import (
     BASELINE_VERSION,
     AnswersBaseline,
     make_baseline,
 )
-from rag_pipeline.evaluation.answers.records import AnswersReport
 from rag_pipeline.evaluation.records import (
     REPORT_VERSION,
+    AnswersReport,
     Baseline,
     BaselineQuestion,
     EvaluationReport,

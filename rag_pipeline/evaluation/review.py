@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import TypeAdapter, ValidationError
 
 from rag_pipeline.core.errors import EvaluationFileError
-from rag_pipeline.evaluation.matching import DOCUMENT, SECTION
-from rag_pipeline.evaluation.metrics import SUCCESS
+from rag_pipeline.evaluation.metrics import DOCUMENT, SECTION, SUCCESS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,14 +46,11 @@ class SearchFigures:
 
     Attributes:
         golden_version: Hash of the golden set. Only figures with an equal hash can be compared.
-        is_machine_made: True if a program made questions of the set, so that the figures say
-            little about the questions of readers.
         questions: The questions that the book answers, by id.
         failed_gates: Sentence of each quality gate that failed.
     """
 
     golden_version: str
-    is_machine_made: bool
     questions: dict[str, AskedQuestion]
     failed_gates: tuple[str, ...] = ()
 
@@ -119,13 +115,10 @@ def build_review(
     )
 
 
-def read_search_figures(
-    report: EvaluationReport, failed_gates: Sequence[str], *, is_machine_made: bool
-) -> SearchFigures:
+def read_search_figures(report: EvaluationReport, failed_gates: Sequence[str]) -> SearchFigures:
     """Return the figures that a review keeps of an evaluation."""
     return SearchFigures(
         report.fingerprint.golden_version,
-        is_machine_made,
         {
             one.query_id: AskedQuestion(
                 one.question,
@@ -186,8 +179,6 @@ def render_review(now: BookReview, before: BookReview | None = None) -> str:
     ]
     state = "No problem was found." if now.passed else "There are problems."
     parts = ["### Search index of the book", "\n".join(table), state]
-    if now.search and now.search.is_machine_made:
-        parts.append("A program made the questions, so their figures say little about readers.")
     if now.search and before and before.search and not _have_same_questions(now, before):
         parts.append("The golden set has changed, so its figures are not compared.")
     parts += _list("Pages that cannot be indexed", now.failed_pages)

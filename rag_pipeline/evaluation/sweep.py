@@ -24,8 +24,14 @@ from rag_pipeline.evaluation.book import (
     load_for,
     parse_corpus,
 )
-from rag_pipeline.evaluation.matching import DOCUMENT, SECTION
-from rag_pipeline.evaluation.metrics import CONTEXT_BUDGETS_TOKENS, NDCG, SUCCESS, name_budget
+from rag_pipeline.evaluation.metrics import (
+    CONTEXT_BUDGETS_TOKENS,
+    DOCUMENT,
+    NDCG,
+    SECTION,
+    SUCCESS,
+    name_budget,
+)
 from rag_pipeline.evaluation.significance import PairedTest, compare_pairs, correct_p_values
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.run import run_ingestion

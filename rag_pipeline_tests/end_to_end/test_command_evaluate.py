@@ -145,22 +145,6 @@ def test_terms_of_the_test_set_are_asked_and_answers_are_accepted(
     assert accepted == {"text": first["questions"][0]["text"], "gained": [], "lost": []}
 
 
-def test_machine_made_questions_are_measured_and_labeled_and_no_gate_is_checked(
-    call: Callable[..., Outcome], test_set: Path
-) -> None:
-    suggested = call("golden-set", "suggest", "--count", "3")
-    test_set.write_text(suggested.out, encoding="utf-8")
-    told = call("evaluate", "--test-set", str(test_set), "--json")
-    assert told.code == 0
-    assert told.json["gates"] == []
-    assert {one["category"] for one in told.json["report"]["questions"]} == {"machine-made"}
-    shown = call("evaluate", "--test-set", str(test_set))
-    assert "3 of 3 questions were made by a program and not reviewed" in shown.out
-    refused = call("evaluate", "--test-set", str(test_set), "--accept")
-    assert refused.code == 2
-    assert "machine-made" in refused.err
-
-
 def test_an_answering_service_that_fails_is_recorded_for_each_question(
     call: Callable[..., Outcome], test_set: Path
 ) -> None:

@@ -90,11 +90,6 @@ def test_a_filter_value_that_no_page_has_is_named_with_the_nearest(
         (["query", "How", "tall"], f"Got unexpected extra argument (tall). {QUOTES}.", " query"),
         (["ingest", "--quickly"], "No such option: --quickly.", " ingest"),
         (["serach"], "No such command 'serach'. Did you mean 'search'?", ""),
-        (
-            ["golden-set", "suggest", "docs"],
-            f"Got unexpected extra argument (docs). {QUOTES}.",
-            " golden-set suggest",
-        ),
     ],
 )
 def test_wrong_usage_names_the_help_of_the_command(

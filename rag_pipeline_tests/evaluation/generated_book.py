@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.models import ParsedDoc
-    from rag_pipeline.evaluation.runner import Grounder, Retriever
+    from rag_pipeline.evaluation.report import Grounder, Retriever
 
 PAGE_COUNT = 16
 SECTION_COUNT = 3

@@ -9,8 +9,7 @@ import pytest
 
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.evaluation.golden_entry import choose_half, read_section_texts, suggest_entry
-from rag_pipeline.evaluation.golden_places import validate_against_corpus
-from rag_pipeline.evaluation.golden_set import load_golden_set
+from rag_pipeline.evaluation.golden_set import load_golden_set, validate_against_corpus
 from rag_pipeline_tests.evaluation.golden_pages import make_page
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import GoldenSetError
-from rag_pipeline.evaluation.answers.scoring import find_facts
+from rag_pipeline.evaluation.answers import find_facts
 from rag_pipeline.evaluation.golden_entry import (
     MAX_SHARED_WORDS,
     MAX_TERM_SHARE,
@@ -18,7 +18,6 @@ from rag_pipeline.evaluation.golden_entry import (
     measure_overlap,
     read_section_texts,
 )
-from rag_pipeline.evaluation.golden_places import validate_against_corpus
 from rag_pipeline.evaluation.golden_set import (
     QUESTIONS_PATH,
     SELECTED_TEXT_PATH,
@@ -26,6 +25,7 @@ from rag_pipeline.evaluation.golden_set import (
     GoldenQuery,
     GoldenSet,
     load_golden_set,
+    validate_against_corpus,
 )
 from rag_pipeline_tests.evaluation.golden_pages import make_page, read_book
 

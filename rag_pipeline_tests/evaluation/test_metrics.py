@@ -11,8 +11,16 @@ import pytest
 from ir_measures import RR, P, R, Success, nDCG
 
 from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery, GoldenSet
-from rag_pipeline.evaluation.matching import DOCUMENT, SECTION, Ranking, hits_section, rank_hits
-from rag_pipeline.evaluation.metrics import is_flagged, score_budgets, score_rankings
+from rag_pipeline.evaluation.metrics import (
+    DOCUMENT,
+    SECTION,
+    Ranking,
+    hits_section,
+    is_flagged,
+    rank_hits,
+    score_budgets,
+    score_rankings,
+)
 from rag_pipeline.evaluation.records import RetrievedChunk
 
 

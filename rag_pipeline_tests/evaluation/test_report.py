@@ -12,12 +12,15 @@ import pytest
 from rag_pipeline.core.errors import EvaluationFileError
 from rag_pipeline.evaluation.gates import GateBounds, check_gates
 from rag_pipeline.evaluation.golden_set import ExpectedSection, GoldenQuery
-from rag_pipeline.evaluation.plots import draw_history, draw_ranks, draw_scores, to_png
 from rag_pipeline.evaluation.rendering import (
+    draw_history,
+    draw_ranks,
+    draw_scores,
     render_html,
     render_markdown,
     render_text,
     render_verdict,
+    to_png,
 )
 from rag_pipeline.evaluation.report_files import (
     dump_report,

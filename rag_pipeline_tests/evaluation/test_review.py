@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 SEARCH = SearchFigures(
     "v1",
-    is_machine_made=False,
     questions={
         "q1": AskedQuestion("What is a servo?", finds_page=True, finds_section=True),
         "q2": AskedQuestion("What is a gait?", finds_page=True, finds_section=False),
@@ -80,11 +79,6 @@ def test_a_book_without_a_golden_set_has_no_rows_for_it() -> None:
     text = render_review(replace(REVIEW, search=None, addresses=None), REVIEW)
     assert not [name for name in read_rows(text) if name.startswith("Questions")]
     assert read_rows(text)["Broken cited addresses"] == ["0 of 9", "not checked"]
-
-
-def test_machine_made_questions_are_labelled() -> None:
-    now = replace(REVIEW, search=replace(SEARCH, is_machine_made=True))
-    assert "A program made the questions" in render_review(now)
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,26 @@ import dagster as dg
 import pytest
 
 from rag_pipeline.definitions import build_defs
-from rag_pipeline.evaluation.answers.gates import ANSWER_GATES, AnswerBounds, check_answers
 from rag_pipeline.evaluation.book import BookEvaluation
 from rag_pipeline.evaluation.conversations import CONVERSATION_GATES, check_conversations
-from rag_pipeline.evaluation.gates import GATES, GateBounds, check_gates
+from rag_pipeline.evaluation.gates import (
+    ANSWER_GATES,
+    GATES,
+    AnswerBounds,
+    GateBounds,
+    check_answers,
+    check_gates,
+)
 from rag_pipeline.evaluation.report_files import write_report
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.jobs import EVALUATE_JOB
 from rag_pipeline_tests.end_to_end.command import embed, make_command
-from rag_pipeline_tests.evaluation.answers.test_gates import make_good_answers
 from rag_pipeline_tests.evaluation.generated_book import (
     KnowingRetriever,
     RaisingRetriever,
     evaluate_generated_book,
 )
+from rag_pipeline_tests.evaluation.test_answer_gates import make_good_answers
 from rag_pipeline_tests.loopback import serve
 from rag_pipeline_tests.orchestration.dagster_book import QUIET
 

@@ -10,8 +10,7 @@ import pytest
 from rag_pipeline.adapters.question_log.opening import FILE_NAME, open_question_log
 from rag_pipeline.core.protocols.question_log import Rating
 from rag_pipeline.definitions import build_defs
-from rag_pipeline.evaluation.feedback.book import LogEntries
-from rag_pipeline.evaluation.feedback.unanswered import UnansweredReport
+from rag_pipeline.evaluation.feedback import LogEntries, UnansweredReport
 from rag_pipeline.orchestration.jobs import FEEDBACK_JOB
 from rag_pipeline_tests.adapters.question_log.databases import NOW, make_logged
 from rag_pipeline_tests.orchestration.dagster_book import QUIET

@@ -6,15 +6,12 @@ import inspect
 import types
 import typing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer.main
 
 from rag_pipeline.cli.app import app
 from reference.docstrings import NOTE, write_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _HEAD = """\
 # Commands
@@ -42,7 +39,7 @@ def describe_commands() -> str:
     """Return the text of the page."""
     group: Any = typer.main.get_command(app)
     parts = [NOTE, _HEAD]
-    for name, command in sorted(_list_commands(group)):
+    for name, command in sorted(group.commands.items()):
         arguments = [item for item in command.params if item.param_type_name == "argument"]
         options = [item for item in command.params if item.param_type_name == "option"]
         usage = " ".join(["rag-pipeline", name, "[OPTIONS]", *map(_name_argument, arguments)])
@@ -58,15 +55,6 @@ def describe_commands() -> str:
         ]
         parts.append(write_table(("Option", "Default", "Meaning"), rows))
     return "".join(parts).rstrip() + "\n"
-
-
-def _list_commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # typer's own class
-    """Yield each command of a group with its full name, such as `golden-set suggest`."""
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from _list_commands(command, f"{prefix}{name} ")
-        else:
-            yield prefix + name, command
 
 
 def _name_argument(item: Any) -> str:  # noqa: ANN401  # typer's own class

@@ -11,9 +11,8 @@ from rag_pipeline.cli.records import QueryRecord
 from rag_pipeline.core.models import Chunk, DocFailure, Document
 from rag_pipeline.core.payload import FILTERS, INDEXED_FIELDS, LATE_INDEXES, PAYLOAD_FIELDS
 from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
-from rag_pipeline.evaluation.answers.records import AnswersReport
 from rag_pipeline.evaluation.gates import GateResult
-from rag_pipeline.evaluation.records import EvaluationReport
+from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.retrieval.models import SearchRecord
 from reference.docstrings import NOTE, write_table

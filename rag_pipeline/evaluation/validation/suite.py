@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from rag_pipeline.core.errors import PayloadError, QueryError
 from rag_pipeline.core.rules import COLLECTION_RULES, read_collection
 from rag_pipeline.core.text.terms import extract_terms, extract_words
-from rag_pipeline.evaluation.memory import read_peak_mb
+from rag_pipeline.evaluation.answers import read_peak_mb
 from rag_pipeline.evaluation.validation.report import (
     CheckOutcome,
     ProbeOutcome,

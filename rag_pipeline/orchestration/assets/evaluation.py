@@ -7,15 +7,12 @@ from typing import Any
 import dagster as dg
 
 from rag_pipeline.core.models import Stage
-from rag_pipeline.evaluation.answers.gates import ANSWER_GATES
-from rag_pipeline.evaluation.answers.records import AnswersReport
 from rag_pipeline.evaluation.book import BookEvaluation
 from rag_pipeline.evaluation.conversations import CONVERSATION_GATES
-from rag_pipeline.evaluation.gates import GATES, REPORT_HALF, GateResult
+from rag_pipeline.evaluation.gates import ANSWER_GATES, GATES, REPORT_HALF, GateResult
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
-from rag_pipeline.evaluation.plots import draw_scores, to_png
-from rag_pipeline.evaluation.records import EvaluationReport
-from rag_pipeline.evaluation.rendering import render_markdown
+from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
+from rag_pipeline.evaluation.rendering import draw_scores, render_markdown, to_png
 
 ASSET_NAME = "retrieval_evaluation"
 

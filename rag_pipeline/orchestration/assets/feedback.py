@@ -6,14 +6,14 @@ from typing import Any
 import dagster as dg
 
 from rag_pipeline.core.models import Stage
-from rag_pipeline.evaluation.feedback.book import LogEntries
-from rag_pipeline.evaluation.feedback.ratings import report_feedback
-from rag_pipeline.evaluation.feedback.rendering import (
+from rag_pipeline.evaluation.feedback import (
+    LogEntries,
+    UnansweredReport,
     list_feedback_numbers,
     render_feedback,
     render_unanswered,
+    report_feedback,
 )
-from rag_pipeline.evaluation.feedback.unanswered import UnansweredReport
 
 GROUP = "feedback"
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.errors import BaselineRefusedError, EvaluationFileError
-from rag_pipeline.evaluation.answers.baseline import compare_answers, make_baseline
-from rag_pipeline.evaluation.answers.records import AcceptedAnswer
+from rag_pipeline.evaluation.answers import compare_answers, make_baseline
 from rag_pipeline.evaluation.book import BASELINE_PATH
 from rag_pipeline.evaluation.golden_set import load_golden_set
+from rag_pipeline.evaluation.records import AcceptedAnswer
 from rag_pipeline.evaluation.report_files import accept, load_accepted_answers
-from rag_pipeline_tests.evaluation.answers.test_runner import run
 from rag_pipeline_tests.evaluation.generated_book import KnowingRetriever, evaluate_generated_book
+from rag_pipeline_tests.evaluation.test_answers import run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.evaluation.answers.records import AnswersReport
+    from rag_pipeline.evaluation.records import AnswersReport
 
 
 @pytest.fixture(scope="module")

@@ -11,19 +11,18 @@ import pytest
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.core.errors import QueryEmptyError, QueryError
 from rag_pipeline.core.protocols.question_log import Rating
-from rag_pipeline.evaluation.feedback.book import LogEntries, draft_entry
-from rag_pipeline.evaluation.feedback.ratings import report_feedback
-from rag_pipeline.evaluation.feedback.rendering import (
-    list_feedback_numbers,
-    render_feedback,
-    render_unanswered,
-)
-from rag_pipeline.evaluation.feedback.unanswered import (
+from rag_pipeline.evaluation.feedback import (
     MAX_QUESTIONS,
+    LogEntries,
     NearPage,
     QuestionCluster,
     UnansweredReport,
     _find_stars,
+    draft_entry,
+    list_feedback_numbers,
+    render_feedback,
+    render_unanswered,
+    report_feedback,
     report_unanswered,
 )
 from rag_pipeline_tests.adapters.question_log.databases import NOW, make_logged

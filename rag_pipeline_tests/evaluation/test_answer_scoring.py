@@ -9,14 +9,7 @@ import pytest
 from rag_pipeline.answering import Answer, AnswerKind, AnswerSentence, Source
 from rag_pipeline.answering.models import GroundedResponse, Level, Reason
 from rag_pipeline.answering.units import find_blocks
-from rag_pipeline.evaluation.answers.records import (
-    AnswerResult,
-    DefinitionAnswer,
-    DefinitionScores,
-    SelectionAnswer,
-    Spread,
-)
-from rag_pipeline.evaluation.answers.scoring import (
+from rag_pipeline.evaluation.answers import (
     begins_dangling,
     count_words,
     find_facts,
@@ -27,6 +20,13 @@ from rag_pipeline.evaluation.answers.scoring import (
     score_latency,
     score_passages,
     score_selections,
+)
+from rag_pipeline.evaluation.records import (
+    AnswerResult,
+    DefinitionAnswer,
+    DefinitionScores,
+    SelectionAnswer,
+    Spread,
 )
 from rag_pipeline.retrieval import Citation, Mode
 

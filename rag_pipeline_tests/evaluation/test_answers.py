@@ -11,7 +11,7 @@ import pytest
 from rag_pipeline.answering import Passage, answer
 from rag_pipeline.core.errors import AnswerError
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.evaluation.answers.runner import evaluate_answers
+from rag_pipeline.evaluation.answers import evaluate_answers, read_resident_mb
 from rag_pipeline.evaluation.golden_set import (
     DefinitionCase,
     ExpectedSection,
@@ -19,7 +19,6 @@ from rag_pipeline.evaluation.golden_set import (
     GoldenSet,
     SelectedTextCase,
 )
-from rag_pipeline.evaluation.memory import read_resident_mb
 from rag_pipeline.retrieval import Citation, Mode, Query
 from rag_pipeline_tests.answering.factories import (
     SENSING,
@@ -32,7 +31,7 @@ from rag_pipeline_tests.evaluation.golden_pages import make_page
 
 if TYPE_CHECKING:
     from rag_pipeline.answering import Answer
-    from rag_pipeline.evaluation.answers.records import AnswersReport
+    from rag_pipeline.evaluation.records import AnswersReport
 
 BALANCE = "How does a walking robot keep its balance with the capture point?"
 FAR = "Which glue holds wooden chairs?"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag_pipeline.answering import Passage
-from rag_pipeline.evaluation.answers.passages import (
+from rag_pipeline.evaluation.answers import (
     defines,
     find_broken_passages,
     find_broken_selections,
@@ -15,8 +15,8 @@ from rag_pipeline.evaluation.answers.passages import (
 )
 from rag_pipeline.evaluation.golden_set import DefinitionCase, ExpectedSection
 from rag_pipeline.retrieval import Citation
-from rag_pipeline_tests.evaluation.answers.test_scoring import make_answer
 from rag_pipeline_tests.evaluation.golden_pages import make_page
+from rag_pipeline_tests.evaluation.test_answer_scoring import make_answer
 
 PLACE = Citation("Bread", "Dough", "/docs/bread", "", "")
 SOURCE = """\

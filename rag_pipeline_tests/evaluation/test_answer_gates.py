@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.evaluation.answers.gates import ANSWER_GATES, AnswerBounds, check_answers
-from rag_pipeline.evaluation.answers.records import DefinitionScores, SelectionScores
-from rag_pipeline.evaluation.records import Interval
-from rag_pipeline_tests.evaluation.answers.test_runner import run
+from rag_pipeline.evaluation.gates import ANSWER_GATES, AnswerBounds, check_answers
+from rag_pipeline.evaluation.records import DefinitionScores, Interval, SelectionScores
+from rag_pipeline_tests.evaluation.test_answers import run
 
 if TYPE_CHECKING:
-    from rag_pipeline.evaluation.answers.records import AnswersReport
     from rag_pipeline.evaluation.gates import GateResult
+    from rag_pipeline.evaluation.records import AnswersReport
 
 
 def share(mean: float, count: int = 60) -> Interval:

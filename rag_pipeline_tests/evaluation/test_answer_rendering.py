@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.evaluation.answers.records import (
+from rag_pipeline.evaluation.records import (
     AcceptedAnswer,
     AnswerResult,
     DefinitionAnswer,
+    Latency,
     Memory,
     SelectionAnswer,
     Spread,
 )
-from rag_pipeline.evaluation.answers.rendering import fold_answers, list_goals, render_answers
-from rag_pipeline.evaluation.records import Latency
-from rag_pipeline.evaluation.rendering import render_html
+from rag_pipeline.evaluation.rendering import fold_answers, list_goals, render_answers, render_html
 from rag_pipeline.evaluation.report_files import write_report
-from rag_pipeline_tests.evaluation.answers.test_runner import run
 from rag_pipeline_tests.evaluation.generated_book import KnowingRetriever, evaluate_generated_book
+from rag_pipeline_tests.evaluation.test_answers import run
 from rag_pipeline_tests.evaluation.test_report import HOSTILE, read_page
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.evaluation.answers.records import AnswersReport
-    from rag_pipeline.evaluation.records import EvaluationReport
+    from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 
 
 LATENCY = Latency(12.4, None, 90.0)

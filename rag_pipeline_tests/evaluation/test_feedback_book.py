@@ -11,13 +11,13 @@ from rag_pipeline.adapters.question_log.opening import open_question_log
 from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import DiscoveredDoc, SiteSettings
 from rag_pipeline.core.protocols.question_log import Rating
-from rag_pipeline.evaluation.feedback.book import (
+from rag_pipeline.evaluation.feedback import (
     LogEntries,
     draft_entry,
     group_unanswered,
     read_log,
+    render_unanswered,
 )
-from rag_pipeline.evaluation.feedback.rendering import render_unanswered
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.adapters.question_log.databases import NOW, make_logged
 from rag_pipeline_tests.retrieval.indexed_book import (

@@ -1,0 +1,603 @@
+"""Run a golden set through an assistant, and score the answers as a reader would see them."""
+
+from __future__ import annotations
+
+import re
+import resource
+import sys
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from rag_pipeline.answering import AnswerKind
+from rag_pipeline.answering.quoting.passages import REFERRING_WORDS
+from rag_pipeline.answering.writing.support import measure_support
+from rag_pipeline.core.models import ChunkLimits, TextBlockKind
+from rag_pipeline.core.text.sentences import split_sentences
+from rag_pipeline.core.text.source_lines import find_page_line
+from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.evaluation.definitions import QUIZZES
+from rag_pipeline.evaluation.fingerprint import hash_parts
+from rag_pipeline.evaluation.records import (
+    ANSWERS_VERSION,
+    AcceptedAnswer,
+    AnswerResult,
+    AnswerScores,
+    AnswersReport,
+    DefinitionAnswer,
+    DefinitionScores,
+    Memory,
+    SelectionAnswer,
+    SelectionScores,
+    Spread,
+)
+from rag_pipeline.evaluation.report import name_error
+from rag_pipeline.evaluation.significance import find_interval
+from rag_pipeline.ingestion.markdown.spans import read_span
+from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks
+from rag_pipeline.retrieval import Mode, Query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from rag_pipeline.answering import Answer, Passage
+    from rag_pipeline.core.models import Block, Document, ParsedDoc
+    from rag_pipeline.evaluation.golden_set import (
+        DefinitionCase,
+        ExpectedSection,
+        GoldenQuery,
+        GoldenSet,
+        SelectedTextCase,
+    )
+    from rag_pipeline.evaluation.records import Interval
+
+
+DANGLING: Final = re.compile(rf"(?:{REFERRING_WORDS})\b", re.IGNORECASE)
+"""Pronouns and connectives that refer to a text before them, which the reader does not see."""
+
+_CITATION: Final = re.compile(r"[ \t]*(?<![\w\])])\[\d{1,3}\]")
+_ADDRESS: Final = re.compile(r"\]\([^()\s]*\)")
+_MARKUP: Final = re.compile(r"(?:[-*+>]|\d+[.)])[ \t]+|[*_]+(?=\w)")
+"""A list mark, a quote mark or emphasis before the first word of an answer."""
+
+
+def remove_citations(text: str) -> str:
+    """Return an answer's text without citations such as `[1]`.
+
+    A bracket directly after a word, such as `values[1]`, is not a citation.
+    """
+    return _CITATION.sub("", text)
+
+
+def find_facts(facts: Iterable[str], text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the facts that occur in an answer's text, and those that are missing from it.
+
+    Letter case, citations, the addresses of links and the kind and amount of white space do not
+    matter.
+
+    Args:
+        facts: Regular expressions.
+        text: The text of the answer.
+    """
+    shown = " ".join(_ADDRESS.sub("]", remove_citations(text)).split())
+    found = tuple(fact for fact in facts if re.search(fact, shown, re.IGNORECASE))
+    return found, tuple(fact for fact in facts if fact not in found)
+
+
+def count_words(text: str) -> int:
+    """Return the number of words between white space in an answer's text, without citations."""
+    return len(remove_citations(text).split())
+
+
+def begins_dangling(text: str) -> bool:
+    """Return True if the first word of an answer's text is one of the words in `DANGLING`.
+
+    List marks, quote marks and emphasis before the first word are skipped. A text that begins with
+    a heading, a code block, code or a quotation mark is not dangling.
+    """
+    start = text.lstrip()
+    while markup := _MARKUP.match(start):
+        start = start[markup.end() :]
+    return DANGLING.match(start) is not None
+
+
+def score_answers(results: Sequence[AnswerResult]) -> AnswerScores:
+    """Compute the measures of a group of answers.
+
+    A failed question counts as one whose facts are missing, and as not refused.
+    """
+    answers = [result for result in results if result.answered]
+    supported = [
+        number >= len(answer.unsupported)
+        for answer in answers
+        for number in range(answer.sentence_count)
+    ]
+    return AnswerScores(
+        question_count=len(results),
+        facts=find_interval([not one.facts_missed for one in results if one.has_facts]),
+        wrongly_refused=find_interval([one.refused for one in results if one.answerable]),
+        rightly_refused=find_interval([one.refused for one in results if not one.answerable]),
+        dangling=find_interval([one.dangling for one in answers]),
+        supported=find_interval(supported),
+        words=find_spread([one.word_count for one in answers]),
+        sections=find_spread([len(one.sections) for one in answers]),
+    )
+
+
+def score_by(
+    results: Sequence[AnswerResult], name_group: Callable[[AnswerResult], str]
+) -> dict[str, AnswerScores]:
+    """Compute the measures of each group of answers, by the sorted names of the groups."""
+    groups: dict[str, list[AnswerResult]] = {}
+    for result in results:
+        groups.setdefault(name_group(result), []).append(result)
+    return {name: score_answers(groups[name]) for name in sorted(groups)}
+
+
+def score_selections(selections: Sequence[SelectionAnswer]) -> SelectionScores:
+    """Compute the measures of the answers to selected-text cases.
+
+    A failed case counts as neither answered nor refused.
+    """
+    related = [one for one in selections if one.relation == "related"]
+    unrelated = [one for one in selections if one.relation == "unrelated"]
+    return SelectionScores(
+        case_count=len(selections),
+        leak_count=sum(bool(one.leaks) for one in selections),
+        failure_count=sum(one.error is not None for one in selections),
+        related_answered=find_interval([one.answered for one in related]),
+        unrelated_refused=find_interval([one.refused for one in unrelated]),
+    )
+
+
+def score_definitions(terms: Sequence[DefinitionAnswer]) -> DefinitionScores:
+    """Compute the measures of the answers about terms. A failed term counts as not defined."""
+    return DefinitionScores(
+        find_interval([one.defined for one in terms]),
+        sum(one.flaw is not None for one in terms),
+    )
+
+
+def score_passages(answers: Sequence[AnswerResult | SelectionAnswer]) -> Interval | None:
+    """Compute the share of quoted passages that are whole; None if no answer is extracted.
+
+    An extracted answer without passages counts as one that is not whole.
+    """
+    extracted = [answer for answer in answers if answer.kind == "extracted"]
+    return find_interval(
+        [
+            number >= len(answer.broken_passages) and answer.passage_count > 0
+            for answer in extracted
+            for number in range(max(answer.passage_count, 1))
+        ]
+    )
+
+
+def score_latency(results: Sequence[AnswerResult]) -> dict[str, Spread]:
+    """Compute the spread of the answering times, under `all` and by kind of answer.
+
+    Failed questions are only in `all`, where they count as slower than any other question.
+    """
+    times: dict[str, list[float]] = {"all": []}
+    for result in results:
+        times["all"].append(np.inf if result.error is not None else result.latency_ms)
+        if result.kind is not None:
+            times.setdefault(result.kind, []).append(result.latency_ms)
+    spreads = {name: find_spread(values) for name, values in times.items()}
+    return {name: spread for name, spread in spreads.items() if spread is not None}
+
+
+def find_spread(values: Sequence[float]) -> Spread | None:
+    """Compute the mean, median and 95th percentile; return None if there are no values.
+
+    Each of the three is None if it is infinite. Both percentiles are values of the sequence.
+    """
+    if not values:
+        return None
+    found = [np.mean(values), *np.percentile(values, [50, 95], method="inverted_cdf")]
+    mean, p50, p95 = (float(value) if np.isfinite(value) else None for value in found)
+    return Spread(mean, p50, p95, len(values))
+
+
+_CODE_SHARE: Final = 0.5  # with more code than this, a passage is a code block
+_EMPHASIS: Final = re.compile(r"[*_`]+$")
+
+
+def find_broken_passages(
+    answer: Answer, documents: Mapping[str, ParsedDoc], max_chunk_tokens: int
+) -> tuple[str, ...]:
+    """Return the passages of an answer that are not whole blocks of their document.
+
+    A passage is whole if every block on its lines lies completely on them, and the cleaned text of
+    these blocks is the text of the passage. White space does not matter. A block that is longer
+    than a chunk may be cut between two sentences.
+
+    Args:
+        answer: An answer from the whole book.
+        documents: The parsed documents by path.
+        max_chunk_tokens: Largest size of a chunk of text, in cl100k_base tokens.
+    """
+    return tuple(
+        passage.text
+        for passage in answer.passages
+        if not _is_whole(passage, documents, max_chunk_tokens)
+    )
+
+
+def find_broken_selections(answer: Answer, selection: str) -> tuple[str, ...]:
+    """Return the passages of an answer that are not whole blocks of the selected text."""
+    blocks = find_text_blocks(selection) if selection.strip() else ()
+    spans = {
+        _close_up(selection[first.start : last.end])
+        for number, first in enumerate(blocks)
+        for last in blocks[number:]
+    }
+    return tuple(one.text for one in answer.passages if _close_up(one.text) not in spans)
+
+
+def _close_up(text: str) -> str:
+    """Return the text without white space."""
+    return "".join(text.split())
+
+
+def _is_whole(passage: Passage, documents: Mapping[str, ParsedDoc], max_chunk_tokens: int) -> bool:
+    parsed = documents.get(passage.doc_path)
+    blocks = list(_read_blocks(passage, parsed)) if parsed else []
+    if parsed is None or not blocks or not passage.text.strip():
+        return False
+    first, last = blocks[0], blocks[-1]
+    start_line, _ = _find_block_lines(first, parsed)
+    _, end_line = _find_block_lines(last, parsed)
+    whole, quoted = _close_up(read_span(parsed, first.start, last.end)), _close_up(passage.text)
+    before, _, after = whole.partition(quoted)
+    inside = passage.start_line <= start_line and end_line <= passage.end_line
+    if inside and whole == quoted:
+        return True
+    starts = _read_edges(first, max_chunk_tokens)
+    ends = _read_edges(last, max_chunk_tokens, at_end=True)
+    return quoted in whole and before in starts and after in ends
+
+
+def _read_edges(block: Block, max_chunk_tokens: int, *, at_end: bool = False) -> set[str]:
+    """Return the texts, without white space, that may be missing at the start or end of a block.
+
+    These are the empty text and, for a block that is longer than a chunk, runs of its sentences.
+    """
+    if block.is_atomic or count_tokens(block.text) <= max_chunk_tokens:
+        return {""}
+    spans = split_sentences(block.text)
+    if at_end:
+        return {"", *(_close_up(block.text[start:]) for start, _ in spans)}
+    return {"", *(_close_up(block.text[:end]) for _, end in spans)}
+
+
+def _read_blocks(passage: Passage, parsed: ParsedDoc) -> Iterator[Block]:
+    """Yield the blocks that lie on at least one of the passage's lines and have a text."""
+    for block in parsed.blocks:
+        first, last = _find_block_lines(block, parsed)
+        if first <= passage.end_line and last >= passage.start_line and block.text.strip():
+            yield block
+
+
+def _find_block_lines(block: Block, parsed: ParsedDoc) -> tuple[int, int]:
+    """Return the first and last line of a block in the document's own file."""
+    first, last = block.start_line, block.end_line
+    return find_page_line(parsed.origins, first), find_page_line(parsed.origins, last)
+
+
+def name_flaw(passage: Passage, documents: Mapping[str, ParsedDoc]) -> str | None:
+    """Return the reason why a passage cannot explain a term; None if nothing is wrong.
+
+    The reason is `heading` for a passage of headings only, `code` if code makes up more than half
+    of the passage, and `quiz` for a passage of a quiz or one that consists of questions.
+    """
+    parsed = documents.get(passage.doc_path)
+    blocks = list(_read_blocks(passage, parsed)) if parsed else []
+    if parsed is None or not blocks:
+        return None
+    kinds = [block.text_kind for block in blocks]
+    if all(kind is TextBlockKind.HEADING for kind in kinds):
+        return TextBlockKind.HEADING.value
+    code = sum(len(block.text) for block in blocks if block.text_kind is TextBlockKind.CODE)
+    if code > _CODE_SHARE * sum(len(block.text) for block in blocks):
+        return TextBlockKind.CODE.value
+    text = passage.text.strip()
+    sentences = [_EMPHASIS.sub("", text[start:end]) for start, end in split_sentences(text)]
+    asks = all(sentence.endswith("?") for sentence in sentences)
+    return "quiz" if asks or parsed.document.content_type in QUIZZES else None
+
+
+def defines(passage: Passage, case: DefinitionCase, documents: Mapping[str, ParsedDoc]) -> bool:
+    """Return True if a passage contains the definition of a term, or lies in a defining section."""
+    if _keep_words(case.definition) in _keep_words(passage.text):
+        return True
+    return any(
+        first <= passage.start_line and passage.end_line <= last
+        for place in case.places
+        if place.doc_path == passage.doc_path and place.doc_path in documents
+        for first, last in _find_lines(documents[place.doc_path].document, place)
+    )
+
+
+def _keep_words(text: str) -> str:
+    words = re.findall(r"[^\W_]+", text.casefold())
+    return f" {' '.join(words)} "
+
+
+def _find_lines(document: Document, place: ExpectedSection) -> Iterator[tuple[int, float]]:
+    """Yield the first and last line of each section of a document with the heading of a place.
+
+    A section includes its subsections. A page's title stands only for the text before the next
+    heading, because the rest of a page is about more than its title.
+    """
+    lines = [heading.line for heading in document.headings]
+    titles = [at for at, heading in enumerate(document.headings) if heading.level == 1]
+    if place.section_heading == document.title and not titles:
+        yield 1, min(lines, default=float("inf")) - 1
+    for at, heading in enumerate(document.headings):
+        if (heading.text or document.title) == place.section_heading:
+            level = 6 if heading.level == 1 else heading.level
+            following = (one.line for one in document.headings[at + 1 :] if one.level <= level)
+            yield heading.line, next(following, float("inf")) - 1
+
+
+BASELINE_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineAnswer:
+    """An accepted answer: the wording of the question, the kind of the answer, and its text."""
+
+    question: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersBaseline:
+    """The accepted answers of a golden set.
+
+    Attributes:
+        report_version: Version of the format.
+        accepted_at: Time of the accepted evaluation, ISO 8601 in UTC.
+        model: Name of the chat model that wrote the answers; None if no model was used.
+        answers: Accepted answer to each question, by question id.
+    """
+
+    report_version: int
+    accepted_at: str
+    model: str | None
+    answers: dict[str, BaselineAnswer]
+
+
+def make_baseline(report: AnswersReport) -> AnswersBaseline:
+    """Return the answers of an evaluation in the form in which they are accepted."""
+    return AnswersBaseline(
+        BASELINE_VERSION,
+        report.created_at,
+        report.model,
+        {
+            one.query_id: BaselineAnswer(one.question, one.kind, one.text)
+            for one in report.questions
+            if one.kind is not None
+        },
+    )
+
+
+def compare_answers(report: AnswersReport, baseline: AnswersBaseline | None) -> AnswersReport:
+    """Return a copy of the report in which each answer has the accepted answer beside it.
+
+    Questions that the baseline does not have, or has in another wording, stay without one.
+    """
+    accepted = baseline.answers if baseline else {}
+    questions = (
+        replace(one, accepted=_compare(one, accepted[one.query_id]))
+        if one.query_id in accepted and accepted[one.query_id].question == one.question
+        else one
+        for one in report.questions
+    )
+    return replace(report, questions=tuple(questions))
+
+
+def _compare(result: AnswerResult, accepted: BaselineAnswer) -> AcceptedAnswer:
+    facts = (*result.facts_found, *result.facts_missed)
+    found, _ = find_facts(facts, "" if accepted.kind == "refused" else accepted.text)
+    return AcceptedAnswer(
+        accepted.text,
+        gained=tuple(fact for fact in result.facts_found if fact not in found),
+        lost=tuple(fact for fact in result.facts_missed if fact in found),
+    )
+
+
+_STATM: Final = Path("/proc/self/statm")
+_BYTES_PER_MB: Final = 1e6
+
+
+def read_resident_mb() -> float | None:
+    """Return the resident memory of this process in MB (10^6 bytes); None if it is unknown.
+
+    Only Linux tells the present value. Other systems tell only the peak.
+    """
+    try:
+        pages = int(_STATM.read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * resource.getpagesize() / _BYTES_PER_MB
+
+
+def read_peak_mb() -> float:
+    """Return the highest resident memory of this process so far in MB (10^6 bytes)."""
+    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes on macOS
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / _BYTES_PER_MB
+
+
+Asker: TypeAlias = "Callable[[Query], Answer]"
+
+
+def evaluate_answers(
+    golden: GoldenSet,
+    ask: Asker,
+    documents: Sequence[ParsedDoc],
+    model: str | None = None,
+    memory_before_mb: float | None = None,
+    max_chunk_tokens: int = ChunkLimits().max_tokens,
+) -> AnswersReport:
+    """Ask every question, selected-text case and term of a golden set, and score the answers.
+
+    If an answer fails with an exception, the result records its message, and the run continues.
+    Terms are only asked about if no model is used.
+
+    Args:
+        golden: The questions, their facts, the selected-text cases and the terms of the glossary.
+        ask: Function that answers a query, such as `Assistant.answer`.
+        documents: The parsed documents of the book, with which passages are checked.
+        model: Name of the chat model that `ask` uses; None if it uses none.
+        memory_before_mb: Resident memory before the first access to the collection, or None.
+        max_chunk_tokens: Largest size of a chunk of text. Longer blocks are quoted in parts.
+    """
+    pages = {str(parsed.document.doc_path): parsed for parsed in documents}
+    questions = tuple(_ask(query, ask, pages, max_chunk_tokens) for query in golden.queries)
+    selections = tuple(_ask_selection(case, ask) for case in golden.selected_text)
+    # A model's answer quotes no passages, so that it is not asked about terms.
+    asked = golden.definitions if model is None else ()
+    terms = tuple(_ask_term(case, ask, pages) for case in asked)
+    now_mb, before_mb = read_resident_mb(), memory_before_mb
+    growth_mb = None if now_mb is None or before_mb is None else now_mb - before_mb
+    errors = [one.error for group in (questions, selections, terms) for one in group]
+    return AnswersReport(
+        answers_version=ANSWERS_VERSION,
+        created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        model=model,
+        facts_version=hash_parts(repr((one.id, one.question, one.facts)) for one in golden.queries),
+        overall=score_answers(questions),
+        halves=score_by(questions, lambda result: result.half),
+        categories=score_by(questions, lambda result: result.category),
+        selected_text=score_selections(selections),
+        definitions=score_definitions(terms),
+        whole=score_passages([*questions, *selections]),
+        memory=Memory(growth_mb, read_peak_mb()),
+        latency_ms=score_latency(questions),
+        failure_count=sum(error is not None for error in errors),
+        questions=questions,
+        selections=selections,
+        terms=terms,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """An answer, or the error that came instead, and the time that it took."""
+
+    answer: Answer | None
+    error: str | None
+    latency_ms: float
+
+    @property
+    def kind(self) -> str | None:
+        return self.answer.kind.value if self.answer is not None else None
+
+    @property
+    def text(self) -> str:
+        return self.answer.text if self.answer is not None else ""
+
+
+def _try(ask: Asker, query: Query) -> _Reply:
+    started = time.perf_counter()
+    answer, error = None, None
+    try:
+        answer = ask(query)
+    except Exception as failure:  # noqa: BLE001  # any failure is recorded as a failed answer
+        error = name_error(failure)
+    return _Reply(answer, error, (time.perf_counter() - started) * 1000)
+
+
+def _ask(
+    query: GoldenQuery, ask: Asker, pages: Mapping[str, ParsedDoc], max_chunk_tokens: int
+) -> AnswerResult:
+    reply = _try(ask, Query(query.question))
+    given = reply.answer
+    answered = given is not None and given.kind is not AnswerKind.REFUSED
+    # The related sections that a refusal lists may match facts, but they answer nothing.
+    found, missed = find_facts(query.facts, reply.text if answered else "")
+    # Above each passage stands the place that it comes from, which is not part of the answer.
+    passages = given.passages if given is not None else ()
+    body = "\n\n".join(passage.text for passage in passages) or reply.text
+    written = given is not None and given.kind is AnswerKind.GENERATED
+    support = measure_support(given) if given is not None and written else ()
+    return AnswerResult(
+        query_id=query.id,
+        question=query.question,
+        category=query.category,
+        half=query.half,
+        answerable=bool(query.expected),
+        kind=reply.kind,
+        text=reply.text,
+        facts_found=found,
+        facts_missed=missed,
+        sections=_name_sections(given) if given is not None and answered else (),
+        word_count=count_words(body),
+        dangling=answered and begins_dangling(body),
+        passage_count=len(passages),
+        broken_passages=find_broken_passages(given, pages, max_chunk_tokens)
+        if given is not None
+        else (),
+        sentence_count=len(support),
+        unsupported=tuple(
+            ": ".join(filter(None, [one.sentence.text, ", ".join(one.missing)]))
+            for one in support
+            if not one.supported
+        ),
+        latency_ms=reply.latency_ms,
+        error=reply.error,
+    )
+
+
+def _ask_selection(case: SelectedTextCase, ask: Asker) -> SelectionAnswer:
+    query = Query(
+        case.question,
+        mode=Mode.SELECTED_TEXT_ONLY,
+        selected_text=case.selected_text,
+        source_doc_path=case.doc_path,
+        source_section=case.section_heading,
+    )
+    reply = _try(ask, query)
+    given, shown = reply.answer, reply.text.casefold()
+    # The only source of an answer from a selection is the selection.
+    sources = given.grounding.sources if given is not None else ()
+    foreign = [one.text for one in sources if one.text.strip() != case.selected_text.strip()]
+    return SelectionAnswer(
+        case_id=case.id,
+        question=case.question,
+        relation=case.relation,
+        kind=reply.kind,
+        text=reply.text,
+        leaks=(*(term for term in case.must_not_contain if term.casefold() in shown), *foreign),
+        latency_ms=reply.latency_ms,
+        error=reply.error,
+        passage_count=len(given.passages) if given is not None else 0,
+        broken_passages=find_broken_selections(given, case.selected_text) if given else (),
+    )
+
+
+def _ask_term(case: DefinitionCase, ask: Asker, pages: Mapping[str, ParsedDoc]) -> DefinitionAnswer:
+    reply = _try(ask, Query(f"What is {case.term}?"))
+    main = reply.answer.passages[0] if reply.answer and reply.answer.passages else None
+    return DefinitionAnswer(
+        term=case.term,
+        kind=reply.kind,
+        text=main.text if main else "",
+        place=f"{main.doc_path}:{main.start_line}" if main else "",
+        defined=main is not None and defines(main, case, pages),
+        flaw=name_flaw(main, pages) if main else None,
+        latency_ms=reply.latency_ms,
+        error=reply.error,
+    )
+
+
+def _name_sections(answer: Answer) -> tuple[str, ...]:
+    """Return the cited sections in the order of the sources, each once, as page title > heading."""
+    return tuple(dict.fromkeys(entry.place for entry in answer.citations))

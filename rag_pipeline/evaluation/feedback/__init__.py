@@ -1,1 +1,0 @@
-"""Reports on the answers that readers rated, and on the questions that the book did not answer."""
