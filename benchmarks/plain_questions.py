@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering import open_assistant
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.evaluation.answers.scoring import find_facts
+from rag_pipeline.evaluation.answers import find_facts
 from rag_pipeline.evaluation.golden_set import load_golden_set
-from rag_pipeline.evaluation.matching import SECTION, hits_section, rank_hits
+from rag_pipeline.evaluation.metrics import SECTION, hits_section, rank_hits
 from rag_pipeline.evaluation.significance import find_interval, show_interval
 from rag_pipeline.retrieval import Query
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_pipeline.evaluation.golden_places import validate_against_corpus
-from rag_pipeline.evaluation.golden_set import load_golden_set
+from rag_pipeline.evaluation.golden_set import load_golden_set, validate_against_corpus
 from rag_pipeline_tests.evaluation.golden_pages import read_book
 
 FILES = sorted((Path(__file__).parents[2] / "benchmarks" / "plain").glob("*.json"))
