@@ -3,6 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
 NODE_STAMP := website/node_modules/.package-lock.json
 PYTEST := $(BIN)/python -m pytest
 OFFLINE := not nightly and not site and not qdrant
@@ -13,15 +14,21 @@ BENCH ?= $(filter-out benchmarks/distributed.py, $(wildcard benchmarks/*.py))  #
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup ingest ask serve dev evaluate bench test test-fast test-nightly test-qdrant test-distributed test-site check docs hooks fmt lock release site site-dev clean
+.PHONY: FORCE help setup ingest ask serve dev evaluate bench test test-fast test-nightly test-qdrant test-distributed test-site check docs hooks fmt lock release site site-dev clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Create .venv and install the locked versions (needs only Python 3.11+)
+setup: $(STAMP) ## Create .venv and install what the program needs (needs only Python 3.11+)
+	@echo 'setup: $(VENV) is ready. Next: make ingest'
 
-$(STAMP): requirements.lock pyproject.toml scripts/setup.sh
+$(STAMP): requirements.lock pyproject.toml scripts/setup.sh $(if $(shell test -x $(BIN)/python && echo yes),,FORCE)
 	@sh scripts/setup.sh $(VENV)
+	@touch $@
+
+# Tests, checks and documentation need more packages, which the first of their targets installs.
+$(DEV): $(STAMP) requirements-dev.lock
+	@sh scripts/setup.sh $(VENV) dev
 	@touch $@
 
 ingest: $(STAMP) ## Index the documents in website/docs and print a report (ARGS=... passes options)
@@ -45,54 +52,54 @@ dev: $(STAMP) ## Start the Dagster UI on http://127.0.0.1:3000
 evaluate: $(STAMP) ## Ingest, then measure search and answers with the golden set; fails if a quality gate fails
 	@$(BIN)/rag-pipeline evaluate
 
-bench: $(STAMP) ## Run all benchmarks (minutes), or one: BENCH=benchmarks/query_latency.py ARGS=...
+bench: $(DEV) ## Run all benchmarks (minutes), or one: BENCH=benchmarks/query_latency.py ARGS=...
 	@set -e; for script in $(BENCH); do echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
 
-test: $(STAMP) ## Run all tests that need no network (about 20 minutes on 2 cores)
+test: $(DEV) ## Run all tests that need no network (about 20 minutes on 2 cores)
 	@$(PYTEST) -n auto --dist worksteal -m "$(OFFLINE)" $(ARGS)
 
-test-fast: $(STAMP) ## Run the tests of the domain code, in under a minute
+test-fast: $(DEV) ## Run the tests of the domain code, in under a minute
 	@$(PYTEST) -n auto --dist worksteal -m "$(OFFLINE) and not slow" $(FAST) $(ARGS)
 
-test-nightly: $(STAMP) ## Run the slow tests, which take minutes each
+test-nightly: $(DEV) ## Run the slow tests, which take minutes each
 	@$(PYTEST) -m "nightly and not site and not qdrant" $(ARGS)
 
-test-qdrant: $(STAMP) ## Run the tests that need a Qdrant server at QDRANT_URL
+test-qdrant: $(DEV) ## Run the tests that need a Qdrant server at QDRANT_URL
 	@test -n "$$QDRANT_URL" || { echo 'test-qdrant: set QDRANT_URL, for example http://127.0.0.1:6333' >&2; exit 2; }
 	@$(PYTEST) -m qdrant $(ARGS)
 
-test-distributed: $(STAMP) ## Break an ingestion by several workers in a short form (about 4 minutes)
+test-distributed: $(DEV) ## Break an ingestion by several workers in a short form (about 4 minutes)
 	@$(BIN)/python benchmarks/distributed.py --short $(ARGS)
 
-test-site: $(STAMP) site ## Build the website, test its pages and RoboTutor (Node 20+, Chromium)
+test-site: $(DEV) site ## Build the website, test its pages and RoboTutor (Node 20+, Chromium)
 	@$(PYTEST) -m site rag_pipeline_tests/site $(ARGS)
 	@cd website && npm test --workspaces --if-present
 	@cd website && npm exec -- vitest run
 	@cd website && npm exec -- vitest run --config vitest.other-site.config.ts
 
-check: $(STAMP) ## Run the linter, and check formatting, types and imports
+check: $(DEV) ## Run the linter, and check formatting, types and imports
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-hooks: $(STAMP) ## Run the pre-commit hooks on all files
+hooks: $(DEV) ## Run the pre-commit hooks on all files
 	@$(BIN)/pre-commit run --all-files $(ARGS)
 
-docs: $(STAMP) ## Build the documentation site into build/docs; fails on a broken link or reference
+docs: $(DEV) ## Build the documentation site into build/docs; fails on a broken link or reference
 	@$(BIN)/python scripts/write_reference.py
 	@rm -rf build/docs && $(BIN)/zensical build --clean --strict
 	@$(BIN)/python scripts/check_site.py build/docs
 	@echo 'The documentation is in build/docs: open build/docs/index.html'
 
-fmt: $(STAMP) ## Format the code and apply the fixes of the linter
+fmt: $(DEV) ## Format the code and apply the fixes of the linter
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-lock: $(STAMP) ## Write requirements.lock from pyproject.toml (ARGS=--upgrade for newer versions)
+lock: $(DEV) ## Write the lock files from pyproject.toml (ARGS=--upgrade for newer versions)
 	@sh scripts/lock.sh $(BIN)/python $(ARGS)
 
-release: $(STAMP) ## Build sdist, wheel and release notes in dist/, and test the wheel
+release: $(DEV) ## Build sdist, wheel and release notes in dist/, and test the wheel
 	@$(BIN)/python scripts/release.py
 
 $(NODE_STAMP): website/package.json website/package-lock.json

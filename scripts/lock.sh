@@ -1,20 +1,34 @@
 #!/bin/sh
-# Write requirements.lock from pyproject.toml, with the version and hashes of every package for all
-# platforms.
+# Write the lock files from pyproject.toml, with the version and hashes of every package for all
+# platforms: requirements.lock has what the program needs, requirements-dev.lock what development needs
+# in addition. Both come from one resolution, so they can be installed together.
 #
-# uv is installed in a temporary environment, because only this script needs it. Locked versions do
-# not change without `make lock ARGS=--upgrade` or ARGS="--upgrade-package qdrant-client".
+# Locked versions do not change without `make lock ARGS=--upgrade` or ARGS="--upgrade-package qdrant-client".
 set -eu
 
 python=${1:?usage: lock.sh PYTHON [uv options]}
 shift
+uv=$(dirname "$python")/uv
+[ -x "$uv" ] || uv=uv
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-"$python" -m venv "$folder/venv"
-"$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
-# The file must not name a package index, because each machine uses the one it is configured for. Extras
+# The files must not name a package index, because each machine uses the one it is configured for. Extras
 # such as gql[requests] must stay, because `pip install --require-hashes` compares them with the requirements.
-"$folder/venv/bin/uv" pip compile pyproject.toml --quiet --universal --python-version 3.11 \
-    --extra pipeline --extra cohere --extra serve --extra langchain --extra llama-index --group dev --generate-hashes \
-    --no-strip-extras --no-emit-index-url --no-header --no-annotate "$@" -o requirements.lock
+compile() {
+    "$uv" pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+        --extra pipeline --extra serve --extra cohere --group install \
+        --no-strip-extras --no-emit-index-url --no-header --no-annotate "$@"
+}
+
+cat requirements.lock requirements-dev.lock >"$folder/all.lock"
+compile --extra langchain --extra llama-index --group dev "$@" -o "$folder/all.lock"
+compile --constraints "$folder/all.lock" -o "$folder/main.lock"
+"$python" - "$folder/main.lock" "$folder/all.lock" >"$folder/dev.lock" <<'SPLIT'
+import re, sys
+
+main, both = (re.split(r"\n(?=\w)", open(name).read().rstrip("\n")) for name in sys.argv[1:])
+print("\n".join(entry for entry in both if entry not in main))
+SPLIT
+mv "$folder/main.lock" requirements.lock
+mv "$folder/dev.lock" requirements-dev.lock

@@ -9,6 +9,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -41,10 +42,13 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def locked() -> dict[str, tuple[str, int]]:
-    """Package to (version, number of hashes)."""
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    entries = re.split(r"\n(?=[A-Za-z0-9])", text.strip())
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+
+
+def locked(*names: str) -> dict[str, tuple[str, int]]:
+    """Package to (version, number of hashes) in lock files."""
+    text = "\n".join((ROOT / name).read_text(encoding="utf-8").strip() for name in names)
+    entries = re.split(r"\n(?=[A-Za-z0-9])", text)
     found = {}
     for entry in entries:
         match = re.match(r"(?P<name>[A-Za-z0-9._-]+)(\[[\w,-]+\])?==(?P<version>[^\s;\\]+)", entry)
@@ -53,18 +57,19 @@ def locked() -> dict[str, tuple[str, int]]:
     return found
 
 
-def declared() -> list[Requirement]:
+def declared(*extras: str, groups: bool) -> list[Requirement]:
+    """The requirements in pyproject.toml of the package, some extras, and all groups."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     listed = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
-    for extra in project["project"]["optional-dependencies"].values():
-        listed += extra
-    for group in project["dependency-groups"].values():
+    for extra in extras or project["project"]["optional-dependencies"]:
+        listed += project["project"]["optional-dependencies"][extra]
+    for group in project["dependency-groups"].values() if groups else ():
         listed += [entry for entry in group if isinstance(entry, str)]
     return [Requirement(entry) for entry in listed]
 
 
 def test_no_lock_file_names_a_host() -> None:
-    for name in ("requirements.lock", "website/package-lock.json"):
+    for name in (*LOCKS, "website/package-lock.json"):
         lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
         # npm copies where a package asks for funds; that is no place anything comes from.
         hosts = [line.strip() for line in lines if "://" in line and not FUNDING.search(line)]
@@ -72,17 +77,32 @@ def test_no_lock_file_names_a_host() -> None:
 
 
 def test_every_locked_version_has_a_hash() -> None:
-    assert [name for name, (_, hashes) in locked().items() if not hashes] == []
+    assert [name for name, (_, hashes) in locked(*LOCKS).items() if not hashes] == []
 
 
-def test_the_lock_satisfies_what_pyproject_asks_for() -> None:
-    versions = {name: version for name, (version, _) in locked().items()}
-    for requirement in declared():
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (LOCKS, declared(groups=True)),
+        (LOCKS[:1], declared("pipeline", "serve", "cohere", groups=False)),
+    ],
+    ids=["both", "main"],
+)
+def test_the_locks_satisfy_what_pyproject_asks_for(
+    names: tuple[str, ...], wanted: list[Requirement]
+) -> None:
+    versions = {name: version for name, (version, _) in locked(*names).items()}
+    for requirement in wanted:
         name = canonicalize_name(requirement.name)
         assert name in versions, f"{name} is not locked: run `make lock`"
         assert requirement.specifier.contains(versions[name], prereleases=True), (
             f"{requirement} does not allow the locked {versions[name]}: run `make lock`"
         )
+
+
+def test_the_locks_agree_on_packages_that_both_name() -> None:
+    main, dev = (locked(name) for name in LOCKS)
+    assert [name for name in set(main) & set(dev) if main[name] != dev[name]] == []
 
 
 def test_no_file_holds_a_path_of_one_machine() -> None:
