@@ -64,7 +64,11 @@ def apply_grounding_policy(
         related sections, which are fewer or none if the passages are not about the question.
     """
     selected = result.mode == Mode.SELECTED_TEXT_ONLY
-    sources = build_sources(result.chunks, None if selected else max_context_tokens)
+    sources = build_sources(
+        result.chunks,
+        None if selected else max_context_tokens,
+        None if selected else question,
+    )
     if selected:
         sources = tuple(replace(one, blocks=find_selected_blocks(one.text)) for one in sources)
     key = key_sources(question, sources, Mode(result.mode))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Source
+from rag_pipeline.answering.tables import cut_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 _CHARS_PER_TOKEN: Final = 3  # assumed for widened passages; few texts have fewer
 
 
-def build_sources(chunks: Sequence[ScoredChunk], max_tokens: int | None) -> tuple[Source, ...]:
+def build_sources(
+    chunks: Sequence[ScoredChunk], max_tokens: int | None, question: str | None = None
+) -> tuple[Source, ...]:
     """Return the sources that an answer may cite, numbered by the rank of their best chunk.
 
     Chunks of one section form one source. They are joined in the order of the page. Text that two
@@ -27,6 +30,8 @@ def build_sources(chunks: Sequence[ScoredChunk], max_tokens: int | None) -> tupl
         chunks: Chunks, best first.
         max_tokens: Limit for all sources together, in cl100k_base tokens. The first chunk is always
             complete, and other chunks that do not fit are passed over. None uses all.
+        question: The question of the reader, for which long tables are cut to the rows that answer
+            it. If None, tables stay whole.
     """
     from rag_pipeline.retrieval.candidates import section_of  # noqa: PLC0415  # loads numpy
 
@@ -37,7 +42,11 @@ def build_sources(chunks: Sequence[ScoredChunk], max_tokens: int | None) -> tupl
         used = (kept.context_text for group in groups.values() for kept in group)
         if widened and any(chunk.text in text for text in used):
             continue
-        tokens = len(chunk.context_text) // _CHARS_PER_TOKEN if widened else data.token_count
+        text = chunk.context_text
+        if question is not None:
+            text, _ = cut_tables(text, chunk.context_blocks, question)
+        is_whole = not widened and len(text) == len(chunk.text)
+        tokens = data.token_count if is_whole else len(text) // _CHARS_PER_TOKEN
         if left is not None:
             if groups and tokens > left:
                 continue
@@ -45,7 +54,7 @@ def build_sources(chunks: Sequence[ScoredChunk], max_tokens: int | None) -> tupl
         section = section_of(data.doc_path, data.anchor, data.section_heading)
         # The place of a widened text in the page is unknown, so it is not joined with others.
         groups.setdefault(chunk.chunk_id if widened else section, []).append(chunk)
-    return tuple(_join(number, group) for number, group in enumerate(groups.values(), 1))
+    return tuple(_join(number, group, question) for number, group in enumerate(groups.values(), 1))
 
 
 def cite_sources(entry: Answer) -> Answer:
@@ -58,7 +67,7 @@ def cite_sources(entry: Answer) -> Answer:
     )
 
 
-def _join(number: int, chunks: Sequence[ScoredChunk]) -> Source:
+def _join(number: int, chunks: Sequence[ScoredChunk], question: str | None) -> Source:
     best = chunks[0]
     text, blocks = best.context_text, best.context_blocks
     if len(chunks) > 1:
@@ -66,6 +75,8 @@ def _join(number: int, chunks: Sequence[ScoredChunk]) -> Source:
 
         ordered = sorted(chunks, key=lambda chunk: chunk.metadata.chunk_index)
         text, blocks = join_pieces([(chunk.metadata, chunk.text) for chunk in ordered])
+    if question is not None:
+        text, blocks = cut_tables(text, blocks, question)
     return Source(
         number=number,
         chunk_id=best.chunk_id,
