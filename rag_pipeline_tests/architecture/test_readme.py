@@ -86,12 +86,6 @@ def test_each_command_exists_and_parses(command: str) -> None:
         subcommand.make_context(arguments[0], arguments[1:], resilient_parsing=False)
 
 
-def test_each_command_there_is_has_its_line() -> None:
-    group = typer.main.get_command(app)
-    named = {shlex.split(line)[1] for line in commands_named() if line.startswith("rag-pipeline ")}
-    assert named == set(group.commands)  # type: ignore[attr-defined]  # the same
-
-
 @pytest.mark.parametrize("source", blocks("python"))
 def test_each_python_block_runs(source: str, ingested: Path) -> None:
     result = subprocess.run(

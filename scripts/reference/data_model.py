@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from rag_pipeline.cli.records import QueryRecord
 from rag_pipeline.core.models import Chunk, DocFailure, Document
 from rag_pipeline.core.payload import FILTERS, INDEXED_FIELDS, LATE_INDEXES, PAYLOAD_FIELDS
-from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
 from rag_pipeline.evaluation.gates import GateResult
 from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 from rag_pipeline.ingestion.report import IngestionReport
@@ -55,6 +56,8 @@ class EvaluationOutput:
     answers: AnswersReport | None
 
 
+_REFERENCE = r'"#/\$defs/(\w+)"'
+
 _PLURALS = {"string": "strings", "integer": "integers", "number": "numbers"}
 
 
@@ -67,8 +70,6 @@ def build_schemas() -> dict[str, Schema]:
         "chunks": build_schema(ChunksOutput, "Documents and chunks", without=_NOT_PRINTED),
         "ingestion-report": build_schema(IngestionReport, "Ingestion report"),
         "evaluation": build_schema(EvaluationOutput, "Evaluation"),
-        "ledger-entry": build_schema(LedgerEntry, "Ledger entry"),
-        "ledger-failure": build_schema(LedgerFailure, "Failure in the ledger"),
     }
 
 
@@ -76,9 +77,16 @@ _PAGES = {
     "answer": ("Answers and search results", ("answer", "search")),
     "chunks": ("Documents and chunks", ("chunks",)),
     "report": ("Reports", ("ingestion-report", "evaluation")),
-    "ledger": ("Ledger", ("ledger-entry", "ledger-failure")),
 }
 """The title of each page, and the schemas that it describes."""
+
+_DEPTHS = {"evaluation": 1}
+"""How many levels of inner objects a page describes. Its JSON Schema has the others."""
+
+_STORED = {field.name: field.declared.description for field in PAYLOAD_FIELDS}
+
+_ON_PAYLOAD_PAGE = {"ChunkMetadata": "payload.md", "TextBlock": "payload.md#textblock"}
+"""Objects that the page of the payload describes."""
 
 _INTRODUCTIONS = {
     "answer": """\
@@ -93,16 +101,6 @@ storing anything.""",
 The JSON of `rag-pipeline ingest --json` and `rag-pipeline evaluate --json`. An evaluation also
 writes its report to `report.json` and its answers, unless `--no-answers` is given, to
 `answers.json`.""",
-    "ledger": """\
-The ledger records what is indexed. It is a folder with one JSON file per document: `indexed/*.json`
-contains ledger entries, `failed/*.json` contains the failures of documents that could not be
-indexed. With `LEDGER_URL`, each entry and each failure is a row in Postgres instead.
-
-Each write of an entry compares and swaps: it succeeds only if the ledger still has the version of
-the entry that the writer has read. Otherwise another process has changed the document meanwhile.
-The writer then gets the error `LEDGER_CONFLICT` and changes nothing.
-
-The ledger is internal: the format may change with a release.""",
 }
 
 
@@ -115,14 +113,40 @@ def describe_model() -> dict[str, str]:
         seen: set[str] = set()
         for part in parts:
             schema = schemas[part]
+            shown = _choose_definitions(schema, _DEPTHS.get(part))
+            links = {inner: f"#{inner.lower()}" for inner in shown} | _ON_PAYLOAD_PAGE
+            links |= {
+                inner: f"schemas/{part}.schema.json"
+                for inner in schema["$defs"]
+                if inner not in links
+            }
             page += f"## {schema['title']}\n\n{_link_schema(part)}\n\n"
-            page += _describe_object(schema)
-            for inner, definition in schema["$defs"].items():
-                if inner not in seen:
-                    page += f"### {inner}\n\n{_describe_object(definition)}"
+            page += _describe_object(schema, schema["$defs"], links)
+            for inner in shown:
+                if inner not in seen and inner not in _ON_PAYLOAD_PAGE:
+                    text = _describe_object(schema["$defs"][inner], schema["$defs"], links)
+                    page += f"### {inner}\n\n{text}"
                     seen.add(inner)
         pages[name] = page.rstrip() + "\n"
     return pages
+
+
+def _choose_definitions(schema: Schema, depth: int | None) -> list[str]:
+    """Return the names of the inner objects down to a depth; None for all. Enums are left out."""
+    definitions = schema["$defs"]
+    if depth is None:
+        chosen = set(definitions)
+    else:
+        chosen, level = set(), [schema]
+        for _ in range(depth):
+            names = {
+                name
+                for part in level
+                for name in re.findall(_REFERENCE, json.dumps(part["properties"]))
+            }
+            chosen |= names
+            level = [definitions[name] for name in names if "properties" in definitions[name]]
+    return [name for name in definitions if name in chosen and "enum" not in definitions[name]]
 
 
 def _describe_payload(schema: Schema) -> str:
@@ -144,14 +168,14 @@ def _describe_payload(schema: Schema) -> str:
     return (
         f"{NOTE}# Payload\n\nThe fields that the vector store keeps with every point. They are "
         "declared in `rag_pipeline/core/payload.py`.\n\n"
-        "- Comes from: the chunk, its document, or the time at which the point is written.\n"
+        "- Comes from: the chunk, its document, its edition (source, version and language), or the "
+        "moment of writing.\n"
         "- Shown: the field is part of `metadata` in results, in `ScoredChunk` and in the JSON of "
         "`rag-pipeline search` and `rag-pipeline query`.\n"
         "- Indexed: the store has a keyword index of the field.\n"
         "- Filter: the options of `rag-pipeline search` and `rag-pipeline query` for the field.\n\n"
         f"{_link_schema('payload')}\n\n{write_table(head, rows)}## TextBlock\n\n"
-        f"{_describe_object(schema['$defs']['TextBlock'])}## TextBlockKind\n\n"
-        f"{_describe_object(schema['$defs']['TextBlockKind'])}"
+        f"{_describe_object(schema['$defs']['TextBlock'], schema['$defs'], {})}"
     ).rstrip() + "\n"
 
 
@@ -159,27 +183,46 @@ def _link_schema(name: str) -> str:
     return f"JSON Schema: [{name}.schema.json](schemas/{name}.schema.json)"
 
 
-def _describe_object(schema: Schema) -> str:
-    text = f"{schema['description']}\n\n"
-    if "enum" in schema:
-        return text + "".join(f"- `{value}`\n" for value in schema["enum"]) + "\n"
-    rows = [
-        (f"`{name}`", _name_type(field), field.get("description", ""))
-        for name, field in schema["properties"].items()
+def _describe_object(schema: Schema, definitions: Schema, links: dict[str, str]) -> str:
+    properties = schema["properties"]
+    stored = [
+        name
+        for name, field in properties.items()
+        if links and _STORED.get(name) == field.get("description")
     ]
-    return text + write_table(("Field", "Type", "Meaning"), rows)
+    stored = stored if len(stored) > 3 else []  # fewer are easier to read in the table
+    rows = [
+        (f"`{name}`", _name_type(field, definitions, links), _say_null(field["description"]))
+        for name, field in properties.items()
+        if name not in stored
+    ]
+    names = ", ".join(f"`{name}`" for name in stored)
+    also = f"As in the [payload](payload.md): {names}.\n\n" if stored else ""
+    return f"{schema['description']}\n\n{also}{write_table(('Field', 'Type', 'Meaning'), rows)}"
 
 
-def _name_type(schema: Any) -> str:  # noqa: ANN401  # JSON
+def _say_null(text: str) -> str:
+    """Return a description with JSON's word for Python's None."""
+    return re.sub(r"\bNone\b", "null", text)
+
+
+def _name_type(  # noqa: PLR0911  # one return per kind of type
+    schema: Any,  # noqa: ANN401  # JSON
+    definitions: Schema,
+    links: dict[str, str],
+) -> str:
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        if "enum" in definitions[name]:
+            return _name_type(definitions[name], definitions, links)
+        return f"[{name}]({links[name]})"
     if "anyOf" in schema:
-        return " or ".join(_name_type(part) for part in schema["anyOf"])
+        return " or ".join(_name_type(part, definitions, links) for part in schema["anyOf"])
     if "enum" in schema:
-        return " or ".join(f"`{value}`" for value in schema["enum"])
+        return ", ".join(f"`{value}`" for value in schema["enum"])
     if schema["type"] == "array":
-        return f"list of {_PLURALS.get(schema['items'].get('type'), _name_type(schema['items']))}"
+        inner = schema["items"]
+        return f"list of {_PLURALS.get(inner.get('type')) or _name_type(inner, definitions, links)}"
     if schema["type"] == "object":
-        return f"object of {_name_type(schema['additionalProperties'])}"
+        return f"object of {_name_type(schema['additionalProperties'], definitions, links)}"
     return str(schema["type"])

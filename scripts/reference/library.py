@@ -18,7 +18,9 @@ def describe_package(package: str) -> str:
     module = import_module(package)
     names = sorted(module.__all__, key=lambda name: (_rank(getattr(module, name)), name))
     rows = [
-        (f"[`{name}`](#{package}.{name})", read_summary(getattr(module, name))) for name in names
+        (f"[`{name}`](#{package}.{name})", read_summary(getattr(module, name)))
+        for name in names
+        if _rank(getattr(module, name)) < 2  # errors.md lists the errors
     ]
     parts = [
         NOTE,
@@ -30,6 +32,7 @@ def describe_package(package: str) -> str:
         chosen = [name for name in names if _rank(getattr(module, name)) == rank]
         if chosen:
             parts.append(f"## {title}\n\n")
+            parts.append("[Errors](errors.md) has their codes and remedies.\n\n" * (rank == 2))
             parts += [f"::: {package}.{name}\n\n" for name in chosen]
     return "".join(parts).rstrip() + "\n"
 

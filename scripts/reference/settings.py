@@ -28,8 +28,8 @@ _PAGE_HEAD = """\
 
 A setting is an environment variable. The program reads the environment first, then the file `.env`
 in the current folder, then `rag-pipeline.toml`, then the defaults below. `.env.example` in the
-repository lists all settings in a form to copy. A value that is not allowed ends the command with
-the error code [`CONFIGURATION_ERROR`](errors.md#configuration_error), which names the setting.
+repository lists all settings in a form to copy, and which part of the program reads each. A setting
+without a default below is empty by default.
 
 [`rag-pipeline init`](commands.md#init) writes `rag-pipeline.toml` for a Docusaurus site. Its keys
 are the names of the settings in lower case, such as `data_dir`. Relative paths in it are relative
@@ -60,13 +60,12 @@ def describe_settings() -> str:
     for title, fields in _group_fields().items():
         parts.append(f"## {title}\n\n")
         for name, field in fields.items():
-            parts.append(f"### {name.upper()}\n\n{field.description}\n\n")
             default = _write_default(field)
-            facts = [f"Default: `{default}`" if default else "Default: empty"]
+            facts = [f"Default: `{default}`"] if default else []
             if allowed := _describe_allowed(field):
                 facts.append(f"Allowed: {allowed}")
-            facts.append(f"Read by: {_read_extra(field)['read_by']}")
-            parts.append("".join(f"- {fact}\n" for fact in facts) + "\n")
+            text = " ".join([str(field.description), *(f"{fact}." for fact in facts)])
+            parts.append(f"### {name.upper()}\n\n{text}\n\n")
     return "".join(parts).rstrip() + "\n"
 
 

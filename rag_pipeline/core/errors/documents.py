@@ -52,7 +52,9 @@ class DocsFolderError(RagPipelineError):
 
 
 class DocumentError(RagPipelineError):
-    """Base class of the errors of a single document, which do not affect the other documents.
+    """One document cannot be processed. The other documents are not affected.
+
+    This is the base class of all errors of a single document.
 
     Attributes:
         doc_id: Path of the document below the docs folder.
