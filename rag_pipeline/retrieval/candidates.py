@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.protocols.stores import Channel, PointFilter
+from rag_pipeline.core.text.terms import find_distinct_terms
 from rag_pipeline.retrieval.ranking import Candidate, Distribution, Place
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ compare all of them would take longer than the rest of the search (ADR 28).
 _FIELDS: Final = (
     "doc_path",
     "anchor",
+    "title",
     "section_heading",
+    "heading_breadcrumb",
     "chunk_index",
     "content_hash",
     "word_count",
@@ -210,7 +213,20 @@ def _read_place(point_id: PointId, payload: Payload) -> Place:
     is_bare = word_count <= len(heading.split()) + _MARKER_WORDS
     bare_heading = heading if is_bare else None
     is_default = all(payload.get(mark, True) for mark in ("is_latest", "is_default_locale"))
-    return Place(point_id, page, section, chunk_index, content_hash, bare_heading, is_default)
+    title = str(payload.get("title") or "")
+    path = payload.get("heading_breadcrumb")
+    return Place(
+        point_id,
+        page,
+        section,
+        chunk_index,
+        content_hash,
+        bare_heading,
+        is_default,
+        word_count,
+        find_distinct_terms(" ".join([title, *map(str, path if isinstance(path, list) else ())])),
+        find_distinct_terms(heading or title),
+    )
 
 
 def _read_number(point_id: PointId, payload: Payload, name: str) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.candidates import DEPTH, gather_candidates
-from rag_pipeline.retrieval.ranking import fuse
+from rag_pipeline.retrieval.ranking import favor_explaining, fuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -250,9 +250,10 @@ def _rank(search: Search, weights: FusionWeights) -> None:
     scores are scaled to be comparable with the scores of those hits.
     """
     known = search.evidence.terms if search.evidence else ()
-    term_weight = math.fsum(term.weight for term in known)
-    ranked = fuse(search.candidates, weights, term_weight, search.far)
-    search.passages, search.bare = arrange(ranked, frozenset(term.term for term in known))
+    terms = {term.term: term.weight for term in known}
+    fused = fuse(search.candidates, weights, math.fsum(terms.values()), search.far)
+    ranked = favor_explaining(fused, terms)
+    search.passages, search.bare = arrange(ranked, frozenset(terms))
     if search.chosen:
         scale = find_scale(search.chosen, ranked)
         search.passages = [replace(hit, score=hit.score * scale) for hit in search.passages]

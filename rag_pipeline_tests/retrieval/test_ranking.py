@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols.stores import Channel
+from rag_pipeline.core.text.terms import find_distinct_terms
 from rag_pipeline.retrieval.choosing import arrange, select
 from rag_pipeline.retrieval.ranking import (
     Candidate,
@@ -18,6 +20,7 @@ from rag_pipeline.retrieval.ranking import (
     FusionWeights,
     Place,
     Ranked,
+    favor_explaining,
     fuse,
     scale_scores,
 )
@@ -238,3 +241,39 @@ def test_shown_scores_are_from_0_to_1_and_never_rise(
     shown = scale_scores(choose(fuse(candidates, FusionWeights()), count), nearest)
     assert all(0.0 <= score <= 1.0 for score in shown)
     assert shown == sorted(shown, reverse=True)
+
+
+def make_section(number: int, path: str, heading: str, words: int = 100) -> Ranked:
+    """Return a hit with the score 0.5 of a section below a title and headings."""
+    candidate = make_candidate(number)
+    place = replace(
+        candidate.place,
+        word_count=words,
+        path_terms=find_distinct_terms(f"{path} {heading}"),
+        heading_terms=find_distinct_terms(heading),
+    )
+    return Ranked(replace(candidate, place=place), 0.5)
+
+
+def test_a_section_about_the_subject_comes_before_one_that_only_mentions_it() -> None:
+    terms = {"friction": 3.0, "cone": 3.0}
+    echoing = make_section(1, "Syllabus", "Lessons")
+    longer = make_section(2, "Contact", "Friction cone and other shapes")
+    named = make_section(3, "Contact", "Friction cone")
+    assert numbers(favor_explaining([echoing, longer, named], terms)) == [3, 2, 1]
+
+
+def test_a_text_comes_before_a_stub_of_the_same_score() -> None:
+    stub, text = (make_section(at, "Guide", "Start", words) for at, words in ((1, 8), (2, 200)))
+    assert numbers(favor_explaining([stub, text], {"robot": 2.0})) == [2, 1]
+
+
+def test_a_question_without_terms_keeps_the_order() -> None:
+    hits = rank(make_candidate(2), make_candidate(1))
+    assert favor_explaining(hits, {}) == hits
+
+
+def test_a_much_nearer_passage_stays_first_whatever_the_headings_say() -> None:
+    near = Ranked(make_section(1, "Syllabus", "Lessons").candidate, 1.0)
+    named = make_section(2, "Contact", "Friction cone")
+    assert numbers(favor_explaining([near, named], {"friction": 3.0, "cone": 3.0})) == [1, 2]
