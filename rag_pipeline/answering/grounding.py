@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.confidence import (
     DEFAULT_RULE,
+    UNANSWERED,
     choose_level,
     choose_rule,
     is_related,
+    lacks_asked_fact,
     measure_signals,
 )
 from rag_pipeline.answering.models import GroundedResponse, Level, Reason
@@ -173,6 +175,8 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
         return _SELECTED[result.verdict]
     rule = choose_rule(result.evidence.model) if result.evidence else DEFAULT_RULE
     confidence = rule.confidence(measure_signals(result, question))
+    if lacks_asked_fact(result.chunks, question):
+        confidence = min(confidence, UNANSWERED)
     level = choose_level(confidence)
     return level, _REASONS[level], confidence
 

@@ -10,9 +10,12 @@ from rag_pipeline.answering.confidence import (
     ANSWERED_FROM,
     COVERED_FROM,
     RELATED_FROM,
+    TEXTBOOK_RULE,
+    Signals,
     choose_level,
     choose_rule,
     is_related,
+    lacks_asked_fact,
     measure_signals,
 )
 from rag_pipeline.answering.models import Level
@@ -64,3 +67,32 @@ def test_a_confidence_has_one_of_three_levels(confident: float, level: Level) ->
 )
 def test_a_passage_is_related_from_a_nearness_on(cosine: float, *, related: bool) -> None:
     assert is_related(make_chunk(cosine=cosine)) is related
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "lacks"),
+    [
+        ("Who invented the capture point?", "The capture point is a place on the floor.", True),
+        ("Who invented the capture point?", "It was introduced by Jerry Pratt in 2006.", False),
+        ("who created redux", "Dan Abramov created Redux for a talk.", False),
+        ("Who runs your callbacks?", "The executor runs them.", False),
+        ("When was ROS 2 released?", "ROS 2 is a middleware. Gazebo dates from 2012.", True),
+        ("When was ROS 2 released?", "ROS 2 was first released in 2017.", False),
+        ("When should I use a service?", "Use a service for short requests.", False),
+        ("How much does a lidar cost?", "A lidar measures distances with 16 beams.", True),
+        ("How much does a lidar cost?", "A lidar costs about $900.", False),
+        ("How much does a camera topic cost in bandwidth?", "A camera takes 27 MB/s.", False),
+    ],
+)
+def test_a_question_for_a_person_a_date_or_a_price_needs_a_passage_with_one(
+    question: str, text: str, *, lacks: bool
+) -> None:
+    assert lacks_asked_fact([make_chunk(text)], question) is lacks
+
+
+def test_a_short_question_needs_all_of_its_words_and_a_long_one_does_not() -> None:
+    signals = Signals(
+        semantic=0.45, support=0.42, cover=0.6, known=1.0, headings=0.5, word_count=2, chunk_count=9
+    )
+    short, long = (TEXTBOOK_RULE.confidence(replace(signals, word_count=count)) for count in (2, 9))
+    assert short < ANSWERED_FROM < long

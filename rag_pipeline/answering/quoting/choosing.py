@@ -101,28 +101,35 @@ def choose_passages(
     weak = {_place(one.part) for one in ranked if one.is_weak}
     worth = share_out(question, weights)
     best = ranked[0].plain_value
-    chosen = [_widen(ranked[0], parts, MAX_WORDS, weak, _MAIN_WORDS)]
     of_parts = [
         value_parts(text, sources, parts, weights, SUB_RANK_STEP, seen)[0]
         for text in split_question(question)
     ]
+    asked = {_place(one.part) for one in of_parts}
+    chosen = [_widen(ranked[0], parts, MAX_WORDS, weak, _MAIN_WORDS)]
+    taken = {_place(part) for part in chosen[0].parts}
+    shown, words = set(chosen[0].terms), chosen[0].words
+    above = set(find_distinct_terms(" ".join(chosen[0].source.headings)))
     for one in [*of_parts, *ranked[1:]]:
-        left = MAX_WORDS - sum(choice.words for choice in chosen)
-        if len(chosen) == MAX_PASSAGES or one.part.words > left or one.is_weak:
+        if len(chosen) == MAX_PASSAGES:
+            break
+        left = MAX_WORDS - words
+        if one.part.words > left or one.is_weak or _place(one.part) in taken:
             continue
-        taken = {_place(part) for choice in chosen for part in choice.parts}
-        shown = frozenset[str]().union(*(choice.terms for choice in chosen))
-        is_repeated = len(one.part.terms & shown) >= _REPEATED * len(one.part.terms)
-        if is_repeated or _place(one.part) in taken:
+        if len(one.part.terms & shown) >= _REPEATED * len(one.part.terms):
             continue
-        headings = " ".join(text for choice in chosen for text in choice.source.headings)
-        adds = find_share(worth, one.part.terms - shown - find_distinct_terms(headings))
+        adds = find_share(worth, one.part.terms - shown - above)
         is_new_section = all(choice.source is not one.part.source for choice in chosen)
         closeness = one.plain_value / best if best > 0 else 0.0
-        is_close = one in of_parts or closeness >= _ALMOST
+        is_close = _place(one.part) in asked or closeness >= _ALMOST
         is_useful = closeness >= _USEFUL and adds >= _NEW_SHARE
         if is_useful or (is_new_section and is_close):
-            chosen.append(_widen(one, parts, left, weak | taken, _FURTHER_WORDS))
+            choice = _widen(one, parts, left, weak | taken, _FURTHER_WORDS)
+            chosen.append(choice)
+            taken.update(_place(part) for part in choice.parts)
+            shown |= choice.terms
+            words += choice.words
+            above |= find_distinct_terms(" ".join(choice.source.headings))
     return tuple(chosen)
 
 

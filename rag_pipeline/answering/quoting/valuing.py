@@ -92,6 +92,7 @@ def value_parts(
     valued: list[ValuedPart] = []
     for better, source in enumerate(sources):
         headings = find_distinct_terms(" ".join(source.headings))
+        asking = _find_asking(source, parts[source.number])
         base = source.score / max(sources[0].score, 1e-9) - rank_step * better
         if not set(extract_terms(source.content_type)) & worth.keys():
             base += _TYPES.get(source.content_type, 0.0)
@@ -112,7 +113,7 @@ def value_parts(
             points, reason = _judge_form(part, asked.kind)
             if compares:
                 points, reason = _COMPARISON, "compares in a table"
-            is_weak = _asks(part, parts[source.number]) or part.text in seen
+            is_weak = part.start in asking or part.text in seen
             loss, fault = _judge_content(part, asked.kind, is_weak=is_weak)
             value += loss
             is_entry = degree >= ENTRY and part.kinds == (TextBlockKind.LIST_ITEM,)
@@ -162,12 +163,17 @@ def _judge_content(part: Part, kind: QuestionKind, *, is_weak: bool) -> tuple[fl
     return 0.0, ""
 
 
-def _asks(part: Part, neighbours: Sequence[Part]) -> bool:
-    """Return True if a part asks the reader a question, as in a quiz or an exercise.
+def _find_asking(source: Source, parts: Sequence[Part]) -> set[int]:
+    """Return the starts of the parts that ask the reader a question, as in a quiz or an exercise.
 
     On a quiz page, that is all text of a section before a label such as `Answer`.
     """
-    if part.text.rstrip(" *_").endswith("?"):
-        return True
-    before = (one for one in neighbours if one.run == part.run and one.start <= part.start)
-    return part.source.content_type == ContentType.QUIZ and not any(one.labelled for one in before)
+    labelled: set[int] = set()  # runs with a label so far
+    asking = set()
+    for part in parts:
+        if part.labelled:
+            labelled.add(part.run)
+        is_open = source.content_type == ContentType.QUIZ and part.run not in labelled
+        if is_open or part.text.rstrip(" *_").endswith("?"):
+            asking.add(part.start)
+    return asking

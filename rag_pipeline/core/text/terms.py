@@ -1,7 +1,8 @@
 """Words and terms of a text, for lexical search and for comparing questions with texts.
 
 A term is a lower-case, stemmed word. An identifier such as `use_sim_time`, `JointState` or `ROS2`
-gives a term for the whole and one for each part, so that a question may spell it either way.
+gives a term for the whole and one for each part, so that a question may spell it either way. One
+letter with a symbol, such as A* or C++, is a term too.
 Increase FORMAT_VERSION with every change in this module, because sparse vectors consist of terms.
 """
 
@@ -42,16 +43,20 @@ STOP_WORDS: Final = frozenset(
         "but",
         "by",
         "can",
+        "cant",
         "cannot",
         "could",
         "couldn",
         "did",
         "didn",
+        "didnt",
         "do",
         "does",
         "doesn",
+        "doesnt",
         "doing",
         "don",
+        "dont",
         "down",
         "during",
         "each",
@@ -81,6 +86,7 @@ STOP_WORDS: Final = frozenset(
         "into",
         "is",
         "isn",
+        "isnt",
         "it",
         "its",
         "itself",
@@ -142,13 +148,16 @@ STOP_WORDS: Final = frozenset(
         "until",
         "up",
         "ve",
+        "versus",
         "very",
+        "vs",
         "was",
         "wasn",
         "we",
         "were",
         "weren",
         "what",
+        "whats",
         "when",
         "where",
         "which",
@@ -159,8 +168,10 @@ STOP_WORDS: Final = frozenset(
         "will",
         "with",
         "won",
+        "wont",
         "would",
         "wouldn",
+        "wouldnt",
         "you",
         "your",
         "yours",
@@ -168,12 +179,17 @@ STOP_WORDS: Final = frozenset(
         "yourselves",
     ]
 )
-"""Lower-case English function words, which say nothing about the subject of a text."""
+"""Lower-case English function words, which say nothing about the subject of a text.
+
+Some are written as students type them, without an apostrophe. `vs` joins the things that a question
+compares.
+"""
 
 UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 """Pattern of one letter of a script without spaces between words: Thai, Lao, kana or Han."""
 
-_WORD: Final = re.compile(r"[^\W_]+(?:_+[^\W_]+)*")
+_SYMBOL: Final = r"(?<![\w*])[A-Za-z](?:\*|\+\+|#)(?![\w*+#])"  # such as A*, C++ and C#
+_WORD: Final = re.compile(rf"{_SYMBOL}|[^\W_]+(?:_+[^\W_]+)*")
 _PARTS: Final = re.compile(r"U+(?!l)|U?l+|d+")  # parts of a word's shape, see _split_parts
 _MAX_TERM_LENGTH: Final = 64  # characters; longer runs are data, not words
 _STEMMER: Final = SnowballStemmer("english")
@@ -226,6 +242,8 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
     whole = word.lower()
     if len(whole) > _MAX_TERM_LENGTH or whole in STOP_WORDS:
         return ()
+    if not word[-1].isalnum():  # a name such as A* or C++, which is a term as it is
+        return (whole,)
     if word.isalpha() and word[1:].islower():  # most words: they have no parts
         return (_STEMMER.stem_word(whole),)
     parts = [part.lower() for part in _split_parts(word)]
