@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ContentType(StrEnum):
-    """The kind of a chunk's content; LAB, QUIZ and ASSESSMENT hold for all chunks of a document."""
+    """The kind of a chunk's content; the last four hold for all chunks of a document."""
 
     PROSE = "prose"
     CODE = "code"
@@ -27,6 +27,7 @@ class ContentType(StrEnum):
     LAB = "lab"
     QUIZ = "quiz"
     ASSESSMENT = "assessment"
+    API = "api"
 
 
 class Stage(StrEnum):

@@ -95,11 +95,11 @@ class ChunkMetadata:
     content_type: Annotated[
         str,
         Declared(
-            "One of prose, code, table, lab, quiz and assessment.",
+            "One of prose, code, table, lab, quiz, assessment and api.",
             filter=Filter(
                 "content_types",
                 ("--type", "--content-type"),
-                "Search only this type: prose, code, table, lab, quiz or assessment.",
+                "Search only this type: prose, code, table, lab, quiz, assessment or api.",
                 tuple(ContentType),
             ),
         ),

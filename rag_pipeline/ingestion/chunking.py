@@ -300,7 +300,7 @@ def _build_breadcrumb(title: str, path: Path) -> tuple[str, ...]:
 def _find_content_type(parsed: ParsedDoc, draft: _Draft) -> ContentType:
     """Return the content type of a chunk.
 
-    This is the document's type if the document is a lab, quiz or assessment. Otherwise it is `code`
+    This is the document's type if the document is not prose. Otherwise it is `code`
     or `table` if code or tables have more than half of the chunk's tokens, and else `prose`.
     """
     if parsed.document.content_type is not ContentType.PROSE:

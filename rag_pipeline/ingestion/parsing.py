@@ -9,13 +9,18 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import yaml
+from yaml.constructor import SafeConstructor
+
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
 from rag_pipeline.core.site.docusaurus import base_id
 from rag_pipeline.core.site.source_addresses import build_doc_permalink, name_post
 from rag_pipeline.core.sources import SourceKind, find_edition, find_place, strips_numbers
 from rag_pipeline.core.text.source_lines import find_page_line
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
+from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_operation
 from rag_pipeline.ingestion.markdown.page import read_content
+from rag_pipeline.ingestion.markdown.scope import Use
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_file
 from rag_pipeline.ingestion.partials.files import find_site_dir, locate_page, read_imports
 from rag_pipeline.ingestion.partials.splicing import Splicer
@@ -26,8 +31,10 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.models import DiscoveredDoc, Heading, SiteSettings
     from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
+    from rag_pipeline.ingestion.markdown.page import PageContent
     from rag_pipeline.ingestion.partials.files import ImportedFiles
 
+_PACKED: Final = re.compile(r"[A-Za-z0-9+/]{16,}=*$|\{")
 _IMPORTS: Final = re.compile(r"\s*(?:import\s(?:.|\n(?!\n))*\n{2,}\s*)*")
 _TITLE: Final = re.compile(r"#[ \t]+[^ \t\n].*|.*\n=+(?:\n|$)")
 _MODULE_FOLDER: Final = re.compile(r"(?:\d+[-_. ]+)?module[-_. ]*\d+\b.*", re.IGNORECASE)
@@ -82,17 +89,19 @@ def parse_doc(
         drops_title=_find_kind(doc) is SourceKind.BLOG,
         component_text=site.component_text,
     )
+    content, problems = _add_operation(doc, front_matter, content)
     title = find_title(text, front_matter.end, content.headings)
     document = _build_document(doc, site, front_matter, content.headings, title)
     if imported is None:
         imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
-    if not (content.uses or content.left_out or content.unread or content.unread_tags):
+    if not (content.uses or content.left_out or content.unread or content.unread_tags or problems):
         return _take_built_page(ParsedDoc(document, text, content.blocks), imported)
     splicer = Splicer(
         doc.doc_id,
         imported,
         lambda place, head: is_mdx(place, head, site),
         component_text=site.component_text,
+        warnings=problems,
     )
     if not content.uses:
         splicer.note(content)
@@ -107,6 +116,38 @@ def parse_doc(
     document = replace(document, headings=tuple(headings))
     parsed = ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
     return _take_built_page(parsed, imported)
+
+
+def _has_operation(front_matter: FrontMatter) -> bool:
+    """Return True if the field `api` contains an operation of OpenAPI, readable or not."""
+    node = front_matter.nodes.get("api")
+    is_packed = isinstance(node, yaml.ScalarNode) and _PACKED.match(node.value) is not None
+    return is_packed or isinstance(node, yaml.MappingNode)
+
+
+def _add_operation(
+    doc: DiscoveredDoc, front_matter: FrontMatter, content: PageContent
+) -> tuple[PageContent, list[str]]:
+    """Add the operation in the field `api` to a page, unless the page's components show it.
+
+    Returns:
+        The content, and a warning if the operation cannot be read.
+    """
+    if not _has_operation(front_matter):
+        return content, []
+    node = front_matter.nodes["api"]
+    if isinstance(node, yaml.ScalarNode):
+        operation = unpack_operation(node.value)
+    else:
+        operation = SafeConstructor().construct_document(node)
+    if operation is None:
+        problem = "the operation in the field `api` is damaged or too large, so it is left out"
+        return content, [f"{doc.doc_id}: {problem}. Generate the page again"]
+    if any(use.component for _, use in content.uses):
+        return content, []
+    use = Use("", component="api", text=write_operation(operation))
+    uses = (*content.uses, (len(content.blocks) - 1, use))
+    return replace(content, uses=uses if use.text else content.uses), []
 
 
 def _take_built_page(parsed: ParsedDoc, imported: ImportedFiles) -> ParsedDoc:
@@ -214,7 +255,7 @@ def find_module(doc_path: str, front_matter: FrontMatter) -> tuple[str, str]:
 
 
 def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
-    """Return the content type of a document: lab, quiz, assessment, or else prose.
+    """Return the content type of a document: lab, quiz, assessment, API, or else prose.
 
     `content_type` in the front matter takes precedence if it names a type. Next, a document below a
     folder with the word "capstone" in its name is an assessment. Otherwise the words of the file
@@ -228,6 +269,8 @@ def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
     if named is not None:
         return named
     *folders, name = doc_path.lower().split("/")
+    if _has_operation(front_matter):
+        return ContentType.API
     if any("capstone" in _WORD.findall(folder) for folder in folders):
         return ContentType.ASSESSMENT
     for part in (name.rsplit(".", 1)[0], *reversed(folders)):

@@ -32,7 +32,7 @@ class QueryFilters:
     Attributes:
         modules: Names of modules, such as `module-1`.
         chapters: Names of chapters, such as `1.1-introduction-to-physical-ai`.
-        content_types: Any of prose, code, table, lab, quiz and assessment.
+        content_types: Any of prose, code, table, lab, quiz, assessment and api.
         tags: Tags from the front matter of documents.
         top_k: Number of results, 1 to 100. `Query.top_k` takes precedence.
         doc_paths: Paths of documents below the docs folder, such as `module-1/intro.md`.

@@ -36,7 +36,7 @@ class LineOrigin:
 
     Attributes:
         start: First of these lines in the text, from 1. The last one is before the next origin.
-        path: Path of the file below the site's folder.
+        path: Path of the file below the site's folder; empty for a text that no file contains.
         file_line: Line of the file that is the line `start` of the text.
         page_line: Line of the page that shows the file; None for lines of the page itself.
     """
@@ -95,13 +95,17 @@ def find_sources(origins: Sequence[LineOrigin], first: int, last: int) -> tuple[
     if begin == end and origins[begin].page_line is None:
         return ()
     found = []
+    has_other_file = False
     for at in range(begin, end + 1):
         origin = origins[at]
+        if not origin.path:
+            continue
+        has_other_file |= origin.page_line is not None
         until = last if at == end else origins[at + 1].start - 1
         shift = origin.file_line - origin.start
         start = max(max(first, origin.start) + shift, 1)
         found.append(SourceLines(origin.path, start, until + shift))
-    return tuple(found)
+    return tuple(found) if has_other_file else ()
 
 
 def _find(origins: Sequence[LineOrigin], line: int) -> int:

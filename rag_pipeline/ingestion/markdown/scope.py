@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.ingestion.markdown.mdx_syntax import (
     find_tag_texts,
     is_comment_expression,
     read_literal,
+)
+from rag_pipeline.ingestion.markdown.openapi import (
+    API_COMPONENTS,
+    read_props,
+    write_component,
 )
 from rag_pipeline.ingestion.markdown.props import Piece, PropTexts, is_component
 from rag_pipeline.ingestion.markdown.tags import read_attributes
@@ -44,6 +49,9 @@ _EXPORTED: Final = re.compile(
 )
 _NEXT: Final = re.compile(r"\n(?=export\b|import\b|[ \t]*\n)")
 _PLACEHOLDER: Final = re.compile(r"(?<!\\)\$\{([^{}`]*)\}")
+_REQUIRED: Final = re.compile(
+    r"""\{\s*\.\.\.\s*require\(\s*["'](?P<target>[^"'\n]+\.json)["']\s*\)"""
+)
 _SPECIAL: Final = re.compile(r"[`\\$]")
 _TAG_NAME: Final = re.compile(r"<([A-Za-z][\w.]*)")
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
@@ -64,12 +72,19 @@ class Use:
         is_raw: True if the file is shown as code; False if it is a Markdown file.
         values: The props of the tag by expression, such as `props.version`.
         info: The text after the opening fence of a code block.
+        component: Name of the component that shows the file or `props`; empty for a file that is
+            shown itself.
+        props: The attributes of the component by name.
+        text: Markdown that is shown in place of a file.
     """
 
     target: str
     is_raw: bool = False
     values: Mapping[str, str] = field(default_factory=dict)
     info: str = ""
+    component: str = ""
+    props: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
 
 
 @dataclass(slots=True)
@@ -153,6 +168,9 @@ class Scope:
             values = self._read_props(scanner, start, close)
             self.uses.append(Use(self.parts[name], values=values))
             return []
+        if API_COMPONENTS.fullmatch(name):
+            self._use_api_part(scanner, name, start, close)
+            return []
         if name.endswith("Tabs"):
             found = [*_read_choices(scanner.text[start:close])]
             self.labels.update(found)
@@ -166,6 +184,16 @@ class Scope:
         if name and is_component(name):
             return self._read_component(scanner, name, start, close)
         return [Piece(*span) for span in find_tag_texts(scanner.text, start, close)]
+
+    def _use_api_part(self, scanner: Scanner, name: str, start: int, close: int) -> None:
+        required = _REQUIRED.search(scanner.text, start, min(close, start + 1000))
+        target = required["target"] if required is not None else ""
+        props = read_props(read_attributes(scanner, start, close, lambda written: written))
+        text = write_component(name, props)
+        if text or target:
+            self.uses.append(Use(target, component=name, props=props, text=text))
+        elif not scanner.text.startswith("/>", close - 2) or props.keys() - {"id", "label"}:
+            self.unread_tags.append(name)
 
     def _read_component(self, scanner: Scanner, name: str, start: int, close: int) -> list[Piece]:
         texts = PropTexts(scanner, self.values, self.literals, self.component_text)
@@ -204,6 +232,8 @@ def find_imports(text: str) -> Iterator[str]:
             yield match["target"]
         elif (raw := find_raw_path(match["target"])) is not None:
             yield raw
+    for match in _REQUIRED.finditer(text):
+        yield match["target"]
 
 
 def is_markdown_import(target: str) -> bool:

@@ -41,7 +41,7 @@ def read_imports(
     found: dict[str, bytes | None] = {}
     if built and describes(built, content):
         found[MANIFEST_FILE] = built
-    if b"import" not in content:
+    if b"import" not in content and b"require(" not in content:
         return found
     site_dir: Path | None = None
     pending = [("", content)]

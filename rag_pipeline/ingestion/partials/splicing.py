@@ -15,6 +15,7 @@ from rag_pipeline.core.models import Block
 from rag_pipeline.core.text.source_lines import LineOrigin, PageNotes
 from rag_pipeline.ingestion.markdown.constructs.code_tag import CODE_TAG, fence_code
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
+from rag_pipeline.ingestion.markdown.openapi import read_props, write_component
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
 from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source
 from rag_pipeline.ingestion.partials.files import ImportedFiles, resolve_import
@@ -120,6 +121,8 @@ class Splicer:
 
     def _read_part(self, use: Use, chain: tuple[str, ...]) -> SplicedPage | None:
         """Return a file that another one shows; None, with a warning, if it cannot be shown."""
+        if use.text:
+            return self._parse_part(use, use.text, (*chain, ""))
         place = resolve_import(chain[-1], use.target)
         data = None if place is None else self.files.get(place)
         if place is None:
@@ -154,6 +157,12 @@ class Splicer:
     def _parse_part(self, use: Use, text: str, chain: tuple[str, ...]) -> SplicedPage:
         if use.is_raw:
             return _build_code(text, use.info, chain[-1])
+        if use.component and not use.text:
+            text = write_component(use.component, use.props | read_props({"": text}).get("", {}))
+            chain = (*chain[:-1], "")
+        if use.component:
+            content = read_content(text, 0, {}, mdx=False)
+            return self._splice(text, content, chain)
         front_matter = read_front_matter(chain[-1], text)
         mdx = self.is_mdx(chain[-1], front_matter)
         content = read_content(

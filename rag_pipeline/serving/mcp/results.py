@@ -23,7 +23,7 @@ class FoundPassage(BaseModel):
     section: str = Field(description="Heading of the section.")
     url: str = Field(description="Address of the section. Pass it to read_section to read it all.")
     module: str
-    content_type: str = Field(description="prose, code, table, lab, quiz or assessment.")
+    content_type: str = Field(description="prose, code, table, lab, quiz, assessment or api.")
     score: float = Field(description="Similarity to the query, 0 to 1.")
     excerpt: str = Field(description="The beginning of the passage, as Markdown.")
     truncated: bool = Field(description="True if the passage is longer than the excerpt.")

@@ -64,7 +64,7 @@ class TextbookTools:
         ] = None,
         content_types: Annotated[
             list[str] | None,
-            Field(description="Only these kinds: prose, code, table, lab, quiz, assessment."),
+            Field(description="Only these kinds: prose, code, table, lab, quiz, assessment, api."),
         ] = None,
         version: _Version = None,
         locale: _Locale = None,

@@ -35,6 +35,15 @@ _RAW_HEADING: Final = re.compile(
 )
 _RAW_OPENING: Final = re.compile(r"[ \t>*+-]*<h[1-6][\s>]")
 _RAW_ID: Final = re.compile(r"""\sid\s*=\s*["']([^"']+)["']""")
+_COMPONENT_OPENING: Final = re.compile(r"[ \t]*<Heading(?=\s|$)")
+_COMPONENT: Final = re.compile(
+    r"[ \t]*<Heading\s(?P<attributes>[^<>]{0,1000}?)(?:/>|>(?P<text>.{0,1000}?)</Heading>)\s*",
+    re.DOTALL,
+)
+_COMPONENT_LEVEL: Final = re.compile(r"""\bas=\{?\s*["']h([1-6])["']""")
+_COMPONENT_ID: Final = re.compile(r"""\bid=\{?\s*["']([^"']+)["']""")
+_COMPONENT_CHILDREN: Final = re.compile(r"""\bchildren=\{?\s*["']([^"']+)["']""")
+_MOST_HEADING_LEAVES: Final = 5
 _HIDDEN: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE
 )
@@ -71,7 +80,7 @@ def split_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator
         The blocks in source order. Text before and after an HTML heading stays a block of the
         original kind.
     """
-    for leaf in _join_raw_headings(leaves, lines):
+    for leaf in _join_raw_headings(_join_components(leaves, lines), lines):
         at, position = leaf.start, 0
         may_contain = leaf.construct is PARAGRAPH or leaf.construct is HTML
         text = "\n".join(lines[leaf.start : leaf.end]) if may_contain else ""
@@ -94,6 +103,42 @@ def split_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator
             )
         if at < leaf.end:
             yield leaf if at == leaf.start else Leaf(leaf.construct, at, leaf.end)
+
+
+def _join_components(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:
+    """Join the blocks of each `<Heading as="h2" id="x">` component into one heading."""
+    pending: list[Leaf] = []
+    for leaf in leaves:
+        if pending and (leaf.start != pending[-1].end or len(pending) > _MOST_HEADING_LEAVES):
+            yield from pending
+            pending = []
+        begins = leaf.construct in {JSX, PARAGRAPH} and _COMPONENT_OPENING.match(lines[leaf.start])
+        if not pending and not begins:
+            yield leaf
+            continue
+        pending.append(leaf)
+        text = "\n".join(lines[pending[0].start : leaf.end])
+        if not text.rstrip().endswith(("/>", "</Heading>")):
+            continue
+        component = _COMPONENT.fullmatch(text)
+        level = component and _COMPONENT_LEVEL.search(component["attributes"])
+        if component is None or not level:
+            yield from pending
+        else:
+            raw_id = _COMPONENT_ID.search(component["attributes"])
+            children = _COMPONENT_CHILDREN.search(component["attributes"])
+            content = (component["text"] or "").strip() or (children[1] if children else "")
+            yield Leaf(
+                HEADING,
+                pending[0].start,
+                leaf.end,
+                int(level[1]),
+                content,
+                raw_id[1] if raw_id else None,
+                is_raw=True,
+            )
+        pending = []
+    yield from pending
 
 
 def _join_raw_headings(leaves: Iterable[Leaf], lines: Sequence[str]) -> Iterator[Leaf]:

@@ -1,0 +1,226 @@
+"""Tests of pages that docusaurus-plugin-openapi-docs generates."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_pipeline.core.ids import parse_doc_id
+from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
+from rag_pipeline.ingestion.chunking import chunk_doc
+from rag_pipeline.ingestion.markdown.openapi import read_operations, write_operation
+from rag_pipeline.ingestion.parsing import parse_doc
+
+if TYPE_CHECKING:
+    from rag_pipeline.core.models import Chunk, ParsedDoc
+
+_OPERATION: dict[str, Any] = {
+    "method": "patch",
+    "path": "/cranes/{craneId}/hook",
+    "summary": "Move the hook",
+    "description": "Moves the hook of one crane.",
+    "parameters": [
+        {
+            "name": "craneId",
+            "in": "path",
+            "required": True,
+            "description": "Number on the mast",
+            "schema": {"type": "string", "pattern": "^C[0-9]+$"},
+        },
+        {"name": "speed", "in": "query", "schema": {"type": "number", "default": 0.5}},
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["height"],
+                    "properties": {
+                        "height": {"type": "integer", "maximum": 40, "description": "In metres"},
+                        "mode": {"type": "string", "enum": ["slow", "fast"]},
+                        "load": {
+                            "type": "object",
+                            "properties": {"mass": {"type": "number", "minimum": 0}},
+                        },
+                    },
+                }
+            }
+        },
+    },
+    "responses": {"202": {"description": "The hook moves"}, "423": {"description": "Locked"}},
+}
+
+
+def _pack(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data)).decode()
+
+
+def _make_page(api: str, body: str) -> bytes:
+    head = f'title: "Move the hook"\nhide_title: true\napi: {api}'
+    return f"---\n{head}\n---\n\nimport Heading from '@theme/Heading';\n\n{body}\n".encode()
+
+
+def _chunk(
+    source: bytes, imported: dict[str, bytes | None] | None = None
+) -> tuple[ParsedDoc, tuple[Chunk, ...]]:
+    doc_id = parse_doc_id("crane.api.mdx")
+    path = Path("/site/docs/crane.api.mdx")
+    doc = DiscoveredDoc(doc_id, path, "", 0, 0)
+    parsed = parse_doc(doc, SiteSettings(), source, imported or {})
+    return parsed, chunk_doc(parsed, ChunkLimits())
+
+
+def _components(operation: dict[str, Any]) -> str:
+    parameters, responses = operation["parameters"], operation["responses"]
+    body = {"title": "Body", "body": operation["requestBody"]}
+    given = " ".join(f"{name}={{{json.dumps(value)}}}" for name, value in body.items())
+    return f"""<Heading
+  as={{"h1"}}
+  className={{"openapi__heading"}}
+  children={{"Move the hook"}}
+>
+</Heading>
+
+<MethodEndpoint
+  method={{"patch"}}
+  path={{"/cranes/{{craneId}}/hook"}}
+  context={{"endpoint"}}
+>
+
+</MethodEndpoint>
+
+Moves the hook of one crane.
+
+<Heading
+  id={{"request"}}
+  as={{"h2"}}
+>
+  <Translate id="theme.openapi.request.title">Request</Translate>
+</Heading>
+
+<ParamsDetails
+  parameters={{{json.dumps(parameters)}}}
+>
+
+</ParamsDetails>
+
+<RequestSchema
+  {given}
+>
+
+</RequestSchema>
+
+<Heading id="responses" as="h2" children="Responses" />
+
+<StatusCodes
+  id={{undefined}}
+  responses={{{json.dumps(responses)}}}
+>
+
+</StatusCodes>
+"""
+
+
+def test_the_components_of_an_operation_are_text_under_their_headings() -> None:
+    parsed, (intro, request, responses) = _chunk(
+        _make_page(_pack(json.dumps(_OPERATION).encode()), _components(_OPERATION))
+    )
+    assert parsed.notes.warnings == ()
+    assert parsed.notes.components == ()
+    assert "`PATCH /cranes/{craneId}/hook`" in intro.text
+    assert "Moves the hook of one crane." in intro.text
+    assert (request.section_heading, request.anchor) == ("Request", "request")
+    assert request.text.split("\n")[-8:] == [
+        "- `craneId` (path, string, pattern `^C[0-9]+$`, required): Number on the mast",
+        "- `speed` (query, number, default 0.5)",
+        "",
+        "- `application/json` (required)",
+        "  - `height` (integer, at most 40, required): In metres",
+        "  - `mode` (string, one of `slow`, `fast`)",
+        "  - `load` (object)",
+        "    - `mass` (number, at least 0)",
+    ]
+    assert (responses.section_heading, responses.anchor) == ("Responses", "responses")
+    assert "- `423`: Locked" in responses.text
+    assert {chunk.content_type for chunk in (intro, request, responses)} == {"api"}
+    assert [(heading.level, heading.text) for heading in parsed.document.headings] == [
+        (1, "Move the hook"),
+        (2, "Request"),
+        (2, "Responses"),
+    ]
+
+
+def test_the_packed_operation_is_the_text_of_a_page_without_components() -> None:
+    parsed, (chunk,) = _chunk(_make_page(_pack(json.dumps(_OPERATION).encode()), "See below."))
+    assert chunk.text.startswith("See below.")
+    assert "`PATCH /cranes/{craneId}/hook`" in chunk.text
+    assert "- `speed` (query, number, default 0.5)" in chunk.text
+    assert "- `202`: The hook moves" in chunk.text
+    assert chunk.sources == ()
+    assert parsed.document.content_type == "api"
+
+
+def test_json_beside_the_page_is_read_for_its_component() -> None:
+    body = '<StatusCodes\n  {...require("./crane.StatusCodes.json")}\n>\n\n</StatusCodes>'
+    source = _make_page(_pack(b"{}"), body)
+    data = json.dumps({"responses": _OPERATION["responses"]}).encode()
+    parsed, (chunk,) = _chunk(source, {"docs/crane.StatusCodes.json": data})
+    assert chunk.text == "- `202`: The hook moves\n- `423`: Locked"
+    assert parsed.notes.warnings == ()
+    missing, chunks = _chunk(source, {"docs/crane.StatusCodes.json": None})
+    assert chunks == ()
+    assert "docs/crane.StatusCodes.json" in missing.notes.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        "eJyrVkrLz1eyUkpKLFKqBQAhpAQW",
+        "bm90IHBhY2tlZCBhdCBhbGw=",
+        _pack(b"not json"),
+        _pack(b"[1, 2]"),
+        _pack(b'{"a": "' + b"x" * 6_000_000 + b'"}'),
+        _pack(b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
+    ],
+)
+def test_a_damaged_or_huge_operation_is_reported_and_the_page_is_indexed(packed: str) -> None:
+    parsed, (chunk,) = _chunk(_make_page(packed, "Text of the page."))
+    assert chunk.text == "Text of the page."
+    assert len(parsed.notes.warnings) == 1
+    assert "crane.api.mdx" in parsed.notes.warnings[0]
+
+
+def test_data_of_a_component_that_is_no_json_is_reported() -> None:
+    parsed, _ = _chunk(_make_page(_pack(b"{}"), "<StatusCodes responses={load()}>\n</StatusCodes>"))
+    assert parsed.notes.components == ("StatusCodes",)
+
+
+def test_deep_and_circular_schemas_end() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(200):
+        schema = {"type": "object", "properties": {"next": schema}}
+    spec = {
+        "paths": {"/a": {"get": {"responses": {"200": {"$ref": "#/components/r"}}}}},
+        "components": {
+            "r": {
+                "description": "Fine",
+                "content": {"x": {"schema": {"$ref": "#/components/tree"}}},
+            },
+            "tree": {"properties": {"left": {"$ref": "#/components/tree"}, "deep": schema}},
+        },
+    }
+    (operation,) = read_operations(spec)
+    text = write_operation(operation, 2)
+    assert "- `200`: Fine" in text
+    assert text.count("\n") < 2_000
+
+
+def test_ordinary_front_matter_called_api_is_no_operation() -> None:
+    parsed, _ = _chunk(b"---\napi: v2\n---\n\nText.\n")
+    assert parsed.document.content_type == "prose"
