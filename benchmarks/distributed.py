@@ -33,7 +33,7 @@ from several_workers.kills import kill_workers, stop_workers
 from several_workers.outages import interrupt_services
 from several_workers.speed import compare_memory, compare_speed, scan_large_books
 
-from rag_pipeline_tests.adapters.question_log.databases import run_postgres
+from rag_pipeline_tests.adapters.database.databases import run_postgres
 from rag_pipeline_tests.loopback import serve
 
 if TYPE_CHECKING:

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Final
 
 from upath import UPath
 
+from rag_pipeline.adapters.database.book_state import BookState
+from rag_pipeline.adapters.database.sqlite import FileLocks, SqliteDatabase
+from rag_pipeline.adapters.database.vectors import SqlEmbeddingCache
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+from rag_pipeline.adapters.local_files import remove_partial_files, remove_tree
 from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
-from rag_pipeline.adapters.state.files import remove_partial_files, remove_tree
-from rag_pipeline.adapters.state.ledger import FileLedger
-from rag_pipeline.adapters.state.locks import hold_buckets, hold_lock
-from rag_pipeline.adapters.state.running import announce_ingestion
-from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.stores.qdrant_connection import connect_memory
 from rag_pipeline.core.models import ChunkLimits, SiteSettings
 from rag_pipeline.core.protocols.services import Services
 from rag_pipeline.core.settings import load_settings
+from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.ingestion.run import run_ingestion
@@ -116,7 +116,12 @@ class Book:
 
     def open_ledger(self, collection_id: str) -> Ledger:
         """Open the ledger of the build with the given id."""
-        return FileLedger(self.state / "ledger" / collection_id)
+        return self.open_state().open_ledger(collection_id)
+
+    def open_state(self) -> BookState:
+        """Open the database and the locks of the book."""
+        locks = FileLocks(self.state / "locks")
+        return BookState(SqliteDatabase(self.state / DATABASE_NAME), "", locks, locks)
 
     @property
     def settings(self) -> Settings:
@@ -142,32 +147,31 @@ class Book:
         """Build a context with new services, like a new process would."""
         if self.catalog is None:
             self.catalog = EdgeCatalog(self.state / "store", "book", 2.0, self.forget)
+        state = self.open_state()
         services = Services(
             embedder=self.embedder,
             sparse=Bm25Encoder(),
-            cache=SqliteEmbeddingCache(self.state / "cache.sqlite"),
+            cache=SqlEmbeddingCache(state.database, ""),
             catalog=self.catalog,
             open_artifacts=self.open_artifacts,
-            open_ledger=self.open_ledger,
-            lock=lambda timeout_s=None: hold_lock(
-                self.state / "ingest.lock", 2.0 if timeout_s is None else timeout_s
+            open_ledger=state.open_ledger,
+            lock=lambda timeout_s=None: state.locks.hold(
+                "book", 2.0 if timeout_s is None else timeout_s
             ),
-            lock_buckets=lambda buckets: hold_buckets(
-                self.state / "ingest.lock", self.state / "buckets", buckets, 0.5
-            ),
-            lock_submission=lambda timeout_s=None: hold_lock(
-                self.state / "submission.lock", 2.0 if timeout_s is None else timeout_s
+            lock_buckets=lambda _: state.locks.hold("book", 0.5, shared=True),
+            lock_submission=lambda timeout_s=None: state.locks.hold(
+                "submission", 2.0 if timeout_s is None else timeout_s
             ),
             rebucket=lambda: None,
-            announce=lambda: announce_ingestion(self.state),
+            announce=state.announce,
             sweep=self.sweep,
         )
         return IngestionContext(self.settings, services)
 
     def forget(self, collection_id: str) -> None:
         """Delete the artifacts and the ledger of a build."""
-        for kind in ("artifacts", "ledger"):
-            remove_tree(self.state / kind / collection_id)
+        remove_tree(self.state / "artifacts" / collection_id)
+        self.open_state().drop_ledger(collection_id)
 
     def sweep(self) -> None:
         """Delete the builds and partial files that killed ingestions left behind."""
@@ -180,10 +184,12 @@ class Book:
         store = self.state / "store"
         in_use = json.loads((store / "in-use.json").read_text("utf-8"))
         kept = {*in_use.values(), "in-use.json"}
-        folders = [store, *(self.state / kind for kind in ("artifacts", "ledger"))]
-        found = [path for folder in folders for path in folder.glob("*") if path.name not in kept]
-        found += [path for folder in folders[1:] for path in folder.rglob(".*")]
-        return sorted(str(path.relative_to(self.state)) for path in found)
+        found = {path.name for path in store.glob("*")}
+        rows = self.open_state().database.read(
+            lambda used: list(used.rows("select distinct collection_id from documents"))
+        )
+        found |= {row[0] for row in rows}
+        return sorted(found - kept)
 
     def write(self, doc_id: str, text: str) -> Path:
         """Write a page, replacing an existing one, and return its path."""
@@ -228,7 +234,7 @@ class Book:
                 report.add(event)
                 events.append(event)
         finally:
-            if isinstance(used.services.cache, SqliteEmbeddingCache):
+            if isinstance(used.services.cache, SqlEmbeddingCache):
                 used.services.cache.close()
         return report, events
 

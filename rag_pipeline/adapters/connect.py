@@ -8,10 +8,10 @@ Each function imports only the adapters that it creates, so that no process load
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.adapters.endpoints import read_key, read_url
 from rag_pipeline.adapters.stores.builds import forget_nothing, name_book
@@ -25,9 +25,12 @@ from rag_pipeline.core.errors import (
 )
 from rag_pipeline.core.protocols.services import Services
 from rag_pipeline.core.settings import EmbeddingProvider
-from rag_pipeline.core.state_dirs import RECORD, describe_indexes, dump_places
+from rag_pipeline.core.state_dirs import describe_indexes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
     from rag_pipeline.adapters.embedders.service import ServiceEmbedder
     from rag_pipeline.adapters.stores.builds import Forget
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.protocols.embedding import Embedder
     from rag_pipeline.core.settings import Settings
+
+_LEAST_COLLECTION_WAIT_S: Final = 60.0  # deleting old builds may take seconds
 
 
 def choose_provider(
@@ -179,78 +184,95 @@ def connect_services(settings: Settings) -> Services:
     """Create the services that an ingestion uses: embedder, cache, catalog, ledger and lock.
 
     No store is opened, no service is called and no model is loaded. The state is in the book's
-    folder in DATA_DIR, or in the folder STATE_NAME at STATE_URL (for workers with no common disk):
+    folder in DATA_DIR, except that the database is at DATABASE_URL, if it is set:
 
-        artifacts/<collection id>/  outputs of the stages
-        ledger/<collection id>/     record of what is indexed, per document; not with LEDGER_URL
-        state.json                  number of buckets and collection; not with LEDGER_URL
-        cache.sqlite                embeddings by text and model; at STATE_URL, the folder cache/
-        store/<collection name>/    embedded store, always in DATA_DIR
-        book.json                   places of the docs folder and of DATA_DIR, always in DATA_DIR
+        state.sqlite                ledger, embeddings by text and model, site, question log
+        store/<collection name>/    embedded store
+        locks/                      files that running processes lock
 
     Raises:
-        ConfigurationError: A required key or model is missing or not valid, STATE_URL cannot be
-            opened, LEDGER_URL is not valid, or STATE_NAME is missing.
-        MissingDependencyError: The package of the embedding provider is not installed.
+        ConfigurationError: A required key or model is missing or not valid, DATABASE_URL is not
+            valid, or STATE_NAME is missing.
+        MissingDependencyError: The package of the embedding provider or of Postgres is not
+            installed.
     """
     from upath import UPath
 
+    from rag_pipeline.adapters.database.book_state import open_book_state
+    from rag_pipeline.adapters.database.vectors import SqlEmbeddingCache
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
+    from rag_pipeline.adapters.local_files import hold_lock, remove_partial_files, remove_tree
     from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
-    from rag_pipeline.adapters.state.files import (
-        remove_partial_files,
-        remove_tree,
-        write_text_atomically,
-    )
-    from rag_pipeline.adapters.state.ledgers import choose_ledgers
-    from rag_pipeline.adapters.state.locks import hold_lock, locate_cell_lock
-    from rag_pipeline.adapters.state.object_cache import ObjectEmbeddingCache
-    from rag_pipeline.adapters.state.running import announce_ingestion
-    from rag_pipeline.adapters.state.shared import open_shared_state
-    from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 
-    state_dir = settings.state_dir
-    shared = open_shared_state(settings)
-    root = shared or UPath(state_dir)
-    ledgers = choose_ledgers(settings, root, name_book(settings.qdrant_collection))
-
-    def forget(collection_id: str) -> None:
-        remove_tree(root / "artifacts" / collection_id)
-        ledgers.drop(collection_id)
+    state = open_book_state(settings)
+    book = name_book(settings.qdrant_collection)
+    longest_s = settings.ingest_lock_timeout_s
 
     def connect(chosen: Settings) -> CollectionCatalog:
-        take = ledgers.lock_collection
-        return connect_catalog(chosen, forget, lambda: take(chosen.qdrant_collection))
+        name = f"collection {chosen.qdrant_collection}"
+        hold = state.collection_locks.hold
+        wait_s = max(_LEAST_COLLECTION_WAIT_S, longest_s)
+        return connect_catalog(chosen, forget, lambda: hold(name, wait_s))
 
-    catalog, record = connect(settings), state_dir / RECORD
+    @contextmanager
+    def lock(timeout_s: float | None = None) -> Iterator[None]:
+        with state.locks.hold("book", longest_s if timeout_s is None else timeout_s):
+            state.record_book(book, settings.docs_dir, settings.data_dir)
+            yield
+
+    @contextmanager
+    def lock_buckets(buckets: Sequence[int]) -> Iterator[None]:
+        with ExitStack() as held:
+            held.enter_context(state.locks.hold("book", longest_s, shared=True))
+            for bucket in sorted(buckets):  # always in one order, so that no two workers block
+                held.enter_context(state.locks.hold(f"bucket-{bucket}", longest_s))
+            yield
+
+    root = UPath(settings.state_dir) / "artifacts"
+
+    def forget(collection_id: str) -> None:
+        remove_tree(settings.state_dir / "artifacts" / collection_id)
+        state.drop_ledger(collection_id)
+
+    catalog = connect(settings)
 
     def sweep() -> None:
-        places = dump_places(settings.docs_dir, settings.data_dir)
-        if not record.is_file() or record.read_text("utf-8", "replace") != places:
-            write_text_atomically(record, places)
         catalog.sweep()
         for name in catalog.find_cells():
             with suppress(StoreLockedError), hold_lock(locate_cell_lock(settings, name), 0.0):
                 connect(settings.model_copy(update={"qdrant_collection": name})).drop()
-        remove_partial_files(state_dir)
+        remove_partial_files(settings.state_dir)
 
     return Services(
         embedder=connect_embedder(settings, catalog),
         sparse=Bm25Encoder(),
-        cache=ObjectEmbeddingCache(shared / "cache")
-        if shared
-        else SqliteEmbeddingCache(state_dir / "cache.sqlite"),
+        cache=SqlEmbeddingCache(state.database, state.state_name),
         catalog=catalog,
-        open_artifacts=lambda collection_id: UPathArtifactStore(root / "artifacts" / collection_id),
-        open_ledger=ledgers.open,
-        lock=ledgers.lock,
-        lock_buckets=ledgers.lock_buckets,
-        lock_submission=ledgers.lock_submission,
-        rebucket=ledgers.rebucket,
-        announce=lambda: announce_ingestion(state_dir),
+        open_artifacts=lambda collection_id: UPathArtifactStore(root / collection_id),
+        open_ledger=state.open_ledger,
+        lock=lock,
+        lock_buckets=lock_buckets,
+        lock_submission=lambda timeout_s=None: state.locks.hold(
+            "submission", longest_s if timeout_s is None else timeout_s
+        ),
+        rebucket=lambda: None,
+        announce=state.announce,
         sweep=sweep,
-        run_locks=ledgers.run_locks,
+        run_locks=state if state.state_name else None,
     )
+
+
+def locate_cell_lock(settings: Settings, collection: str) -> Path:
+    """Return the path of the lock file of one sweep cell.
+
+    A sweep cell is one combination of settings that `rag-pipeline sweep` compares with others. The
+    lock is held while the cell's collection is built and evaluated.
+
+    Args:
+        settings: Settings of the book.
+        collection: Name of the cell's collection.
+    """
+    return settings.state_dir / "locks" / f"{collection}.lock"
 
 
 def connect_chat_model(settings: Settings) -> ChatModel | None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rag_pipeline.adapters.connect import connect_catalog
-from rag_pipeline.adapters.state.ledger import FileLedger
-from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
+from rag_pipeline.adapters.database.book_state import open_book_state
+from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, StoreError
 from rag_pipeline.core.settings.rules import OWN_DOCS_DIR, OWN_SITE
+from rag_pipeline.core.state_dirs import DATABASE_NAME
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.protocols.catalogs import CollectionCatalog
+    from rag_pipeline.core.protocols.state import IngestionProgress
     from rag_pipeline.core.settings import Settings
 
 
@@ -20,18 +23,29 @@ def read_recorded_site(
 ) -> SiteSettings | None:
     """Return the site settings that the links of the current collection were built with.
 
-    Returns None if they are not known: nothing was ingested with this DATA_DIR, or the store cannot
-    be read.
+    Returns None if they are not known: nothing was ingested with this DATA_DIR, the store or the
+    database cannot be read, or the state is at DATABASE_URL, on which no question depends.
     """
-    folder = settings.state_dir / "ledger"
-    if not folder.is_dir():
+    if not _has_database(settings):
         return None
     try:
         collection_id = (catalog or connect_catalog(settings)).current_id()
+        state = open_book_state(settings)
+        recorded = state.open_ledger(collection_id).read_site() if collection_id else None
+        state.database.close()
     except RagPipelineError:
         return None  # shows again when the collection is opened
-    recorded = FileLedger(folder / collection_id).read_site() if collection_id else None
     return recorded.site if recorded else None
+
+
+def read_running_ingestion(settings: Settings) -> IngestionProgress | None:
+    """Return how far the running ingestion of a book is; None if no ingestion is known to run."""
+    if not _has_database(settings):
+        return None
+    state = open_book_state(settings)
+    with suppress(StoreError):
+        return state.read_progress()
+    return None
 
 
 def choose_site(settings: Settings, catalog: CollectionCatalog | None = None) -> SiteSettings:
@@ -59,6 +73,10 @@ def choose_site(settings: Settings, catalog: CollectionCatalog | None = None) ->
             )
             raise ConfigurationError(setting, problem, remedy)
     return chosen
+
+
+def _has_database(settings: Settings) -> bool:
+    return not settings.database_url and (settings.state_dir / DATABASE_NAME).is_file()
 
 
 def _show(value: object) -> str:

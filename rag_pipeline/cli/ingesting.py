@@ -198,7 +198,7 @@ def audit(
 
     Exits with code 1 if a problem is found and not repaired.
     """
-    from rag_pipeline.adapters.state.damage import warn_once
+    from rag_pipeline.adapters.local_files import warn_once
     from rag_pipeline.cli.terminal import show_audit
     from rag_pipeline.ingestion.site.lost_sources import check_sources
     from rag_pipeline.ingestion.upkeep.recovery import recover_current

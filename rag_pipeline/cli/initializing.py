@@ -49,7 +49,7 @@ def init(
 
     Exits with code 1 if a value is not known.
     """
-    from rag_pipeline.adapters.state.files import write_text_atomically
+    from rag_pipeline.adapters.local_files import write_text_atomically
     from rag_pipeline.core.site.source_entries import describe_source
     from rag_pipeline.ingestion.site.site_file import (
         compare_site_file,

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.adapters.state.running import read_running_ingestion
+from rag_pipeline.adapters.recorded_site import read_running_ingestion
 from rag_pipeline.cli.output import tell
 from rag_pipeline.ingestion.events import ends_document
 
@@ -93,7 +93,7 @@ class IngestionProgress(logging.Handler):
 
 def tell_running_ingestion(settings: Settings) -> None:
     """Write a note to standard error if an ingestion of the book is still running."""
-    running = read_running_ingestion(settings.state_dir)
+    running = read_running_ingestion(settings)
     if running is not None and running.done < running.total:
         tell_note(
             f"an ingestion is running: {running.done} of {running.total} documents are done, so "

@@ -58,7 +58,7 @@ def review(
     """
     import json
 
-    from rag_pipeline.adapters.state.files import write_bytes_atomically
+    from rag_pipeline.adapters.local_files import write_bytes_atomically
     from rag_pipeline.evaluation.book import check_libraries
     from rag_pipeline.evaluation.review import (
         build_review,

@@ -1,30 +1,32 @@
 """The folders below DATA_DIR that contain the state of one docs folder each, and how to find them.
 
-Each of these state folders has a file that records where the docs folder and DATA_DIR were at the
+The database in each of these state folders records where the docs folder and DATA_DIR were at the
 last ingestion. A moved DATA_DIR or docs folder is recognized by it, or by the indexed documents.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.ids import hash_place
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-RECORD: Final = "book.json"
-"""Name of the file that records the place of the docs folder, and of DATA_DIR at that time."""
+DATABASE_NAME: Final = "state.sqlite"
+"""Name of the database in a state folder."""
 
 _PATTERN: Final = "*-????????"
-_SAMPLE: Final = 20  # documents that are compared to recognize a book
+_SAMPLE: Final = """
+select doc_id, sha256 from documents where collection_id =
+    (select collection_id from documents where version > 0 order by indexed_at desc limit 1)
+order by doc_id limit 20
+"""
 _LISTED: Final = 5  # indexes that an error message names
 
 
@@ -77,12 +79,6 @@ def find_state_dir(docs_dir: Path, data_dir: Path) -> Path:
     return own
 
 
-def dump_places(docs_dir: Path, data_dir: Path) -> str:
-    """Return the content of the file `RECORD`: the current places of a book and of DATA_DIR."""
-    places = {"docs_dir": str(docs_dir.resolve()), "data_dir": str(data_dir.resolve())}
-    return json.dumps(places, indent=1) + "\n"
-
-
 def describe_indexes(docs_dir: Path, data_dir: Path) -> str:
     """Return a sentence that says which indexes DATA_DIR contains, for an error message."""
     data_dir = data_dir.resolve()
@@ -114,12 +110,22 @@ def _list_state_dirs(data_dir: Path) -> list[Path]:
 
 
 def _read_places(state_dir: Path) -> _Places | None:
-    """Return the recorded places; None if there is no record, or if it is damaged."""
+    """Return the recorded places; None if there is no record, or if the database is damaged."""
+    for docs_dir, data_dir in _read_rows(state_dir, "select docs_dir, data_dir from books"):
+        return _Places(Path(docs_dir), Path(data_dir))
+    return None
+
+
+def _read_rows(state_dir: Path, query: str) -> list[tuple[str, str]]:
+    """Return what a query finds in the database of a state folder; empty if it cannot be read."""
+    path = state_dir / DATABASE_NAME
+    if not path.is_file():
+        return []
     try:
-        record = json.loads((state_dir / RECORD).read_text("utf-8"))
-        return _Places(Path(record["docs_dir"]), Path(record["data_dir"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            return database.execute(query).fetchall()
+    except sqlite3.Error:
+        return []
 
 
 def _is_same_place(places: _Places | None, wanted: _Places) -> bool:
@@ -138,23 +144,12 @@ def _has_same_documents(state_dir: Path, docs_dir: Path) -> bool:
 
     The ids of other sources are paths below the folder of the site, which contains the docs folder.
     """
-    sample = list(_sample_documents(state_dir))
+    sample = _read_rows(state_dir, _SAMPLE)
     folders = (docs_dir, docs_dir.parent)
     same = sum(
         sha256 in {_hash_file(folder / doc_id) for folder in folders} for doc_id, sha256 in sample
     )
     return bool(sample) and same * 2 >= len(sample)
-
-
-def _sample_documents(state_dir: Path) -> Iterator[tuple[str, str]]:
-    """Yield the ids and content hashes of some documents that the newest ledger lists."""
-    ledgers = sorted(state_dir.glob("ledger/*/indexed"), key=lambda path: path.stat().st_mtime)
-    for path in sorted(ledgers[-1].glob("*.json"))[:_SAMPLE] if ledgers else ():
-        try:
-            entry = json.loads(path.read_text("utf-8"))
-            yield str(entry["doc_id"]), str(entry["sha256"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
 
 
 def _hash_file(path: Path) -> str | None:

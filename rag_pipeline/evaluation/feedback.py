@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rag_pipeline.adapters.question_log.opening import open_question_log
+from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.evaluation.golden_entry import choose_half
 from rag_pipeline.evaluation.significance import find_interval

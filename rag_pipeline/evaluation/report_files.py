@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from rag_pipeline.adapters.state.files import write_bytes_atomically, write_text_atomically
+from rag_pipeline.adapters.local_files import write_bytes_atomically, write_text_atomically
 from rag_pipeline.core.errors import BaselineRefusedError, EvaluationFileError
 from rag_pipeline.evaluation.answers import (
     BASELINE_VERSION,

@@ -11,7 +11,8 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from rag_pipeline.adapters.state.locks import hold_lock, locate_cell_lock
+from rag_pipeline.adapters.connect import locate_cell_lock
+from rag_pipeline.adapters.local_files import hold_lock
 from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.core.errors import ConfigurationError, SweepCellError
 from rag_pipeline.core.models import DocFailure

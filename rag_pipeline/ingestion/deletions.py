@@ -32,7 +32,7 @@ def check_deletes(context: IngestionContext, scan: Scan, gone: Collection[DocId]
         ConfigurationError: They are more than 5 documents and more than MAX_DELETED_SHARE of the
             documents in the ledger. Nothing was changed.
     """
-    if not (context.settings.ledger_url or context.settings.state_url):
+    if not context.settings.database_url:
         return
     contents = {doc.sha256 for doc in scan.discovery.docs}
     entries = scan.entries

@@ -22,13 +22,13 @@ def check_room(context: IngestionContext, planned: RunPlanned) -> None:
     """Check that DATA_DIR has room for the documents of a run that the ledger does not list yet.
 
     The need is a low estimate, so that no possible ingestion is refused. The store checks the room
-    again before each write. A server or an object store is not checked.
+    again before each write. A server is not checked.
 
     Raises:
         StoreError: The disk has too little room.
     """
     settings = context.settings
-    if settings.qdrant_url or settings.state_url:
+    if settings.qdrant_url:
         return
     sizes = {doc.doc_id: doc.size_bytes for doc in planned.scan.discovery.docs}
     new = [doc_id for doc_id in planned.doc_ids if doc_id not in planned.scan.entries]

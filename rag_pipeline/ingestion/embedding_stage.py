@@ -155,8 +155,7 @@ def _read_stored(
 ) -> dict[str, ChunkVectors]:
     """Return the vectors that points of the given documents in the current collection have.
 
-    They replace those of a cache that was damaged or deleted. Documents that were not indexed
-    before have no points, so for them the store is not opened.
+    They replace those of a database that was damaged or deleted, together with the ledger.
 
     Args:
         run: The run.
@@ -166,8 +165,6 @@ def _read_stored(
     services = run.context.services
     collection_id = services.catalog.current_id()
     if collection_id is None:
-        return {}
-    if collection_id == run.scan.collection_id and run.scan.entries.keys().isdisjoint(doc_ids):
         return {}
     found: dict[str, ChunkVectors] = {}
     try:

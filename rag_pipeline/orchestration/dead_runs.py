@@ -8,7 +8,7 @@ from typing import Final
 
 import dagster as dg
 
-from rag_pipeline.core.errors import LedgerUnavailableError
+from rag_pipeline.core.errors import DatabaseUnavailableError
 from rag_pipeline.core.protocols.state import RunLocks
 from rag_pipeline.orchestration.jobs import INGESTING_JOBS
 from rag_pipeline.orchestration.run_life import LOCK_TAG, PROCESS_TAG, name_lock
@@ -87,7 +87,7 @@ def _did_not_begin(record: dg.RunRecord, locks: RunLocks) -> bool:
     if run_id == run.run_id or book not in {"", locks.state_name}:
         return False
     if not book and PROCESS_TAG in run.tags:
-        return False  # it has begun, in a process without LEDGER_URL
+        return False  # it has begun, in a process without DATABASE_URL
     since = record.start_time or record.create_timestamp.timestamp()
     return time.time() - since > _LONGEST_BEGINNING_S
 
@@ -111,7 +111,7 @@ def _find_without_holder(run_ids: Collection[str], locks: RunLocks) -> set[str]:
                 break
             if left:
                 time.sleep(_LOOK_S)
-    except LedgerUnavailableError:
+    except DatabaseUnavailableError:
         return set()
     return left
 

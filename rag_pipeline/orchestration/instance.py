@@ -13,9 +13,13 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Final
 
-from rag_pipeline.adapters.state.damage import is_damage, move_aside, warn_once
-from rag_pipeline.adapters.state.files import write_text_atomically
-from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.local_files import (
+    hold_lock,
+    is_damage,
+    move_aside,
+    warn_once,
+    write_text_atomically,
+)
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.core.settings import Settings, load_settings
 

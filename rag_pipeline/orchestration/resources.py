@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from functools import cached_property
 
-from rag_pipeline.core.errors import LedgerUnavailableError
+from rag_pipeline.core.errors import DatabaseUnavailableError
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.events import IngestionEvent, RunEnded, RunFailed
 from rag_pipeline.ingestion.parallel.planning import BucketWork
@@ -62,7 +62,7 @@ class IngestionResource:
                 if not isinstance(event, RunFailed | RunEnded):
                     try:
                         check_run(run_id)
-                    except LedgerUnavailableError as error:
+                    except DatabaseUnavailableError as error:
                         self._listen(RunFailed(error))
                         raise
                 self._listen(event)

@@ -1,6 +1,6 @@
 """The life of an ingestion run: while its process works, it holds the lock of the run.
 
-The lock exists only with LEDGER_URL. Without it, a book is indexed on one machine, where the name
+The lock exists only with DATABASE_URL. Without it, a book is indexed on one machine, where the name
 of the process is enough.
 """
 
@@ -18,7 +18,7 @@ PROCESS_TAG: Final = "rag_pipeline/process"
 """Run tag: host and process id of the process that executes the run."""
 
 LOCK_TAG: Final = "rag_pipeline/lock"
-"""Run tag: the lock that the run holds, if LEDGER_URL is set."""
+"""Run tag: the lock that the run holds, if DATABASE_URL is set."""
 
 _held: dict[str, RunLock] = {}
 """The locks that this process holds, by run id."""
@@ -33,7 +33,7 @@ def name_lock(run_id: str, locks: RunLocks) -> str:
     """Return the value of the tag LOCK_TAG of a run.
 
     It names the run, because a repeated run has the tags of the first one until it begins. It names
-    the book too, because a Dagster instance can have runs of books with another LEDGER_URL.
+    the book too, because a Dagster instance can have runs of books with another DATABASE_URL.
     """
     return f"{locks.state_name}/{run_id}"
 
@@ -72,7 +72,7 @@ def check_run(run_id: str) -> None:
     """Check that the lock of the run was held without a break.
 
     Raises:
-        LedgerUnavailableError: The lock was lost. The run must end.
+        DatabaseUnavailableError: The lock was lost. The run must end.
     """
     lock = _held.get(run_id)
     if lock is not None:

@@ -56,8 +56,10 @@ def open_retriever(
     )
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder  # noqa: PLC0415  # see module
     from rag_pipeline.adapters.everyday_words import load_everyday_words  # noqa: PLC0415  # see module
-    from rag_pipeline.adapters.recorded_site import choose_site  # noqa: PLC0415  # see module
-    from rag_pipeline.adapters.state.running import read_running_ingestion  # noqa: PLC0415  # see module
+    from rag_pipeline.adapters.recorded_site import (  # noqa: PLC0415  # see module
+        choose_site,
+        read_running_ingestion,
+    )
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.options import RetrieverOptions  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.protection.limits import Protection  # noqa: PLC0415  # see module
@@ -78,7 +80,7 @@ def open_retriever(
             chosen.store_idle_s,
             is_exclusive=catalog.is_exclusive,
             recheck_s=0.0 if catalog.is_exclusive else _SERVER_RECHECK_S,
-            find_running=lambda: read_running_ingestion(chosen.state_dir),
+            find_running=lambda: read_running_ingestion(chosen),
         ),
         options=RetrieverOptions(
             dedup_threshold=chosen.dedup_threshold,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
-from rag_pipeline.adapters.question_log.opening import open_question_log
+from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.errors.hiding import describe_kind

@@ -130,9 +130,6 @@ def test_dagsters_packages_belong_together() -> None:
     pins = (DEPLOY / "requirements.txt").read_text(encoding="utf-8")
     assert f"dagster-postgres=={library}" in pins
     assert f"dagster-k8s=={library}" in pins
-    assert (
-        f"s3fs=={locked_version('fsspec')} " in pins
-    )  # s3fs admits only its own version of fsspec
     comment = (DEPLOY / "helm" / "dagster-values.yaml").read_text(encoding="utf-8")
     assert f"--version {locked_version('dagster')} " in comment
 

@@ -25,7 +25,7 @@ PIPELINE = ("code", "webserver", "daemon", "robotutor")
 SECRETS = {
     name.upper()
     for name, field in Settings.model_fields.items()
-    if field.annotation is SecretStr or name in {"ledger_url", "question_log_url"}
+    if field.annotation is SecretStr or name in {"database_url", "question_log_url"}
 }
 
 # The keys of Dagster's chart that the values use, as its schema names them (helm/dagster/schema in
@@ -153,10 +153,9 @@ def test_runs_on_several_hosts_share_their_state_by_name() -> None:
     named = [source["name"] for source in LAUNCHER["envConfigMaps"]]
     shared = {key: value for name in named for key, value in maps[name].items()}
     assert shared["STATE_NAME"]
-    assert shared["STATE_URL"].startswith("s3://")
     secret = (DEPLOY / "README.md").read_text(encoding="utf-8").partition("## Kubernetes")[2]
     assert "generic rag-pipeline-state" in secret
-    assert "LEDGER_URL=" in secret
+    assert "DATABASE_URL=" in secret
     assert {"name": "rag-pipeline-state"} in LAUNCHER["envSecrets"]
 
 

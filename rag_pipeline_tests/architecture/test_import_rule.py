@@ -40,7 +40,7 @@ def test_the_import_rule_is_kept() -> None:
         ("evaluation/metrics.py", "import dagster"),
         ("answering/models.py", "import fastapi"),
         ("retrieval/models.py", "import sqlalchemy"),
-        ("retrieval/selected_text.py", "import rag_pipeline.adapters.state.files"),
+        ("retrieval/selected_text.py", "import rag_pipeline.adapters.local_files"),
         ("orchestration/instance.py", "import qdrant_client"),
     ],
 )

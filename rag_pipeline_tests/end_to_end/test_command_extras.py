@@ -36,7 +36,7 @@ MODULES = {"llama-index-core": "llama_index"}
 def list_modules() -> list[str]:
     """Return the modules of all extras, as a user has them who installed none."""
     names = {Requirement(line).name for lines in EXTRAS.values() for line in lines} - SHARED
-    return [*sorted(MODULES.get(name, name.replace("-", "_")) for name in names), "s3fs"]
+    return sorted(MODULES.get(name, name.replace("-", "_")) for name in names)
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +89,8 @@ def test_a_command_without_its_extra_names_the_command_that_installs_it(
 def test_a_missing_client_of_a_service_is_named_with_its_command(command: Command) -> None:
     keys = {"EMBEDDING_PROVIDER": "cohere", "COHERE_API_KEY": "a-test-key", "EMBEDDING_DIM": "0"}
     assert_one_line(run_without_extras(command, "search x", **keys), 2, "'rag-pipeline[cohere]'`")
-    stored = run_without_extras(command, "stats", STATE_URL="s3://bucket/book")
-    assert_one_line(stored, 2, "-m pip install s3fs`")
+    place = {"DATABASE_URL": "postgresql://host/rag", "STATE_NAME": "book"}
+    assert_one_line(run_without_extras(command, "stats", **place), 2, "'rag-pipeline[postgres]'`")
 
 
 @pytest.mark.slow

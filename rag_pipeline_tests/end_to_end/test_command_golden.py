@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.question_log.opening import FILE_NAME, open_question_log
+from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline_tests.adapters.question_log.databases import make_logged
+from rag_pipeline.core.state_dirs import DATABASE_NAME
+from rag_pipeline_tests.adapters.database.databases import make_logged
 from rag_pipeline_tests.end_to_end.command import Command, Outcome, assert_one_line
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def write_log(command: Command, **values: object) -> None:
     assert log is not None
     log.add_answers([make_logged(**values)])
     log.close()
-    assert (settings.state_dir / FILE_NAME).is_file()
+    assert (settings.state_dir / DATABASE_NAME).is_file()
 
 
 def test_a_logged_question_becomes_an_entry_with_the_sections_that_were_cited(
@@ -60,9 +61,9 @@ def test_an_unknown_or_unlogged_question_is_one_clear_error(
 def test_a_broken_log_is_one_clear_error(call: Callable[..., Outcome], command: Command) -> None:
     write_log(command)
     settings = load_settings(docs_dir=command.root / "docs", data_dir=command.root / "data")
-    (settings.state_dir / FILE_NAME).write_bytes(b"no database " * 1000)
+    (settings.state_dir / DATABASE_NAME).write_bytes(b"no database " * 1000)
     for extra in ("-wal", "-shm"):
-        (settings.state_dir / f"{FILE_NAME}{extra}").unlink(missing_ok=True)
+        (settings.state_dir / f"{DATABASE_NAME}{extra}").unlink(missing_ok=True)
     told = call("golden-entry", "--from-log", "a1")
     assert_one_line(told, 1, "the question log cannot be read", "not a database")
     assert str(command.root) not in told.err

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.state.locks import hold_lock, locate_cell_lock
+from rag_pipeline.adapters.connect import locate_cell_lock
+from rag_pipeline.adapters.database.sqlite import FileLocks
+from rag_pipeline.adapters.local_files import hold_lock
 from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.models import Stage
@@ -38,8 +40,8 @@ def state(call: Callable[..., Outcome], command: Command) -> Path:
 
 
 def list_kept(state: Path) -> set[str]:
-    """Return the paths of builds, ledgers and artifacts below the state folder."""
-    kinds = ("artifacts/*", "ledger/*", "artifacts/*/*/*", "store/*", "store/*/*")
+    """Return the paths of builds and artifacts below the state folder."""
+    kinds = ("artifacts/*", "artifacts/*/*/*", "store/*", "store/*/*")
     paths = {str(path.relative_to(state)) for kind in kinds for path in state.glob(kind)}
     return {path for path in paths if not path.endswith("lock")}
 
@@ -51,8 +53,7 @@ def leave_build(state: Path, collection: str, space: EmbeddingSpace, *, in_use: 
     store.close()
     if in_use:
         catalog.switch_to(store.collection_id)
-    for kind in ("artifacts", "ledger"):
-        (state / kind / store.collection_id / "x").mkdir(parents=True)
+    (state / "artifacts" / store.collection_id / "x").mkdir(parents=True)
 
 
 def leave_all(state: Path) -> None:
@@ -75,7 +76,7 @@ def test_an_ingest_without_changes_deletes_leftovers_and_keeps_both_collections(
 ) -> None:
     kept = list_kept(state)
     leave_all(state)
-    assert len(list_kept(state) - kept) >= 10
+    assert len(list_kept(state) - kept) >= 8
     asked = len(server.received)
     report = call("ingest", "--json").json
     assert (report["docs_processed"], report["docs_unchanged"]) == (0, 3)
@@ -103,7 +104,7 @@ def test_nothing_is_deleted_while_another_ingest_is_running(
 ) -> None:
     leave_all(state)
     before = list_kept(state)
-    with hold_lock(state / "ingest.lock", 0.0):
+    with FileLocks(state / "locks").hold("book", 0.0):
         assert call("ingest").code == 0
     assert list_kept(state) == before
 

@@ -23,7 +23,7 @@ from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.upkeep.recovery import recover_current, report_unchanged
 from rag_pipeline.ingestion.upkeep.repair import audit_index, repair_index
 from rag_pipeline.orchestration.instance import prepare_dagster_home
-from rag_pipeline_tests.book import PAGES, Book, assert_same_state, make_book
+from rag_pipeline_tests.book import Book, assert_same_state, make_book
 from rag_pipeline_tests.end_to_end.command import assert_one_line
 
 if TYPE_CHECKING:
@@ -58,15 +58,19 @@ class Row:
     @property
     def is_read(self) -> bool:
         """True for a file that ingestion itself reads."""
-        return self.file.split("/")[0] in {"ledger", "cache.sqlite", "artifacts", "store"}
+        return self.file.split("/")[0] in {"state.sqlite", "artifacts", "store"}
 
 
 _REBUILT = "`ingest` and queries say that the index is damaged; `audit --repair` builds it again"
 _UNREAD = "`audit` finds it, and `audit --repair` writes the document again"
 
 TABLE = (
-    Row("ledger/*/indexed/*.json", "`ingest` indexes the document again", CHANGED),
-    Row("cache.sqlite", "a new one is begun; the vectors come from the store", CHANGED - {EMPTY}),
+    Row(
+        "state.sqlite",
+        "a new one is begun; `ingest` compares all documents with the store again; the questions "
+        "that the service logged stay in the renamed file",
+        CHANGED - {EMPTY},
+    ),
     Row("artifacts/*/parsed_docs/*.json", "nothing; the next change of the page writes it again"),
     Row("artifacts/*/chunks/*.json", _UNREAD),
     Row("store/*/in-use.json", "`ingest` finds the newest collection again", ANY),
@@ -81,13 +85,6 @@ TABLE = (
     ),
     Row("dagster/event_log.db", "Dagster begins a new history", CHANGED),
     Row("dagster/*/*.db", "Dagster begins a new history", CHANGED),
-    Row(
-        "questions.sqlite",
-        "answers go on without a log; move or delete the file to begin a new one, also while "
-        "`serve` runs",
-    ),
-    Row("book.json", "nothing, unless `DATA_DIR` is moved before the next `ingest`"),
-    Row("state.json", "the next `ingest` records `BUCKET_COUNT` again"),
 )
 
 
@@ -150,8 +147,6 @@ def test_damage_is_noticed_and_repaired_and_embeds_nothing_again(
         with pytest.raises(StoreDamagedError, match="rag-pipeline audit --repair"):
             ingest(book)
     else:
-        if "cache" in row.file:  # only changed pages and a rebuild read the cache
-            book.ingest(IngestionRequest(tuple(PAGES)))
         ingest(book)
     assert bool(caplog.messages) == (kind in row.warned), caplog.messages
     assert repair(book).findings == ()
@@ -194,12 +189,12 @@ def test_the_command_rebuilds_a_damaged_index(
     for arguments in (["ingest"], ["query", "Where is the motor?"], ["audit"]):
         assert_one_line(call(*arguments), 1, "the index is damaged", "audit --repair")
     assert call("audit", "--repair").out.endswith("0 problems found\n")
-    (path,) = (command.root / "data").glob("*/cache.sqlite")
+    (path,) = (command.root / "data").glob("*/state.sqlite")
     damage(path, GARBAGE)
     rebuilt = command.run("ingest", "--rebuild", "--json")  # in this process, pytest logs warnings
     assert (rebuilt.code, rebuilt.json["texts_embedded"]) == (0, 0)
-    assert rebuilt.err.startswith("rag-pipeline: warning: the embedding cache ")
-    assert "cache.sqlite.damaged-" in rebuilt.err
+    assert rebuilt.err.startswith("rag-pipeline: warning: the database ")
+    assert "state.sqlite.damaged-" in rebuilt.err
     texts = [text for request in server.received[sent:] for text in request.body["input"]]
     assert all(text.endswith("?") for text in texts), texts  # only questions
 

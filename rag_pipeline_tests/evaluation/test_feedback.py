@@ -25,7 +25,7 @@ from rag_pipeline.evaluation.feedback import (
     report_feedback,
     report_unanswered,
 )
-from rag_pipeline_tests.adapters.question_log.databases import NOW, make_logged
+from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 
 if TYPE_CHECKING:
     from rag_pipeline.core.vectors import FloatMatrix

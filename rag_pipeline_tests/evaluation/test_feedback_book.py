@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.question_log.opening import open_question_log
+from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import DiscoveredDoc, SiteSettings
 from rag_pipeline.core.protocols.question_log import Rating
@@ -19,7 +19,7 @@ from rag_pipeline.evaluation.feedback import (
     render_unanswered,
 )
 from rag_pipeline.ingestion.parsing import parse_doc
-from rag_pipeline_tests.adapters.question_log.databases import NOW, make_logged
+from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,

@@ -26,7 +26,7 @@ PAGES = {
 @pytest.fixture
 def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Book:
     """Create a book with 12 indexed pages, a store in memory and a shared state."""
-    monkeypatch.setenv("STATE_URL", (tmp_path / "shared").as_uri())
+    monkeypatch.setenv("DATABASE_URL", "postgresql://host/rag")
     monkeypatch.setenv("STATE_NAME", "book")
     book = make_book(tmp_path, PAGES, memory=True)
     book.ingest()

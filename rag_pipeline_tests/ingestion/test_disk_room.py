@@ -42,7 +42,7 @@ def test_the_estimate_is_less_than_an_ingestion_takes(tmp_path: Path) -> None:
     book = make_book(tmp_path)
     book.ingest()
     files = [path for path in book.state.rglob("*") if path.is_file()]
-    kept = [path for path in files if not re.match(r"cache\.sqlite", path.name)]
+    kept = [path for path in files if not re.match(r"state\.sqlite", path.name)]
     taken = sum(path.stat().st_blocks * 512 for path in kept)
     size = sum(page.stat().st_size for page in book.docs.rglob("*.md"))
     assert disk_room._WITH_WINDOWS * size < taken  # noqa: SLF001  # the constant under test
@@ -55,7 +55,7 @@ def test_the_estimate_is_less_than_the_store_and_the_cache_of_the_textbook(tmp_p
     context = IngestionContext(settings, connect_services(settings))
     for _ in run_ingestion(context, IngestionRequest(), "run"):
         pass
-    files = [settings.state_dir / "cache.sqlite", *(settings.state_dir / "store").rglob("*")]
+    files = [settings.state_dir / "state.sqlite", *(settings.state_dir / "store").rglob("*")]
     taken = sum(path.stat().st_blocks * 512 for path in files if path.is_file())
     size = sum(page.stat().st_size for page in OWN_DOCS_DIR.rglob("*.md"))
     assert disk_room._WITH_WINDOWS * size < taken  # noqa: SLF001  # the constant under test

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.adapters.state.ledger import FileLedger
 from rag_pipeline.ingestion.finishing import refresh_ledger, refresh_ledger_if_idle
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline_tests.book import Book, make_book
@@ -36,7 +35,7 @@ def open_ledger(book: Book, scan: Scan) -> Ledger:
 
 
 def test_the_mark_of_a_run_that_began_meanwhile_stays_in_the_ledger(tmp_path: Path) -> None:
-    ledger, entry = FileLedger(tmp_path), make_entry("a.md")
+    ledger, entry = Book(tmp_path).open_ledger("build"), make_entry("a.md")
     entry = ledger.record(entry)
     begun = ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0))
     refresh_ledger(ledger, [make_discovered("a.md", mtime_ns=9)], {entry.doc_id: entry})
@@ -44,7 +43,7 @@ def test_the_mark_of_a_run_that_began_meanwhile_stays_in_the_ledger(tmp_path: Pa
 
 
 def test_an_entry_that_another_run_deleted_does_not_come_back(tmp_path: Path) -> None:
-    ledger, entry = FileLedger(tmp_path), replace(make_entry("a.md"), version=1)
+    ledger, entry = Book(tmp_path).open_ledger("build"), replace(make_entry("a.md"), version=1)
     refresh_ledger(ledger, [make_discovered("a.md", mtime_ns=9)], {entry.doc_id: entry})
     assert ledger.entries() == {}
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rag_pipeline.adapters.database.sqlite import SqliteDatabase
+from rag_pipeline.adapters.database.vectors import SqlEmbeddingCache
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
-from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
 from rag_pipeline.core.text.terms import STOP_WORDS, find_content_words
 from rag_pipeline.ingestion.embedding import cut_parts, embed_chunks, group_words
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder, read_window
@@ -48,12 +49,12 @@ class RecordingEmbedder(HashingEmbedder):
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> SqliteEmbeddingCache:
-    return SqliteEmbeddingCache(tmp_path / "cache.sqlite")
+def cache(tmp_path: Path) -> SqlEmbeddingCache:
+    return SqlEmbeddingCache(SqliteDatabase(tmp_path / "state.sqlite"), "")
 
 
 def test_a_text_of_only_stop_words_has_its_dense_vector_as_its_only_window(
-    cache: SqliteEmbeddingCache,
+    cache: SqlEmbeddingCache,
 ) -> None:
     embedder = RecordingEmbedder()
     chunk = replace(make_chunk(text="It is."), embedding_text="It is - to be.")
@@ -63,7 +64,7 @@ def test_a_text_of_only_stop_words_has_its_dense_vector_as_its_only_window(
 
 
 def test_windows_consist_of_the_words_of_the_embedding_text_in_order(
-    cache: SqliteEmbeddingCache,
+    cache: SqlEmbeddingCache,
 ) -> None:
     embedder = RecordingEmbedder()
     chunk = make_chunk(text=LONG)
@@ -76,7 +77,7 @@ def test_windows_consist_of_the_words_of_the_embedding_text_in_order(
     np.testing.assert_array_equal(vectors.windows, [embedder.embed_query(w) for w in windows])
 
 
-def test_each_chunk_gets_the_vectors_of_its_own_windows(cache: SqliteEmbeddingCache) -> None:
+def test_each_chunk_gets_the_vectors_of_its_own_windows(cache: SqlEmbeddingCache) -> None:
     chunks = [make_chunk(n, text) for n, text in enumerate((SHORT, LONG, f"{LONG} {SHORT}", SHORT))]
     together = embed_chunks(chunks, HashingEmbedder(), cache)
     for chunk, vectors in zip(chunks, together.vectors, strict=True):
@@ -86,7 +87,7 @@ def test_each_chunk_gets_the_vectors_of_its_own_windows(cache: SqliteEmbeddingCa
         np.testing.assert_array_equal(alone.windows, vectors.windows)
 
 
-def test_windows_of_a_text_over_the_limit_lie_within_its_parts(cache: SqliteEmbeddingCache) -> None:
+def test_windows_of_a_text_over_the_limit_lie_within_its_parts(cache: SqlEmbeddingCache) -> None:
     embedder = RecordingEmbedder(max_input_tokens=40)
     chunk = make_chunk(text=LONG)
     embedded = embed_chunks([chunk], embedder, cache)
@@ -103,7 +104,7 @@ def test_windows_of_a_text_over_the_limit_lie_within_its_parts(cache: SqliteEmbe
     assert len(embedded.vectors[0].windows) == sum(map(len, embedder.requested))
 
 
-def test_a_model_without_windows_gets_only_texts(cache: SqliteEmbeddingCache) -> None:
+def test_a_model_without_windows_gets_only_texts(cache: SqlEmbeddingCache) -> None:
     embedder = HashingEmbedder(max_input_tokens=40, window_words=None)
     embedded = embed_chunks([make_chunk(text=SHORT), make_chunk(1, LONG)], embedder, cache)
     parts = [embedder.embed_query(part) for part in embedder.passages[1:]]
@@ -138,7 +139,7 @@ def test_windows_contain_every_word_once(text: str, count: int) -> None:
 
 
 def test_the_local_model_embeds_a_text_only_once_for_all_its_windows(
-    cache: SqliteEmbeddingCache,
+    cache: SqlEmbeddingCache,
 ) -> None:
     embedder = LocalEmbedder()
     chunk = make_chunk(text=LONG)

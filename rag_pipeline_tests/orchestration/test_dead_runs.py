@@ -14,21 +14,23 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
-from rag_pipeline.adapters.databases.postgres import connect_postgres, read_database_url
-from rag_pipeline.adapters.state.postgres.run_locks import PostgresRunLocks
-from rag_pipeline.core.errors import LedgerUnavailableError
+from rag_pipeline.adapters.database.book_state import BookState
+from rag_pipeline.adapters.database.postgres import (
+    PostgresDatabase,
+    PostgresLocks,
+    connect_postgres,
+)
+from rag_pipeline.core.errors import DatabaseUnavailableError
 from rag_pipeline.ingestion.events import RunFailed, StageDone
 from rag_pipeline.orchestration import dead_runs, run_life
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline.orchestration.run_life import LOCK_TAG, PROCESS_TAG, begin_run, hold_run
-from rag_pipeline_tests.adapters.question_log.databases import run_postgres
+from rag_pipeline_tests.adapters.database.databases import run_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from sqlalchemy import Engine
 
     from rag_pipeline.core.protocols.state import RunLocks
     from rag_pipeline.ingestion.events import IngestionEvent
@@ -40,10 +42,11 @@ ELSEWHERE = {PROCESS_TAG: "elsewhere:7"}
 
 HOLDER = """
 import sys, time
-from rag_pipeline.adapters.databases.postgres import connect_postgres, read_database_url
-from rag_pipeline.adapters.state.postgres.run_locks import PostgresRunLocks
-url = read_database_url("LEDGER_URL", sys.argv[1], "x")
-lock = PostgresRunLocks(connect_postgres("LEDGER_URL", url, "x"), "book").hold(sys.argv[2])
+from rag_pipeline.adapters.database.book_state import BookState
+from rag_pipeline.adapters.database.postgres import *
+database = PostgresDatabase(connect_postgres("DATABASE_URL", sys.argv[1]), "DATABASE_URL")
+locks = PostgresLocks(database, "book")
+lock = BookState(database, "book", locks, locks).hold(sys.argv[2])
 print("held", flush=True)
 time.sleep(600)
 """
@@ -56,19 +59,21 @@ def address() -> Iterator[str]:
         yield url
 
 
-def connect(address: str) -> Engine:
-    return connect_postgres("LEDGER_URL", read_database_url("LEDGER_URL", address, "x"), "x")
+def connect(address: str) -> BookState:
+    database = PostgresDatabase(connect_postgres("DATABASE_URL", address), "DATABASE_URL")
+    locks = PostgresLocks(database, "book")
+    return BookState(database, "book", locks, locks)
 
 
 @pytest.fixture
-def locks(address: str) -> Iterator[PostgresRunLocks]:
+def locks(address: str) -> Iterator[BookState]:
     """The locks of the runs of the book. Those that this process holds are released at the end."""
-    engine = connect(address)
-    yield PostgresRunLocks(engine, "book")
+    state = connect(address)
+    yield state
     held = run_life._held  # noqa: SLF001  # a process of Dagster releases its last lock when it ends
     while held:
         held.popitem()[1].release()
-    engine.dispose()
+    state.database.close()
 
 
 @pytest.fixture
@@ -101,7 +106,7 @@ def read_status(dagster_book: DagsterBook, run_id: str) -> dg.DagsterRunStatus:
     return run.status
 
 
-def wait_until_released(locks: PostgresRunLocks, run_id: str) -> None:
+def wait_until_released(locks: BookState, run_id: str) -> None:
     """Wait until the server has noticed that the connection of a lock was closed."""
     deadline = time.monotonic() + 30
     while locks.find_held([run_id]):
@@ -143,7 +148,7 @@ def hold_elsewhere(address: str, run_id: str) -> Iterator[subprocess.Popen[str]]
 
 
 def test_a_run_of_another_machine_is_dead_as_soon_as_its_process_was_killed(
-    dagster_book: DagsterBook, locks: PostgresRunLocks, address: str
+    dagster_book: DagsterBook, locks: BookState, address: str
 ) -> None:
     run_id = create_begun_run(dagster_book)
     with hold_elsewhere(address, run_id) as holder:
@@ -157,7 +162,7 @@ def test_a_run_of_another_machine_is_dead_as_soon_as_its_process_was_killed(
 
 
 def test_a_living_run_of_another_machine_costs_no_wait(
-    dagster_book: DagsterBook, locks: PostgresRunLocks, address: str
+    dagster_book: DagsterBook, locks: BookState, address: str
 ) -> None:
     run_id = create_begun_run(dagster_book)
     with hold_elsewhere(address, run_id):
@@ -169,7 +174,7 @@ def test_a_living_run_of_another_machine_costs_no_wait(
 @pytest.mark.usefixtures("_confirmed_soon")
 @pytest.mark.parametrize("status", ["STARTING", "STARTED"])
 def test_a_repeated_run_is_not_dead_because_of_the_tags_of_the_first(
-    dagster_book: DagsterBook, locks: PostgresRunLocks, status: str
+    dagster_book: DagsterBook, locks: BookState, status: str
 ) -> None:
     first = create_begun_run(dagster_book)
     dead_process = f"{os.uname().nodename}:{2**22 + 1}"
@@ -183,7 +188,7 @@ def test_a_repeated_run_is_not_dead_because_of_the_tags_of_the_first(
 @pytest.mark.parametrize("tags", [{}, {LOCK_TAG: "book/first"}], ids=["new", "repeated"])
 def test_a_run_that_was_started_but_took_no_lock_is_dead_after_a_long_time(
     dagster_book: DagsterBook,
-    locks: PostgresRunLocks,
+    locks: BookState,
     monkeypatch: pytest.MonkeyPatch,
     tags: dict[str, str],
 ) -> None:
@@ -199,7 +204,7 @@ def test_a_run_that_was_started_but_took_no_lock_is_dead_after_a_long_time(
 
 @pytest.mark.usefixtures("_confirmed_soon")
 def test_runs_of_other_books_and_runs_without_a_ledger_in_postgres_are_left_alone(
-    dagster_book: DagsterBook, locks: PostgresRunLocks, monkeypatch: pytest.MonkeyPatch
+    dagster_book: DagsterBook, locks: BookState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dead_runs, "_LONGEST_BEGINNING_S", -1.0)
     runs = [create_begun_run(dagster_book, "other"), create_run(dagster_book, ELSEWHERE)]
@@ -209,14 +214,14 @@ def test_runs_of_other_books_and_runs_without_a_ledger_in_postgres_are_left_alon
 
 def test_no_run_is_dead_because_the_database_does_not_answer(dagster_book: DagsterBook) -> None:
     run_id = create_begun_run(dagster_book)
-    gone = PostgresRunLocks(connect("postgresql://tutor@127.0.0.1:1/rag"), "book")
+    gone = connect("postgresql://tutor@127.0.0.1:1/rag")
     end_dead_runs(dagster_book.instance, gone)
     assert read_status(dagster_book, run_id) is dg.DagsterRunStatus.STARTED
 
 
 @pytest.mark.usefixtures("_confirmed_soon")
 def test_a_run_holds_its_lock_until_dagster_has_recorded_its_end(
-    dagster_book: DagsterBook, locks: PostgresRunLocks
+    dagster_book: DagsterBook, locks: BookState
 ) -> None:
     seen: list[set[str]] = []
 
@@ -237,9 +242,7 @@ def test_a_run_holds_its_lock_until_dagster_has_recorded_its_end(
     assert locks.find_held([second.run_id]) == {second.run_id}
 
 
-def test_a_run_of_a_command_releases_its_lock(
-    dagster_book: DagsterBook, locks: PostgresRunLocks
-) -> None:
+def test_a_run_of_a_command_releases_its_lock(dagster_book: DagsterBook, locks: BookState) -> None:
     run_id = create_run(dagster_book, {})
     with hold_run(run_id, locks) as tags:
         assert tags[LOCK_TAG] == f"book/{run_id}"
@@ -249,7 +252,7 @@ def test_a_run_of_a_command_releases_its_lock(
 
 
 def test_a_run_that_loses_its_lock_ends_by_itself_and_is_not_marked_before(
-    dagster_book: DagsterBook, locks: PostgresRunLocks
+    dagster_book: DagsterBook, locks: BookState
 ) -> None:
     events: list[IngestionEvent] = []
     statuses: list[dg.DagsterRunStatus] = []
@@ -258,7 +261,7 @@ def test_a_run_that_loses_its_lock_ends_by_itself_and_is_not_marked_before(
         events.append(event)
         if isinstance(event, StageDone) and not statuses:
             (run,) = dagster_book.instance.get_runs()
-            with locks.engine.connect() as connection:
+            with locks.database.engine.connect() as connection:
                 statement = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE objsubid = 1"
                 connection.execute(sa.text(statement))
             end_dead_runs(dagster_book.instance, locks)  # as another machine does at this moment
@@ -271,5 +274,5 @@ def test_a_run_that_loses_its_lock_ends_by_itself_and_is_not_marked_before(
     assert not result.success
     failed = events[-1]
     assert isinstance(failed, RunFailed)
-    assert isinstance(failed.error, LedgerUnavailableError)
+    assert isinstance(failed.error, DatabaseUnavailableError)
     assert with_locks(dagster_book, locks).run().success

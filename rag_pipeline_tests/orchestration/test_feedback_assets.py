@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from rag_pipeline.adapters.question_log.opening import FILE_NAME, open_question_log
+from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.evaluation.feedback import LogEntries, UnansweredReport
 from rag_pipeline.orchestration.jobs import FEEDBACK_JOB
-from rag_pipeline_tests.adapters.question_log.databases import NOW, make_logged
+from rag_pipeline_tests.adapters.database.databases import NOW, make_logged
 from rag_pipeline_tests.orchestration.dagster_book import QUIET
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
@@ -99,4 +100,4 @@ def test_without_a_log_nothing_fails(
     monkeypatch.setenv("QUESTION_LOG_DAYS", days)
     metadata = run_definitions(build_defs())
     assert all(message in str(values["report"]) for values in metadata.values())
-    assert (settings.state_dir / FILE_NAME).exists() is (days == "90")
+    assert (settings.state_dir / DATABASE_NAME).exists() is (days == "90")

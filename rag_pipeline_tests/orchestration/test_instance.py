@@ -14,7 +14,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.local_files import hold_lock
 from rag_pipeline.core.errors import ConfigurationError, StoreLockedError
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.orchestration import instance

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from rag_pipeline.adapters.state.locks import hold_lock
-from rag_pipeline.adapters.state.sqlite_cache import SqliteEmbeddingCache
+from rag_pipeline.adapters.database.vectors import SqlEmbeddingCache
+from rag_pipeline.adapters.local_files import hold_lock
 from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.core.models import Stage
 from rag_pipeline.definitions import build_defs
@@ -48,7 +48,7 @@ def test_a_run_keeps_no_events_of_finished_documents_in_memory(
     context = book.build_context()
     resource = IngestionResource(build=lambda: context, listen=observe)
     assert run_ingest_job(build_defs({"ingestion": resource}), IngestionRequest())
-    assert isinstance(context.services.cache, SqliteEmbeddingCache)
+    assert isinstance(context.services.cache, SqlEmbeddingCache)
     context.services.cache.close()
     assert len(done) == doc_count
     assert alive[1] - alive[0] < len(Stage)  # fewer events than one document has

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from rag_pipeline.adapters.state.files import remove_tree
-from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.local_files import remove_tree
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.protocols.stores import PointFilter
@@ -176,11 +175,11 @@ def test_findings_cannot_be_confirmed_while_an_ingestion_holds_the_lock(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.run()
-    lock = dagster_book.book.state / "ingest.lock"
-    with hold_lock(lock, 0.0):
+    locks = dagster_book.book.open_state().locks
+    with locks.hold("book", 0.0):
         assert evaluate(dagster_book).passed  # without findings the lock is not needed
     damage(dagster_book.book)
-    with hold_lock(lock, 0.0):
+    with locks.hold("book", 0.0):
         assert "INGEST_LOCK_TIMEOUT_S" in read_failure(dagster_book)
     assert not evaluate(dagster_book).passed
 

@@ -30,7 +30,7 @@ from dagster._core.scheduler.instigation import (
 from dagster._core.storage.tags import PARTITION_NAME_TAG
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
-from rag_pipeline.adapters.state.locks import hold_lock
+from rag_pipeline.adapters.local_files import hold_lock
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.definitions import defs
 from rag_pipeline.ingestion.parallel.planning import BucketWork

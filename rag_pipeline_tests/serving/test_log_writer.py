@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rag_pipeline.adapters.question_log.opening import FILE_NAME, open_question_log
+from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.errors import QuestionLogError
 from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline.serving import log_writer
 from rag_pipeline.serving.log_writer import LogWriter
-from rag_pipeline_tests.adapters.question_log.databases import (
+from rag_pipeline_tests.adapters.database.databases import (
     NOW,
     make_log_settings,
     make_logged,
@@ -72,7 +73,7 @@ def test_a_locked_log_never_delays_recording(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.add_answers([])
     settings = make_log_settings(tmp_path)
-    other = sqlite3.connect(settings.state_dir / FILE_NAME, isolation_level=None)
+    other = sqlite3.connect(settings.state_dir / DATABASE_NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     failures: list[Exception] = []
     failed = Event()
@@ -117,7 +118,7 @@ def test_a_rating_fails_while_the_log_is_locked_and_its_answer_is_kept(
 ) -> None:
     log = WatchedLog(open_log(tmp_path))
     log.add_answers([])
-    path = make_log_settings(tmp_path).state_dir / FILE_NAME
+    path = make_log_settings(tmp_path).state_dir / DATABASE_NAME
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         writer = LogWriter(cast("QuestionLog", log), lambda _: None)

@@ -57,8 +57,7 @@ _REMEDIES = {
     "INVALID_RESULT": "Run `audit --repair`; if that does not help, `ingest --rebuild`. A reranker "
     "must return one finite score per passage.",
     "LEDGER_CONFLICT": "The next `ingest` compares the document again.",
-    "LEDGER_UNAVAILABLE": "Check the database that the message names, or update this installation. "
-    "Then run `ingest` again.",
+    "DATABASE_UNAVAILABLE": "Check the database that the message names. Then run `ingest` again.",
     "PLAN_OUTDATED": "Give all workers the same checkout, release and settings. The next plan "
     "includes the documents again.",
     "QDRANT_CONNECTION_ERROR": "Check `QDRANT_URL`, `QDRANT_API_KEY` and the server. After several "

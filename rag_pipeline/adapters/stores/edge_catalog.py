@@ -12,8 +12,7 @@ import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from rag_pipeline.adapters.state.damage import warn_once
-from rag_pipeline.adapters.state.files import remove_tree, write_text_atomically
+from rag_pipeline.adapters.local_files import remove_tree, warn_once, write_text_atomically
 from rag_pipeline.adapters.stores.builds import (
     find_cell,
     forget_nothing,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.adapters.state.files import write_text_atomically
+from rag_pipeline.adapters.local_files import write_text_atomically
 from rag_pipeline.adapters.stores.edge_opening import describe_file_errors
 from rag_pipeline.core.errors import StoreDamagedError
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from qdrant_client import models
 
-from rag_pipeline.adapters.state.damage import warn_once
+from rag_pipeline.adapters.local_files import warn_once
 from rag_pipeline.adapters.stores.builds import (
     find_cell,
     forget_nothing,

@@ -87,13 +87,13 @@ class StoreLockedError(StoreUnavailableError):
     code = "STORE_LOCKED"
 
 
-class LedgerUnavailableError(StoreError):
-    """The ledger in Postgres cannot be read or written: unreachable, full or of another version."""
+class DatabaseUnavailableError(StoreError):
+    """The database in Postgres cannot be read or written: it is unreachable or full."""
 
-    code = "LEDGER_UNAVAILABLE"
+    code = "DATABASE_UNAVAILABLE"
     http_status = 503
     transient = True
-    path_name = "LEDGER_URL"
+    path_name = "DATABASE_URL"
 
 
 class StoreDamagedError(StoreError):

@@ -259,7 +259,7 @@ class RunLock(Protocol):
         """Check that the lock was held without a break, so that the run may write more documents.
 
         Raises:
-            LedgerUnavailableError: The connection of the lock was lost. The run must end.
+            DatabaseUnavailableError: The connection of the lock was lost. The run must end.
         """
 
     def release(self) -> None:
@@ -279,12 +279,12 @@ class RunLocks(Protocol):
         The lock ends with the process, its machine or its network.
 
         Raises:
-            LedgerUnavailableError: The database of the locks cannot be reached.
+            DatabaseUnavailableError: The database of the locks cannot be reached.
         """
 
     def find_held(self, run_ids: Collection[str]) -> set[str]:
         """Return those of the runs whose lock a process on any machine holds.
 
         Raises:
-            LedgerUnavailableError: The database of the locks cannot be reached.
+            DatabaseUnavailableError: The database of the locks cannot be reached.
         """

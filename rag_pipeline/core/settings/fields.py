@@ -155,8 +155,8 @@ class LibrarySettings(StoreSettings):
     )
     max_deleted_share: float = rules.INGESTION.setting(
         0.2,
-        "The largest share of the indexed documents that one run deletes, if LEDGER_URL or "
-        "STATE_URL is set, against a checkout that is partial or old. Up to 5 documents and moved "
+        "The largest share of the indexed documents that one run deletes, if DATABASE_URL is "
+        "set, against a checkout that is partial or old. Up to 5 documents and moved "
         "ones do not count. 1: no limit.",
         bounds={"ge": 0, "le": 1},
     )

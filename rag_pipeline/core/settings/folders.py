@@ -24,8 +24,8 @@ class FolderSettings(BaseSettings):
     )
     data_dir: rules.Folder = rules.FOLDERS.setting(
         Path("data"),
-        "The folder for everything that the program stores: artifacts, cached embeddings, the "
-        "ledger, the embedded vector store and logs. Each docs folder gets a subfolder of its own.",
+        "The folder for everything that the program stores: the database, the embedded vector "
+        "store and logs. Each docs folder gets a subfolder of its own.",
         read_by="every command",
     )
     dagster_home: rules.Place = rules.FOLDERS.setting(
@@ -34,25 +34,18 @@ class FolderSettings(BaseSettings):
         "folder below `DATA_DIR`, set up from `dagster.yaml`.",
         read_by="ingestion, evaluation, `make dev`",
     )
-    state_url: rules.Place = rules.FOLDERS.setting(
+    database_url: rules.Address = rules.FOLDERS.setting(
         "",
-        "The place for artifacts, cached embeddings and the ledger if not `DATA_DIR`, for workers "
-        "that share no disk: `s3://bucket/prefix`, with the service's fsspec package, here s3fs.",
-        read_by="ingestion",
+        "The Postgres database with the ledger, the cached embeddings, the locks and the question "
+        "log, for workers on several machines: `postgresql://user@host/rag`. Needs the extra "
+        "`postgres`. If empty, they are in a SQLite file below `DATA_DIR`.",
+        read_by="ingestion, `serve`",
     )
     state_name: rules.Name = rules.FOLDERS.setting(
         "",
-        "The name of the book's state at `STATE_URL` and `LEDGER_URL`, such as `textbook`. Needed "
-        "with either: give the same name on each machine that indexes the book, and another one to "
-        "each other book.",
-        read_by="ingestion",
-    )
-    ledger_url: rules.Address = rules.FOLDERS.setting(
-        "",
-        "The Postgres database with the ledger and the locks of ingestions, for workers on several "
-        "machines: `postgresql://user@host/rag`. Needs the extra `postgres`. If empty, the ledger "
-        "is in files, and the locks hold on one machine.",
-        read_by="ingestion",
+        "The name of the book's state at `DATABASE_URL`, such as `textbook`. Give the same name on "
+        "each machine that indexes the book, and another one to each other book.",
+        read_by="ingestion, `serve`",
     )
 
     @property

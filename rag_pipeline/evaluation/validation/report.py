@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rag_pipeline.adapters.state.files import write_text_atomically
+from rag_pipeline.adapters.local_files import write_text_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

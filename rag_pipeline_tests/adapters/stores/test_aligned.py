@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_pipeline_tests.adapters.question_log.databases import run_postgres
+from rag_pipeline_tests.adapters.database.databases import run_postgres
 from rag_pipeline_tests.adapters.stores.aligned import create_aligned, switch_aligned
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[st
         yield folders
         return
     with run_postgres() as url:
-        yield folders | {"ledger_url": url}
+        yield folders | {"database_url": url}
 
 
 def test_aligned_first_creations_leave_one_collection_with_all_points(

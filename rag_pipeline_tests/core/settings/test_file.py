@@ -115,7 +115,7 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         data_dir = "state"
         evaluation_test_set = "tests/golden.json"
         dagster_home = ""
-        state_url = "s3://bucket/prefix"
+        database_url = "postgresql://user@host/rag"
         qdrant_url = "localhost:6333"
         question_log_url = "postgresql://user@host/log"
     """
@@ -124,7 +124,7 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert settings.data_dir == tmp_path / "site/state"
     assert Path(settings.evaluation_test_set) == tmp_path / "site/tests/golden.json"
     assert settings.dagster_home == ""
-    assert settings.state_url == "s3://bucket/prefix"
+    assert settings.database_url == "postgresql://user@host/rag"
     assert settings.qdrant_url == "localhost:6333"
     assert settings.question_log_url == "postgresql://user@host/log"
 

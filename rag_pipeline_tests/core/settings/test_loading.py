@@ -9,7 +9,7 @@ import pytest
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import Settings, load_settings
 
-PLACES = ["docs_dir", "data_dir", "dagster_home", "state_url", "evaluation_test_set"]
+PLACES = ["docs_dir", "data_dir", "dagster_home", "evaluation_test_set"]
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_pipeline.adapters.state.locks import hold_lock
 from rag_pipeline.core.errors import StoreLockedError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.ingestion.context import IngestionRequest
@@ -89,7 +88,7 @@ def test_a_running_ingestion_causes_no_findings(book: Book) -> None:
 
 
 def test_the_audit_of_a_store_without_damage_needs_no_lock(book: Book) -> None:
-    with hold_lock(book.state / "ingest.lock", 0.0):
+    with book.open_state().locks.hold("book", 0.0):
         assert audit_index(book.build_context()).findings == ()
 
 
@@ -138,7 +137,7 @@ def test_the_store_is_closed_only_after_many_chunks_or_if_another_process_waits(
 def test_an_audit_that_cannot_get_the_lock_to_confirm_findings_raises_an_error(book: Book) -> None:
     damage(book, LARGE)
     with (
-        hold_lock(book.state / "ingest.lock", 0.0),
+        book.open_state().locks.hold("book", 0.0),
         pytest.raises(StoreLockedError, match="INGEST_LOCK_TIMEOUT_S"),
     ):
         audit_index(book.build_context())
@@ -155,7 +154,7 @@ def test_the_lock_is_held_for_a_few_documents_at_a_time(
     @contextmanager
     def lock(timeout_s: float | None = None) -> Iterator[None]:
         # With a timeout of 0 this fails if the lock is still held for the previous document.
-        with hold_lock(book.state / "ingest.lock", timeout_s or 0.0):
+        with book.open_state().locks.hold("book", timeout_s or 0.0):
             times_held.append(1)
             yield
 

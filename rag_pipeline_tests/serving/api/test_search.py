@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from rag_pipeline.adapters.question_log.opening import open_question_log
+from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.errors import QuestionLogError
 from rag_pipeline.serving.log_writer import LogWriter
 from rag_pipeline_tests.serving.running_service import index_book, run_service

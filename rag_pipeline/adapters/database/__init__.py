@@ -1,0 +1,1 @@
+"""The database of a book: ledger, vectors, site, running ingestions and the question log."""

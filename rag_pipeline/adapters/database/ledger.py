@@ -1,0 +1,265 @@
+"""The ledger, a record of which documents are indexed, in a database."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from rag_pipeline.adapters.database.connecting import clean_text
+from rag_pipeline.core.buckets import is_in
+from rag_pipeline.core.errors import LedgerConflictError
+from rag_pipeline.core.models import MarkdownFormat, SiteSettings
+from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
+from rag_pipeline.core.site.source_entries import RecordedSite, dump_sources, read_sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from rag_pipeline.adapters.database.connecting import Connection, Database
+    from rag_pipeline.core.ids import DocId
+
+_KEY: Final = "state_name = :state_name and collection_id = :collection_id"
+_PLACE: Final = f"{_KEY} and doc_id = :doc_id"
+_CONFLICT: Final = "on conflict (state_name, collection_id, doc_id) do update set"
+_FIELDS: Final = tuple(field.name for field in dataclasses.fields(LedgerEntry))
+_COLUMNS: Final = ", ".join(_FIELDS)
+_VALUES: Final = ", ".join(f":{name}" for name in _FIELDS)
+_CHANGED: Final = ", ".join(
+    f"{name} = :{name}" for name in _FIELDS if name not in {"doc_id", "collection_id"}
+)
+_REPEATED: Final = tuple(
+    _FIELDS.index(name) for name in ("pipeline_fingerprint", "collection_id", "run_id")
+)
+
+# A row of version 0 has no entry, but only a failure or a claim.
+_INSERT: Final = f"""
+insert into documents (state_name, {_COLUMNS}) values (:state_name, {_VALUES})
+{_CONFLICT} {_CHANGED} where documents.version = 0
+"""
+_UPDATE: Final = f"update documents set {_CHANGED} where {_PLACE} and version = :old_version"
+_CLEAR_FAILURE: Final = f"""
+update documents set failed_sha256 = null, failed_stage = null, failed_error = null,
+    failed_message = null, failed_attempts = null, failed_at = null
+where {_PLACE}
+"""
+_EMPTY: Final = """
+insert into documents (state_name, collection_id, doc_id, version, sha256, size_bytes, mtime_ns,
+    pipeline_fingerprint, data_version, chunk_count, run_id, indexed_at, claimed_by,
+    failed_sha256, failed_stage, failed_error, failed_message, failed_attempts, failed_at)
+values (:state_name, :collection_id, :doc_id, 0, '', 0, 0, '', '', 0, '', '', :claimed_by,
+    :sha256, :stage, :error, :message, :attempts, :failed_at)
+"""
+_FAIL: Final = f"""
+{_EMPTY} {_CONFLICT} failed_sha256 = :sha256, failed_stage = :stage, failed_error = :error,
+    failed_message = :message, failed_attempts = :attempts, failed_at = :failed_at
+"""
+_FAILURES: Final = f"""
+select doc_id, failed_sha256, failed_stage, failed_error, failed_message, failed_attempts, failed_at
+from documents where {_KEY} and failed_at is not null
+"""
+_CLAIM: Final = f"""
+{_EMPTY} {_CONFLICT} claimed_by = :claimed_by where coalesce(documents.claimed_by, '') = :owner
+"""
+_DROP_EMPTY: Final = f"""
+delete from documents
+where {_KEY} and version = 0 and failed_at is null and claimed_by is null
+"""
+_SITE: Final = """
+insert into sites (state_name, collection_id, site) values (:state_name, :collection_id, :site)
+on conflict (state_name, collection_id) do update set site = excluded.site
+"""
+
+
+class SqlLedger:
+    """A `Ledger` in a database, which several processes and machines can share.
+
+    Each build (version) of a collection has its own ledger, so that a rollback to the previous
+    build also brings back that build's ledger.
+
+    Args:
+        database: The database.
+        state_name: Name of the book's state in the database.
+        collection_id: Id of the build whose documents are recorded.
+        find_living: Function that returns those of the given runs that have a living process.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        state_name: str,
+        collection_id: str,
+        find_living: Callable[[Collection[str]], set[str]],
+    ) -> None:
+        self._database = database
+        self._key = {"state_name": state_name, "collection_id": collection_id}
+        self._find_living = find_living
+
+    def entries(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerEntry]:
+        """Return the ledger entries of the indexed documents, by document id."""
+        query = f"select {_COLUMNS} from documents where {_KEY} and version > 0"
+
+        def load(connection: Connection) -> dict[DocId, LedgerEntry]:
+            entries = map(_make_entry, connection.rows(query, self._key))
+            return {entry.doc_id: entry for entry in entries if is_in(entry.doc_id, buckets)}
+
+        return self._database.read(load)
+
+    def failures(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerFailure]:
+        """Return the failure records of the documents, by document id."""
+
+        def load(connection: Connection) -> dict[DocId, LedgerFailure]:
+            rows = connection.rows(_FAILURES, self._key)
+            return {row[0]: LedgerFailure(*row) for row in rows if is_in(row[0], buckets)}
+
+        return self._database.read(load)
+
+    def record(self, entry: LedgerEntry) -> LedgerEntry:
+        """Write the ledger entry of an indexed document, and delete its failure record.
+
+        Returns:
+            The entry with its new version.
+
+        Raises:
+            LedgerConflictError: The ledger has another version than `entry`. Nothing was written.
+        """
+
+        def write(connection: Connection) -> LedgerEntry:
+            written = self._swap(connection, entry)
+            connection.change(_CLEAR_FAILURE, self._place(entry.doc_id))
+            return written
+
+        return self._database.write(write)
+
+    def record_begun(self, entry: LedgerEntry) -> LedgerEntry:
+        """Write a provisional ledger entry for a document, before its points are changed.
+
+        The entry must have an empty `sha256`, so that the document does not count as indexed until
+        `record` is called. A failure record of the document stays. The result and the errors are
+        those of `record`.
+        """
+        return self._database.write(lambda used: self._swap(used, entry))
+
+    def record_failure(self, failure: LedgerFailure) -> None:
+        """Write the failure record of a document; its ledger entry stays unchanged."""
+        values = dataclasses.asdict(failure) | {"message": clean_text(failure.message)}
+        row = self._key | values | {"claimed_by": None}
+        self._database.write(lambda used: used.change(_FAIL, row))
+
+    def forget(self, doc_id: DocId, version: int) -> None:
+        """Delete the document's ledger entry and its failure record, if they exist.
+
+        Raises:
+            LedgerConflictError: The ledger has another version of the entry. Nothing was deleted.
+        """
+        place = self._place(doc_id)
+
+        def delete(connection: Connection) -> None:
+            gone = f"delete from documents where {_PLACE} and version = :version"
+            found = f"select 1 from documents where {_PLACE}"
+            is_gone = connection.change(gone, place | {"version": version})
+            if not is_gone and (version or list(connection.rows(found, place))):
+                raise LedgerConflictError(doc_id)
+
+        self._database.write(delete)
+
+    def claim(self, doc_ids: Collection[DocId], run_id: str) -> set[DocId]:
+        """Claim documents for a run, and return those that the run has now."""
+        wanted = set(doc_ids)
+        owners = self._database.read(self._read_owners)
+        living = self._find_living({*owners.values()} - {run_id})
+        free = [doc_id for doc_id in sorted(wanted) if owners.get(doc_id) not in living]
+        nothing = dict.fromkeys(("sha256", "stage", "error", "message", "attempts", "failed_at"))
+        rows = [
+            self._place(doc_id) | nothing | {"claimed_by": run_id, "owner": owners.get(doc_id, "")}
+            for doc_id in free
+        ]
+
+        def write(connection: Connection) -> dict[DocId, str]:
+            connection.change(_CLAIM, rows)
+            return self._read_owners(connection)
+
+        now = self._database.write(write, is_durable=False)
+        return {doc_id for doc_id in wanted if now.get(doc_id) == run_id}
+
+    def release(self, run_id: str) -> None:
+        """Give back all claims of a run."""
+        values = self._key | {"run_id": run_id}
+
+        def write(connection: Connection) -> None:
+            connection.change(
+                f"update documents set claimed_by = null where {_KEY} and claimed_by = :run_id",
+                values,
+            )
+            connection.change(_DROP_EMPTY, self._key)
+
+        self._database.write(write, is_durable=False)
+
+    def discard_damaged(self) -> None:
+        """Do nothing, because a row is either complete or missing."""
+
+    def record_site(self, site: RecordedSite) -> None:
+        """Write the site for which the links of all indexed documents were built."""
+        row = self._key | {"site": dump_site(site)}
+        self._database.write(lambda used: used.change(_SITE, row))
+
+    def read_site(self) -> RecordedSite | None:
+        """Return the recorded site; None if it is missing or cannot be read."""
+        query = f"select site from sites where {_KEY}"
+        rows = self._database.read(lambda used: list(used.rows(query, self._key)))
+        return load_site(rows[0][0]) if rows else None
+
+    def drop(self) -> None:
+        """Delete the ledger of this build."""
+
+        def delete(connection: Connection) -> None:
+            for table in ("documents", "sites"):
+                connection.change(f"delete from {table} where {_KEY}", self._key)
+
+        self._database.write(delete)
+
+    def _place(self, doc_id: DocId) -> dict[str, Any]:
+        return self._key | {"doc_id": doc_id}
+
+    def _swap(self, connection: Connection, entry: LedgerEntry) -> LedgerEntry:
+        written = dataclasses.replace(entry, version=entry.version + 1)
+        values = dataclasses.asdict(written) | self._key | {"old_version": entry.version}
+        if not connection.change(_UPDATE if entry.version else _INSERT, values):
+            raise LedgerConflictError(entry.doc_id)
+        return written
+
+    def _read_owners(self, connection: Connection) -> dict[DocId, str]:
+        query = f"select doc_id, claimed_by from documents where {_KEY} and claimed_by is not null"
+        return dict(connection.rows(query, self._key))
+
+
+def _make_entry(row: Any) -> LedgerEntry:  # noqa: ANN401  # a row of either database
+    """Return the entry of a row.
+
+    A text that most entries of a book have is one object for all of them, which saves 30 MB for
+    100,000 documents.
+    """
+    values = list(row)
+    for place in _REPEATED:
+        values[place] = sys.intern(values[place])
+    return LedgerEntry(*values)
+
+
+def dump_site(recorded: RecordedSite) -> str:
+    """Return a recorded site as a JSON text."""
+    stored = dataclasses.asdict(recorded.site)
+    if recorded.sources is not None:
+        stored["sources"] = dump_sources(recorded.sources)
+    return json.dumps(stored)
+
+
+def load_site(text: str) -> RecordedSite | None:
+    """Return the recorded site of a JSON text; None if another release has written it."""
+    try:
+        values = dict(json.loads(text))
+        values["markdown_format"] = MarkdownFormat(values["markdown_format"])
+        sources = read_sources(values.pop("sources", None))
+        return RecordedSite(SiteSettings(**values), sources)
+    except (ValueError, TypeError, KeyError):
+        return None

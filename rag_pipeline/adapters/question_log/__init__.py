@@ -1,1 +1,0 @@
-"""The question log in an SQL database: given answers and their ratings."""

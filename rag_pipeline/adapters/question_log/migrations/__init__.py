@@ -1,1 +1,0 @@
-"""The alembic migrations of the question log's tables."""

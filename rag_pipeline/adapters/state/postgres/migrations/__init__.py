@@ -1,1 +1,0 @@
-"""The migrations of the ledger's tables in Postgres."""

@@ -1,0 +1,147 @@
+"""Tests of a question log whose SQLite file is locked, full, damaged or not writable."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.adapters.database.questions import open_question_log
+from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError, QuestionLogError
+from rag_pipeline.core.state_dirs import DATABASE_NAME
+from rag_pipeline_tests.adapters.database.databases import make_log_settings, make_logged
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_no_log_is_opened_if_nothing_is_to_be_logged(tmp_path: Path) -> None:
+    assert open_question_log(make_log_settings(tmp_path, question_log_days=0)) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_file_is_readable_only_by_its_owner(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged()])
+    assert (settings.state_dir / DATABASE_NAME).stat().st_mode & 0o077 == 0
+    log.close()
+    log.close()
+
+
+def test_a_locked_log_fails_and_works_again_after_the_lock(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([])
+    other = sqlite3.connect(settings.state_dir / DATABASE_NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(QuestionLogError, match="locked"):
+        log.add_answers([make_logged()])
+    assert log.read_answers() == []
+    other.execute("ROLLBACK")
+    other.close()
+    log.add_answers([make_logged()])
+    assert log.read_answers() == [make_logged()]
+    log.close()
+
+
+def test_a_full_log_fails_and_still_deletes(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged()])
+
+    limit = "pragma max_page_count = 1"  # simulates a full disk
+    log._database.read(lambda used: list(used.rows(limit)))  # type: ignore[attr-defined]  # noqa: SLF001
+    with pytest.raises(QuestionLogError, match="full"):
+        log.add_answers([make_logged(f"b{number}", question="x" * 5000) for number in range(50)])
+    assert log.delete(answer_id="a1") == 1
+    log.close()
+
+
+def test_a_damaged_log_is_kept_aside_and_a_new_one_is_begun(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    settings.state_dir.mkdir(parents=True)
+    (settings.state_dir / DATABASE_NAME).write_bytes(b"no database " * 1000)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged()])
+    assert log.read_answers() == [make_logged()]
+    assert len(list(settings.state_dir.glob("*.damaged-*"))) == 1
+    log.close()
+
+
+def test_a_folder_that_cannot_be_written_fails_without_showing_its_path(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    settings.data_dir.write_text("a file in the way")
+    with pytest.raises(QuestionLogError) as caught:
+        log.add_answers([make_logged()])
+    assert str(tmp_path) not in str(caught.value)
+    log.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["no address", "mysql://user:hidden-word@host/log", "http://host"]
+)  # pragma: allowlist secret
+def test_an_address_of_no_usable_database_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigurationError, match="QUESTION_LOG_URL") as caught:
+        open_question_log(make_log_settings(tmp_path, question_log_url=url))
+    assert "hidden-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("package", ["sqlalchemy", "alembic", "psycopg"])
+def test_a_missing_package_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setattr(
+        "rag_pipeline.adapters.database.connecting.find_spec",
+        lambda name: None if name == package else name,
+    )
+    with pytest.raises(MissingDependencyError, match=package):
+        open_question_log(make_log_settings(tmp_path, question_log_url="postgresql://host/log"))
+
+
+def test_an_sqlite_file_can_be_named_by_its_address(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "own.sqlite"
+    log = open_question_log(make_log_settings(tmp_path, question_log_url=f"sqlite:///{path}"))
+    assert log is not None
+    log.add_answers([make_logged()])
+    assert [one.answer_id for one in log.read_answers()] == ["a1"]
+    log.close()
+    assert path.is_file()
+
+
+def test_a_log_that_was_deleted_is_begun_again(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged("a1")])
+    for file in settings.state_dir.glob(f"{DATABASE_NAME}*"):
+        file.unlink()
+    log.add_answers([make_logged("a2")])
+    other = open_question_log(settings)
+    assert other
+    assert other.read_answers() == [make_logged("a2")]
+    other.close()
+    log.close()
+
+
+def test_a_log_is_not_begun_again_in_a_folder_that_was_moved(tmp_path: Path) -> None:
+    settings = make_log_settings(tmp_path)
+    log = open_question_log(settings)
+    assert log
+    log.add_answers([make_logged("a1")])
+    folder, moved = settings.state_dir, settings.data_dir / "moved"
+    folder.rename(moved)
+    with pytest.raises(QuestionLogError, match="No such file"):
+        log.add_answers([make_logged("a2")])
+    assert not folder.exists()
+    moved.rename(folder)
+    log.add_answers([make_logged("a2")])
+    assert len(log.read_answers()) == 2
+    log.close()
