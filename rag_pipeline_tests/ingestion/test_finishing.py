@@ -35,7 +35,7 @@ def open_ledger(book: Book, scan: Scan) -> Ledger:
 
 
 def test_the_mark_of_a_run_that_began_meanwhile_stays_in_the_ledger(tmp_path: Path) -> None:
-    ledger, entry = Book(tmp_path).open_ledger("build"), make_entry("a.md")
+    ledger, entry = Book(tmp_path).open_ledger("c"), make_entry("a.md")
     entry = ledger.record(entry)
     begun = ledger.record_begun(replace(entry, sha256="", size_bytes=-1, mtime_ns=0))
     refresh_ledger(ledger, [make_discovered("a.md", mtime_ns=9)], {entry.doc_id: entry})
@@ -43,7 +43,7 @@ def test_the_mark_of_a_run_that_began_meanwhile_stays_in_the_ledger(tmp_path: Pa
 
 
 def test_an_entry_that_another_run_deleted_does_not_come_back(tmp_path: Path) -> None:
-    ledger, entry = Book(tmp_path).open_ledger("build"), replace(make_entry("a.md"), version=1)
+    ledger, entry = Book(tmp_path).open_ledger("c"), replace(make_entry("a.md"), version=1)
     refresh_ledger(ledger, [make_discovered("a.md", mtime_ns=9)], {entry.doc_id: entry})
     assert ledger.entries() == {}
 
