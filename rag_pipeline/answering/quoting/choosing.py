@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.models import Source
     from rag_pipeline.answering.quoting.passages import Part
 
-MAX_WORDS: Final = 250
+MAX_WORDS: Final = 300
 """Limit for all passages of an answer together. One part, such as a long table, may exceed it."""
 
 MAX_PASSAGES: Final = 3
 
 _MAIN_WORDS: Final = 120  # size up to which the main passage takes in text around its best part
-_FURTHER_WORDS: Final = 100  # the same for a further passage
+_FURTHER_WORDS: Final = 60  # the same for a further passage
 _ALMOST: Final = 0.5  # value, relative to the main passage, of one that is almost as good
 _NEW_SHARE: Final = 0.1  # least share of the question's terms that another further passage adds
 _USEFUL: Final = 0.5  # least value of such a passage, relative to the main passage

@@ -101,7 +101,7 @@ def value_parts(
             value = base + _COVER * (cover + find_share(worth, part.terms | headings))
             reasons = [f"source {source.number}", f"{cover:.0%} of the question's words"]
             degree = 0.0
-            if asked.kind is QuestionKind.DEFINITION:
+            if asked.kind is QuestionKind.DEFINITION and not part.lists_pages:
                 degree = measure_definition(part, asked.subject)
             compares = asked.kind is QuestionKind.COMPARISON and compares_in_table(part, worth)
             if better >= EVIDENCE_DEPTH and degree < ENTRY and not compares:

@@ -75,7 +75,8 @@ _COMPARES: Final = re.compile(
     re.IGNORECASE,
 )
 _WANTS_CODE: Final = re.compile(
-    rf"^(?!what\b(?!.*\blook\s+like\b)).*\bin\s+(?:code\b|{_CODE_LANGUAGE}(?!\w))"
+    rf"^(?!what\b(?!.*\blook\s+like\b)).*\b(?:in|with|using)\s+(?:code\b|{_CODE_LANGUAGE}(?!\w))"
+    rf"|^(?!what\b|why\b)\S+\s.*\s{_CODE_LANGUAGE}\s*[?.]*$"
     rf"|(?<!what is )(?<!what's )\b{_CODE_LANGUAGE}\s+(?:code|script|function|class|example|snippet"
     r"|program|for|that|to)\b"
     r"|(?<!error )(?<!exit )(?<!status )\bcode\s+(?:for|to|that|example|sample|snippet)"

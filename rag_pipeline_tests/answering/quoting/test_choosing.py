@@ -243,10 +243,29 @@ def test_what_is_x_is_answered_by_the_entry_of_a_long_glossary_list() -> None:
     assert choose("What is a crust?", chapters, glossary)[0].startswith("- **Crust**")
 
 
+def test_a_list_of_links_below_a_heading_does_not_define_the_heading() -> None:
+    links = make_source("- [Ovens](ovens.md)\n- [Pots](pots.md)", "Reading", "Sourdough")
+    text = make_source("In a sourdough, wild yeast makes the bread rise.", "Bread", "Rising")
+    assert choose("What is a sourdough?", links, text)[0] == text.text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mark",
-    ["a ", "(", "word (x ", "| ", "*", "\n", "[", "crust ", "crust (", "- crust\n", "A.\n\n"],
+    [
+        "a ",
+        "(",
+        "word (x ",
+        "| ",
+        "*",
+        "\n",
+        "[",
+        "crust ",
+        "crust (",
+        "- crust\n",
+        "A.\n\n",
+        "***\n",
+    ],
 )
 def test_repeated_marks_take_linear_time(mark: str) -> None:
     assert_linear(

@@ -74,6 +74,8 @@ def test_a_question_for_a_meaning_names_its_subject(question: str, subject: str)
         ("Show me a function that removes duplicates.", CODE),
         ("Simple Python particle filter example", CODE),
         ("What does recursion look like in Python?", CODE),
+        ("send a goal with python", CODE),
+        ("ros2 publisher node python", CODE),
         ("Which command lists all topics?", CODE),
         ("What is the command to start the server?", CODE),
         ("Command for building one package", CODE),
