@@ -150,31 +150,28 @@ def _choose_definitions(schema: Schema, depth: int | None) -> list[str]:
 
 
 def _describe_payload(schema: Schema) -> str:
-    rows = []
-    for field in PAYLOAD_FIELDS:
-        flags = FILTERS[field.name].flags if field.name in FILTERS else ()
-        origin = {"writing": "the write"}.get(field.declared.source, f"the {field.declared.source}")
-        cells = (
-            f"`{field.name}`",
+    rows = [
+        (
+            f"`{field.name}`" + ("*" if field.name in (*INDEXED_FIELDS, *LATE_INDEXES) else ""),
             field.kind.label,
             field.declared.description,
-            origin,
-            "yes" if field.shown else "no",
-            "yes" if field.name in (*INDEXED_FIELDS, *LATE_INDEXES) else "no",
-            ", ".join(f"`{flag}`" for flag in flags),
+            field.declared.source,
+            ", ".join(f"`{flag}`" for flag in FILTERS[field.name].flags)
+            if field.name in FILTERS
+            else "",
         )
-        rows.append(cells)
-    head = ("Field", "Type", "Meaning", "Comes from", "Shown", "Indexed", "Filter")
+        for field in PAYLOAD_FIELDS
+    ]
+    hidden = ", ".join(f"`{field.name}`" for field in PAYLOAD_FIELDS if not field.shown)
     return (
         f"{NOTE}# Payload\n\nThe fields that the vector store keeps with every point. They are "
-        "declared in `rag_pipeline/core/payload.py`.\n\n"
-        "- Comes from: the chunk, its document, its edition (source, version and language), or the "
-        "moment of writing.\n"
-        "- Shown: the field is part of `metadata` in results, in `ScoredChunk` and in the JSON of "
-        "`rag-pipeline search` and `rag-pipeline query`.\n"
-        "- Indexed: the store has a keyword index of the field.\n"
-        "- Filter: the options of `rag-pipeline search` and `rag-pipeline query` for the field.\n\n"
-        f"{_link_schema('payload')}\n\n{write_table(head, rows)}## TextBlock\n\n"
+        "declared in `rag_pipeline/core/payload.py`. A `*` means that the store has a keyword "
+        "index of the field. *Source* says where the value comes from: the chunk, its document, "
+        "its edition (source, version and language), or the moment of writing. *Filter* names the "
+        f"options of `search` and `query`. Results show all fields in "
+        f"`metadata`, except {hidden}.\n\n"
+        f"{_link_schema('payload')}\n\n"
+        f"{write_table(('Field', 'Type', 'Meaning', 'Source', 'Filter'), rows)}## TextBlock\n\n"
         f"{_describe_object(schema['$defs']['TextBlock'], schema['$defs'], {})}"
     ).rstrip() + "\n"
 
