@@ -7,8 +7,6 @@ import dagster as dg
 
 from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.settings import Settings, load_settings
-from rag_pipeline.evaluation.book import evaluate_book
-from rag_pipeline.evaluation.feedback import group_unanswered, read_log
 from rag_pipeline.ingestion.context import IngestionContext
 from rag_pipeline.ingestion.site.settling import settle_site
 from rag_pipeline.orchestration.assets.buckets import bucket_assets
@@ -43,9 +41,9 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
     """
     resources = {
         "ingestion": IngestionResource(build=_open_ingestion),
-        "evaluate_collection": lambda: evaluate_book(_load_book()),
-        "read_question_log": lambda: read_log(load_settings()),
-        "group_unanswered": lambda entries: group_unanswered(load_settings(), entries),
+        "evaluate_collection": _evaluate,
+        "read_question_log": _read_log,
+        "group_unanswered": _group_unanswered,
     }
     return dg.Definitions(
         assets=[
@@ -81,6 +79,28 @@ def _open_ingestion() -> IngestionContext:
     """Read the settings and return the context of an ingestion: the settings and the services."""
     settings = _load_book()
     return IngestionContext(settings, connect_services(settings))
+
+
+# An ingestion needs neither the evaluation nor the question log, whose imports take half a second.
+# ruff: noqa: PLC0415
+
+
+def _evaluate() -> Any:  # noqa: ANN401  # Dagster's resources have no types
+    from rag_pipeline.evaluation.book import evaluate_book
+
+    return evaluate_book(_load_book())
+
+
+def _read_log() -> Any:  # noqa: ANN401  # see above
+    from rag_pipeline.evaluation.feedback import read_log
+
+    return read_log(load_settings())
+
+
+def _group_unanswered(entries: Any) -> Any:  # noqa: ANN401  # see above
+    from rag_pipeline.evaluation.feedback import group_unanswered
+
+    return group_unanswered(load_settings(), entries)
 
 
 defs = build_defs()

@@ -26,11 +26,6 @@ DEPTH: Final = 5
 MIN_RIGHT_PAGES: Final = 0.90
 """Lowest share of follow-ups of the report half that find a right page among five passages."""
 
-CONVERSATION_GATES: Final = {
-    "follow_ups_found": "Most follow-up questions find their page, without a model.",
-}
-"""Name and condition of the gate of `check_conversations`."""
-
 
 def _check_doc_path(text: str) -> str:
     try:

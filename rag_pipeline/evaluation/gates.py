@@ -229,6 +229,11 @@ def describe_interval(interval: Interval) -> str:
     )
 
 
+CONVERSATION_GATES: Final = {
+    "follow_ups_found": "Most follow-up questions find their page, without a model.",
+}
+"""Name and condition of the gate that `check_conversations` checks."""
+
 ANSWER_GATES: Final = {
     "answer_leaks": "No answer about a selection contains text from outside it (SC-002).",
     "facts_without_model": "Answers without a model contain the facts for most questions.",

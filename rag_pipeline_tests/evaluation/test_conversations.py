@@ -13,13 +13,13 @@ from rag_pipeline.answering import Turn
 from rag_pipeline.answering.conversations.follow_ups import complete_question
 from rag_pipeline.core.errors import GoldenSetError, StoreTimeoutError
 from rag_pipeline.evaluation.conversations import (
-    CONVERSATION_GATES,
     Conversation,
     ExpectedPage,
     check_conversations,
     load_conversations,
     run_conversations,
 )
+from rag_pipeline.evaluation.gates import CONVERSATION_GATES
 from rag_pipeline.evaluation.golden_set import load_golden_set
 from rag_pipeline_tests.answering.factories import make_chunk, make_result
 from rag_pipeline_tests.evaluation.golden_pages import read_book

@@ -12,9 +12,10 @@ import pytest
 
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.evaluation.book import BookEvaluation
-from rag_pipeline.evaluation.conversations import CONVERSATION_GATES, check_conversations
+from rag_pipeline.evaluation.conversations import check_conversations
 from rag_pipeline.evaluation.gates import (
     ANSWER_GATES,
+    CONVERSATION_GATES,
     GATES,
     AnswerBounds,
     GateBounds,

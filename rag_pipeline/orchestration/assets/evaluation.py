@@ -2,17 +2,24 @@
 
 import base64
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from rag_pipeline.core.models import Stage
-from rag_pipeline.evaluation.book import BookEvaluation
-from rag_pipeline.evaluation.conversations import CONVERSATION_GATES
-from rag_pipeline.evaluation.gates import ANSWER_GATES, GATES, REPORT_HALF, GateResult
+from rag_pipeline.evaluation.gates import (
+    ANSWER_GATES,
+    CONVERSATION_GATES,
+    GATES,
+    REPORT_HALF,
+    GateResult,
+)
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 from rag_pipeline.evaluation.rendering import draw_scores, render_markdown, to_png
+
+if TYPE_CHECKING:  # an ingestion loads this module too, and must not load what answers questions
+    from rag_pipeline.evaluation.book import BookEvaluation
 
 ASSET_NAME = "retrieval_evaluation"
 
@@ -35,13 +42,13 @@ ASSET_NAME = "retrieval_evaluation"
 )
 def retrieval_evaluation(
     context: dg.AssetExecutionContext,
-    evaluate_collection: dg.ResourceParam[Callable[[], BookEvaluation]],
+    evaluate_collection: dg.ResourceParam[Callable[[], Any]],
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Measure the search quality of the current collection with the golden set of questions.
 
     Yields one result with the measures as metadata and one check result per quality gate.
     """
-    evaluation = evaluate_collection()
+    evaluation: BookEvaluation = evaluate_collection()
     for gate in evaluation.gates:
         context.log.info(gate.sentence)
     yield dg.MaterializeResult(
@@ -61,7 +68,7 @@ def _check(gate: GateResult) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(passed=gate.passed, check_name=gate.name, metadata=metadata)
 
 
-def _metadata(evaluation: BookEvaluation) -> dict[str, Any]:
+def _metadata(evaluation: "BookEvaluation") -> dict[str, Any]:
     """Return the asset metadata of an evaluation: tables, plot, report paths, versions, numbers."""
     report, written = evaluation.report, evaluation.files.answers_path
     picture = base64.b64encode(to_png(draw_scores(report))).decode()

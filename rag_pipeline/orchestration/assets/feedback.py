@@ -1,19 +1,14 @@
 """The assets `answer_feedback` and `unanswered_questions`, reports on the question log."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from rag_pipeline.core.models import Stage
-from rag_pipeline.evaluation.feedback import (
-    LogEntries,
-    UnansweredReport,
-    list_feedback_numbers,
-    render_feedback,
-    render_unanswered,
-    report_feedback,
-)
+
+if TYPE_CHECKING:  # an ingestion loads this module too, and must not load the question log
+    from rag_pipeline.evaluation.feedback import LogEntries
 
 GROUP = "feedback"
 
@@ -31,12 +26,18 @@ _EMPTY = "The question log is empty. `rag-pipeline serve` fills it."
 )
 def answer_feedback(
     context: dg.AssetExecutionContext,
-    read_question_log: dg.ResourceParam[Callable[[], LogEntries | None]],
+    read_question_log: dg.ResourceParam[Callable[[], Any]],
 ) -> dg.MaterializeResult[None]:
     """Report the ratings of the answers in the question log."""
     entries = read_question_log()
     if entries is None or not entries.answers:
         return _explain(context, entries)
+    from rag_pipeline.evaluation.feedback import (  # noqa: PLC0415  # see the top of the module
+        list_feedback_numbers,
+        render_feedback,
+        report_feedback,
+    )
+
     report = report_feedback(entries.answers, entries.ratings)
     metadata: dict[str, Any] = {"report": dg.MetadataValue.md(render_feedback(report))}
     return dg.MaterializeResult(metadata=metadata | list_feedback_numbers(report))
@@ -54,13 +55,15 @@ def answer_feedback(
 )
 def unanswered_questions(
     context: dg.AssetExecutionContext,
-    read_question_log: dg.ResourceParam[Callable[[], LogEntries | None]],
-    group_unanswered: dg.ResourceParam[Callable[[LogEntries], UnansweredReport]],
+    read_question_log: dg.ResourceParam[Callable[[], Any]],
+    group_unanswered: dg.ResourceParam[Callable[[Any], Any]],
 ) -> dg.MaterializeResult[None]:
     """Report the unanswered questions in the question log."""
     entries = read_question_log()
     if entries is None or not entries.answers:
         return _explain(context, entries)
+    from rag_pipeline.evaluation.feedback import render_unanswered  # noqa: PLC0415  # see the top
+
     report = group_unanswered(entries)
     return dg.MaterializeResult(
         metadata={
@@ -73,7 +76,7 @@ def unanswered_questions(
 
 
 def _explain(
-    context: dg.AssetExecutionContext, entries: LogEntries | None
+    context: dg.AssetExecutionContext, entries: "LogEntries | None"
 ) -> dg.MaterializeResult[None]:
     """Return a result that says why there is nothing to report."""
     message = _NO_LOG if entries is None else _EMPTY
