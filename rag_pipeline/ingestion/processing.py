@@ -12,6 +12,7 @@ from rag_pipeline.core.errors import (
     EmbeddingServiceError,
     RagPipelineError,
     StoreError,
+    StoreNotWritableError,
 )
 from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.models import DocFailure, Stage
@@ -90,7 +91,7 @@ def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     """
     try:
         embed_docs(run, group)
-    except (ConfigurationError, EmbeddingServiceError):
+    except (ConfigurationError, EmbeddingServiceError, StoreNotWritableError):
         raise
     except Exception as error:  # noqa: BLE001  # a single bad document must not fail the group
         for work in group:
@@ -136,6 +137,8 @@ def _write_new(run: IngestionRun, group: Sequence[DocInProgress], store: PointSt
                 with _keep_failure(work, Stage.POINTS):
                     written.append((work, write_points(run, work, store)))
             start = time.perf_counter()
+    except StoreNotWritableError:
+        raise
     except StoreError as error:  # the points may not be on the disk, so none is recorded
         for work in _without_failures(group):
             work.failure = _describe_failure(work.doc.doc_id, Stage.POINTS, error)
@@ -166,12 +169,12 @@ def _without_failures(group: Iterable[DocInProgress]) -> list[DocInProgress]:
 def _keep_failure(work: DocInProgress, stage: Stage) -> Iterator[None]:
     """Store an exception of the `with` block as the document's failure instead of raising it.
 
-    An error of the configuration or of the embedding service concerns all documents, so it is
-    raised.
+    An error of the configuration, the embedding service or a store that accepts no changes concerns
+    all documents, so it is raised.
     """
     try:
         yield
-    except (ConfigurationError, EmbeddingServiceError):
+    except (ConfigurationError, EmbeddingServiceError, StoreNotWritableError):
         raise
     except Exception as error:  # noqa: BLE001  # no content of a page may stop the run
         work.failure = _describe_failure(work.doc.doc_id, stage, error)

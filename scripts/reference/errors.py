@@ -78,6 +78,8 @@ _REMEDIES = {
     "STORE_FAILED": "The message names the place and the remedy, such as to free disk space.",
     "STORE_LOCKED": "[Wait for the other process](../troubleshooting.md#the-store-is-locked) or "
     "end it, or raise `STORE_LOCK_TIMEOUT_S` or `INGEST_LOCK_TIMEOUT_S`.",
+    "STORE_NOT_WRITABLE": "Free space on the server's disk, or lift its lock or limit. Run "
+    "`ingest` again: embeddings that were made are kept.",
     "SWEEP_CELL_INCOMPLETE": "Correct the documents that the message names, and sweep again.",
     "SYSTEM_ERROR": "Check the disk space and the permissions of the file that the message names.",
     "TEST_SET_INVALID": "Correct the entries that the message lists. It names the nearest page or "

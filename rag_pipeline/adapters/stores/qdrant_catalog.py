@@ -28,6 +28,7 @@ from rag_pipeline.adapters.stores.exclusion import LockedCatalog, alone
 from rag_pipeline.adapters.stores.qdrant_layout import (
     SPACE_KEY,
     Layout,
+    check_strict_mode,
     create_collection,
     create_indexes,
     end_loading,
@@ -106,10 +107,15 @@ class QdrantCatalog(LockedCatalog):
         return self.open(collection_id, space, wait_s)
 
     def read_space(self, collection_id: str) -> EmbeddingSpace | None:
-        """Return the embedding space of a build, or None if another program made the collection."""
+        """Return the embedding space of a build, or None if another program made the collection.
+
+        Raises:
+            ConfigurationError: The strict mode of the collection forbids necessary requests.
+        """
         info = self._connection.call(
             lambda client: client.get_collection(collection_id), collection_id
         )
+        check_strict_mode(info, collection_id, self._connection.place)
         stored = (info.config.metadata or {}).get(SPACE_KEY)
         return None if stored is None else read_space(json.dumps(stored))
 

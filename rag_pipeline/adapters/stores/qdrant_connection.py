@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 from qdrant_client import QdrantClient
@@ -13,11 +14,18 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from rag_pipeline.adapters.client_environment import reading_environment
 from rag_pipeline.adapters.connections import limit_answers
-from rag_pipeline.adapters.http import Service, call_with_retries, name_host, separate_login
+from rag_pipeline.adapters.http import (
+    Service,
+    call_with_retries,
+    name_host,
+    quote_vendor,
+    separate_login,
+)
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     ConfigurationError,
     StoreError,
+    StoreNotWritableError,
     StoreTimeoutError,
     StoreUnavailableError,
 )
@@ -34,7 +42,17 @@ _MOVE_WAIT_S: Final = 5.0
 _MOVE_WAITS: Final = 12
 _LONGEST_WAIT_S: Final = 2.0  # between two attempts; a reader may be waiting
 _KEPT_CONNECTIONS: Final = 16
+_REFUSES_WRITES: Final = re.compile(
+    r"no space left|disk (?:is )?full|out of disk|read-?only (?:file ?system|mode)"
+    r"|write operations? (?:are|is) (?:forbidden|locked)|quota",
+    re.IGNORECASE,
+)
+_TOO_LARGE: Final = re.compile(r"larger than allowed|too large|size limit", re.IGNORECASE)
 _KEEP_ALIVE_S: Final = 20.0
+
+
+class RequestTooLargeError(StoreError):
+    """The server accepts only smaller requests, so the same content must be sent in parts."""
 
 
 class QdrantConnection:
@@ -62,6 +80,7 @@ class QdrantConnection:
         self._client = client
         self.timeout_s = timeout_s
         self._sleep = sleep
+        self._has_answered = False
         self.is_server = is_server
         self.service = Service(
             "Qdrant",
@@ -91,6 +110,9 @@ class QdrantConnection:
     ) -> _Result:
         """Run an action with the client, up to three times, and return its result.
 
+        If a server that has answered before cannot be reached, the action is tried for
+        `timeout_s` seconds instead: a restart takes a few seconds.
+
         Args:
             action: Function that sends one request with the client it is given. It must be safe to
                 repeat.
@@ -102,13 +124,16 @@ class QdrantConnection:
             StoreTimeoutError: The server did not respond in time, three times.
             StoreUnavailableError: The server was unreachable, overloaded or failing, three times.
             ConfigurationError: The server rejected the key.
+            StoreNotWritableError: The server accepts no changes, for example because its disk is
+                full. No further attempt is made.
+            RequestTooLargeError: The server accepts only smaller requests.
             CollectionMissingError: The server does not have the collection.
             StoreError: The server rejected the request, or its response cannot be used.
         """
 
         def try_once() -> _Result:
             try:
-                return action(self._client)
+                result = action(self._client)
             except ResponseHandlingException as error:
                 raise self._translate_transport(error.source) from error
             except UnexpectedResponse as error:
@@ -120,6 +145,8 @@ class QdrantConnection:
             # The client asserts that a response has a result, and parses it recursively.
             except (ValueError, TypeError, AssertionError, RecursionError) as error:
                 raise self._translate_value(error, collection) from error
+            self._has_answered = True
+            return result
 
         for _ in range(_MOVE_WAITS if is_patient else 0):
             try:
@@ -131,7 +158,16 @@ class QdrantConnection:
         return self._retry(try_once)
 
     def _retry(self, action: Callable[[], _Result]) -> _Result:
-        return call_with_retries(action, longest_wait_s=_LONGEST_WAIT_S, sleep=self._sleep)[0]
+        began = time.monotonic()
+        while True:
+            try:
+                return call_with_retries(action, longest_wait_s=_LONGEST_WAIT_S, sleep=self._sleep)[
+                    0
+                ]
+            except StoreUnavailableError as error:
+                patient = self._has_answered and _is_lost(error)
+                if not patient or time.monotonic() - began >= self.timeout_s:
+                    raise
 
     def _translate_transport(self, source: Exception) -> RagPipelineError:
         if isinstance(source, httpx.TimeoutException):
@@ -144,6 +180,14 @@ class QdrantConnection:
         if error.status_code == 404 and collection:
             return CollectionMissingError(collection, self.place)
         said = error.content.decode("utf-8", "replace")
+        quoted = quote_vendor(said, self.service.api_key)
+        if _REFUSES_WRITES.search(said):
+            return StoreNotWritableError(self.place, f"HTTP {error.status_code}: {quoted}")
+        if error.status_code in {400, 413} and _TOO_LARGE.search(said):
+            remedy = "Raise max_request_size_mb in the server's configuration"
+            return RequestTooLargeError(
+                f"{self.place} refused a large request ({quoted}). {remedy}"
+            )
         retry_after = error.headers.get("retry-after")
         return self.service.translate_status(error.status_code or 0, said, retry_after)
 
@@ -155,6 +199,14 @@ class QdrantConnection:
         if "not found" in str(error) and collection:  # as the in-memory engine says it
             return CollectionMissingError(collection, self.place)
         return self.service.describe_unreadable(error)
+
+
+def _is_lost(error: StoreUnavailableError) -> bool:
+    """Return True if a connection could not be made or was closed, but no time limit ended."""
+    cause = error.__cause__
+    return isinstance(cause, ResponseHandlingException) and not isinstance(
+        cause.source, httpx.TimeoutException
+    )
 
 
 def connect_server(
@@ -179,6 +231,10 @@ def connect_server(
         address, headers = separate_login(url)
         if api_key:
             headers["api-key"] = api_key
+        if urlsplit(address).scheme == "http":
+            # The server sends a compressed answer in two small packets, and the second waits 40 ms
+            # for the delayed acknowledgement of the first.
+            headers["accept-encoding"] = "identity"
         with reading_environment():
             client = QdrantClient(
                 url=address,

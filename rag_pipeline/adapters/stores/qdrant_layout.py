@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from qdrant_client import models
 
 from rag_pipeline.adapters.stores.builds import write_space
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.payload import INDEXED_FIELDS
 from rag_pipeline.core.protocols.stores import Channel
 
@@ -27,6 +28,9 @@ SPACE_KEY: Final = "rag_pipeline_space"
 
 _EDGES: Final = 16  # the server's default for `m`, the edges of a node in the graph
 _QUANTILE: Final = 0.99  # of the components, so that single large ones do not widen the range
+
+_NEEDED_LIMITS: Final = {"max_query_limit": 1_000, "upsert_max_batchsize": 100}
+"""Lowest values of the limits of a strict mode: points read in one request, and points written."""
 
 SEARCH_PARAMS: Final = {
     # The quantized vectors choose the candidates, and the vectors themselves give the scores.
@@ -119,6 +123,33 @@ def create_indexes(client: QdrantClient, collection_id: str) -> None:
         client.create_payload_index(
             collection_id, field, models.PayloadSchemaType.KEYWORD, wait=True
         )
+
+
+def check_strict_mode(info: models.CollectionInfo, collection_id: str, place: str) -> None:
+    """Check that the strict mode of a collection allows the requests that this package sends.
+
+    Args:
+        info: The server's description of the collection.
+        collection_id: Name of the collection, for the message.
+        place: Name and host of the server, for the message.
+
+    Raises:
+        ConfigurationError: A limit is too strict. The message names the server's setting.
+    """
+    strict = info.config.strict_mode_config
+    if strict is None or not strict.enabled:
+        return
+    found = []
+    if strict.search_allow_exact is False:
+        found.append("search_allow_exact is false, but the number of chunks must be exact")
+    for name, needed in _NEEDED_LIMITS.items():
+        limit = getattr(strict, name)
+        if limit is not None and limit < needed:
+            found.append(f"{name} is {limit}, but {needed} are needed")
+    if found:
+        problem = f"in the strict mode of collection {collection_id} at {place}, {found[0]}"
+        remedy = f"Change {found[0].split()[0]} in the collection's strict_mode_config"
+        raise ConfigurationError("QDRANT_URL", problem, remedy)
 
 
 def end_loading(client: QdrantClient, collection_id: str, *, is_empty_left: bool) -> None:

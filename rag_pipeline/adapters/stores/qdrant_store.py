@@ -16,6 +16,7 @@ from rag_pipeline.adapters.stores.engine_forms import (
     to_named_vectors,
 )
 from rag_pipeline.adapters.stores.engine_store import EngineStore
+from rag_pipeline.adapters.stores.qdrant_connection import RequestTooLargeError
 from rag_pipeline.adapters.stores.qdrant_layout import SEARCH_PARAMS
 from rag_pipeline.core.payload import LATE_INDEXES
 from rag_pipeline.core.protocols.stores import ChannelQuery, PointFilter
@@ -166,7 +167,18 @@ class QdrantStore(EngineStore):
             )
             for point in batch
         ]
-        self._change(methodcaller("upsert", self._collection_id, points=records, wait=True))
+        self._upsert(records)
+
+    def _upsert(self, records: list[models.PointStruct]) -> None:
+        """Send points in one request, or in halves if the server accepts only smaller requests."""
+        try:
+            self._change(methodcaller("upsert", self._collection_id, points=records, wait=True))
+        except RequestTooLargeError:
+            if len(records) == 1:
+                raise
+            middle = len(records) // 2
+            self._upsert(records[:middle])
+            self._upsert(records[middle:])
 
     def _create_index(self, field: str, *, is_boolean: bool) -> None:
         kinds = models.PayloadSchemaType

@@ -57,6 +57,7 @@ from rag_pipeline.core.errors.services import (
     StoreDamagedError,
     StoreError,
     StoreLockedError,
+    StoreNotWritableError,
     StoreTimeoutError,
     StoreUnavailableError,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "StoreDamagedError",
     "StoreError",
     "StoreLockedError",
+    "StoreNotWritableError",
     "StoreTimeoutError",
     "StoreUnavailableError",
     "SweepCellError",

@@ -81,6 +81,26 @@ class StoreTimeoutError(StoreUnavailableError):
     http_status = 504
 
 
+class StoreNotWritableError(StoreError):
+    """The server of the store accepts no changes: full disk, read-only mode, lock or used-up quota.
+
+    An ingestion stops at once, because every other document would fail in the same way.
+
+    Args:
+        place: Name and host of the server.
+        said: The server's own words.
+    """
+
+    code = "STORE_NOT_WRITABLE"
+    http_status = 503
+
+    def __init__(self, place: str, said: str) -> None:
+        super().__init__(
+            f"{place} accepts no changes ({said}). Free space on its disk, or lift the lock or "
+            "limit, and run `rag-pipeline ingest` again. Embeddings that were made are kept"
+        )
+
+
 class StoreLockedError(StoreUnavailableError):
     """Another process has the embedded store open, or another ingestion of the book is running."""
 

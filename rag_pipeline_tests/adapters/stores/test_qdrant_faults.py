@@ -20,6 +20,7 @@ from rag_pipeline.core.errors import (
     ConfigurationError,
     RagPipelineError,
     StoreError,
+    StoreNotWritableError,
     StoreTimeoutError,
     StoreUnavailableError,
 )
@@ -270,6 +271,68 @@ def test_connections_are_reused_between_calls() -> None:
     assert len(ports) == 1
 
 
+FULL = (
+    "Service internal error: 1 of 1 write operations failed with error: No space left on device",
+    "Forbidden: Write operations are forbidden",
+    "Service runtime error: Read-only file system (os error 30)",
+    "Write quota of the cluster is used up",
+)
+
+
+@pytest.mark.parametrize("said", FULL)
+@pytest.mark.parametrize("status", [500, 507, 403])
+def test_a_server_that_accepts_no_changes_is_asked_once(status: int, said: str) -> None:
+    with serve([Reply(status, {"status": {"error": said}})]) as server:
+        with pytest.raises(StoreNotWritableError, match="rag-pipeline ingest") as caught:
+            upsert(open_store(connect(server)))
+        assert len(server.received) == 1
+    assert not caught.value.transient
+    check_message(caught.value)
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_points_are_sent_in_smaller_requests_if_the_server_asks_for_it(status: int) -> None:
+    stored: list[int] = []
+
+    def answer(request: Received) -> Reply:
+        ids = [point["id"] for point in request.body["points"]]
+        if len(ids) > 3:
+            said = "JSON payload (40 bytes) is larger than allowed (limit: 33 bytes)."
+            return Reply(status, {"status": {"error": said}})
+        stored.extend(ids)
+        return Reply(body={"result": {"operation_id": 1, "status": "completed"}})
+
+    with serve(answer) as server:
+        open_store(connect(server)).upsert([make_point(number) for number in range(10)])
+    assert stored == list(range(10))
+
+
+def test_the_error_for_a_point_that_is_too_large_names_the_limit_of_the_server() -> None:
+    said = {"status": {"error": "Payload is larger than allowed"}}
+    with serve([Reply(413, said)]) as server:
+        with pytest.raises(StoreError, match="max_request_size_mb"):
+            upsert(open_store(connect(server)))
+        assert len(server.received) == 1
+
+
+def test_an_answer_over_http_is_not_compressed() -> None:
+    with serve(answer_count) as server:
+        open_store(connect(server)).count()
+        assert server.received[0].headers["accept-encoding"] == "identity"
+
+
+def test_a_restart_of_a_server_that_has_answered_loses_no_call() -> None:
+    replies = iter([None, *[RESET] * 8])
+
+    def answer(request: Received) -> Reply:
+        return next(replies, None) or answer_count(request)
+
+    with serve(answer) as server:
+        store = open_store(connect(server))
+        assert (store.count(), store.count()) == (3, 3)
+        assert len(server.received) == 10
+
+
 def test_a_build_is_created_with_its_space_and_indexes() -> None:
     space: dict[str, object] = {}
 
@@ -339,6 +402,29 @@ def describe_collection(created: dict[str, object]) -> dict[str, object]:
         },
         "payload_schema": {},
     }
+
+
+@pytest.mark.parametrize(
+    ("limit", "named"),
+    [
+        ({"search_allow_exact": False}, "search_allow_exact"),
+        ({"max_query_limit": 10}, "max_query_limit"),
+        ({"upsert_max_batchsize": 1}, "upsert_max_batchsize"),
+    ],
+)
+def test_a_strict_mode_that_forbids_necessary_requests_is_named_when_a_build_is_opened(
+    limit: dict[str, object], named: str
+) -> None:
+    found = describe_collection({"vectors": {}})
+    found["config"]["strict_mode_config"] = {"enabled": True, **limit}  # type: ignore[index]  # JSON
+
+    def answer(request: Received) -> Reply:
+        aliases = [{"alias_name": "book", "collection_name": "book-20260101T000000-abcdef"}]
+        result = {"aliases": aliases} if request.path == "/aliases" else found
+        return Reply(body={"result": result, "status": "ok", "time": 0.0})
+
+    with serve(answer) as server, pytest.raises(ConfigurationError, match=named):
+        QdrantCatalog(connect(server), "book").open_current(SPACE)
 
 
 def make_foreign_collection(connection: QdrantConnection, name: str) -> None:
