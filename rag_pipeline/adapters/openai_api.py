@@ -16,6 +16,18 @@ TRANSIENT_STATUSES: Final = frozenset({408, 409, 429})
 """HTTP statuses below 500 after which OpenAI's own client retries a request."""
 
 
+def read_reason(error: openai.APIStatusError) -> str:
+    """Return the service's own words about a failed request.
+
+    OpenAI's client has them only if they stand where OpenAI's own service puts them. Otherwise the
+    result is the text of the response.
+    """
+    said = error.message
+    if not said.startswith("Error code: ") or len(said) > len("Error code: 000"):
+        return said
+    return error.response.text.strip() or said
+
+
 def translate_error(error: openai.APIError, service: Service, timeout_s: float) -> RagPipelineError:
     """Return this package's error for an error that OpenAI's client raised.
 
@@ -34,7 +46,7 @@ def translate_error(error: openai.APIError, service: Service, timeout_s: float) 
     if isinstance(error, openai.APIStatusError):
         return service.translate_status(
             error.status_code,
-            error.message,
+            read_reason(error),
             error.response.headers.get("retry-after"),
             has_quota=error.code != "insufficient_quota",
         )

@@ -12,7 +12,12 @@ from rag_pipeline.adapters.client_environment import reading_environment
 from rag_pipeline.adapters.connections import limit_answers
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.adapters.embedders.provider import Provider
-from rag_pipeline.adapters.embedders.service import BatchAnswer, ServiceEmbedder
+from rag_pipeline.adapters.embedders.service import (
+    BatchAnswer,
+    ServiceEmbedder,
+    TooLargeError,
+    is_too_large,
+)
 from rag_pipeline.adapters.http import UNREADABLE
 from rag_pipeline.core.errors import MissingDependencyError
 
@@ -88,7 +93,7 @@ class CohereEmbedder(ServiceEmbedder):
     def _request(self, texts: Sequence[str], purpose: Purpose) -> BatchAnswer:
         try:
             response = self._client.embed(
-                model=self._model.model,
+                model=self._name,
                 texts=list(texts),
                 input_type=f"search_{purpose}",
                 embedding_types=["float"],
@@ -113,9 +118,11 @@ class CohereEmbedder(ServiceEmbedder):
     def _translate(self, error: ApiError) -> RagPipelineError:
         body = error.body.get("message", "") if isinstance(error.body, dict) else error.body
         headers = {name.lower(): value for name, value in (error.headers or {}).items()}
-        return self._service.translate_status(
-            error.status_code or 0, body or "no message", headers.get("retry-after")
+        status = error.status_code or 0
+        translated = self._service.translate_status(
+            status, body or "no message", headers.get("retry-after")
         )
+        return TooLargeError(str(translated)) if is_too_large(status, body) else translated
 
 
 EMBEDDER: Final = CohereEmbedder

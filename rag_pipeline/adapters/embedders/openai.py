@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import base64
+import re
 import weakref
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from rag_pipeline.adapters.client_environment import reading_environment
 from rag_pipeline.adapters.connections import limit_answers
 from rag_pipeline.adapters.embedders.provider import Provider
-from rag_pipeline.adapters.embedders.service import BatchAnswer, ServiceEmbedder
+from rag_pipeline.adapters.embedders.service import (
+    BatchAnswer,
+    ServiceEmbedder,
+    TooLargeError,
+    is_too_large,
+)
 from rag_pipeline.adapters.http import UNREADABLE
 from rag_pipeline.adapters.openai_api import (
     DEFAULT_BASE_URL,
     TRANSIENT_STATUSES,
+    read_reason,
     translate_error,
 )
 from rag_pipeline.core.errors import EmbeddingError
@@ -49,6 +56,7 @@ OPENAI: Final = Provider(
     transient_statuses=TRANSIENT_STATUSES,
 )
 
+_ENCODING: Final = re.compile("encoding|base64|float", re.IGNORECASE)
 _FOREIGN_MARGIN: Final = 1.3  # other tokenizers split English into more tokens than cl100k_base
 
 
@@ -56,6 +64,7 @@ class OpenAIEmbedder(ServiceEmbedder):
     """An embedder that calls the embeddings endpoint of OpenAI or of a compatible server."""
 
     provider = OPENAI
+    _encoding: Literal["base64", "float"] = "base64"  # a fifth of the size of decimal numbers
 
     @cached_property
     def _client(self) -> openai.OpenAI:
@@ -79,33 +88,46 @@ class OpenAIEmbedder(ServiceEmbedder):
 
         Another provider's model may have a tokenizer that makes more tokens.
         """
-        margin = 1.0 if self._model.model in OPENAI.dims else _FOREIGN_MARGIN
+        margin = 1.0 if self._name in OPENAI.dims else _FOREIGN_MARGIN
         return [round(count_tokens(text) * margin) for text in texts]
 
-    def _request(self, texts: Sequence[str], _: Purpose) -> BatchAnswer:
+    def _request(self, texts: Sequence[str], purpose: Purpose) -> BatchAnswer:
         import openai  # noqa: PLC0415  # imported late, as in `_client`
 
-        native = OPENAI.dims.get(self._model.model, self._model.dim)
+        native = OPENAI.dims.get(self._name, self._model.dim)
+        encoding = self._encoding
         try:
             response = self._client.embeddings.create(
-                model=self._model.model,
+                model=self._name,
                 input=list(texts),
                 dimensions=openai.omit if self._model.dim == native else self._model.dim,
-                encoding_format="base64",  # a fifth of the size of decimal numbers
+                encoding_format=encoding,
             )
-            ordered = sorted(response.data, key=lambda entry: entry.index)
-            numbers = [entry.index for entry in ordered]
-            rows = [_decode(entry.embedding) for entry in ordered]
+            numbers = [getattr(entry, "index", None) for entry in response.data]
+            rows = [_decode(entry.embedding) for entry in response.data]
             charged = response.usage.prompt_tokens if response.usage else None
             tokens = None if charged is None else int(charged)
+        except openai.APIStatusError as error:
+            reason = read_reason(error)
+            if encoding == "base64" and _ENCODING.search(reason) is not None:
+                self._encoding = "float"
+                return self._request(texts, purpose)
+            translated = translate_error(error, self._service, self._timeout_s)
+            if is_too_large(error.status_code, reason):
+                translated = TooLargeError(str(translated))
+            raise translated from None
         except openai.APIError as error:
             raise translate_error(error, self._service, self._timeout_s) from None
         except UNREADABLE as error:
             raise self._service.describe_unreadable(error) from error
-        if len(set(numbers)) < len(numbers):
+        given = [number for number in numbers if number is not None]
+        if len(given) < len(numbers):  # some servers leave the index out
+            return BatchAnswer(rows, tokens)
+        if len(set(given)) < len(given):
             message = f"{self._service.place} returned two vectors with the same index"
             raise EmbeddingError(f"{message}. Check OPENAI_BASE_URL and EMBEDDING_MODEL")
-        return BatchAnswer(rows, tokens)
+        order = sorted(range(len(given)), key=given.__getitem__)
+        return BatchAnswer([rows[place] for place in order], tokens)
 
 
 EMBEDDER: Final = OpenAIEmbedder

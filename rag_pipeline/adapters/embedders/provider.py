@@ -19,6 +19,21 @@ CLIENT_MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class TextForm:
+    """The form in which a model expects its texts.
+
+    Attributes:
+        max_tokens: Largest number of tokens in one text. 0 for the provider's limit.
+        query_prefix: Text before each question, such as `query: `.
+        document_prefix: Text before each text to be found, such as `passage: `.
+    """
+
+    max_tokens: int = 0
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Provider:
     """An embedding provider: its models, and the limits of one request.
 

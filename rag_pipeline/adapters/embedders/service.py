@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
 
+from rag_pipeline.adapters.embedders.provider import TextForm
 from rag_pipeline.adapters.http import Service, call_with_retries, name_host, separate_login
 from rag_pipeline.core.errors import (
     EmbeddingDimensionError,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     Purpose: TypeAlias = Literal["document", "query"]
 
+_PLAIN: Final = TextForm()
 _LOG: Final = logging.getLogger(__name__)
 
 IN_FLIGHT: Final = 8
@@ -54,6 +57,42 @@ class BatchAnswer:
     tokens: int | None
 
 
+_CLEARLY_TOO_LARGE: Final = r"context|too (?:long|large|big|many)|exceed"
+_TOO_LARGE: Final = {
+    **dict.fromkeys(
+        (400, 413, 422), rf"{_CLEARLY_TOO_LARGE}|maximum|max_|token|length|batch size|larger than"
+    ),
+    500: _CLEARLY_TOO_LARGE,
+}
+"""Words of services that refuse a request because of its size, by HTTP status."""
+
+_SHORTEST: Final = 200  # characters; a text that is refused at this length is not cut further
+
+
+class TooLargeError(EmbeddingError):
+    """A service refused a request because a text, or the number of texts, is too large for it."""
+
+    code = EmbeddingError.code
+
+
+def is_too_large(status: int, text: object) -> bool:
+    """Return True if a service's status and own words say that a request is too large for it."""
+    words = _TOO_LARGE.get(status)
+    return words is not None and re.search(words, str(text), re.IGNORECASE) is not None
+
+
+def _halve(batch: Sequence[str]) -> tuple[Sequence[str], Sequence[str]] | None:
+    """Return the halves of a batch, or of its only text; None if the text is short."""
+    if len(batch) > 1:
+        return batch[: len(batch) // 2], batch[len(batch) // 2 :]
+    (text,) = batch
+    if len(text) <= _SHORTEST:
+        return None
+    middle = text.find(" ", len(text) // 2, -1)
+    cut = middle if 0 < middle < 2 * len(text) // 3 else len(text) // 2
+    return [text[:cut]], [text[cut:]]
+
+
 class ServiceEmbedder(ABC):
     """Base class of embedders that call a service, with at most `IN_FLIGHT` open requests.
 
@@ -67,6 +106,7 @@ class ServiceEmbedder(ABC):
         base_url: URL of the service. Empty for the provider's own URL.
         batch_size: Number of texts per request, limited to what the provider accepts.
         timeout_s: Time limit in seconds for one attempt of one request.
+        form: Length of the texts, and the prefixes that the model expects.
         sleep: Function that waits the given number of seconds between two attempts.
 
     Raises:
@@ -75,7 +115,7 @@ class ServiceEmbedder(ABC):
 
     provider: ClassVar[Provider]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one argument for each group of settings
         self,
         *,
         model: str,
@@ -84,12 +124,24 @@ class ServiceEmbedder(ABC):
         base_url: str,
         batch_size: int,
         timeout_s: float,
+        form: TextForm = _PLAIN,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         provider = self.provider
         name, url = model or provider.default_model, base_url or provider.default_url
+        self._name = name
+        self._prefix: dict[Purpose, str] = {
+            "query": form.query_prefix,
+            "document": form.document_prefix,
+        }
+        # Vectors of texts with another prefix are those of another model.
+        mark = form.document_prefix.strip()
+        shown = f"{name} ({mark})" if mark else name
+        limit = form.max_tokens or provider.max_input_tokens
+        prefixes = [prefix for prefix in self._prefix.values() if prefix]
+        used = max(self.count_tokens(prefixes)) if prefixes else 0
         self._model = EmbeddingModel(
-            provider.name, name, provider.choose_dim(name, dim), provider.max_input_tokens
+            provider.name, shown, provider.choose_dim(name, dim), max(limit - used, 1)
         )
         self._address, self._login = separate_login(url)
         self._service = Service(
@@ -206,14 +258,42 @@ class ServiceEmbedder(ABC):
     ) -> tuple[FloatMatrix, EmbeddingUsage]:
         """Embed one batch with retries; return its vectors, of unit length, and the usage.
 
-        No request is sent after another thread has added to `failures`.
+        A batch that is too large for the service is sent in halves. So is a text; its vector is
+        then the mean over its parts. No request is sent after another thread has added to
+        `failures`.
         """
+        try:
+            return self._embed_whole(batch, purpose, longest_wait_s, failures)
+        except TooLargeError:
+            halves = _halve(batch)
+            if halves is None:
+                raise
+        if len(batch) > 1:
+            self._batch_size = min(self._batch_size, max(len(half) for half in halves))
+        rows, cost = zip(
+            *(self._embed(half, purpose, longest_wait_s, failures) for half in halves), strict=True
+        )
+        usage = cost[0] + cost[1] + EmbeddingUsage(requests=1)
+        if len(batch) > 1:
+            return np.concatenate(rows), usage
+        shares = [len(half[0]) for half in halves]
+        mean = np.average(np.concatenate(rows), axis=0, weights=shares)[np.newaxis]
+        return _normalize_rows([*mean], 1, self._model), usage
+
+    def _embed_whole(
+        self,
+        batch: Sequence[str],
+        purpose: Purpose,
+        longest_wait_s: float,
+        failures: Sequence[object],
+    ) -> tuple[FloatMatrix, EmbeddingUsage]:
+        texts = [self._prefix[purpose] + text for text in batch]
 
         def request() -> BatchAnswer:
             if failures:
                 message = f"{self._service.place} was not asked, because another request failed"
                 raise EmbeddingError(message)
-            return self._request(batch, purpose)
+            return self._request(texts, purpose)
 
         with self._slots:
             answer, retries = call_with_retries(
@@ -229,7 +309,7 @@ class ServiceEmbedder(ABC):
             )
         self._has_answered = True
         rows = _normalize_rows(answer.rows, len(batch), self._model)
-        tokens = sum(self.count_tokens(batch)) if answer.tokens is None else answer.tokens
+        tokens = sum(self.count_tokens(texts)) if answer.tokens is None else answer.tokens
         return rows, EmbeddingUsage(1 + retries, retries, tokens)
 
     def _split(self, texts: Sequence[str]) -> list[list[str]]:

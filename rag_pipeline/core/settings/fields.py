@@ -102,6 +102,23 @@ class LibrarySettings(StoreSettings):
         read_by="embedding",
         bounds={"ge": 1, "le": 2048},
     )
+    embedding_max_tokens: int = rules.EMBEDDING.setting(
+        0,
+        "The highest number of tokens in one text for an embedding service. A longer text is "
+        "embedded in parts. 0: the limit of the provider's own models. A text that the service "
+        "refuses as too long is cut in any case.",
+        bounds={"ge": 0, "le": 1_000_000},
+    )
+    embedding_query_prefix: str = rules.EMBEDDING.setting(
+        "",
+        "Text before each question that an embedding service gets, such as `query: `, for models "
+        "that were trained with it.",
+    )
+    embedding_document_prefix: str = rules.EMBEDDING.setting(
+        "",
+        "Text before each text of the book that an embedding service gets, such as `passage: `. "
+        "After a change run `rag-pipeline ingest --rebuild`.",
+    )
     embedding_timeout_s: float = rules.EMBEDDING.setting(
         30.0,
         "Timeout of an embedding service in seconds, for a silence and for a whole response.",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rag_pipeline.adapters.embedders.openai import OPENAI, OpenAIEmbedder
+from rag_pipeline.adapters.embedders.provider import TextForm
 from rag_pipeline.core.errors import (
     ConfigurationError,
     EmbeddingDimensionError,
@@ -452,3 +453,91 @@ def check_message(error: RagPipelineError) -> None:
     assert "\n" not in str(error)
     assert KEY not in str(error)
     assert error.__suppress_context__ or KEY not in repr(error.__cause__)
+
+
+def refuse_base64(request: Received) -> Reply:
+    if request.body["encoding_format"] == "base64":
+        return Reply(422, {"detail": "encoding_format must be float"})
+    return answer_well(request)
+
+
+def test_a_server_that_refuses_base64_is_asked_for_numbers_from_then_on() -> None:
+    texts = [f"text {number}" for number in range(9)]
+    with serve(refuse_base64) as server:
+        rows, _ = connect(server).embed_passages(texts)
+        formats = [request.body["encoding_format"] for request in server.received]
+    assert formats == ["base64", *["float"] * (len(formats) - 1)]
+    np.testing.assert_allclose(rows, expect_unit(texts), atol=1e-6)
+
+
+def test_vectors_without_an_index_keep_their_order() -> None:
+    def leave_out_index(request: Received) -> Reply:
+        body = embed_all(request)
+        for entry in body["data"]:
+            del entry["index"]
+        return Reply(body=body)
+
+    texts = ["one", "two", "three"]
+    with serve(leave_out_index) as server:
+        rows, _ = connect(server).embed_passages(texts)
+    np.testing.assert_allclose(rows, expect_unit(texts), atol=1e-6)
+
+
+@pytest.mark.parametrize("status", [400, 413, 500])
+def test_a_text_that_the_server_finds_too_long_is_embedded_in_parts(status: int) -> None:
+    def refuse_long(request: Received) -> Reply:
+        if any(len(text.split()) > 100 for text in request.body["input"]):
+            reason = "the input length exceeds the context length"
+            return Reply(status, {"error": {"message": reason}})
+        return answer_well(request)
+
+    long_text = " ".join(f"word{number}" for number in range(180))
+    with serve(refuse_long) as server:
+        rows, usage = connect(server).embed_passages(["short", long_text, "other"])
+    middle = long_text.index(" ", len(long_text) // 2)
+    parts = [long_text[:middle], long_text[middle:]]
+    mean = np.average(expect_unit(parts), axis=0, weights=[len(part) for part in parts])
+    np.testing.assert_allclose(rows[[0, 2]], expect_unit(["short", "other"]), atol=1e-6)
+    np.testing.assert_allclose(rows[1], mean / np.linalg.norm(mean), atol=1e-6)
+    assert usage.requests > 3
+
+
+def test_a_batch_that_is_too_large_is_sent_in_halves() -> None:
+    def refuse_batches(request: Received) -> Reply:
+        count = len(request.body["input"])
+        if count > 2:
+            problem = f"batch size {count} > maximum allowed batch size 2"
+            return Reply(422, {"error": problem, "error_type": "Validation"})
+        return answer_well(request)
+
+    texts = [f"text {number}" for number in range(30)]
+    with serve(refuse_batches) as server:
+        embedder = connect(server, batch_size=8)
+        rows, _ = embedder.embed_passages(texts)
+        before = len(server.received)
+        embedder.embed_passages(texts)
+        sizes = [len(request.body["input"]) for request in server.received[before:]]
+    np.testing.assert_allclose(rows, expect_unit(texts), atol=1e-6)
+    assert max(sizes) <= 2, "the size that the server takes is remembered"
+
+
+def test_the_error_for_a_short_text_that_is_refused_quotes_the_server() -> None:
+    refusal = Reply(400, {"error": {"message": "this model has a maximum context of 0 tokens"}})
+    with serve([refusal]) as server:
+        with pytest.raises(EmbeddingError, match="maximum context of 0 tokens"):
+            connect(server).embed_passages(["a"])
+        assert len(server.received) == 1
+
+
+def test_questions_and_texts_get_their_prefixes() -> None:
+    form = TextForm(max_tokens=100, query_prefix="query: ", document_prefix="passage: ")
+    with serve(answer_well) as server:
+        embedder = connect(server, form=form)
+        embedder.embed_passages(["one"])
+        embedder.embed_query("two")
+        inputs = [request.body["input"] for request in server.received]
+        names = {request.body["model"] for request in server.received}
+    assert inputs == [["passage: one"], ["query: two"]]
+    assert names == {"custom-model"}
+    assert embedder.model.max_input_tokens < 100
+    assert embedder.model != connect(server).model
