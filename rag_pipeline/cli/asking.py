@@ -179,7 +179,7 @@ def _choose_mode(requested: AskedMode, selected_text: str | None, remedy: str) -
 def write_pieces(pieces: Iterable[str]) -> None:
     """Write the pieces of an answer.
 
-    If they break off, end the line, so that the error has a line of its own.
+    If they break off, end the line, so that the error begins on a new line.
     """
     last = ""
     try:

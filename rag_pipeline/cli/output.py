@@ -84,7 +84,7 @@ def open_closed_streams() -> None:
 def end_output() -> None:
     """Flush standard output; if that fails, discard the output that is not yet written.
 
-    Otherwise Python would try again when the process ends, and print an error of its own.
+    Otherwise Python would try again when the process ends, and print its own error message.
     """
     try:
         sys.stdout.flush()

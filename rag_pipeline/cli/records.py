@@ -27,7 +27,7 @@ class ExplanationRecord:
             words corrected, or its terms if it is in another language; otherwise null.
         confidence: Estimated probability that the passages contain the answer, 0 to 1; null for a
             selection and for a fixed reply.
-        signals: The measurements from which the confidence is computed; null if there are none.
+        signals: The measurements from which the confidence is computed; null without a search.
         passages: For each quoted passage, the number of its source and why it was chosen.
     """
 

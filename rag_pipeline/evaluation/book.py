@@ -194,8 +194,8 @@ def _require_gates(*, checked: bool) -> None:
 def choose_test_set(settings: Settings, test_set: Path | None) -> Path | None:
     """Return the path of the test set: `test_set` if given, else the one named in the settings.
 
-    None means that no file is named anywhere. `load_for` then uses the questions that come with
-    this package, which are about one textbook, and refuses them for any other book.
+    If the result is None, no file is named anywhere. `load_for` then uses the questions of this
+    package, which are about one textbook, and refuses them for any other book.
     """
     if test_set is None and settings.evaluation_test_set:
         return Path(settings.evaluation_test_set)

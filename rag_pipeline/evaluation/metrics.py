@@ -144,7 +144,7 @@ def _group_units(
     """Return the groups of expected units; a question succeeds if a unit of each group is found.
 
     Normally all units form one group. With `all_of`, sections with the same group name form one
-    group, and each unit without a group name is a group of its own.
+    group, and each unit without a group name forms its own group.
     """
     groups: dict[tuple[str | None, str], set[str]] = {}
     for section, key in keys.items():

@@ -334,7 +334,7 @@ class AnswerResult(_Outcome):
             numbers, names and code that are missing from the sources.
         latency_ms: Time until the answer was complete, in milliseconds.
         error: Class and message of the exception if the system failed; otherwise None.
-        accepted: The accepted answer to the same question; None if there is none.
+        accepted: The accepted answer to the same question; None if no answer was accepted.
     """
 
     query_id: str

@@ -161,7 +161,7 @@ def render_review(now: BookReview, before: BookReview | None = None) -> str:
 
     Args:
         now: The review of the present pages.
-        before: A review of the pages before a change, for a second column. None if there is none.
+        before: A review of the pages before a change, for a second column; None for one column.
     """
     reviews = (before, now) if before else (now,)
     heads = ("Before", "Now") if before else ("Now",)

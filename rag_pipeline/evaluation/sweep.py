@@ -275,7 +275,7 @@ def evaluate_cell(
 ) -> EvaluationReport:
     """Build a collection with the settings of `cell`, evaluate it, and return the report.
 
-    Only texts that are missing from the cache are embedded. The collection has a name of its own
+    Only texts that are missing from the cache are embedded. The collection has its own name
     and is kept until the next ingest of the book, so that a repeated sweep indexes only what
     changed. The book's own collection and reports do not change. The build does not run in Dagster,
     because an experiment needs no entry in the history of runs.

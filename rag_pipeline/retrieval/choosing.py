@@ -56,7 +56,7 @@ def choose_hits(
     If duplicates leave too few hits, the search is repeated with more candidates. More candidates
     change the score statistics, so the hits that were chosen before keep their places. The first
     hits are therefore the same, however many results are asked for. Bare headings (headings
-    without text of their own) are chosen last.
+    without any text below them) are chosen last.
 
     Args:
         index: The collection, for vectors and further candidates.
@@ -138,7 +138,7 @@ def arrange(
 
     Args:
         ranked: Hits, best first.
-        terms: The terms of the question. A bare heading (a heading without text of its own) that
+        terms: The terms of the question. A bare heading (a heading without any text below it) that
             contains all of them counts as a passage, because the question names that heading.
 
     Returns:
@@ -246,7 +246,7 @@ def _count_wanted(search: Search) -> int:
 def _rank(search: Search, weights: FusionWeights) -> None:
     """Rank the candidates of a search and store them in its `passages` and `bare`.
 
-    Bare candidates are headings without text of their own. If hits are already chosen, the new
+    Bare candidates are headings without any text below them. If hits are already chosen, the new
     scores are scaled to be comparable with the scores of those hits.
     """
     known = search.evidence.terms if search.evidence else ()

@@ -92,7 +92,7 @@ def read_contents(
 
 
 def _is_shown(edition: Edition, version: str | None, locale: str | None) -> bool:
-    """Return True if a page belongs to a version and a language; None stands for the default."""
+    """Return True if a page belongs to a version and a language. None is the default one."""
     in_version = edition.is_latest if version is None else version in (ANY_VALUE, edition.version)
     if locale is None:
         return in_version and edition.is_default_locale

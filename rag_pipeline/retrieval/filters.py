@@ -94,9 +94,9 @@ def check_filters(filters: object) -> None:
 
 
 def build_point_filter(filters: QueryFilters | None) -> PointFilter:
-    """Translate checked query filters into the store's filter; None gives a filter for all chunks.
+    """Translate checked query filters into the store's filter.
 
-    A value that no chunk has matches nothing.
+    If `filters` is None, the result matches all chunks. A value that no chunk has matches nothing.
     """
     if filters is None:
         return PointFilter()

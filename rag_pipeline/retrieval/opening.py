@@ -36,10 +36,10 @@ def open_retriever(
     must open its own retriever, because two processes must not share one connection.
 
     Args:
-        settings: None reads the environment and `.env`.
-        reranker: Reorders the best hits; None keeps the fused order.
+        settings: If None, they are read from the environment and `.env`.
+        reranker: Reorders the best hits. If None, the fused order is kept.
         selection_embedder: Compares questions with selections by meaning in selected-text mode.
-            None uses the local textbook model, whichever provider embeds the book.
+            If None, it is the local textbook model, whichever provider embeds the book.
         limits: Time limits and circuit breaker thresholds. None gives each query 10 s, or 2 s more
             than the timeouts in the settings if that is longer. Those timeouts then end first,
             because their errors are more specific.

@@ -1,7 +1,7 @@
 """Judge whether a selected text may answer a question.
 
 Two things can relate a question to a selection: common words, and a similar meaning, which the
-local embedding model measures. A question such as "explain this" has no subject of its own; it
+local embedding model measures. A question such as "explain this" names no subject; it
 points at the selection and is always related to it.
 
 This module imports only core, so that it cannot reach a store, a search or a service.
@@ -111,7 +111,7 @@ def judge_selection(
 
 
 def points_at_selection(question: str, selected: _Terms) -> bool:
-    """Return True if a question has no subject of its own, such as "Why?" or "Explain this".
+    """Return True if a question names no subject, such as "Why?" or "Explain this".
 
     That is the case if it asks for the text to be explained or rewritten ("put this in ..."), if
     all its content words occur in the selection, or if one word does not, but the question also

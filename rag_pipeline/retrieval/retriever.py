@@ -67,9 +67,9 @@ class Retriever(Closing):
             with.
         session: Opens the collection and shares it between queries.
         options: Thresholds and weights; None for the defaults.
-        reranker: Reorders the best hits; None keeps the fused order.
+        reranker: Reorders the best hits. If None, the fused order is kept.
         selection_embedder: Compares questions with selections by meaning. It must be the local
-            textbook model. None compares only their words.
+            textbook model. If None, only their words are compared.
         protection: Time limits, circuit breakers and log; None for the default limits.
 
     Attributes:

@@ -44,7 +44,7 @@ class StoreSession:
         is_exclusive: True if no other process can write the collection while it is open here.
         recheck_s: Seconds after a check during which the open collection is assumed to be the
             current one; 0 asks the catalog before each use.
-        find_running: Returns how far the running ingestion of the book is; None if there is none.
+        find_running: Returns how far the running ingestion of the book is, or None.
     """
 
     def __init__(

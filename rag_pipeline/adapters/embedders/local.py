@@ -61,7 +61,7 @@ class LocalEmbedder:
 
     Args:
         model: Name of the model, `PUBLISHED` or `TEXTBOOK`.
-        workers: Number of texts that are embedded in parallel. None means one per CPU core.
+        workers: Number of texts that are embedded in parallel. If None, one per CPU core.
 
     Raises:
         ConfigurationError: There is no local model with this name.

@@ -22,7 +22,7 @@ class RagPipelineError(Exception):
         transient: True if the same call may succeed later without any change.
         retry_after_s: Seconds to wait before the next try; None if no time is known.
         path_name: Text that replaces absolute paths in the public message, such as the name of the
-            setting that they come from. None keeps them, because the caller has sent them.
+            setting that they come from. If None, the paths are kept, because the caller sent them.
     """
 
     code = "RAG_PIPELINE_ERROR"

@@ -91,7 +91,7 @@ class SetValues(PydanticBaseSettingsSource):
 
 
 def find_settings_file(settings_cls: type[BaseSettings], docs_dir: object) -> SettingsFile | None:
-    """Return the settings file of a docs folder; None if there is none.
+    """Return the settings file of a docs folder; None if the site has no such file.
 
     If no docs folder is named, it is the file in the working directory. Otherwise it is the nearest
     file of a site that the docs folder may belong to. A file that names another docs folder is

@@ -22,7 +22,7 @@ def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401  # field values
     """Read the settings from the arguments, then the environment, then `.env`, then the defaults.
 
     Args:
-        **overrides: Values by field name. None means that the value is not given.
+        **overrides: Values by field name. A value of None counts as not given.
 
     Raises:
         ConfigurationError: A value has a wrong type or is out of its bounds (the message names the

@@ -93,7 +93,7 @@ def check_chunk_sizes(limits: ChunkLimits) -> None:
     """Check that the sizes of chunks fit together.
 
     Raises:
-        ValueError: They do not.
+        ValueError: The minimum exceeds the target, or the target exceeds the maximum.
     """
     if not limits.min_tokens <= limits.target_tokens <= limits.max_tokens:
         problem = "CHUNK_MIN_TOKENS <= CHUNK_TARGET_TOKENS <= CHUNK_MAX_TOKENS is not true"
@@ -190,7 +190,7 @@ class Quantization(StrEnum):
 
 
 class SettingGroup(NamedTuple):
-    """A group of settings with a heading of its own in `.env.example` and on the settings page.
+    """A group of settings under one heading in `.env.example` and on the settings page.
 
     Attributes:
         title: The heading.

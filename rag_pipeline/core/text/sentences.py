@@ -75,7 +75,7 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
 
     A sentence ends at a punctuation mark, unless a lower-case letter follows or the mark belongs to
     an abbreviation, an initial or a list number. A sentence also ends at a line break, so each list
-    entry, table row and code line is a sentence of its own. A line break does not end a sentence if
+    entry, table row and code line counts as one sentence. A line break does not end a sentence if
     the next line starts in lower case, or if the text is a paragraph wrapped at a fixed width.
 
     The spans contain every character of the text except white space between sentences. A text of
