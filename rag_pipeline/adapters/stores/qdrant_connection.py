@@ -47,7 +47,7 @@ _REFUSES_WRITES: Final = re.compile(
     r"|write operations? (?:are|is) (?:forbidden|locked)|quota",
     re.IGNORECASE,
 )
-_TOO_LARGE: Final = re.compile(r"larger than allowed|too large|size limit", re.IGNORECASE)
+_TOO_LARGE: Final = re.compile(r"larger than allowed|too large|upsert limit", re.IGNORECASE)
 _KEEP_ALIVE_S: Final = 20.0
 
 
@@ -183,8 +183,8 @@ class QdrantConnection:
         quoted = quote_vendor(said, self.service.api_key)
         if _REFUSES_WRITES.search(said):
             return StoreNotWritableError(self.place, f"HTTP {error.status_code}: {quoted}")
-        if error.status_code in {400, 413} and _TOO_LARGE.search(said):
-            remedy = "Raise max_request_size_mb in the server's configuration"
+        if error.status_code in {400, 403, 413} and _TOO_LARGE.search(said):
+            remedy = "Raise max_request_size_mb or, in strict mode, upsert_max_batchsize"
             return RequestTooLargeError(
                 f"{self.place} refused a large request ({quoted}). {remedy}"
             )

@@ -29,8 +29,8 @@ SPACE_KEY: Final = "rag_pipeline_space"
 _EDGES: Final = 16  # the server's default for `m`, the edges of a node in the graph
 _QUANTILE: Final = 0.99  # of the components, so that single large ones do not widen the range
 
-_NEEDED_LIMITS: Final = {"max_query_limit": 1_000, "upsert_max_batchsize": 100}
-"""Lowest values of the limits of a strict mode: points read in one request, and points written."""
+_MIN_QUERY_LIMIT: Final = 1_000
+"""Most points that this package reads in one request."""
 
 SEARCH_PARAMS: Final = {
     # The quantized vectors choose the candidates, and the vectors themselves give the scores.
@@ -142,10 +142,9 @@ def check_strict_mode(info: models.CollectionInfo, collection_id: str, place: st
     found = []
     if strict.search_allow_exact is False:
         found.append("search_allow_exact is false, but the number of chunks must be exact")
-    for name, needed in _NEEDED_LIMITS.items():
-        limit = getattr(strict, name)
-        if limit is not None and limit < needed:
-            found.append(f"{name} is {limit}, but {needed} are needed")
+    limit = strict.max_query_limit
+    if limit is not None and limit < _MIN_QUERY_LIMIT:
+        found.append(f"max_query_limit is {limit}, but {_MIN_QUERY_LIMIT} is needed")
     if found:
         problem = f"in the strict mode of collection {collection_id} at {place}, {found[0]}"
         remedy = f"Change {found[0].split()[0]} in the collection's strict_mode_config"

@@ -290,14 +290,22 @@ def test_a_server_that_accepts_no_changes_is_asked_once(status: int, said: str) 
     check_message(caught.value)
 
 
-@pytest.mark.parametrize("status", [400, 413])
-def test_points_are_sent_in_smaller_requests_if_the_server_asks_for_it(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "JSON payload (40 bytes) is larger than allowed (limit: 33 bytes)."),
+        (413, "Payload Too Large"),
+        (403, 'Forbidden: Limit exceeded 10 > 3 for "upsert limit"'),
+    ],
+)
+def test_points_are_sent_in_smaller_requests_if_the_server_asks_for_it(
+    status: int, said: str
+) -> None:
     stored: list[int] = []
 
     def answer(request: Received) -> Reply:
         ids = [point["id"] for point in request.body["points"]]
         if len(ids) > 3:
-            said = "JSON payload (40 bytes) is larger than allowed (limit: 33 bytes)."
             return Reply(status, {"status": {"error": said}})
         stored.extend(ids)
         return Reply(body={"result": {"operation_id": 1, "status": "completed"}})
@@ -409,7 +417,6 @@ def describe_collection(created: dict[str, object]) -> dict[str, object]:
     [
         ({"search_allow_exact": False}, "search_allow_exact"),
         ({"max_query_limit": 10}, "max_query_limit"),
-        ({"upsert_max_batchsize": 1}, "upsert_max_batchsize"),
     ],
 )
 def test_a_strict_mode_that_forbids_necessary_requests_is_named_when_a_build_is_opened(
