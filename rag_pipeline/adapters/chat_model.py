@@ -1,31 +1,106 @@
-"""Chat model that streams answers from OpenAI, or from a server with the same API."""
+"""Chat model that streams answers from OpenAI, or from a server with the same API.
+
+Servers with this API differ in the parameters that they accept and in the form of their replies.
+A parameter that a server rejects by name is left out or replaced, and the process remembers it.
+"""
 
 from __future__ import annotations
 
-import threading
-import time
+import asyncio
+import json
+import math
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
-import openai
 
-from rag_pipeline.adapters.async_chat import OpenAIChatStream
-from rag_pipeline.adapters.chat_request import LONGEST_WAIT_S, ChatRequest, EventReader
+from rag_pipeline.adapters.chat_events import EventReader, read_lines
 from rag_pipeline.adapters.client_environment import reading_environment
 from rag_pipeline.adapters.connections import RequestLine
-from rag_pipeline.adapters.http import call_with_retries
-from rag_pipeline.core.closing import InterruptibleGenerator
+from rag_pipeline.adapters.http import (
+    UNREADABLE,
+    Service,
+    acall_with_retries,
+    name_host,
+    quote_vendor,
+    separate_login,
+)
+from rag_pipeline.adapters.openai_api import DEFAULT_BASE_URL, TRANSIENT_STATUSES
+from rag_pipeline.core.errors import (
+    AnswerContextError,
+    AnswerError,
+    AnswerServiceError,
+    AnswerTimeoutError,
+)
+from rag_pipeline.core.text.sentences import SENTENCE_MARKS
+from rag_pipeline.core.text.tokens import count_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+    from typing import Self
 
-    from openai import Stream
-    from openai.types.chat import ChatCompletionChunk
-
+    from rag_pipeline.core.errors import RagPipelineError
     from rag_pipeline.core.protocols.chat import ChatMessage
 
 DEFAULT_MODEL: Final = "gpt-4o-mini"
 """Model that is used if ANSWER_MODEL is empty: small, cheap, and it follows citation rules."""
+
+LONGEST_WAIT_S: Final = 2.0
+"""Seconds between two attempts; a reader is waiting for the answer."""
+
+_TOKEN_CHARS: Final = 50  # far more than a token of text has, which is about 4 characters
+_MARGIN: Final = 1.25  # tokens of an unknown tokenizer for each token of cl100k_base
+_FEWEST_TOKENS: Final = 256  # a prompt with less room cannot hold a source
+_MOST_CHANGES: Final = 8  # rejected parameters of one request
+_LONGEST_BODY: Final = 1_000_000  # bytes of an error or of a whole answer
+_FIRST_ERROR: Final = 400  # the lowest HTTP status of an error
+_CHAT: Final = "/chat/completions"
+
+_OVERFLOW: Final = re.compile(
+    r"context[ _-]?(?:length|size|window)|maximum context|too many (?:input )?tokens"
+    r"|(?:prompt|input|request)[^.]{0,40} too (?:long|large)|reduce the length|exceed_context"
+    r"|exceeds? the (?:available )?(?:context|model)|token limit|max_model_len",
+    re.IGNORECASE,
+)
+_LIMITS: Final = (
+    re.compile(r'"n_ctx"\s*:\s*(\d+)'),
+    re.compile(r"(?:context|max_model_len)[^.\d]{0,60}?(\d[\d,]{2,})(?:\s*tokens)?", re.IGNORECASE),
+)
+_SYSTEM: Final = re.compile(
+    r"\broles?\b|\b(?:system|developer)\b[^.]*\b(?:messages?|prompts?|instructions?)\b",
+    re.IGNORECASE,
+)
+_UNSUPPORTED: Final = re.compile(
+    r"support|unrecogni[sz]ed|unknown|unexpected|permitted|allowed|invalid", re.IGNORECASE
+)
+_STREAM: Final = re.compile(r"\bstream(?:ing|ed)?\b(?!_)", re.IGNORECASE)
+_FORM_STATUSES: Final = frozenset({400, 405, 413, 415, 422, 500, 501})
+"""HTTP statuses with which servers reject the form of a request."""
+
+_LIMIT_NAMES: Final = ("max_tokens", "max_completion_tokens")
+
+
+@dataclass(slots=True)
+class _Habits:
+    """What this process has learned about one model of one server.
+
+    Attributes:
+        dropped: Names of parameters that the server rejects.
+        merges: True if the instructions must be a part of the user's message.
+        context_tokens: Size of the context that the server named; None if it is unknown.
+        ratio: Tokens of the model for each token of cl100k_base.
+    """
+
+    dropped: set[str] = field(default_factory=set)
+    merges: bool = False
+    context_tokens: int | None = None
+    ratio: float = _MARGIN
+
+
+HABITS: Final[dict[tuple[str, str], _Habits]] = {}
+"""What this process has learned, by address and model."""
 
 
 class OpenAIChatModel:
@@ -34,13 +109,19 @@ class OpenAIChatModel:
     Args:
         model: Name of the model. If empty, gpt-4o-mini is used.
         api_key: API key, sent only to this service. Empty for a server that needs no key.
-        base_url: Base URL of the API. If empty, OpenAI's own URL is used.
-        timeout_s: Time limit in seconds for a whole answer, including retries and waits.
+        base_url: Base URL of the API. If empty, OpenAI's own URL is used. It may end with
+            `/chat/completions` and may have a query, as Azure's addresses do.
+        timeout_s: Time limit in seconds until the first token, retries included, and from each
+            token to the next.
         max_tokens: Largest number of tokens in one answer.
+        context_tokens: Size of the model's context, for the prompt and the answer.
+        temperature: Sampling temperature; None leaves it to the server.
+        extra: Further fields of the request's body. A field that is None is left out.
+        headers: Further headers of the request.
         sleep: Function that waits the given number of seconds between two attempts.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one argument for each setting
         self,
         *,
         model: str,
@@ -48,116 +129,334 @@ class OpenAIChatModel:
         base_url: str,
         timeout_s: float,
         max_tokens: int,
-        sleep: Callable[[float], None] = time.sleep,
+        context_tokens: int = 8_192,
+        temperature: float | None = 0.0,
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._sleep = sleep
-        self._request = ChatRequest(
-            model or DEFAULT_MODEL, api_key, base_url, timeout_s, max_tokens
+        self.name = model or DEFAULT_MODEL
+        self.timeout_s = timeout_s
+        self.max_tokens = max_tokens
+        self.sleep = sleep
+        self._context_tokens = context_tokens
+        self._api_key = api_key
+        address, login = separate_login(base_url or DEFAULT_BASE_URL)
+        parts = urlsplit(address)
+        path = parts.path.rstrip("/").removesuffix(_CHAT)
+        self.url = urlunsplit(parts._replace(path=path + _CHAT))
+        self.headers = {**_authorize(parts.hostname or "", api_key), **login, **(headers or {})}
+        self._fixed = {
+            name_limit(address): max_tokens,
+            "temperature": temperature,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        self._extra = dict(extra or {})
+        self.habits = HABITS.setdefault((self.url, self.name), _Habits())
+        if name_host(address) == "api.openai.com":
+            self.habits.ratio = min(self.habits.ratio, 1.0)  # cl100k_base is OpenAI's own
+        self._service = Service(
+            "the answer service",
+            "a chat service",
+            name_host(address),
+            api_key,
+            refused_error=AnswerError,
+            failed_error=AnswerServiceError,
+            late_error=AnswerTimeoutError,
+            key_setting="OPENAI_API_KEY",
+            url_setting="OPENAI_BASE_URL",
+            hint="Check ANSWER_MODEL and ANSWER_EXTRA",
+            late_hint="Try again, choose a faster model or raise ANSWER_TIMEOUT_S",
+            model=self.name,
+            model_setting="ANSWER_MODEL",
+            tries="",  # the number varies: no retry starts if its wait would exceed the time limit
+            transient_statuses=TRANSIENT_STATUSES,
         )
         with reading_environment():
             self._tls = httpx2.create_ssl_context()  # takes 0.1 s, so all answers share it
 
     @property
-    def name(self) -> str:
-        """Name of the model that writes the answers."""
-        return self._request.model
+    def context_tokens(self) -> int:
+        """Size of the context: the setting, or less if the server named a smaller one."""
+        return min(self._context_tokens, self.habits.context_tokens or self._context_tokens)
 
-    def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
-        """Return a generator that streams the answer to the messages as pieces of text.
+    @property
+    def prompt_tokens(self) -> int:
+        """Most tokens of the messages, so that they and the answer fit in the model's context."""
+        return max(_FEWEST_TOKENS, self.context_tokens - self.max_tokens)
 
-        The request is sent when the first piece is asked for. Closing the generator, from any
-        thread, aborts the request. The generator returns True if the answer is complete, and False
-        if the token limit or the service's content filter cut it off. `ChatModel.stream` lists
-        the errors.
-        """
-        line = RequestLine()
-        return InterruptibleGenerator(self._write(messages, line), line.hang_up)
+    def count_tokens(self, text: str) -> int:
+        """Return the tokens of a text in cl100k_base, with a margin for another tokenizer."""
+        return math.ceil(count_tokens(text) * self.habits.ratio)
 
-    def astream(self, messages: Sequence[ChatMessage]) -> OpenAIChatStream:
-        """Return an asynchronous stream of the answer, which needs no thread.
+    def stream(
+        self, messages: Sequence[ChatMessage], *, stop: Sequence[str] = ()
+    ) -> OpenAIChatStream:
+        """Return a stream of the answer. The request is sent when the first piece is read."""
+        return OpenAIChatStream(self, messages, stop)
 
-        The request is sent when the first piece is asked for. Closing the stream, or cancelling the
-        task that reads it, aborts the request.
-        """
-        return OpenAIChatStream(self._request, messages, self._tls)
-
-    def _write(
-        self, messages: Sequence[ChatMessage], line: RequestLine
-    ) -> Generator[str, None, bool]:
-        request = self._request
-        deadline = time.monotonic() + request.timeout_s
-        alarm = threading.Timer(request.timeout_s, line.hang_up)
-        alarm.daemon = True
-        alarm.start()
-        try:
-            with self._connect(line) as client:
-                stream, _ = call_with_retries(
-                    lambda: self._open(client, messages, deadline, line),
-                    longest_wait_s=LONGEST_WAIT_S,
-                    longest_s=request.timeout_s,
-                    sleep=self._sleep,
-                )
-                with request.translating(line), stream:
-                    reason = yield from _read_pieces(stream, request.read_events())
-        finally:
-            alarm.cancel()
-        return request.judge_end(reason, line)
-
-    def _connect(self, line: RequestLine) -> openai.OpenAI:
-        """Create a client whose requests `line` can abort; each answer needs a client of its own.
-
-        Answers that shared a client could share a connection, and an abort ends the connection.
-        """
-        hooks: dict[str, list[Callable[..., Any]]] = {
-            "request": [line.attach],
-            "response": [_read_refusal],
-        }
+    def connect(self, hooks: dict[str, list[Callable[..., Any]]]) -> httpx2.AsyncClient:
+        """Return a client for one answer, so that an abort ends no connection of another answer."""
         with reading_environment():
-            http = openai.DefaultHttpxClient(verify=self._tls, event_hooks=hooks)
-        return openai.OpenAI(**self._request.client_arguments, http_client=http)
-
-    def _open(
-        self,
-        client: openai.OpenAI,
-        messages: Sequence[ChatMessage],
-        deadline: float,
-        line: RequestLine,
-    ) -> Stream[ChatCompletionChunk]:
-        left_s = deadline - time.monotonic()
-        if left_s <= 0 or line.hung_up:
-            raise self._request.describe_late()
-        body = self._request.build_body(messages)
-        with self._request.translating(line):
-            stream: Stream[ChatCompletionChunk] = client.chat.completions.create(
-                stream=True, timeout=left_s, **body
+            return httpx2.AsyncClient(
+                verify=self._tls,
+                event_hooks=hooks,
+                timeout=httpx2.Timeout(None, connect=self.timeout_s),
+                follow_redirects=True,
             )
-        return stream
+
+    def build_body(self, messages: Sequence[ChatMessage], stop: Sequence[str]) -> dict[str, Any]:
+        """Return the body of a request, with what is known about the server."""
+        sent = [  # JSON input can contain lone surrogates, which UTF-8 cannot encode
+            {"role": entry.role, "content": entry.content.encode("utf-8", "replace").decode()}
+            for entry in messages
+        ]
+        if self.habits.merges:
+            sent = [{"role": "user", "content": "\n\n".join(entry["content"] for entry in sent)}]
+        wanted = {**self._fixed, "stop": list(stop) or None, **self._extra}
+        for name, other in (_LIMIT_NAMES, _LIMIT_NAMES[::-1]):
+            if name in self.habits.dropped and name in wanted:
+                wanted.setdefault(other, wanted[name])
+        kept = {
+            name: value
+            for name, value in wanted.items()
+            if value is not None and name not in self.habits.dropped
+        }
+        if not kept.get("stream"):
+            kept.pop("stream_options", None)
+        return {"model": self.name, "messages": sent, **kept}
+
+    def learn(self, body: Mapping[str, Any], text: str) -> bool:
+        """Read the rejection of a request; return True if another form of it may be accepted.
+
+        Args:
+            body: The body of the rejected request.
+            text: The text of the response.
+
+        Raises:
+            AnswerContextError: The messages are longer than the context of the model.
+        """
+        named = [
+            name
+            for name in body
+            if name not in {"model", "messages", "stream"} and re.search(rf"\b{name}\b", text)
+        ]
+        if _OVERFLOW.search(text) and not (named and _UNSUPPORTED.search(text)):
+            raise self.describe_overflow(text)
+        if named:
+            self.habits.dropped.update(named)
+            return True
+        has_roles = any(entry["role"] == "system" for entry in body["messages"])
+        if has_roles and _SYSTEM.search(text):
+            self.habits.merges = True
+            return True
+        if body.get("stream") and _STREAM.search(text):
+            self.habits.dropped.add("stream")
+            return True
+        return False
+
+    def learn_usage(self, body: Mapping[str, Any], used: int) -> None:
+        """Compare the tokens of a prompt that the server counted with the own count."""
+        counted = sum(count_tokens(entry["content"]) for entry in body["messages"])
+        if counted:
+            self.habits.ratio = max(1.0, min(4.0, 1.02 * used / counted))
+
+    def describe_overflow(self, text: str) -> RagPipelineError:
+        """Return the error for a prompt that is too long, and remember the size of the context."""
+        found = [int(match[1].replace(",", "")) for one in _LIMITS if (match := one.search(text))]
+        if found and found[0] >= _FEWEST_TOKENS:
+            self.habits.context_tokens = found[0]
+        said = quote_vendor(text, self._api_key)
+        return AnswerContextError(
+            f"the prompt is longer than the context of {self.name} ({said}). Lower "
+            "ANSWER_CONTEXT_TOKENS or ANSWER_MAX_TOKENS"
+        )
+
+    def describe_status(self, status: int, text: str, retry_after: str | None) -> RagPipelineError:
+        """Return the error for an HTTP status, or for an error in a reply with status 200."""
+        said, has_quota = _read_message(text)
+        return self._service.translate_status(status, said, retry_after, has_quota=has_quota)
+
+    def describe_late(self) -> RagPipelineError:
+        """Return the error for an answer of which no token arrived within the time limit."""
+        return self._service.describe_late(self.timeout_s)
+
+    def describe_failure(self, error: Exception) -> RagPipelineError:
+        """Return the error for an exception of the HTTP client, or of reading a response."""
+        if isinstance(error, httpx2.TimeoutException):
+            return self.describe_late()
+        if isinstance(error, httpx2.HTTPError):
+            return self._service.describe_unreachable(error)
+        return self._service.describe_unreadable(error)
+
+    def describe_broken(self, reader: EventReader) -> RagPipelineError:
+        """Return the error for an error in a reply whose HTTP status was 200."""
+        is_whole = reader.text_length == 0
+        if is_whole and _OVERFLOW.search(reader.failure):
+            return self.describe_overflow(reader.failure)
+        if is_whole and reader.failure_status >= _FIRST_ERROR:
+            return self.describe_status(reader.failure_status, reader.failure, None)
+        said = quote_vendor(_read_message(reader.failure)[0], self._api_key)
+        return self._service.fail(f"failed while it wrote the answer ({said}). Try again later")
 
 
-def _read_refusal(response: httpx2.Response) -> None:
-    """Read the body of an error response at once, as an event hook of the HTTP client.
+class OpenAIChatStream:
+    """The pieces of one answer. See `core.protocols.chat.ChatStream`.
 
-    If reading fails inside the hook, OpenAI's client raises one of its own errors, which
-    `ChatRequest.translating` knows. If it failed later, the HTTP client would raise its error.
+    Args:
+        model: Builds the request and its errors.
+        messages: The messages to the model.
+        stop: Texts at which the model ends its answer.
     """
-    if not response.is_success:
-        response.read()
+
+    def __init__(
+        self, model: OpenAIChatModel, messages: Sequence[ChatMessage], stop: Sequence[str]
+    ) -> None:
+        self.complete = True
+        self._model = model
+        self._line = RequestLine()
+        self._pieces = self._write(messages, stop)
+        self._deadline: asyncio.Timeout | None = None
+        self._is_closed = False
+        self._is_reading = False
+
+    def __aiter__(self) -> Self:
+        """Return the stream itself."""
+        return self
+
+    async def __anext__(self) -> str:
+        """Return the next piece of text."""
+        if self._is_closed:
+            raise StopAsyncIteration
+        self._is_reading = True
+        try:
+            async with asyncio.timeout(self._model.timeout_s) as self._deadline:
+                return await anext(self._pieces)
+        except TimeoutError:
+            raise self._model.describe_late() from None
+        except Exception:  # an abort can show up as any error of the client
+            if self._is_closed:
+                raise StopAsyncIteration from None
+            raise
+        finally:
+            self._is_reading = False
+
+    async def aclose(self) -> None:
+        """Abort the request. For a task that waits for a piece, the stream then ends."""
+        self._is_closed = True
+        await self._line.ahang_up()
+        if not self._is_reading:
+            await self._pieces.aclose()
+
+    async def _write(
+        self, messages: Sequence[ChatMessage], stop: Sequence[str]
+    ) -> AsyncGenerator[str, None]:
+        model, reader = self._model, EventReader(self._model.max_tokens * _TOKEN_CHARS)
+        async with model.connect({"request": [self._line.aattach]}) as client:
+            response, body = await acall_with_retries(
+                lambda: self._open(client, messages, stop),
+                longest_wait_s=LONGEST_WAIT_S,
+                longest_s=model.timeout_s,
+                sleep=model.sleep,
+            )
+            try:
+                async for line in read_lines(response):
+                    piece = reader.feed(line)
+                    if reader.has_grown and self._deadline is not None:
+                        loop = asyncio.get_running_loop()
+                        self._deadline.reschedule(loop.time() + model.timeout_s)
+                    if piece:
+                        yield piece
+                    if reader.is_done:
+                        break
+                rest = reader.finish()
+                if rest:
+                    yield rest
+            except (httpx2.HTTPError, *UNREADABLE) as error:
+                raise model.describe_failure(error) from error
+            finally:
+                await response.aclose()
+        if reader.failure:
+            raise model.describe_broken(reader)
+        if reader.used_tokens:
+            model.learn_usage(body, reader.used_tokens)
+        self.complete = _judge_end(reader)
+
+    async def _open(
+        self, client: httpx2.AsyncClient, messages: Sequence[ChatMessage], stop: Sequence[str]
+    ) -> tuple[httpx2.Response, dict[str, Any]]:
+        """Send the request, in other forms if the server rejects a parameter by name."""
+        model = self._model
+        for _ in range(_MOST_CHANGES):
+            if self._line.hung_up:
+                raise model.describe_late()
+            body = model.build_body(messages, stop)
+            try:
+                request = client.build_request("POST", model.url, json=body, headers=model.headers)
+                response = await client.send(request, stream=True)
+                if response.is_success:
+                    return response, body
+                text = await _read_body(response)
+            except (httpx2.HTTPError, httpx2.InvalidURL, *UNREADABLE) as error:
+                raise model.describe_failure(error) from None
+            if response.status_code not in _FORM_STATUSES or not model.learn(body, text):
+                break
+        waits = response.headers.get("retry-after")
+        raise model.describe_status(response.status_code, text, waits)
 
 
-def _read_pieces(
-    stream: Stream[ChatCompletionChunk], reader: EventReader
-) -> Generator[str, None, str]:
-    """Yield the pieces of text in a streamed answer and return the reason why the answer ended.
+def name_limit(address: str) -> str:
+    """Return the name of the request parameter that limits the tokens of an answer.
 
-    `EventReader` lists the errors.
+    For an address of OpenAI the name is `max_completion_tokens`, because OpenAI's newer models
+    reject `max_tokens`. For any other address it is `max_tokens`, which may be the only name that
+    the server knows.
     """
-    for event in stream:
-        piece = reader.feed(event)
-        if piece:
-            yield piece
-        if reader.is_full:
-            break
-    half = reader.finish()
-    if half:
-        yield half
-    return reader.reason
+    is_openai = f".{urlsplit(address).hostname}".endswith(".openai.com")
+    return _LIMIT_NAMES[is_openai]
+
+
+def _authorize(host: str, api_key: str) -> dict[str, str]:
+    """Return the header with the key. Azure's older addresses accept only `api-key`."""
+    if not api_key:
+        return {}
+    if host.endswith(".azure.com"):
+        return {"api-key": api_key}
+    return {"Authorization": f"Bearer {api_key}"}
+
+
+async def _read_body(response: httpx2.Response) -> str:
+    """Read the text of an error response, at most a megabyte."""
+    data = b""
+    try:
+        async for part in response.aiter_bytes():
+            data += part
+            if len(data) > _LONGEST_BODY:
+                break
+    finally:
+        await response.aclose()
+    return data.decode("utf-8", "replace")
+
+
+def _read_message(text: str) -> tuple[str, bool]:
+    """Return the message in the text of an error, and False if it says that a quota is used up."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return text, True
+    error = content.get("error", content) if isinstance(content, dict) else content
+    if isinstance(error, dict):
+        said = error.get("message") or error.get("detail") or text
+        return str(said), error.get("code") != "insufficient_quota"
+    return str(error), True
+
+
+def _judge_end(reader: EventReader) -> bool:
+    """Return True if an answer is complete.
+
+    Without a reason for its end, a text that ends like a sentence is complete.
+    """
+    if reader.reason or reader.is_ended:
+        return reader.reason not in {"length", "max_tokens", "model_length", "content_filter"}
+    return reader.last.rstrip("\"')]*_` \n")[-1:] in {*SENTENCE_MARKS}

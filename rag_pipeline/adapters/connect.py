@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.adapters.endpoints import read_key, read_url
+from rag_pipeline.adapters.endpoints import read_headers, read_key, read_url
 from rag_pipeline.adapters.stores.builds import forget_nothing, name_book
 from rag_pipeline.core.errors import (
     ConfigurationError,
@@ -289,7 +289,7 @@ def connect_chat_model(settings: Settings) -> ChatModel | None:
     ANSWER_MODEL must be set, because a local server may need no key.
 
     Raises:
-        ConfigurationError: OPENAI_API_KEY or OPENAI_BASE_URL is not valid.
+        ConfigurationError: OPENAI_API_KEY, OPENAI_BASE_URL or ANSWER_HEADERS is not valid.
     """
     has_key = bool(settings.openai_api_key.get_secret_value().strip())
     key = read_key("OPENAI_API_KEY", settings.openai_api_key) if has_key else ""
@@ -300,9 +300,13 @@ def connect_chat_model(settings: Settings) -> ChatModel | None:
     return OpenAIChatModel(
         model=settings.answer_model,
         api_key=key,
-        base_url=read_url("OPENAI_BASE_URL", settings.openai_base_url),
+        base_url=read_url("OPENAI_BASE_URL", settings.openai_base_url, has_query=True),
         timeout_s=settings.answer_timeout_s,
         max_tokens=settings.answer_max_tokens,
+        context_tokens=settings.answer_context_tokens,
+        temperature=settings.answer_temperature,
+        extra=settings.answer_extra,
+        headers=read_headers("ANSWER_HEADERS", settings.answer_headers),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -36,7 +37,7 @@ def read_key(setting: str, secret: SecretStr) -> str:
     return key
 
 
-def read_url(setting: str, url: str) -> str:
+def read_url(setting: str, url: str, *, has_query: bool = False) -> str:
     """Return a URL without surrounding spaces after checking it; an empty text stays empty.
 
     An error message never shows the URL, because the URL may contain a password.
@@ -44,6 +45,7 @@ def read_url(setting: str, url: str) -> str:
     Args:
         setting: Name of the setting or option, for the error message.
         url: URL to check.
+        has_query: Accept a query, such as the version of Azure's API.
 
     Raises:
         ConfigurationError: The URL does not begin with http:// or https://, has no valid host or
@@ -61,9 +63,30 @@ def read_url(setting: str, url: str) -> str:
         is_usable = False
     if not is_usable:
         raise ConfigurationError(setting, "the URL is not valid", example)
-    if parts.query or parts.fragment:
+    if (parts.query and not has_query) or parts.fragment:
         problem = "the URL contains a query or a fragment (? or #)"
         raise ConfigurationError(
             setting, problem, "Remove that part; an API key has its own setting"
         )
     return stripped
+
+
+def read_headers(setting: str, secret: SecretStr) -> dict[str, str]:
+    """Return the headers in a JSON object; an error message never shows them.
+
+    Raises:
+        ConfigurationError: The text is not a JSON object of texts that a header can contain.
+    """
+    text = secret.get_secret_value().strip()
+    try:
+        headers = json.loads(text or "{}")
+    except ValueError:
+        headers = None
+    usable = isinstance(headers, dict) and all(
+        isinstance(value, str) and f"{name}{value}".isascii() and f"{name}{value}".isprintable()
+        for name, value in headers.items()
+    )
+    if not isinstance(headers, dict) or not usable:
+        problem = "the headers are not a JSON object of texts without line breaks"
+        raise ConfigurationError(setting, problem, 'Example: {"X-Title": "My book"}')
+    return headers

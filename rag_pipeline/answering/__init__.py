@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rag_pipeline.answering.answer_stream import AnswerStream
     from rag_pipeline.answering.assistant import (
         Assistant,
         open_assistant,
@@ -23,13 +22,15 @@ if TYPE_CHECKING:
         AnswerSentence,
         GroundedResponse,
         Level,
+        Notice,
         Passage,
         Reason,
         Source,
         Turn,
     )
     from rag_pipeline.answering.preparing import PreparedAnswer
-    from rag_pipeline.answering.streams import AsyncAnswerStream
+    from rag_pipeline.answering.streams import AnswerStream, AsyncAnswerStream
+    from rag_pipeline.answering.voice import Voice
 
 __all__ = [
     "Answer",
@@ -40,11 +41,13 @@ __all__ = [
     "AsyncAnswerStream",
     "GroundedResponse",
     "Level",
+    "Notice",
     "Passage",
     "PreparedAnswer",
     "Reason",
     "Source",
     "Turn",
+    "Voice",
     "answer",
     "apply_grounding_policy",
     "open_assistant",
@@ -52,10 +55,11 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "AnswerStream": "answer_stream",
+    "AnswerStream": "streams",
     "Assistant": "assistant",
     "AsyncAnswerStream": "streams",
     "PreparedAnswer": "preparing",
+    "Voice": "voice",
     "open_assistant": "assistant",
     "answer": "generation",
     "stream_answer": "generation",

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag_pipeline.answering.opening import LateRetriever
 from rag_pipeline.answering.preparing import PreparedAnswer, plan_question, search_plan
-from rag_pipeline.answering.streams import AsyncAnswerStream, write_stream
-from rag_pipeline.answering.wording import areword, reword
+from rag_pipeline.answering.streams import AnswerStream, AsyncAnswerStream, run_async
+from rag_pipeline.answering.voice import Voice, read_voice
+from rag_pipeline.answering.wording import reword
 from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import StoreTimeoutError
 from rag_pipeline.retrieval.queries import name_questions
@@ -20,7 +21,6 @@ from rag_pipeline.retrieval.queries import name_questions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rag_pipeline.answering.answer_stream import AnswerStream
     from rag_pipeline.answering.models import Answer, Turn
     from rag_pipeline.answering.preparing import Plan
     from rag_pipeline.core.protocols.chat import ChatModel
@@ -48,11 +48,13 @@ class Assistant(Closing):
         retriever: Finds the passages. A `LateRetriever` is opened by the first question that needs
             the collection.
         chat_model: Writes the answers; None quotes passages from the book.
-        quotes_on_failure: Quote passages, with a notice that says why, if the service of the model
-            cannot be reached or is overloaded. Otherwise the answer fails with AnswerServiceError.
+        voice: The name, language and style of the assistant; None takes the defaults.
+        marks_ungrounded: Mark sentences of the model that are in no source. Otherwise they are left
+            out.
 
     Attributes:
         chat_model: The answering model, or None.
+        voice: The name, language and style of the assistant.
     """
 
     def __init__(
@@ -60,11 +62,13 @@ class Assistant(Closing):
         retriever: Retriever | LateRetriever,
         chat_model: ChatModel | None = None,
         *,
-        quotes_on_failure: bool = False,
+        voice: Voice | None = None,
+        marks_ungrounded: bool = False,
     ) -> None:
         self._searcher = retriever
         self.chat_model = chat_model
-        self._quotes_on_failure = quotes_on_failure
+        self.voice = voice or Voice()
+        self._marks_ungrounded = marks_ungrounded
         self._pool: ThreadPoolExecutor | None = None
         self._opening = Lock()
 
@@ -99,13 +103,12 @@ class Assistant(Closing):
         protection, started = self.protection, time.perf_counter()
         with protection.watch("answer", name_questions([query]), only_failures=True):
             plan = plan_question(query, history)
-            searched = reword(plan, self.chat_model, protection)
+            searched = run_async(reword(plan, self.chat_model, protection))
             return self._search(plan, searched, started, even_if_unrelated=even_if_unrelated)
 
     def write(self, prepared: PreparedAnswer) -> AnswerStream:
         """Return a stream that writes the answer to a prepared question."""
-        model, protection = self.chat_model, self.protection
-        return write_stream(prepared, model, protection, quotes_on_failure=self._quotes_on_failure)
+        return AnswerStream(self._write(prepared))
 
     def stream(
         self, query: Query, *, history: Sequence[Turn] = (), even_if_unrelated: bool = False
@@ -127,15 +130,14 @@ class Assistant(Closing):
         protection, started = self.protection, time.perf_counter()
         with protection.watch("answer", name_questions([query]), only_failures=True):
             plan = plan_question(query, history)
-            searched = await areword(plan, self.chat_model, protection)
+            searched = await reword(plan, self.chat_model, protection)
             return await self.arun(
                 lambda: self._search(plan, searched, started, even_if_unrelated=even_if_unrelated)
             )
 
     async def awrite(self, prepared: PreparedAnswer) -> AsyncAnswerStream:
         """Return an asynchronous stream that writes the answer to a prepared question."""
-        model, protection, quotes = self.chat_model, self.protection, self._quotes_on_failure
-        return AsyncAnswerStream(prepared, model, protection, self.arun, quotes_on_failure=quotes)
+        return self._write(prepared)
 
     async def astream(
         self, query: Query, *, history: Sequence[Turn] = (), even_if_unrelated: bool = False
@@ -191,6 +193,16 @@ class Assistant(Closing):
             pool.shutdown(wait=False)
         self._searcher.close()
 
+    def _write(self, prepared: PreparedAnswer) -> AsyncAnswerStream:
+        return AsyncAnswerStream(
+            prepared,
+            self.chat_model,
+            self.protection,
+            self.arun,
+            self.voice,
+            marks=self._marks_ungrounded,
+        )
+
     def _search(
         self, plan: Plan, searched: str, started: float, *, even_if_unrelated: bool
     ) -> PreparedAnswer:
@@ -200,6 +212,7 @@ class Assistant(Closing):
             self._searcher,
             searched,
             writes=self.chat_model is not None,
+            voice=self.voice,
             even_if_unrelated=even_if_unrelated,
         )
         timings_ms = {
@@ -214,7 +227,6 @@ def open_assistant(
 ) -> Assistant:
     """Return an assistant over the collection and the answering model that the settings name.
 
-    If the service of the model fails before it has written anything, the assistant quotes passages.
     The collection and the embedding service are connected by the first question about the book,
     which raises their errors. Greetings and selected texts need neither.
 
@@ -230,4 +242,9 @@ def open_assistant(
 
     chosen = settings or load_settings()
     searcher, model = LateRetriever(chosen, observe), connect_chat_model(chosen)
-    return Assistant(searcher, model, quotes_on_failure=True)
+    return Assistant(
+        searcher,
+        model,
+        voice=read_voice(chosen),
+        marks_ungrounded=chosen.answer_ungrounded == "mark",
+    )

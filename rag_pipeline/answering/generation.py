@@ -11,8 +11,8 @@ from rag_pipeline.answering.reading.small_talk import find_reply
 from rag_pipeline.retrieval.queries import Query, check_query, name_questions
 
 if TYPE_CHECKING:
-    from rag_pipeline.answering.answer_stream import AnswerStream
     from rag_pipeline.answering.models import Answer
+    from rag_pipeline.answering.streams import AnswerStream
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.retriever import Retriever
@@ -28,7 +28,7 @@ def answer(
 ) -> Answer:
     """Answer a question from the book with citations; return the answer when it is complete.
 
-    Takes the arguments of `stream_answer` and raises its errors, including AnswerError.
+    Takes the arguments of `stream_answer` and raises its errors.
     """
     with stream_answer(
         query,
@@ -51,7 +51,8 @@ def stream_answer(
     """Retrieve passages for a question now, and return a stream that then writes the answer.
 
     If the book may cover the question, a chat model writes the answer or declines. Without a
-    model, the answer is passages from the book. To ask several questions, use `open_assistant`.
+    model, or if the model fails, the answer is passages from the book. To ask several questions,
+    use `open_assistant`.
 
     Args:
         query: A query, or a question as text, which is asked of the whole book. Even if `top_k` is
@@ -66,7 +67,6 @@ def stream_answer(
         EmbeddingError: The question could not be embedded.
         StoreError: The collection is missing, was built by another model, or cannot be reached.
         ConfigurationError: A setting is missing or invalid.
-        AnswerError: While iterating: the model cannot be reached, is too slow or writes nothing.
     """
     full_query = Query(query) if isinstance(query, str) else query
     searcher = retriever or LateRetriever(settings or _load_settings())

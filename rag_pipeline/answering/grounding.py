@@ -14,11 +14,12 @@ from rag_pipeline.answering.confidence import (
     lacks_asked_fact,
     measure_signals,
 )
-from rag_pipeline.answering.models import GroundedResponse, Level, Reason
+from rag_pipeline.answering.models import GroundedResponse, Level, Notice, Reason
 from rag_pipeline.answering.prompts import build_instruction, format_context, key_sources
-from rag_pipeline.answering.reading.languages import find_language_notice
+from rag_pipeline.answering.reading.languages import find_languages
 from rag_pipeline.answering.selected_blocks import find_selected_blocks
 from rag_pipeline.answering.sources import build_sources
+from rag_pipeline.answering.voice import Voice
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.retrieval.filters import build_point_filter
 from rag_pipeline.retrieval.queries import Mode
@@ -34,21 +35,13 @@ MAX_CONTEXT_TOKENS: Final = 3_000
 
 RELATED_SECTIONS: Final = 3
 
-CLOSEST: Final = "The book does not seem to answer this directly. The closest passages are:"
-"""The sentence that precedes passages which may not contain the answer."""
-
-_NO_PASSAGES: Final = "The book has no passage about this."
-_NOT_COVERED: Final = "The book does not cover this."
-_UNRELATED: Final = (
-    "Your selection does not answer this. You can search the whole book, or ask for an answer from "
-    "the selection anyway."
-)
-_CLOSEST_SELECTED: Final = "Your selection may not answer this. This part of it comes closest:"
-_FILTERED: Final = "The search covered only a part of the book. Ask again without filters."
-
 
 def apply_grounding_policy(
-    result: RetrievalResult, question: str, *, max_context_tokens: int = MAX_CONTEXT_TOKENS
+    result: RetrievalResult,
+    question: str,
+    *,
+    max_context_tokens: int = MAX_CONTEXT_TOKENS,
+    voice: Voice | None = None,
 ) -> GroundedResponse:
     """Decide how well passages answer a question, and prepare sources, or a refusal.
 
@@ -60,11 +53,13 @@ def apply_grounding_policy(
         result: Result of `Retriever.retrieve`. If its `evidence` is None, its passages decide.
         question: The question of the user.
         max_context_tokens: Limit for all sources together. The first passage is always complete.
+        voice: The language and the words of refusals and notices; None takes the defaults.
 
     Returns:
         Sources, context, instruction, citations and the decision. In normal mode also up to three
         related sections, which are fewer or none if the passages are not about the question.
     """
+    voice = voice or Voice()
     selected = result.mode == Mode.SELECTED_TEXT_ONLY
     sources = build_sources(
         result.chunks,
@@ -79,18 +74,19 @@ def apply_grounding_policy(
     blocks = [block.kind for source in sources for block in source.blocks]
     if blocks and set(blocks) == {TextBlockKind.HEADING}:
         level, reason = Level.NOT_COVERED, Reason.NO_PASSAGES
+    messages = _SELECTED_MESSAGES if selected else _MESSAGES
     return GroundedResponse(
         context=format_context(sources, Mode.NORMAL, key) if context is None else context,
-        system_instruction=build_instruction(result.mode, key),
+        system_instruction=build_instruction(Mode(result.mode), voice),
         citations=tuple(source.citation for source in sources),
         mode=Mode(result.mode),
         level=level,
         reason=reason,
         sources=sources,
         confidence=confidence,
-        message=(_SELECTED_MESSAGES if selected else _MESSAGES)[reason],
+        message=voice.say(code) if (code := messages[reason]) else "",
         related=() if selected else _suggest_sections(result),
-        notices=_collect_notices(result, question, refused=level is Level.NOT_COVERED),
+        notices=_collect_notices(result, question, voice, refused=level is Level.NOT_COVERED),
     )
 
 
@@ -139,16 +135,16 @@ def _suggest_sections(result: RetrievalResult) -> tuple[Citation, ...]:
 
 _MESSAGES: Final = {
     Reason.SUFFICIENT: "",
-    Reason.UNCERTAIN: CLOSEST,
-    Reason.NO_PASSAGES: _NO_PASSAGES,
-    Reason.NOT_COVERED: _NOT_COVERED,
-    Reason.UNRELATED_TO_SELECTION: _UNRELATED,
+    Reason.UNCERTAIN: "closest",
+    Reason.NO_PASSAGES: "no_passages",
+    Reason.NOT_COVERED: "not_covered",
+    Reason.UNRELATED_TO_SELECTION: "selection_unrelated_answer",
 }
 
 _SELECTED_MESSAGES: Final = {
     **_MESSAGES,
-    Reason.UNCERTAIN: _CLOSEST_SELECTED,
-    Reason.NO_PASSAGES: "Your selection is only a heading. Select some text below it.",
+    Reason.UNCERTAIN: "selection_closest",
+    Reason.NO_PASSAGES: "selection_heading",
 }
 
 _REASONS: Final = {
@@ -181,19 +177,34 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
     return level, _REASONS[level], confidence
 
 
-def _collect_notices(result: RetrievalResult, question: str, *, refused: bool) -> tuple[str, ...]:
-    notices: list[str] = []
+def _collect_notices(
+    result: RetrievalResult, question: str, voice: Voice, *, refused: bool
+) -> tuple[Notice, ...]:
+    notices: list[Notice] = []
     if result.notice and not (refused and result.mode == Mode.SELECTED_TEXT_ONLY):
-        notices.append(result.notice)
-    foreign = find_language_notice(result.query.question, result.chunks)
+        notices.append(Notice(_name_notice(result), result.notice))
+    foreign = find_languages(result.query.question, result.chunks)
     if foreign:
-        notices.append(foreign)
+        notices.append(voice.note("other_language", asked=foreign[0], written=foreign[1]))
     elif result.search_question is not None:
-        notices.append(f'Showing results for "{result.search_question}".')
+        notices.append(voice.note("search_changed", question=result.search_question))
     missing = find_missing_names(result.evidence, question)
     if missing and not foreign:  # the words of another language are no names
-        notices.append(f"The book does not mention {', '.join(missing)}.")
+        notices.append(voice.note("names_missing", names=", ".join(missing)))
     limited = bool(build_point_filter(result.query.filters).fields)
     if refused and limited and result.mode == Mode.NORMAL:
-        notices.append(_FILTERED)
+        notices.append(voice.note("filtered"))
     return tuple(notices)
+
+
+def _name_notice(result: RetrievalResult) -> str:
+    """Return the code of the notice of a search."""
+    if result.mode == Mode.NORMAL:
+        return "scope"
+    return _SELECTION_NOTICES.get(result.verdict, "selection_short")
+
+
+_SELECTION_NOTICES: Final = {
+    SelectionVerdict.UNRELATED: "selection_unrelated",
+    SelectionVerdict.MAY_NOT_ANSWER: "selection_uncertain",
+}

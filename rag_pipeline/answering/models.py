@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,21 @@ class Level(StrEnum):
     ANSWERED = "answered"
     CLOSEST_PASSAGES = "closest_passages"
     NOT_COVERED = "not_covered"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A hint for the reader.
+
+    Attributes:
+        code: Stable name of the hint, such as `cut_off`.
+        text: The hint as a sentence.
+        data: The values in the hint, such as the names that the book does not mention.
+    """
+
+    code: str
+    text: str
+    data: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +132,7 @@ class GroundedResponse:
     confidence: float | None = None
     message: str = ""
     related: tuple[Citation, ...] = ()
-    notices: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
     @property
     def sufficient_context(self) -> bool:
@@ -208,7 +223,7 @@ class Answer:
     dropped_numbers: tuple[int, ...] = ()
     complete: bool = True
     model: str | None = None
-    notices: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
     explanation: tuple[str, ...] = ()
 
     @property
@@ -286,4 +301,4 @@ class AnswerRecord:
     passages: tuple[Passage, ...]
     citations: tuple[Citation, ...]
     sources: tuple[Source, ...]
-    notices: tuple[str, ...]
+    notices: tuple[Notice, ...]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.answering.models import GroundedResponse, Turn
+    from rag_pipeline.answering.voice import Voice
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.protection.limits import Protection
 
@@ -92,7 +93,7 @@ class Plan:
         query: The query as asked.
         question: The question without small talk.
         completed: The question with what it needs from earlier turns.
-        reply: A fixed reply that needs no search; empty for a question to search.
+        reply: The kind of a fixed reply that needs no search; empty for a question to search.
         turns: The earlier turns that count, oldest first.
     """
 
@@ -129,6 +130,7 @@ def search_plan(
     searched: str,
     *,
     writes: bool,
+    voice: Voice,
     even_if_unrelated: bool = False,
 ) -> PreparedAnswer:
     """Find and judge the passages for a planned question.
@@ -138,13 +140,14 @@ def search_plan(
         searcher: Finds the passages.
         searched: The question to search: the completed question, or a model's wording of it.
         writes: True if a model will write the answer. It reads more passages.
+        voice: The language of refusals and notices.
         even_if_unrelated: Answer from a selected text even if the question seems unrelated to it.
 
     Raises:
         RagPipelineError: As described for `stream_answer`.
     """
     if plan.reply:
-        grounded = ground_reply(plan.query, plan.reply)
+        grounded = ground_reply(plan.query, plan.reply, voice)
         return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
     top_k = max(plan.query.result_count, _choose_depth(plan.question, writes=writes))
     wanted = _ask(replace(plan.query, question=plan.question, top_k=top_k), searched)
@@ -153,7 +156,7 @@ def search_plan(
         result = replace(result, search_question=result.search_question or wanted.question)
     if even_if_unrelated and result.verdict is SelectionVerdict.UNRELATED:
         result = replace(result, verdict=SelectionVerdict.MAY_NOT_ANSWER)
-    grounded = apply_grounding_policy(result, result.search_question or plan.question)
+    grounded = apply_grounding_policy(result, result.search_question or plan.question, voice=voice)
     index_id: str = result.index_id
     return PreparedAnswer(
         plan.query, result, grounded, result.search_question, index_id, plan.turns

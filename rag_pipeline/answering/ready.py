@@ -2,68 +2,71 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rag_pipeline.answering.confidence import weigh_question
 from rag_pipeline.answering.models import Level, Reason
-from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE, quote_answer
+from rag_pipeline.answering.quoting.extracted import quote_answer
 from rag_pipeline.answering.reading.small_talk import give_reply
 from rag_pipeline.answering.refusals import refuse
-from rag_pipeline.core.errors import AnswerServiceError
+from rag_pipeline.answering.sources import cite_sources
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from rag_pipeline.answering.models import Answer
+    from rag_pipeline.answering.models import Answer, Notice
     from rag_pipeline.answering.preparing import PreparedAnswer
-
-UNAVAILABLE_NOTICE: Final = (
-    "The answer model could not be used, so the answer consists of passages from the book."
-)
-"""Start of the notice of an answer that a failing model should have written. Its error follows."""
+    from rag_pipeline.answering.voice import Voice
 
 
 def give_ready(
-    prepared: PreparedAnswer, notice: str = NO_MODEL_NOTICE
+    prepared: PreparedAnswer, notice: Notice | None, voice: Voice
 ) -> Generator[str, None, Answer]:
     """Yield the pieces of an answer that no model writes, and return the answer.
 
     Args:
         prepared: The question with its passages.
-        notice: Says why passages are quoted, if they are.
+        notice: Says why passages are quoted. Unless no model is configured, its sentence precedes
+            them.
+        voice: The language of the fixed sentences.
     """
     grounded, asked = prepared.grounding, prepared.query.question
     if grounded.reason is Reason.SMALL_TALK:
         return give_reply(grounded, asked)
     if grounded.level is Level.NOT_COVERED:
-        return refuse(grounded, asked)
+        return refuse(grounded, asked, voice)
+    is_told = notice is not None and notice.code != "no_model"
+    message = notice.text if notice is not None and is_told and not grounded.message else ""
+    return _precede(message or grounded.message, _quote(prepared, notice))
+
+
+def append_quotes(answer: Answer, prepared: PreparedAnswer, notice: Notice) -> tuple[str, Answer]:
+    """Return the quotes that follow an answer which broke off, and the answer with them.
+
+    Args:
+        answer: The part of the answer that was shown.
+        prepared: The question with its passages.
+        notice: The sentence before the quotes.
+    """
+    _, quoted = exhaust(_quote(prepared, notice))
+    more = f"\n\n{notice.text}\n\n{quoted.text}"
+    whole = replace(
+        answer,
+        text=answer.text + more,
+        sentences=(*answer.sentences, *quoted.sentences),
+        passages=quoted.passages,
+        explanation=quoted.explanation,
+    )
+    return more, cite_sources(whole)
+
+
+def _quote(prepared: PreparedAnswer, notice: Notice | None) -> Generator[str, None, Answer]:
     question = prepared.search_question or prepared.question
     weights = weigh_question(prepared.result.evidence, question)
     seen = "\n\n".join(turn.answer for turn in prepared.turns) if prepared.is_follow_up else ""
-    return _precede(grounded.message, quote_answer(grounded, question, weights, notice, seen))
-
-
-def quote_on_failure(
-    pieces: Generator[str, None, Answer], prepared: PreparedAnswer
-) -> Generator[str, None, Answer]:
-    """Yield what a model writes. If its service fails before the first piece, quote passages."""
-    with closing(pieces):
-        try:
-            first = next(pieces)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]  # the type of a generator's result is lost
-        except AnswerServiceError as error:
-            notice = describe_failure(error)
-            return (yield from give_ready(prepared, notice))
-        yield first
-        return (yield from pieces)
-
-
-def describe_failure(error: AnswerServiceError) -> str:
-    """Return the notice of an answer that a failing model should have written."""
-    return f"{UNAVAILABLE_NOTICE} Error {error.code}: {error.public_message}"
+    notices = () if notice is None else (notice,)
+    return quote_answer(prepared.grounding, question, weights, notices, seen)
 
 
 def _precede(message: str, pieces: Generator[str, None, Answer]) -> Generator[str, None, Answer]:

@@ -1,59 +1,46 @@
-"""Write a prepared answer: let a model write it, quote the book, or refuse."""
+"""Write a prepared answer: let a model write it, quote the book, or refuse.
+
+Whatever a model does, the passages that were found are not lost. If the model fails, declines or
+writes nothing that stands in the sources, the passages are quoted.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar
 
-from rag_pipeline.answering.answer_stream import AnswerStream
-from rag_pipeline.answering.models import Answer, Level
-from rag_pipeline.answering.prompts import build_messages
-from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
-from rag_pipeline.answering.ready import describe_failure, exhaust, give_ready, quote_on_failure
-from rag_pipeline.answering.writing.generated import AnswerWriter, write_answer
-from rag_pipeline.core.errors import AnswerError, AnswerServiceError
-from rag_pipeline.core.protocols.chat import AsyncChatModel
+from rag_pipeline.answering.models import Answer, AnswerKind, Level, Reason
+from rag_pipeline.answering.prompts import STOP, build_prompt
+from rag_pipeline.answering.ready import append_quotes, exhaust, give_ready
+from rag_pipeline.answering.refusals import decline, make_refusal
+from rag_pipeline.answering.sources import cite_sources
+from rag_pipeline.answering.writing.generated import AnswerWriter
+from rag_pipeline.core.closing import Closing
+from rag_pipeline.core.errors import AnswerContextError, AnswerError, RagPipelineError
+from rag_pipeline.core.errors.hiding import describe_kind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
     from typing import Any, Self
 
+    from rag_pipeline.answering.models import GroundedResponse, Notice
     from rag_pipeline.answering.preparing import PreparedAnswer
-    from rag_pipeline.core.protocols.chat import ChatMessage, ChatModel, ChatStream
+    from rag_pipeline.answering.voice import Voice
+    from rag_pipeline.answering.writing.generated import Written
+    from rag_pipeline.core.protocols.chat import ChatModel, ChatStream
+    from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.protection.limits import Protection
     from rag_pipeline.retrieval.protection.logs import Operation
 
     Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
-
-def write_stream(
-    prepared: PreparedAnswer,
-    model: ChatModel | None,
-    protection: Protection,
-    *,
-    quotes_on_failure: bool = False,
-) -> AnswerStream:
-    """Return a stream that writes the answer to a prepared question.
-
-    Args:
-        prepared: The question with its passages. It can be written several times.
-        model: Writes the answer; None quotes passages.
-        protection: Circuit breaker and log. The answer is logged when it ends.
-        quotes_on_failure: Quote passages if the model's service fails before the first piece.
-    """
-    grounded, abort = prepared.grounding, _do_nothing
-    if model is not None and _may_write(prepared):
-        written = model.stream(_build_messages(prepared))
-        abort = written.close
-        asked, breaker = prepared.query.question, protection.chat_model
-        pieces = write_answer(grounded, asked, model.name, written, breaker)
-        if quotes_on_failure:
-            pieces = quote_on_failure(pieces, prepared)
-    else:
-        pieces = give_ready(prepared)
-    return AnswerStream(prepared.result, grounded, _watch(pieces, prepared, protection), abort)
+_Result = TypeVar("_Result")
+_logger = logging.getLogger(__name__)
 
 
 class AsyncAnswerStream:
@@ -67,7 +54,8 @@ class AsyncAnswerStream:
         model: Writes the answer; None quotes passages.
         protection: Circuit breaker and log.
         run: Runs a function in a thread of the assistant.
-        quotes_on_failure: Quote passages if the model's service fails before the first piece.
+        voice: The language of the fixed sentences.
+        marks: Whether sentences that are in no source are marked; otherwise they are left out.
 
     Attributes:
         prepared: The question with its passages.
@@ -79,17 +67,18 @@ class AsyncAnswerStream:
         model: ChatModel | None,
         protection: Protection,
         run: Run,
+        voice: Voice,
         *,
-        quotes_on_failure: bool = False,
+        marks: bool = False,
     ) -> None:
         self.prepared = prepared
-        self._quotes_on_failure = quotes_on_failure
         self._run = run
         self._protection = protection
+        self._voice = voice
+        self._marks = marks
         self._model = model if _may_write(prepared) else None
         self._written: ChatStream | None = None
-        if self._model is not None:
-            self._written = _stream_model(self._model, _build_messages(prepared))
+        self._writer: AnswerWriter | None = None
         self._answer: Answer | None = None
         self._is_reading = self._is_closed = False
         self._pieces = self._write()
@@ -114,7 +103,7 @@ class AsyncAnswerStream:
         """Return the complete answer; consumes the rest of the stream first.
 
         Raises:
-            AnswerError: The stream was closed or failed before the answer was complete.
+            AnswerError: The stream was closed before the answer was complete.
         """
         async for _ in self:
             pass
@@ -140,51 +129,147 @@ class AsyncAnswerStream:
         await self.aclose()
 
     async def _write(self) -> AsyncGenerator[str, None]:
-        prepared, has_begun, notice = self.prepared, False, NO_MODEL_NOTICE
+        prepared, voice = self.prepared, self._voice
         with self._protection.watch("answer", [prepared.query.question]) as operation:
-            _continue_from(prepared, operation)
-            if self._written is not None and self._model is not None:
-                asked, name = prepared.query.question, self._model.name
-                writer = AnswerWriter(prepared.grounding, asked, name)
-                try:
-                    async with aclosing(self._ask_model(self._written, writer)) as pieces:
-                        async for piece in pieces:
-                            has_begun = True
+            operation.timings_ms.update(prepared.timings_ms)
+            operation.started -= sum(prepared.timings_ms.values()) / 1000
+            notice = voice.note("no_model") if self._model is None else None
+            if self._model is not None:
+                async with aclosing(self._ask_model(self._model, operation)) as pieces:
+                    async for piece in pieces:
+                        if isinstance(piece, str):
                             yield piece
-                except AnswerServiceError as error:
-                    if has_begun or not self._quotes_on_failure:
-                        raise
-                    notice = describe_failure(error)
+                        else:
+                            notice = piece
             if self._answer is None:
-                ready, entry = await self._run(lambda: exhaust(give_ready(prepared, notice)))
+                ready, entry = await self._run(lambda: exhaust(give_ready(prepared, notice, voice)))
                 self._check_open()
                 for piece in ready:
                     yield piece
                 self._answer = entry
             self._answer = _complete(self._answer, prepared, operation)
 
-    async def _ask_model(
-        self, written: ChatStream, writer: AnswerWriter
-    ) -> AsyncGenerator[str, None]:
-        """Yield the text to show of what the model writes, and keep the answer."""
-        with self._protection.chat_model.passing():
-            try:
-                async for piece in written:
-                    shown = writer.feed(piece)
-                    if shown:
-                        yield shown
-            except Exception:  # an abort can show up as any error of the model
-                self._check_open()
-                raise
-            finally:
-                await written.aclose()
+    async def _ask_model(  # noqa: C901  # one branch for each end of a model's answer
+        self, model: ChatModel, operation: Operation
+    ) -> AsyncGenerator[str | Notice, None]:
+        """Yield the text of a model's answer, and keep the answer.
+
+        If the model gives no answer, yield the notice that says why. If it fails after a part of
+        the answer was shown, quotes follow that part.
+        """
+        failure: Exception | None = None
+        try:
+            async with aclosing(self._read_model(model)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except Exception as error:  # noqa: BLE001  # no failure of a model may lose the passages
             self._check_open()
-        complete = written.complete
-        rest, entry = await self._run(lambda: writer.finish(complete=complete))
+            failure = error
+            _note_failure(operation, error)
+        writer = self._writer
+        if writer is None:  # the model was not asked, because it fails again and again
+            yield self._voice.note("model_unavailable", error=_name(failure))
+            return
+        complete = failure is None and (self._written is None or self._written.complete)
+        rest, written = await self._run(lambda: writer.finish(complete=complete))
         self._check_open()
         if rest:
             yield rest
-        self._answer = entry
+        if written.text:
+            answer = self._make_answer(written, model.name, complete=complete)
+            if failure is not None:
+                notice = self._voice.note("cut_off_quotes")
+                more, answer = await self._run(lambda: append_quotes(answer, self.prepared, notice))
+                self._check_open()
+                yield more
+            self._answer = answer
+        elif failure is None and written.declined and not _is_answered(self.prepared):
+            refusal = make_refusal(
+                decline(self.prepared.grounding, self._voice),
+                self._voice,
+                self.prepared.query.question,
+            )
+            refused = replace(refusal, model=model.name)
+            yield refused.text
+            self._answer = refused
+        elif failure is None and written.declined:
+            yield self._voice.note("model_declined")
+        elif failure is not None or written.is_empty:
+            if failure is None:
+                failure = AnswerError(
+                    f"the model {model.name} wrote no answer, or a content filter blocked it. "
+                    "Raise ANSWER_MAX_TOKENS, rephrase the question or choose another model"
+                )
+                _note_failure(operation, failure)
+            yield self._voice.note("model_unavailable", error=_name(failure))
+        else:
+            yield self._voice.note("not_grounded")
+
+    async def _read_model(self, model: ChatModel) -> AsyncGenerator[str, None]:
+        """Yield the text to show of what the model writes.
+
+        If the prompt is too long for the model, ask once more with half of the sources.
+        """
+        prepared, most = self.prepared, None
+        with self._protection.chat_model.passing():
+            while True:
+                prompt = build_prompt(
+                    prepared.grounding,
+                    prepared.question,
+                    prepared.turns,
+                    voice=self._voice,
+                    count_tokens=model.count_tokens,
+                    room=model.prompt_tokens,
+                    most_sources=most,
+                )
+                writer = AnswerWriter(
+                    prepared.grounding,
+                    prepared.question,
+                    self._voice,
+                    marks=self._marks,
+                    instructions=prompt.frame,
+                    secret=prompt.key,
+                )
+                self._writer = writer
+                written = self._written = model.stream(prompt.messages, stop=STOP)
+                reading = asyncio.create_task(asyncio.to_thread(writer.prepare))
+                try:
+                    async for piece in written:
+                        await reading
+                        shown = writer.feed(piece)
+                        if shown:
+                            yield shown
+                        if writer.is_ended:
+                            break
+                    self._check_open()
+                    return  # noqa: TRY300  # the check belongs to what an abort may raise
+                except AnswerContextError:
+                    if most is not None or prompt.source_count < 2:
+                        raise
+                    most = prompt.source_count // 2
+                except Exception:  # an abort can show up as any error of the model
+                    self._check_open()
+                    raise
+                finally:
+                    await reading
+                    await written.aclose()
+
+    def _make_answer(self, written: Written, model: str, *, complete: bool) -> Answer:
+        grounding = self.prepared.grounding
+        return cite_sources(
+            Answer(
+                question=self.prepared.query.question,
+                text=written.text,
+                kind=AnswerKind.GENERATED,
+                sentences=written.sentences,
+                citations=(),
+                grounding=grounding,
+                dropped_numbers=written.dropped_numbers,
+                complete=complete,
+                model=model,
+                notices=(*grounding.notices, *written.notices),
+            )
+        )
 
     def _check_open(self) -> None:
         """End the generator, as an aborted operation, if another task closed the stream."""
@@ -192,48 +277,69 @@ class AsyncAnswerStream:
             raise _AbortedError from None
 
 
-class _AbortedError(BaseException):
-    """Another task closed the stream. It is no error of the answer, so it counts as an abort."""
+class AnswerStream(Closing):
+    """An iterator over the pieces of an answer's text while the answer is being written.
 
+    The property `answer` returns the complete answer. Closing the stream, or leaving its `with`
+    block, aborts the model's request. Any thread may close it; for a thread that waits for the next
+    piece, the iteration then ends.
 
-class _ThreadedStream:
-    """The pieces of a model that has no asynchronous stream, each read in another thread."""
+    Args:
+        stream: The asynchronous stream, which runs in a thread of this package.
 
-    def __init__(self, written: Generator[str, None, bool]) -> None:
-        self.complete = True
-        self._written = written
+    Attributes:
+        result: The passages that retrieval found.
+        grounding: The sources, and the decision whether they suffice. Known before the first piece.
+    """
 
-    def __aiter__(self) -> Self:
+    def __init__(self, stream: AsyncAnswerStream) -> None:
+        self._stream = stream
+        self.result: RetrievalResult = stream.prepared.result
+        self.grounding: GroundedResponse = stream.prepared.grounding
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the stream itself, because it is an iterator."""
         return self
 
-    async def __anext__(self) -> str:
-        piece = await asyncio.to_thread(self._read)
+    def __next__(self) -> str:
+        """Return the next piece of the answer's text, which is never empty."""
+        piece = run_async(_read_next(self._stream))
         if piece is None:
-            raise StopAsyncIteration
+            raise StopIteration
         return piece
 
-    def _read(self) -> str | None:
-        try:
-            return next(self._written)
-        except StopIteration as end:
-            self.complete = end.value is not False
-            return None
+    @property
+    def answer(self) -> Answer:
+        """The complete answer. Reading it first consumes the rest of the stream.
 
-    async def aclose(self) -> None:
-        try:
-            self._written.close()
-        except ValueError:  # a plain generator that another thread reads ends after its next piece
-            return
+        Raises:
+            AnswerError: The stream was closed before the answer was complete.
+        """
+        return run_async(self._stream.answer())
 
-
-def _stream_model(model: ChatModel, messages: list[ChatMessage]) -> ChatStream:
-    if isinstance(model, AsyncChatModel):
-        return model.astream(messages)
-    return _ThreadedStream(model.stream(messages))
+    def close(self) -> None:
+        """Abort the model's request. Any thread may call this, also repeatedly."""
+        run_async(self._stream.aclose())
 
 
-def _build_messages(prepared: PreparedAnswer) -> list[ChatMessage]:
-    return build_messages(prepared.grounding, prepared.question, prepared.turns)
+def run_async(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a coroutine in the event loop of this package, and return its result."""
+    return asyncio.run_coroutine_threadsafe(work, _get_loop()).result()
+
+
+@lru_cache(maxsize=1)
+def _get_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="answers", daemon=True).start()
+    return loop
+
+
+async def _read_next(stream: AsyncAnswerStream) -> str | None:
+    return await anext(stream, None)
+
+
+class _AbortedError(BaseException):
+    """Another task closed the stream. It is no error of the answer, so it counts as an abort."""
 
 
 def _may_write(prepared: PreparedAnswer) -> bool:
@@ -241,23 +347,19 @@ def _may_write(prepared: PreparedAnswer) -> bool:
     return prepared.grounding.level is not Level.NOT_COVERED
 
 
-def _watch(
-    pieces: Generator[str, None, Answer], prepared: PreparedAnswer, protection: Protection
-) -> Generator[str, None, Answer]:
-    """Yield the pieces of an answer, return it with the question as asked, and log the operation.
-
-    The log line is written when the answer is complete, when it fails, or when the generator is
-    closed.
-    """
-    with protection.watch("answer", [prepared.query.question]) as operation:
-        _continue_from(prepared, operation)
-        return _complete((yield from pieces), prepared, operation)
+def _is_answered(prepared: PreparedAnswer) -> bool:
+    return prepared.grounding.level is Level.ANSWERED
 
 
-def _continue_from(prepared: PreparedAnswer, operation: Operation) -> None:
-    """Let an operation include the steps in which the answer was prepared."""
-    operation.timings_ms.update(prepared.timings_ms)
-    operation.started -= sum(prepared.timings_ms.values()) / 1000
+def _note_failure(operation: Operation, error: Exception) -> None:
+    """Write a failure of the model to the log line of the answer, and log its message."""
+    operation.details["model_error"] = _name(error)
+    message = error.public_message if isinstance(error, RagPipelineError) else describe_kind(error)
+    _logger.warning("the answer model failed, so passages are quoted: %s", message)
+
+
+def _name(error: Exception | None) -> str:
+    return error.code if isinstance(error, RagPipelineError) else "ANSWER_FAILED"
 
 
 def _complete(entry: Answer, prepared: PreparedAnswer, operation: Operation) -> Answer:
@@ -266,9 +368,7 @@ def _complete(entry: Answer, prepared: PreparedAnswer, operation: Operation) -> 
         "kind": entry.kind.value,
         "level": entry.grounding.level.value,
         "model": entry.model,
+        "notices": [notice.code for notice in entry.notices],
     }
-    return replace(entry, question=prepared.query.question)
-
-
-def _do_nothing() -> None:
-    """Abort nothing, because no request was sent."""
+    is_small_talk = entry.grounding.reason is Reason.SMALL_TALK
+    return entry if is_small_talk else replace(entry, question=prepared.query.question)

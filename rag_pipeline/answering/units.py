@@ -134,7 +134,7 @@ def _read_runs(text: str, blocks: Sequence[TextBlock]) -> Iterator[Unit]:
 
 
 def _split_run(text: str, run: Unit, *, soft_breaks: bool) -> Iterator[Unit]:
-    prose = _hide_literals(text[run.start : run.end])
+    prose = hide_literals(text[run.start : run.end])
     if soft_breaks and run.last is TextBlockKind.PARAGRAPH:
         prose = _SOFT_BREAK.sub(lambda found: " " * len(found.group()), prose)
     kind = run.first
@@ -143,7 +143,7 @@ def _split_run(text: str, run: Unit, *, soft_breaks: bool) -> Iterator[Unit]:
         kind = run.last
 
 
-def _hide_literals(prose: str) -> str:
+def hide_literals(prose: str) -> str:
     """Return the text with the inside of code spans and formulas replaced by `x` characters.
 
     No sentence can then end inside them. The text keeps its length.

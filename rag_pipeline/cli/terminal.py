@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rag_pipeline.answering.voice import list_shown
 from rag_pipeline.core.errors.documents import DOCUMENT_MISSING
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def show_quotes(answer: Answer) -> str:
             for passage in answer.passages
         ]
         blocks = [text for text in (answer.grounding.message, *shown) if text]
-    notes = [f"Note: {notice}" for notice in answer.notices]
+    notes = _show_notices(answer)
     return "\n".join(["\n\n".join(blocks), *([""] if answer.passages and notes else []), *notes])
 
 
@@ -139,8 +140,19 @@ def show_answer_sources(answer: Answer) -> str:
             f"  [{number}] {show_citation(citation)}"
             for number, citation in zip(answer.cited_numbers, answer.citations, strict=True)
         ]
-    lines += [f"Note: {notice}" for notice in answer.notices]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_show_notices(answer)])
+
+
+def _show_notices(answer: Answer) -> list[str]:
+    """Format the notices, with advice for a user of the command."""
+    lines = [f"Note: {notice.text}" for notice in list_shown(answer)]
+    codes = {notice.code for notice in answer.notices}
+    if "no_model" in codes:
+        lines.append(
+            "Note: Set OPENAI_API_KEY, or OPENAI_BASE_URL and ANSWER_MODEL, to get a written "
+            "answer."
+        )
+    return lines
 
 
 def show_citation(citation: Citation) -> str:

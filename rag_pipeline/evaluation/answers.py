@@ -15,7 +15,6 @@ import numpy as np
 
 from rag_pipeline.answering import AnswerKind
 from rag_pipeline.answering.quoting.passages import REFERRING_WORDS
-from rag_pipeline.answering.writing.support import measure_support
 from rag_pipeline.core.models import ChunkLimits, TextBlockKind
 from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.source_lines import find_page_line
@@ -526,8 +525,8 @@ def _ask(
     # Above each passage stands the place that it comes from, which is not part of the answer.
     passages = given.passages if given is not None else ()
     body = "\n\n".join(passage.text for passage in passages) or reply.text
-    written = given is not None and given.kind is AnswerKind.GENERATED
-    support = measure_support(given) if given is not None and written else ()
+    codes = tuple(notice.code for notice in given.notices) if given is not None else ()
+    sentences, unsupported = _read_sentences(given)
     return AnswerResult(
         query_id=query.id,
         question=query.question,
@@ -545,15 +544,31 @@ def _ask(
         broken_passages=find_broken_passages(given, pages, max_chunk_tokens)
         if given is not None
         else (),
-        sentence_count=len(support),
-        unsupported=tuple(
-            ": ".join(filter(None, [one.sentence.text, ", ".join(one.missing)]))
-            for one in support
-            if not one.supported
-        ),
+        sentence_count=sentences,
+        unsupported=unsupported,
+        notices=codes,
         latency_ms=reply.latency_ms,
         error=reply.error,
     )
+
+
+def _read_sentences(given: Answer | None) -> tuple[int, tuple[str, ...]]:
+    """Return how many sentences a model wrote, and those that are in no source.
+
+    An answer without a sentence that is in a source counts as one such sentence.
+    """
+    if given is None:
+        return 0, ()
+    noted = {notice.code: notice.data for notice in given.notices}
+    if "not_grounded" in noted:
+        return 1, ("the whole answer",)
+    if given.kind is not AnswerKind.GENERATED:
+        return 0, ()
+    left = noted.get("sentences_dropped", noted.get("sentences_marked", {}))
+    count = int(left.get("count", 0))
+    cited = sum(bool(one.cited) for one in given.sentences)
+    shown = (*left.get("sentences", ()), *["..."] * count)
+    return cited + count, tuple(shown[:count])
 
 
 def _ask_selection(case: SelectedTextCase, ask: Asker) -> SelectionAnswer:

@@ -330,8 +330,8 @@ class AnswerResult(_Outcome):
         passage_count: Number of quoted passages. Only an extracted answer has some.
         broken_passages: Quoted passages that are not whole blocks of their document.
         sentence_count: Number of sentences that a model wrote.
-        unsupported: Written sentences that their cited sources do not support, each followed by the
-            numbers, names and code that are missing from the sources.
+        unsupported: Written sentences that are in no source. They were left out or marked.
+        notices: Codes of the notices of the answer.
         latency_ms: Time until the answer was complete, in milliseconds.
         error: Class and message of the exception if the system failed; otherwise None.
         accepted: The accepted answer to the same question; None if no answer was accepted.
@@ -353,6 +353,7 @@ class AnswerResult(_Outcome):
     broken_passages: tuple[str, ...] = ()
     sentence_count: int = 0
     unsupported: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     latency_ms: float = 0.0
     error: str | None = None
     accepted: AcceptedAnswer | None = None

@@ -50,6 +50,12 @@ class Metrics:
         self._answers = self._counter(
             "answers", "Complete answers; a refusal has the kind `refused`.", "kind", "level"
         )
+        self._notices = self._counter(
+            "answer_notices", "Notices of answers, such as corrected citations.", "code"
+        )
+        self._model_faults = self._counter(
+            "model_failures", "Answers that quote the book because the model failed.", "code"
+        )
         self._limited = self._counter("rate_limited", "Questions over a rate limit.")
         self._limit_faults = self._counter("rate_limit_failures", "Faults of SERVE_RATE_URL.")
         self._log_faults = self._counter("question_log_failures", "Lost entries of the log.")
@@ -78,6 +84,11 @@ class Metrics:
         if error is None and "kind" in operation.details:
             details = operation.details
             self._answers.labels(str(details["kind"]), str(details.get("level", ""))).inc()
+            notices = details.get("notices")
+            for notice in notices if isinstance(notices, list) else ():
+                self._notices.labels(notice).inc()
+            if "model_error" in details:
+                self._model_faults.labels(str(details["model_error"])).inc()
         self._read_breakers()
 
     def watch_breakers(self, protection: Protection) -> None:

@@ -21,10 +21,10 @@ from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.retrieval.queries import Mode, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
     from typing import Self
 
-    from rag_pipeline.core.protocols.chat import ChatMessage
+    from rag_pipeline.core.protocols.chat import ChatMessage, ChatStream
 
 LOCAL_MODEL = "local/all-MiniLM-L6-v2-int8-7df275c0-late/384/254/64"
 
@@ -125,6 +125,34 @@ class FixedRetriever:
         """Close nothing."""
 
 
+class ScriptedStream:
+    """The pieces of a `ScriptedModel`, or an error of which they are the beginning."""
+
+    def __init__(self, model: ScriptedModel) -> None:
+        self.complete = True
+        self._model = model
+        self._pieces = iter(model.pieces)
+
+    def __aiter__(self) -> Self:
+        """Return the stream itself."""
+        return self
+
+    async def __anext__(self) -> str:
+        """Return the next piece."""
+        await asyncio.sleep(0)
+        piece = next(self._pieces, None)
+        if piece is not None:
+            return piece
+        self.complete = self._model.complete
+        if self._model.error is not None:
+            raise self._model.error
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Note that the stream was closed."""
+        self._model.closed = True
+
+
 @dataclass(slots=True)
 class ScriptedModel:
     """A `ChatModel` that writes the given pieces and records the messages it receives."""
@@ -134,41 +162,38 @@ class ScriptedModel:
     name: str = "scripted"
     told: list[Sequence[ChatMessage]] = field(default_factory=list)
     closed: bool = False
+    error: Exception | None = None
+    prompt_tokens: int = 100_000
 
-    def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
-        """Yield the pieces; set `closed` when the generator ends or is closed."""
+    def count_tokens(self, text: str) -> int:
+        """Return a rough number of tokens."""
+        return len(text) // 4
+
+    def stream(self, messages: Sequence[ChatMessage], *, stop: Sequence[str] = ()) -> ChatStream:
+        """Return a stream of the pieces."""
+        del stop
         self.told.append(messages)
-        try:
-            yield from self.pieces
-        finally:
-            self.closed = True
-        return self.complete
+        return ScriptedStream(self)
 
 
-class WaitingModel:
-    """An `AsyncChatModel` that writes nothing until its stream is closed, and then fails.
+class WaitingModel(ScriptedModel):
+    """A `ChatModel` that writes nothing until its stream is closed, and then fails.
 
     Args:
         error: The error with which it fails.
 
     Attributes:
         reading: Set when the stream is read.
-        closed: Set when the stream is closed.
+        ended: Set when the stream is closed.
     """
 
-    name = "waiting"
-    complete = True
-
     def __init__(self, error: Exception) -> None:
-        self.reading, self.closed, self._error = asyncio.Event(), asyncio.Event(), error
+        super().__init__([], name="waiting")
+        self.reading, self.ended, self._error = asyncio.Event(), asyncio.Event(), error
 
-    def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
-        """Raise an error, because this model writes only asynchronously."""
-        raise NotImplementedError
-
-    def astream(self, messages: Sequence[ChatMessage]) -> Self:
+    def stream(self, messages: Sequence[ChatMessage], *, stop: Sequence[str] = ()) -> ChatStream:
         """Return the model itself as the stream."""
-        del messages
+        del messages, stop
         return self
 
     def __aiter__(self) -> Self:
@@ -178,9 +203,9 @@ class WaitingModel:
     async def __anext__(self) -> str:
         """Wait until the stream is closed, and raise the error."""
         self.reading.set()
-        await self.closed.wait()
+        await self.ended.wait()
         raise self._error
 
     async def aclose(self) -> None:
         """Let the reader fail."""
-        self.closed.set()
+        self.ended.set()

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.answering import AnswerKind, Assistant, Turn, preparing
-from rag_pipeline.answering.prompts import DECLINED
+from rag_pipeline.answering import AnswerKind, Assistant, Turn, Voice, preparing
 from rag_pipeline.answering.streams import AsyncAnswerStream
 from rag_pipeline.core.errors import (
     AnswerError,
@@ -31,14 +30,17 @@ from rag_pipeline_tests.answering.factories import (
 from rag_pipeline_tests.loopback import Reply, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable
 
-    from rag_pipeline.core.protocols.chat import ChatMessage, ChatModel
+    from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.protection.logs import Operation
 
 QUESTION = "How does a walking robot keep its balance with the capture point?"
 QUERY = Query(QUESTION)
+PLACED = "It places its foot on the capture point [1]."
+FIRST = "The robot places its foot on the capture point [1]."
+SECOND = "Ankle torque corrects small errors [1]."
 
 
 @dataclass(slots=True)
@@ -74,14 +76,17 @@ def make_assistant(model: ChatModel | None, **parts: object) -> Assistant:
 
 
 def test_a_prepared_answer_can_be_written_twice_in_both_ways() -> None:
-    model = ScriptedModel(["It steps ", "[1]."])
+    model = ScriptedModel(["It places its foot on the capture ", "point [1]."])
     with make_assistant(model) as assistant:
         prepared = assistant.prepare(QUERY)
         assert model.told == []
         first, second = (assistant.write(prepared).answer for _ in range(2))
         third = asyncio.run(write_later(assistant, prepared))
     assert first == second == third
-    assert (first.kind, first.text) == (AnswerKind.GENERATED, "It steps [1].")
+    assert (first.kind, first.text) == (
+        AnswerKind.GENERATED,
+        "It places its foot on the capture point [1].",
+    )
     assert first.question == QUESTION
     assert len(assistant.retriever.asked) == 1  # type: ignore[attr-defined]  # a fixed retriever
 
@@ -96,7 +101,7 @@ async def write_later(assistant: Assistant, prepared: preparing.PreparedAnswer) 
 
 
 @pytest.mark.parametrize("question", [QUESTION, "Hello", "Which glue holds wooden chairs?"])
-@pytest.mark.parametrize("model", [ScriptedModel(["It steps [1]."]), None])
+@pytest.mark.parametrize("model", [ScriptedModel([FIRST]), None])
 def test_answers_with_and_without_threads_are_equal(
     question: str, model: ScriptedModel | None
 ) -> None:
@@ -118,7 +123,7 @@ def test_what_a_follow_up_searches_is_part_of_the_answer(monkeypatch: pytest.Mon
 def test_an_observer_sees_each_operation_once() -> None:
     observed = Observed()
     protection = Protection(observe=observed)
-    with make_assistant(ScriptedModel(["One [1]. ", "Two [1]."]), protection=protection) as one:
+    with make_assistant(ScriptedModel([f"{FIRST} ", SECOND]), protection=protection) as one:
         one.answer(QUERY)
         asyncio.run(one.aanswer(QUERY))
         with pytest.raises(QueryEmptyError):
@@ -157,7 +162,7 @@ def test_a_disconnect_frees_the_request_and_counts_as_an_abort(way: str) -> None
 
     async def ask(assistant: Assistant, hung_up: Event) -> None:
         stream = await assistant.astream(QUERY)
-        assert [await anext(stream), await anext(stream)] == ["First [1].", " More"]
+        assert await anext(stream) == FIRST
         reader = asyncio.ensure_future(anext(stream, "end"))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -173,7 +178,7 @@ def test_a_disconnect_frees_the_request_and_counts_as_an_abort(way: str) -> None
         with pytest.raises(AnswerError, match="ended before"):
             await stream.answer()
 
-    reply = stream_reply("First [1]. ", "More", finish=None, fault="stall")
+    reply = stream_reply(f"{FIRST} ", "More", finish=None, fault="stall")
     model = partial(make_model, timeout_s=60)
     with serve([reply]) as server, make_assistant(model(server), protection=protection) as one:
         asyncio.run(ask(one, server.hung_up))
@@ -199,7 +204,7 @@ def test_an_error_after_another_task_closed_the_stream_is_an_abort(error: Except
     assert protection.chat_model.state == "closed"
 
 
-@pytest.mark.parametrize("model", [None, ScriptedModel(["It steps [1]."])])
+@pytest.mark.parametrize("model", [None, ScriptedModel([FIRST])])
 def test_a_stream_that_is_closed_while_a_thread_works_is_aborted(
     model: ScriptedModel | None,
 ) -> None:
@@ -213,7 +218,7 @@ def test_a_stream_that_is_closed_while_a_thread_works_is_aborted(
             await gate.wait()
             return action()
 
-        stream = AsyncAnswerStream(prepared, model, Protection(observe=observed), run)
+        stream = AsyncAnswerStream(prepared, model, Protection(observe=observed), run, Voice())
         reader = asyncio.ensure_future(stream.answer())
         await working.wait()
         await stream.aclose()
@@ -226,45 +231,31 @@ def test_a_stream_that_is_closed_while_a_thread_works_is_aborted(
     assert observed.seen == [("answer", "aborted", "NoneType")]
 
 
-def test_an_asynchronous_answer_fails_and_declines_like_a_synchronous_one() -> None:
-    failing = Reply(500, {}, {"Retry-After": "0"})
+def test_a_model_that_fails_again_and_again_is_not_asked_and_the_passages_are_quoted() -> None:
     observed = Observed()
+    protection = Protection(ServiceLimits(breaker_failures=2), observe=observed)
     with (
-        serve([stream_reply(DECLINED), failing]) as server,
-        make_assistant(make_model(server), protection=Protection(observe=observed)) as assistant,
+        serve([Reply(500, {}, {"Retry-After": "0"})]) as server,
+        make_assistant(make_model(server), protection=protection) as assistant,
     ):
-        declined = asyncio.run(assistant.aanswer(QUERY))
-        with pytest.raises(AnswerServiceError):
-            asyncio.run(assistant.aanswer(QUERY))
-    assert declined.kind is AnswerKind.REFUSED
-    assert [status for _, status, _ in observed.seen] == ["success", "error"]
+        given = assistant.answer(QUERY)
+        assert asyncio.run(assistant.aanswer(QUERY)) == given
+        before = len(server.received)
+        paused = [assistant.answer(QUERY), asyncio.run(assistant.aanswer(QUERY))]
+        assert len(server.received) == before
+    assert all(one.passages == given.passages for one in paused)
+    assert {one.notices[-1].code for one in paused} == {"model_unavailable"}
+    assert [status for _, status, _ in observed.seen] == ["success"] * 4
 
 
-def test_a_model_that_a_thread_reads_ends_after_its_next_piece_when_it_is_closed() -> None:
-    reading, gate = Event(), Event()
-
-    class SlowModel(ScriptedModel):
-        def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
-            self.told.append(messages)
-            yield "It steps [1]. "
-            reading.set()
-            assert gate.wait(30)
-            yield "Then it stands [1]."
-            return True
-
-    async def ask(assistant: Assistant) -> None:
-        stream = await assistant.astream(QUERY)
-        reader = asyncio.ensure_future(stream.answer())
-        assert await asyncio.to_thread(reading.wait, 30)
-        await stream.aclose()
-        gate.set()
-        with pytest.raises(AnswerError, match="ended before"):
-            await reader
-
-    observed = Observed()
-    with make_assistant(SlowModel([]), protection=Protection(observe=observed)) as assistant:
-        asyncio.run(ask(assistant))
-    assert observed.seen == [("answer", "aborted", "NoneType")]
+def test_a_failure_of_the_model_is_a_part_of_the_log_line() -> None:
+    seen: list[dict[str, object]] = []
+    protection = Protection(observe=lambda operation, _: seen.append(operation.details))
+    model = ScriptedModel([], error=AnswerServiceError("down"))
+    with make_assistant(model, protection=protection) as assistant:
+        assistant.answer(QUERY)
+    assert seen[0]["model_error"] == "ANSWER_SERVICE_UNAVAILABLE"
+    assert seen[0]["notices"] == ["model_unavailable"]
 
 
 def test_a_completed_question_that_is_too_long_is_not_searched(

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from rag_pipeline.answering import Answer, AnswerKind, answer
-from rag_pipeline.answering.prompts import DECLINED, build_instruction
+from rag_pipeline.answering import Answer, AnswerKind, Voice, answer
+from rag_pipeline.answering.prompts import build_instruction
+from rag_pipeline.answering.writing.declining import DECLINED
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.queries import Mode, Query
@@ -83,11 +84,11 @@ def test_the_prompt_of_a_model_keeps_the_injection_between_the_marks(
     model = ScriptedModel([DECLINED])
     ask(question, selection, model)
     system, user = model.told[0]
-    key = re.findall(r"<<<END QUESTION (\w+)>>>$", user.content)[0]
-    assert system.content == build_instruction(Mode.SELECTED_TEXT_ONLY, key)
-    assert user.content == (
-        f"<<<SOURCE 1 {key}>>>\n{selection}\n<<<END SOURCE 1 {key}>>>\n\n"
-        f"<<<QUESTION {key}>>>\n{question}\n<<<END QUESTION {key}>>>"
+    key = re.findall(r"^=== END (\w+) ===$", user.content, re.MULTILINE)[-1]
+    assert system.content == build_instruction(Mode.SELECTED_TEXT_ONLY, Voice())
+    assert user.content.startswith(
+        f"=== SOURCE 1 {key} ===\n{selection}\n\n"
+        f"=== QUESTION {key} ===\n{question}\n=== END {key} ===\n"
     )
     assert key not in question + selection
 

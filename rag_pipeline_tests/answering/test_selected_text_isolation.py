@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import rag_pipeline.evaluation
-from rag_pipeline.answering import AnswerKind, answer, apply_grounding_policy
-from rag_pipeline.answering.prompts import build_instruction, build_messages
+from rag_pipeline.answering import AnswerKind, Voice, answer, apply_grounding_policy
+from rag_pipeline.answering.prompts import build_instruction, build_prompt
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.queries import Mode, Query
@@ -70,11 +70,13 @@ def test_no_term_comes_from_outside_the_selection(name: str, text: str, question
 
     grounded = apply_grounding_policy(retrieve_selected(query, 0.0, SETTINGS.site), question)
     assert grounded.context == text.strip()
-    system, user = build_messages(grounded, question)
-    key = user.content.split("<<<SOURCE 1 ")[1][:12]
-    frame = {*extract_terms(f"<<<END SOURCE 1 {key}>>> QUESTION"), *extract_terms(question)}
-    assert set(extract_terms(user.content)) <= set(extract_terms(text)) | frame
-    assert system.content == build_instruction(Mode.SELECTED_TEXT_ONLY, key)
+    system, user = build_prompt(grounded, question).messages
+    key = user.content.split("=== SOURCE 1 ")[1][:6]
+    sources, _, end = user.content.partition(f"=== QUESTION {key} ===")
+    frame = {*extract_terms(f"=== SOURCE 1 {key} ===")}
+    assert set(extract_terms(sources)) <= set(extract_terms(text)) | frame
+    assert end.startswith(f"\n{question.strip()}\n=== END {key} ===")
+    assert system.content == build_instruction(Mode.SELECTED_TEXT_ONLY, Voice())
 
 
 @pytest.fixture

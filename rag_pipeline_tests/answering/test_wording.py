@@ -10,22 +10,19 @@ import pytest
 
 from rag_pipeline.answering import Assistant, Turn, preparing, wording
 from rag_pipeline.answering.preparing import Plan
-from rag_pipeline.answering.wording import areword, reword
+from rag_pipeline.answering.wording import reword
 from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
 from rag_pipeline_tests.answering.factories import (
     FixedRetriever,
-    ScriptedModel,
     WaitingModel,
     make_chunk,
 )
 from rag_pipeline_tests.loopback import ENDLESS, RESET, Received, Reply, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rag_pipeline.core.protocols.chat import ChatModel
 
 FIRST = "What is the capture point of a walking robot?"
@@ -36,16 +33,12 @@ FOLLOW_UP = Plan(Query(ASKED), ASKED, COMPLETED, "", (Turn(FIRST, "A point on th
 AT_ONCE = {"Retry-After": "0"}
 
 
-def areword_now(plan: Plan, model: ChatModel | None, protection: Protection) -> str:
-    """Call `areword` in an event loop of its own."""
-    return asyncio.run(areword(plan, model, protection))
+def word(plan: Plan, model: ChatModel | None, protection: Protection) -> str:
+    """Return the wording of a model, in an event loop of its own."""
+    return asyncio.run(reword(plan, model, protection))
 
 
-both_ways = pytest.mark.parametrize("word", [reword, areword_now])
-
-
-@both_ways
-def test_a_model_words_a_follow_up(word: Callable[..., str]) -> None:
+def test_a_model_words_a_follow_up() -> None:
     with serve([stream_reply("Question: ", f'"{WORDED}"')]) as server:
         assert word(FOLLOW_UP, make_model(server), Protection()) == WORDED
     (request,) = server.received
@@ -53,7 +46,6 @@ def test_a_model_words_a_follow_up(word: Callable[..., str]) -> None:
     assert told.index(FIRST) < told.index(ASKED)
 
 
-@both_ways
 @pytest.mark.parametrize(
     "replies",
     [
@@ -63,7 +55,7 @@ def test_a_model_words_a_follow_up(word: Callable[..., str]) -> None:
         [Reply(body=b"data: {broken\n\n")],
         [Reply(body=b"<html>hello</html>")],
         [stream_reply("Why does", finish=None, fault="cut")],
-        [stream_reply("Why does", finish=None)],
+        [stream_reply("How is bread made?")],
         [stream_reply()],
         [stream_reply("Sure, here is an answer: it moves with the velocity [1].")],
         [stream_reply("Line.\nAnother line.")],
@@ -71,18 +63,15 @@ def test_a_model_words_a_follow_up(word: Callable[..., str]) -> None:
         [stream_reply("\ud83d")],
     ],
 )
-def test_a_model_that_fails_or_writes_something_else_changes_nothing(
-    word: Callable[..., str], replies: list[Reply]
-) -> None:
+def test_a_model_that_fails_or_writes_something_else_changes_nothing(replies: list[Reply]) -> None:
     with serve(replies) as server:
         assert word(FOLLOW_UP, make_model(server), Protection()) == COMPLETED
     assert server.received
 
 
-@both_ways
 @pytest.mark.parametrize("reply", [*ENDLESS, stream_reply("Why", finish=None, fault="murmur")])
 def test_a_slow_model_changes_nothing_and_its_request_is_freed(
-    word: Callable[..., str], reply: Reply, monkeypatch: pytest.MonkeyPatch
+    reply: Reply, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wording, "REWORDING_S", 0.2)
     with serve([reply]) as server:
@@ -93,14 +82,12 @@ def test_a_slow_model_changes_nothing_and_its_request_is_freed(
             assert server.hung_up.wait(5)
 
 
-@both_ways
-def test_a_model_that_cannot_be_reached_changes_nothing(word: Callable[..., str]) -> None:
+def test_a_model_that_cannot_be_reached_changes_nothing() -> None:
     with serve([RESET]) as server:
         assert word(FOLLOW_UP, make_model(server, 0.4), Protection()) == COMPLETED
 
 
-@both_ways
-def test_no_model_is_asked_without_need(word: Callable[..., str]) -> None:
+def test_no_model_is_asked_without_need() -> None:
     complete = Plan(Query(FIRST), FIRST, FIRST, "", FOLLOW_UP.turns)
     failing = Protection(ServiceLimits(breaker_failures=1))
     with pytest.raises(AnswerServiceError), failing.chat_model.passing():
@@ -113,22 +100,15 @@ def test_no_model_is_asked_without_need(word: Callable[..., str]) -> None:
     assert server.received == []
 
 
-@both_ways
-def test_a_model_without_an_asynchronous_stream_words_a_follow_up(word: Callable[..., str]) -> None:
-    model = ScriptedModel([WORDED[:9], WORDED[9:]])
-    assert word(FOLLOW_UP, model, Protection()) == WORDED
-    assert model.closed
-
-
 def test_cancelling_the_rewording_frees_the_request() -> None:
     async def ask() -> None:
         model = WaitingModel(AnswerServiceError("down"))
-        task = asyncio.ensure_future(areword(FOLLOW_UP, model, Protection()))
+        task = asyncio.ensure_future(reword(FOLLOW_UP, model, Protection()))
         await model.reading.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert model.closed.is_set()
+        assert model.ended.is_set()
 
     asyncio.run(ask())
 
@@ -144,7 +124,11 @@ def test_an_assistant_searches_the_models_wording_and_answers_the_question_as_as
 
     def reply(request: Received) -> Reply:
         is_rewording = "Rewrite" in request.body["messages"][0]["content"]
-        return first if is_rewording else stream_reply("It moves [1].")
+        return (
+            first
+            if is_rewording
+            else stream_reply("The capture point depends on the velocity [1].")
+        )
 
     history = [Turn(FIRST)]
     with serve(reply) as server:
@@ -155,5 +139,5 @@ def test_an_assistant_searches_the_models_wording_and_answers_the_question_as_as
         given = assistant.write(prepared).answer
     assert prepared.search_question == later.search_question == searched
     assert [query.question for query in retriever.asked] == [searched] * 2
-    assert (given.question, given.text) == (ASKED, "It moves [1].")
+    assert (given.question, given.text) == (ASKED, "The capture point depends on the velocity [1].")
     assert ASKED in json.dumps(server.received[-1].body)

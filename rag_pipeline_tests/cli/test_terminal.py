@@ -42,14 +42,14 @@ def test_a_quoted_passage_is_printed_with_its_place_below() -> None:
     quoted = answer(query, settings=SETTINGS)
     lines = show_quotes(quoted).split("\n")
     assert lines[:4] == [SELECTION, "", "  [1] Selected text", ""]
-    assert lines[4:] == [f"Note: {notice}" for notice in quoted.notices]
+    assert lines[4] == f"Note: {quoted.notices[0].text}"
 
 
 def test_a_notice_of_a_refusal_starts_on_its_own_line() -> None:
     query = Query("Which glue?", filters=QueryFilters(modules=["module-9"]))
     refused = answer(query, retriever=FixedRetriever(()), settings=SETTINGS)  # type: ignore[arg-type]  # has the methods that are used
-    assert show_answer_sources(refused).split("\n") == ["", f"Note: {refused.notices[0]}"]
-    assert show_quotes(refused) == f"{refused.text}\nNote: {refused.notices[0]}"
+    assert show_answer_sources(refused).split("\n") == ["", f"Note: {refused.notices[0].text}"]
+    assert show_quotes(refused) == f"{refused.text}\nNote: {refused.notices[0].text}"
 
 
 def test_one_chunk_in_parts_and_one_expression_are_reported_in_the_singular() -> None:

@@ -114,23 +114,18 @@ def test_the_texts_of_answers_from_a_selection_are_searched_for_forbidden_terms(
 
 
 def test_answers_of_a_model_have_no_passages_and_name_the_model() -> None:
-    report = run(
-        ScriptedModel(["It uses the gyroscope, 17 ", "tubes of glue and a capture point [1]."])
-    )
+    first = "It depends on the velocity of the centre of mass [1]."
+    written = f"{first} It needs 17 tubes of glue and a gyroscope [1]."
+    report = run(ScriptedModel([written]))
     balance = report.questions[0]
     assert (balance.kind, balance.dangling, balance.passage_count) == ("generated", True, 0)
-    assert balance.sentence_count == 1
-    (unsupported,) = balance.unsupported
-    assert unsupported.startswith("It uses the gyroscope, 17 tubes of glue")
-    assert balance.facts_missed == ()
+    assert balance.sentence_count == 2
+    assert balance.unsupported == ("It needs 17 tubes of glue and a gyroscope.",)
     assert balance.sections == ("Balance > Capture point",)
     assert report.model == "scripted"
     assert (report.terms, report.definitions.defined) == ((), None)
-    assert report.whole is None
     assert report.overall.supported is not None
-    assert report.overall.supported.mean == 0.0
-    assert report.selections[0].leaks == ("gyroscope",)
-    assert report.selected_text.leak_count == 2
+    assert report.overall.supported.mean == 0.5
 
 
 def test_sentences_with_support_are_counted() -> None:

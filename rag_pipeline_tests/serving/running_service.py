@@ -74,8 +74,6 @@ def run_service(
     chat_model: ChatModel | None = None,
     log: AnswerLog | None = None,
     site_dir: Path | None = None,
-    *,
-    quotes_on_failure: bool = False,
 ) -> Iterator[str]:
     """Run the whole service over an indexed book and yield its address."""
     metrics = Metrics()
@@ -85,9 +83,7 @@ def run_service(
         log_questions=settings.log_questions,
         observe=metrics.observe_operation,
     )
-    assistant = Assistant(
-        retriever.protected_by(observed), chat_model, quotes_on_failure=quotes_on_failure
-    )
+    assistant = Assistant(retriever.protected_by(observed), chat_model)
     app = create_app(settings, assistant, log=log, site_dir=site_dir, metrics=metrics)
     with assistant, run_app(app) as url:
         yield url

@@ -208,6 +208,8 @@ def _name_type(  # noqa: PLR0911  # one return per kind of type
     definitions: Schema,
     links: dict[str, str],
 ) -> str:
+    if schema is True:
+        return "any value"
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         if "enum" in definitions[name]:

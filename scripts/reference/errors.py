@@ -28,6 +28,8 @@ _OTHERS = {
 """Codes of the command that are no exceptions of the package: cause, HTTP status, exit code."""
 
 _REMEDIES = {
+    "ANSWER_CONTEXT_EXCEEDED": "Lower `ANSWER_CONTEXT_TOKENS` or `ANSWER_MAX_TOKENS`, or give the "
+    "model a larger context.",
     "ANSWER_FAILED": "Raise `ANSWER_MAX_TOKENS`, ask in other words, or choose another "
     "`ANSWER_MODEL`. Check the key and `OPENAI_BASE_URL`.",
     "ANSWER_SERVICE_UNAVAILABLE": "Try again later. Check `OPENAI_BASE_URL` and the service.",

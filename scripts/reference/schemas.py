@@ -145,7 +145,7 @@ def _describe_type(  # noqa: PLR0911  # one return per kind of type
     if origin in (list, tuple):
         return {"type": "array", "items": _describe_type(inner[0], definitions, without)}
     if origin is dict:
-        value = _describe_type(inner[1], definitions, without)
+        value: Any = True if inner[1] is Any else _describe_type(inner[1], definitions, without)
         return {"type": "object", "additionalProperties": value}
     message = f"no JSON Schema is known for {hint!r}. Add it to scripts/reference/schemas.py"
     raise TypeError(message)

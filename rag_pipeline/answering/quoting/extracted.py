@@ -23,7 +23,7 @@ from rag_pipeline.retrieval.queries import Mode
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
-    from rag_pipeline.answering.models import GroundedResponse
+    from rag_pipeline.answering.models import GroundedResponse, Notice
     from rag_pipeline.answering.quoting.choosing import PassageChoice
 
 _MAX_HIGHLIGHTS: Final = 3  # sentences marked in one passage
@@ -32,17 +32,12 @@ _MARKED_SHARE: Final = 0.6  # least weight of a marked sentence's terms, relativ
 
 _MARKS: Final = re.compile(r"[\\\[\]*_`<]")  # a heading is shown as it is written
 
-NO_MODEL_NOTICE: Final = (
-    "No answer model is configured, so the answer consists of passages from the book. Set "
-    "OPENAI_API_KEY, or OPENAI_BASE_URL and ANSWER_MODEL, to get a written answer."
-)
-
 
 def quote_answer(
     grounded: GroundedResponse,
     question: str,
     weights: Mapping[str, float],
-    notice: str = NO_MODEL_NOTICE,
+    notices: Sequence[Notice] = (),
     seen: str = "",
 ) -> Generator[str, None, Answer]:
     """Yield the text of an answer that quotes the sources as one piece, and return the answer.
@@ -51,7 +46,7 @@ def quote_answer(
         grounded: The sources to quote from.
         question: The question of the user.
         weights: Weight of each term of the question.
-        notice: Says why no model wrote the answer. It is the last notice of the answer.
+        notices: Say why no model wrote the answer. They are the last notices of the answer.
         seen: Text that the reader knows already, from the answers before a follow-up.
 
     Returns:
@@ -77,7 +72,7 @@ def quote_answer(
         citations=(),
         grounding=grounded,
         passages=passages,
-        notices=(*grounded.notices, notice),
+        notices=(*grounded.notices, *notices),
         explanation=tuple(
             f"[{choice.source.number}] {', '.join(choice.reasons)}" for choice in choices
         ),

@@ -153,19 +153,14 @@ _MIN_LONGEST: Final = 3  # letters of the longest function word of a language
 _ENOUGH_WORDS: Final = 2  # one word may be a name, such as "La" or "de"
 
 
-def find_language_notice(question: str, chunks: Sequence[ScoredChunk]) -> str:
-    """Return a hint that the question is in another language than the book, or an empty text.
+def find_languages(question: str, chunks: Sequence[ScoredChunk]) -> tuple[str, str] | None:
+    """Return the languages of a question and of the book if they differ; otherwise None.
 
     The language of the book is that of the first passages. Without passages, or if one of the
-    languages is not clear, there is no hint.
+    languages is not clear, the result is None.
     """
     asked, written = _compare(question, chunks)
-    if asked == written:
-        return ""
-    return (
-        f"Your question seems to be in {asked}, but this book is in {written}, so the answer may "
-        f"miss something. Ask again in {written} for better results."
-    )
+    return None if asked == written else (asked, written)
 
 
 def find_foreign_terms(question: str, chunks: Sequence[ScoredChunk]) -> str:

@@ -12,16 +12,11 @@ from rag_pipeline.retrieval.queries import Mode
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from rag_pipeline.answering.voice import Voice
     from rag_pipeline.retrieval.queries import Query
 
-_REPLIES: Final = {
-    "about": "I answer questions from this book and show you where it says so. Ask me anything "
-    "about it, or select a passage and ask about it.",
-    "farewell": "Goodbye. Come back when you have a question about this book.",
-    "thanks": "Glad to help. Ask me anything else about this book.",
-    "greeting": "Hello. Ask me anything about this book, or select a passage and ask about it.",
-}
-"""The reply to each kind of small talk. The first kind that occurs decides."""
+_KINDS: Final = ("about", "farewell", "thanks", "greeting")
+"""The kinds of small talk. The first kind that occurs decides the reply."""
 
 _PHRASES: Final = {
     "about": r"""
@@ -121,7 +116,7 @@ _LEFT_WORDS: Final = 2  # "Hello, world" stays whole
 
 
 def find_reply(query: Query, *, has_turns: bool = False) -> str:
-    """Return the fixed reply to a question that is only small talk, otherwise an empty text.
+    """Return the kind of a question that is only small talk, otherwise an empty text.
 
     Small talk is a greeting, thanks, a farewell, or a question about the tutor. If the reader has
     selected a text, or asked something before, "How does this work?" is a question about that.
@@ -129,7 +124,7 @@ def find_reply(query: Query, *, has_turns: bool = False) -> str:
     kinds = _read_small_talk(query.question)
     if "pointing" in kinds:
         kinds = set() if has_turns or query.mode == Mode.SELECTED_TEXT_ONLY else {"about"}
-    return next((reply for kind, reply in _REPLIES.items() if kind in kinds), "")
+    return next((kind for kind in _KINDS if kind in kinds), "")
 
 
 def remove_small_talk(question: str) -> str:
@@ -155,10 +150,10 @@ def make_empty_result(query: Query) -> RetrievalResult:
     return RetrievalResult((), query, Mode(query.mode), 0)
 
 
-def ground_reply(query: Query, reply: str) -> GroundedResponse:
+def ground_reply(query: Query, kind: str, voice: Voice) -> GroundedResponse:
     """Return the decision not to search for a question, with the reply as its message."""
     mode, reason = Mode(query.mode), Reason.SMALL_TALK
-    return GroundedResponse("", "", (), mode, Level.NOT_COVERED, reason, message=reply)
+    return GroundedResponse("", "", (), mode, Level.NOT_COVERED, reason, message=voice.say(kind))
 
 
 def give_reply(grounded: GroundedResponse, question: str) -> Generator[str, None, Answer]:

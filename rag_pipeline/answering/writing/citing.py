@@ -1,160 +1,116 @@
-"""Check the citations of an answer, and find out which sentence cites which source.
-
-`CitationFilter` checks a model's text piece by piece. Pieces are shown to the reader at once and
-cannot be taken back, so the filter cannot wait until a whole block has arrived and been parsed. It
-therefore uses a regular expression to find code and formulas, whose brackets are not citations.
-`split_answer` splits the complete answer by the blocks that the Markdown parser finds.
-"""
+"""Read the citations that a model wrote, in any of their forms, and write them as `[1]`."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.models import AnswerSentence
-from rag_pipeline.answering.units import (
-    CODE_SPAN,
-    DISPLAYED,
-    INLINE_FORMULA,
-    NO_MARK,
-    find_blocks,
-    split_units,
-)
-from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.answering.units import CODE_SPAN, DISPLAYED, INLINE_FORMULA, NO_MARK
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-
-_NUMBER: Final = r"(?:(?i:sources?)\s*)?\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
-_LIST: Final = rf"\s*{_NUMBER}(?:(?:\s*[,;](?:\s*and\b)?|\s+and\b)\s*{_NUMBER})*\s*"
-_CITATION: Final = rf"(?:\[{_LIST}\]|\[\[{_LIST}\]\])(?!\()"
-_DONE: Final = (
+_WORD: Final = (
+    r"(?i:sources?|src|refs?|references?|citations?|cit|cites?|excerpts?|passages?|documents?|docs?"
+    r"|quellen?|fuentes?|fonti?|bronn?e?n?|s)"
+)
+_LABEL: Final = rf"(?:{_WORD}\s*(?:[:#_.\-]\s*)?(?:(?i:nr|no|n)\.?\s*)?)"
+_DETAIL: Final = r"(?:\u2020[^\]\u3011]{0,60}|:\d{1,3}(?:\u2020[^\]\u3011]{0,60})?)?"
+_NUMBER: Final = rf"[#^]?\d{{1,4}}{_DETAIL}(?:\s*[-\u2013\u2014]\s*\d{{1,4}})?"
+_ITEM: Final = rf"{_LABEL}?{_NUMBER}"
+_JOIN: Final = r"\s*(?:[,;&]|\band\b|\bund\b|\bet\b|\by\b|[,;]\s*and\b)\s*"
+_LIST: Final = rf"\s*\^?{_ITEM}(?:{_JOIN}{_ITEM})*\s*"
+_LABELED: Final = (
+    r"\s*(?:(?i:see|cf\.?|from|siehe|vgl\.?|voir|seg\u00fan)\s+)?"
+    rf"{_LABEL}{_NUMBER}(?:{_JOIN}{_ITEM})*\s*"
+)
+_SQUARE: Final = rf"\[{{1,2}}{_LIST}\]{{1,2}}(?:(?!\()|\([^()\s]{{0,200}}\))"
+_NAMED: Final = r"\[(?i:sources?|quellen?|fuentes?|ref)\s*:\s*(?P<title>[^\]\n]{1,160})\]"
+_OTHER: Final = (
+    rf"\u3010{_LIST}\u3011|\uff3b{_LIST}\uff3d"
+    rf"|[(\uff08]{_LABELED}[)\uff09]"
+    rf"|<sup>\s*\[?{_LIST}\]?\s*</sup>|\\cite\{{{_LIST}\}}|\^\[?{_NUMBER}\]?\^"
+    rf"|</?{_LABEL}{_NUMBER}/?>"
+)
+_AT_END: Final = rf"(?=\s*(?:[{SENTENCE_MARKS},;:)*_]|\Z|\n))"
+_PLAIN: Final = rf"[(\uff08]\d{{1,2}}(?:\s*,\s*\d{{1,2}})*[)\uff09]{_AT_END}"
+_RAISED: Final = r"[\u00b9\u00b2\u00b3\u2070-\u2079]+"
+_CITATION: Final = (
+    rf"{_SQUARE}|{_NAMED}|{_OTHER}|{_PLAIN}"
+    rf"|(?:(?<=[^\W\d_]{{3}})|(?<=[{SENTENCE_MARKS}])){_RAISED}{_AT_END}"
+)
+_PARTS: Final = re.compile(
     r"(?P<fence>`{3,}+|~{3,}+)(?:(?!(?P=fence)).)*+(?:(?P=fence)[`~]*+)?"
     rf"|{CODE_SPAN}|{DISPLAYED}|{INLINE_FORMULA}"
-    rf"|(?P<gap>[ \t]*+)(?P<citation>{_CITATION})"
+    rf"|(?P<gap>[ \t]*+)(?P<citation>{_CITATION})|{NO_MARK}|[ \t]++",
+    re.DOTALL,
 )
-_OPEN: Final = (
-    r"`{1,2}(?!`)[^\n]*\Z"
-    r"|\$\$(?:(?!\$\$|\n[ \t\r]*\n).)*+\Z"
-    r"|\$(?![\s$])(?:\\[^\n]|[^\\$\n])*+\\?\Z"
-    r"|[ \t]*+\[{1,2}(?i:[sourceand\d\s,;\u2013\u2014-])*+\]?\Z"
-)
-"""Beginnings of code spans, formulas and citations that the next piece of text may complete."""
-_PLAIN: Final = rf"{NO_MARK}|~++|[ \t]++"
-_PARTS: Final = re.compile(rf"{_DONE}|{_PLAIN}", re.DOTALL)
-_PARTS_SO_FAR: Final = re.compile(rf"{_DONE}|{_OPEN}|{_PLAIN}", re.DOTALL)
-"""Like `_PARTS`, for a text that may go on. A part that reaches its end may still change."""
+LEADING_CITATIONS: Final = re.compile(rf"(?:[ \t]*(?:{_SQUARE}|{_OTHER}|{_RAISED}))*")
+"""Citations after a sentence, which belong to it."""
 
-_WORDS: Final = re.compile(r"[^\W\d_]{2,}")
-_ONLY_CITATIONS: Final = re.compile(rf"(?:\s*{_CITATION}\s*[.!?]?)+")
-_CITED_END: Final = re.compile(rf"(?<=[{SENTENCE_MARKS}])(?:{_CITATION})+")
-_END_OF_LINE: Final = re.compile(rf"(?<=\S)[ \t]*+(?:{_CITATION}[ \t]*)+$", re.MULTILINE)
+_RAISED_DIGITS: Final = str.maketrans(
+    "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079", "0123456789"
+)
+_DETAILS: Final = re.compile(r"\u2020[^\],;\u3011]*|(?<=\d):\d+|\]\([^()]*\)")
 _AS_SHOWN: Final = re.compile(r"\[\d+(?:\s*[,;]\s*\d+)*\]")
+_TAIL: Final = re.compile(rf"[{SENTENCE_MARKS}:;\u2026]+\Z")
 _LONGEST_RANGE: Final = 100
+_DEFINITION: Final = re.compile(r"\s*(?:[-*+]\s+)?\[\^?\w{1,20}\]:\s")
 
 
-@dataclass(slots=True)
-class CitationFilter:
-    """A filter that checks the citations in a text which arrives in pieces.
-
-    Source numbers in brackets that are not in `known` are removed. `[1-3]`, `[1 and 3]` and
-    `[Source 1]` are rewritten as `[1][2][3]`, `[1][3]` and `[1]`. White space at both ends of the
-    text is removed. A bracket that is still open is kept back until it closes. Code and formulas
-    are not changed.
+@dataclass(frozen=True, slots=True)
+class ReadCitations:
+    """A sentence without its citations, and what they say.
 
     Attributes:
-        known: Numbers of the sources that the text may cite.
-        dropped: Cited numbers that were removed so far because they are not in `known`.
-        text: All text that the filter has returned so far.
+        text: The sentence without citations.
+        numbers: The cited numbers in their order, each once.
+        as_shown: True if all citations have the form `[1]` already.
     """
 
-    known: Collection[int]
-    dropped: set[int] = field(default_factory=set)
-    text: str = ""
-    _pending: str = ""
-    _blank: str = ""
+    text: str
+    numbers: tuple[int, ...]
+    as_shown: bool
 
-    def feed(self, piece: str) -> str:
-        """Add the next piece of the text, and return the checked text that can be shown now."""
-        text = self._pending + piece
-        shown, position = "", 0
-        for part in _PARTS_SO_FAR.finditer(text):
-            if part.end() == len(text):
-                self._pending = part.group()
-                return self._pass(shown + text[position : part.start()])
-            shown += text[position : part.start()] + self._replace(part)
-            position = part.end()
-        self._pending = ""
-        return self._pass(shown + text[position:])
 
-    def finish(self) -> str:
-        """Return the text that is still kept back, checked; call this once after the last piece."""
-        rest, self._pending = self._pending, ""
-        return self._pass(_PARTS.sub(self._replace, rest))
+def read_citations(
+    text: str, known: Collection[int], titles: Collection[tuple[str, int]] = ()
+) -> ReadCitations:
+    """Find the citations of a sentence in any form that models write.
 
-    def _pass(self, piece: str) -> str:
-        """Return a checked piece without the white space at its end.
+    Brackets in code and formulas, and indexes such as `joints[0]`, are not citations.
 
-        That white space is put before the next piece, or dropped if no text follows. White space at
-        the beginning of the whole text is dropped.
-        """
-        waiting = self._blank + piece
-        if not self.text:
-            waiting = waiting.lstrip()
-        shown = waiting.rstrip()
-        self._blank = waiting[len(shown) :]
-        self.text += shown
-        return shown
+    Args:
+        text: A sentence or block that a model wrote.
+        known: Numbers of the sources.
+        titles: Titles of sources with their numbers, for citations such as `[Source: Balance]`.
+    """
+    numbers: list[int] = []
+    as_shown = True
 
-    def _replace(self, part: re.Match[str]) -> str:
+    def take(part: re.Match[str]) -> str:
+        nonlocal as_shown
         written = part.group("citation")
         if written is None:
             return part.group()
-        numbers = _read_numbers(written)
-        kept = [number for number in numbers if number in self.known]
-        self.dropped.update(number for number in numbers if number not in self.known)
-        if kept == numbers and _AS_SHOWN.fullmatch(written):
+        before = text[part.start() - 1 : part.start()]
+        found = _read_numbers(written) if part.group("title") is None else []
+        is_index = not part.group("gap") and before.isalnum() and written.startswith("[")
+        is_plain = written.startswith(("(", "\uff08")) and not re.search(_WORD, written)
+        is_entry = is_plain and (not text[: part.start()].strip() or not set(found) <= set(known))
+        if is_entry or (is_index and not set(found) & set(known)):
             return part.group()
-        return part.group("gap") + "".join(f"[{number}]" for number in kept) if kept else ""
+        if part.group("title") is not None:
+            title = part.group("title").casefold()
+            found = [number for name, number in titles if name and name.casefold() in title][:1]
+        numbers.extend(found)
+        as_shown = as_shown and _AS_SHOWN.fullmatch(written) is not None
+        return ""
 
-
-def split_answer(text: str, known: Collection[int]) -> tuple[AnswerSentence, ...]:
-    """Split an answer into sentences, each with the numbers of the sources that it cites.
-
-    A citation after a full stop belongs to the sentence before it. A code block counts as one
-    sentence. Headings, and pieces without words or code, are left out if they cite nothing.
-
-    Args:
-        text: The text of the answer.
-        known: Numbers of the sources that the answer may cite. Other numbers are ignored.
-    """
-    # The parser does not read "``` [1]" as the end of a fence, so citations at line ends are
-    # replaced by blanks.
-    blocks = find_blocks(_END_OF_LINE.sub(lambda match: " " * len(match.group()), text))
-    # Closing brackets after a full stop stay in its sentence, so they replace citations there.
-    marked = _CITED_END.sub(lambda match: "]" * len(match.group()), text)
-    sentences: list[AnswerSentence] = []
-    with_content: list[bool] = []
-    for part in split_units(marked, blocks):
-        unit = text[part.start : part.end]
-        cited = _cited_in(unit, known)
-        if part.first is TextBlockKind.HEADING and not cited:
-            continue
-        lead = _ONLY_CITATIONS.match(unit)
-        if lead and sentences:
-            last = sentences[-1]
-            both = tuple(sorted({*last.cited, *_cited_in(lead.group(), known)}))
-            sentences[-1] = AnswerSentence(f"{last.text} {lead.group().strip()}", both)
-            unit = unit[lead.end() :].strip()
-            cited = _cited_in(unit, known)
-        if unit:
-            sentences.append(AnswerSentence(unit, cited))
-            with_content.append(part.is_block or "`" in unit or bool(_WORDS.search(unit)))
-    kept = zip(sentences, with_content, strict=True)
-    return tuple(sentence for sentence, content in kept if content or sentence.cited)
+    stripped = _PARTS.sub(take, text)
+    return ReadCitations(stripped.strip(), tuple(dict.fromkeys(numbers)), as_shown)
 
 
 def remove_citations(text: str) -> str:
@@ -162,10 +118,22 @@ def remove_citations(text: str) -> str:
     return _PARTS.sub(lambda part: "" if part.group("citation") else part.group(), text)
 
 
-def _cited_in(text: str, known: Collection[int]) -> tuple[int, ...]:
-    written = (part.group("citation") for part in _PARTS.finditer(text))
-    found = {number for entry in written if entry for number in _read_numbers(entry)}
-    return tuple(sorted(found.intersection(known)))
+def is_definition(text: str) -> bool:
+    """Return True for the definition of a footnote or of a link, such as `[1]: https://...`."""
+    return _DEFINITION.match(text) is not None
+
+
+def place_citations(text: str, numbers: Collection[int], *, is_block: bool) -> str:
+    """Return a sentence with its citations before its last mark, or a block with them below it."""
+    marks = "".join(f"[{number}]" for number in sorted(numbers))
+    if not marks:
+        return text
+    if is_block:
+        return f"{text}\n\n{marks}"
+    tail = _TAIL.search(text)
+    if tail is None:
+        return f"{text} {marks}"
+    return f"{text[: tail.start()].rstrip()} {marks}{tail.group()}"
 
 
 def _read_numbers(citation: str) -> list[int]:
@@ -174,8 +142,9 @@ def _read_numbers(citation: str) -> list[int]:
     A range such as `3-5` gives all its numbers. A range with more than `_LONGEST_RANGE` numbers
     gives only its two ends.
     """
+    plain = _DETAILS.sub("", citation.translate(_RAISED_DIGITS))
     numbers: list[int] = []
-    for entry in re.split(r"[,;]|and", citation):
+    for entry in re.split(r"[,;&]|\b(?:and|und|et|y)\b", plain):
         ends = sorted(map(int, re.findall(r"\d+", entry)))
         if ends:
             is_short = ends[-1] - ends[0] <= _LONGEST_RANGE

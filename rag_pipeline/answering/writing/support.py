@@ -1,17 +1,17 @@
-"""Check if the sources that a written sentence cites contain its numbers, names, code and words.
+"""Find the sources that contain a written sentence: its numbers, names, code and words.
 
-A paraphrase must not be reported. Each check therefore accepts every notation, spelling and word
-form that it knows, and leaves out what it cannot compare, such as the words of a translated answer.
+A paraphrase must be found. Each check therefore accepts every notation, spelling and word form that
+it knows, and leaves out what it cannot compare, such as the words of a translated answer.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.units import CODE_SPAN, DISPLAYED, INLINE_FORMULA
-from rag_pipeline.answering.writing.citing import remove_citations
 from rag_pipeline.answering.writing.known_text import KnownText
 from rag_pipeline.answering.writing.numbers import find_numbers, unify_characters
 from rag_pipeline.core.text.terms import STOP_WORDS, UNSPACED, extract_terms, extract_words
@@ -19,18 +19,17 @@ from rag_pipeline.core.text.terms import STOP_WORDS, UNSPACED, extract_terms, ex
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rag_pipeline.answering.models import Answer, AnswerSentence
+    from rag_pipeline.answering.models import Source
 
-ENOUGH_WORDS: Final = 0.3
-"""Share of a sentence's content words that its sources must contain for it to be supported.
+ENOUGH_WORDS: Final = 0.6
+"""Share of a sentence's content words that a source which contains it must have."""
 
-A paraphrase of a short source keeps as few as a third of the words.
-"""
+_SHARED_TERMS: Final = 0.15  # the same for an answer in another language, which shares only terms
+_FEWEST_NEW: Final = 0.5  # share of the words beyond those of the question
+_GAIN: Final = 0.1  # by which several cited sources must contain more than one of them
+_PARTICLES: Final = frozenset({"yes", "no", "ja", "nein", "oui", "non", "s\u00ed", "sim"})
+_COMBINED: Final = 4  # sources that are tried together with the best one
 
-_FEWEST_WORDS: Final = 3  # a sentence with fewer content words may share none with its source
-_SHOWN: Final = 5  # missing expressions named in one notice
-_SHOWN_SENTENCES: Final = 2  # sentences named in notices about unrelated sources
-_LONGEST_SHOWN: Final = 80  # characters of a sentence in a notice
 _LONGEST_UNIT: Final = 4  # letters; a longer word after a number is not a unit but may be a name
 _MANY_CAPITALS: Final = 0.2  # above this share, a language writes ordinary words with a capital
 _ENGLISH: Final = 0.2  # share of stop words above which a text is taken for English
@@ -60,77 +59,127 @@ _LOOK_BACK: Final = 12  # characters before a word that tell if it begins a clau
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceSupport:
-    """A sentence that a model wrote, compared with the sources that it cites.
+class Attribution:
+    """The sources that contain a written sentence, compared with those that it cites.
 
     Attributes:
-        sentence: The sentence with its citations.
-        missing: Numbers, names and code that none of its cited sources contains, as written.
-        unrelated: Cited numbers whose source shares no word, number or name with the sentence.
-        word_share: Share of the sentence's content words that its cited sources contain, 0 to 1.
-            1 if the words cannot be compared, because the answer is in another language.
+        numbers: Numbers of the sources that contain the sentence; empty if none does.
+        missing: Numbers, names and code that the nearest source does not contain, as written.
+        is_claim: False for a sentence that says too little to be judged, such as "See here.".
+        is_neutral: True for a sentence without content, such as "Yes.".
     """
 
-    sentence: AnswerSentence
-    missing: tuple[str, ...]
-    unrelated: tuple[int, ...]
-    word_share: float
-
-    @property
-    def supported(self) -> bool:
-        """True if the cited sources contain the numbers, names, code and enough of the words."""
-        related = bool(self.sentence.cited) and not self.unrelated
-        return related and not self.missing and self.word_share >= ENOUGH_WORDS
+    numbers: tuple[int, ...]
+    missing: tuple[str, ...] = ()
+    is_claim: bool = True
+    is_neutral: bool = False
 
 
-def measure_support(answer: Answer) -> tuple[SentenceSupport, ...]:
-    """Compare each sentence of an answer with the sources that it cites.
+class Attributor:
+    """Finds the source in which a written sentence stands.
 
     Args:
-        answer: An answer with sentences. Its sources are in `answer.grounding`.
-
-    Returns:
-        One record for each sentence, in the same order. A sentence that cites no source has no
-        missing expressions and the word share 0.
+        sources: The sources of the answer.
+        question: The question. Its words are not evidence for an answer.
     """
-    known = {source.number: KnownText(source) for source in answer.grounding.sources}
-    texts = [unify_characters(remove_citations(entry.text)) for entry in answer.sentences]
-    comparable = _are_comparable(" ".join(texts), list(known.values()))
-    capitals = comparable and not _has_many_capitals(" ".join(one.text for one in known.values()))
-    ordinary = frozenset[str]().union(*(source.lower_words for source in known.values()))
-    records = []
-    for entry, text in zip(answer.sentences, texts, strict=True):
-        cited = {number: known[number] for number in entry.cited if number in known}
-        sources = list(cited.values())
-        quoted = any(source.quotes(text) for source in sources)
-        missing = () if quoted or not sources else _find_missing(text, sources, ordinary, capitals)
-        words = [word for word in extract_words(text) if extract_terms(word) and word.isalpha()]
-        found = [word for word in words if any(source.has_words([word]) for source in sources)]
-        share = len(found) / len(words) if words and comparable else float(bool(sources))
-        judged = comparable and not quoted and _says_enough(text, words)
-        unrelated = [
-            number
-            for number, source in cited.items()
-            if judged and not _shares(text, words, source)
-        ]
-        records.append(SentenceSupport(entry, missing, tuple(unrelated), share))
-    return tuple(records)
+
+    def __init__(self, sources: Sequence[Source], question: str) -> None:
+        self.known = {source.number: KnownText(source) for source in sources}
+        self._asked = frozenset(extract_terms(question))
+        self._written: list[str] = []
+
+    @cached_property
+    def _ordinary(self) -> frozenset[str]:
+        return frozenset[str]().union(*(source.lower_words for source in self.known.values()))
+
+    @cached_property
+    def _has_names(self) -> bool:
+        """True if a capital letter inside a sentence marks a name."""
+        return not _has_many_capitals(" ".join(one.text for one in self.known.values()))
+
+    def prepare(self) -> None:
+        """Read the sources, so that the first sentence need not wait for it."""
+        self.attribute("Prepared for 1 sentence.", ())
+        self._written.clear()
+
+    def contains(self, text: str) -> bool:
+        """Return True if the words of a text stand in a source one after the other."""
+        plain = unify_characters(text)
+        return any(source.quotes(plain) or source.has_code(plain) for source in self.known.values())
+
+    def attribute(self, text: str, cited: Sequence[int]) -> Attribution:
+        """Return the sources that contain a sentence.
+
+        A source contains a sentence if it has its numbers, names and code and most of its content
+        words. If no source has all of them, two can do so together.
+
+        Args:
+            text: The sentence without citations.
+            cited: The sources that the model named. They come first if several contain the
+                sentence. An answer in another language than the sources cannot be compared word by
+                word; it needs their numbers, names and code, and the model's citation.
+        """
+        text = unify_characters(text)
+        self._written.append(text)
+        words = _list_content_words(text)
+        comparable = _are_comparable(" ".join(self._written), list(self.known.values()))
+        named = [number for number in dict.fromkeys(cited) if number in self.known]
+        scores = {number: self._score([number], text, words, comparable) for number in self.known}
+        is_claim = bool(words or any(find_numbers(text)) or _LITERAL.search(text))
+        if not is_claim or text.casefold().strip(" .!,") in _PARTICLES:
+            return Attribution((), (), is_claim=False, is_neutral=True)
+        best = sorted(self.known, key=lambda number: (-scores[number][0], number))
+        enough = ENOUGH_WORDS if comparable else _SHARED_TERMS
+        fitting = [number for number in best if scores[number][0] >= enough]
+        kept = tuple(number for number in named if scores[number][0] >= enough)
+        together = self._score(named, text, words, comparable)[0] if len(named) > 1 else 0.0
+        if together >= max([enough, *(scores[number][0] + _GAIN for number in named)]):
+            return Attribution(tuple(named))
+        if not comparable:
+            kept = kept or tuple(number for number in named if not scores[number][1])
+        if kept or fitting:
+            return Attribution(kept or (fitting[0],))
+        for pair in ((best[0], other) for other in best[1:_COMBINED]):
+            if self._score(pair, text, words, comparable)[0] >= enough:
+                return Attribution(pair)
+        missing = scores[best[0]][1] if best else ()
+        return Attribution((), missing, is_claim=len(words) > 1 or bool(missing))
+
+    def _score(
+        self,
+        numbers: Sequence[int],
+        text: str,
+        words: Sequence[str],
+        comparable: bool,  # noqa: FBT001  # a private function with one caller
+    ) -> tuple[float, tuple[str, ...]]:
+        """Return the share of the content words that sources contain, and what they lack.
+
+        The share is 0 if a number, a name or code is missing. A number counts like a word. A model
+        repeats the words of the question in any answer, so the share is also 0 if most of the other
+        words are missing.
+        """
+        sources = [self.known[number] for number in numbers]
+        if any(source.quotes(text) or source.has_code(text) for source in sources):
+            return 1.0, ()
+        capitals = comparable and self._has_names
+        missing = _find_missing(text, sources, self._ordinary, capitals)
+        if missing:
+            return 0.0, missing
+        if not words:
+            return 1.0, ()
+        number_count = sum(1 for _ in find_numbers(_LABEL.sub(" ", text)))
+        found = {word for word in words if any(source.has_words([word]) for source in sources)}
+        asked = {word for word in words if not self._asked.isdisjoint(extract_terms(word))}
+        new, new_found = set(words) - asked, found - asked
+        if len(new_found) + number_count < _FEWEST_NEW * len(new):
+            return 0.0, ()
+        total = len(found | new) + number_count
+        return (len(found) + number_count) / total if total else 0.0, ()
 
 
-def report_support(records: Sequence[SentenceSupport]) -> tuple[str, ...]:
-    """Return notices about what the cited sources do not contain; empty if nothing is missing."""
-    notices = []
-    missing = list(dict.fromkeys(entry for record in records for entry in record.missing))
-    if missing:
-        rest = len(missing) - _SHOWN
-        shown = ", ".join(missing[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
-        notices.append(f"The cited sources do not contain: {shown}.")
-    unrelated = [(record, number) for record in records for number in record.unrelated]
-    for record, number in unrelated[:_SHOWN_SENTENCES]:
-        text = " ".join(remove_citations(record.sentence.text).split())
-        text = text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
-        notices.append(f"Source {number} has no word in common with the sentence: {text}")
-    return tuple(notices)
+def _list_content_words(text: str) -> list[str]:
+    plain = _LABEL.sub(" ", text)
+    return [word for word in extract_words(plain) if extract_terms(word) and word.isalpha()]
 
 
 def _find_missing(
@@ -234,23 +283,6 @@ def _may_be_name(word: str) -> bool:
 def _has_name_shape(word: str) -> bool:
     """Return True if a capital letter, a digit or an underscore is inside the word."""
     return any(char.isupper() or char.isdigit() or char == "_" for char in word[1:])
-
-
-def _says_enough(text: str, words: Sequence[str]) -> bool:
-    """Return True if a related source must share a word with the sentence.
-
-    That is not so for a short sentence, and for one that only introduces what follows it.
-    """
-    return len(set(words)) >= _FEWEST_WORDS and not text.rstrip("*_ \n").endswith(":")
-
-
-def _shares(text: str, words: Sequence[str], source: KnownText) -> bool:
-    numbers = any(source.numbers.contain(number) for number in find_numbers(text))
-    return (
-        numbers
-        or source.has_words(words)
-        or any(map(source.has_name, filter(_has_name_shape, words)))
-    )
 
 
 def _are_comparable(answer: str, sources: Sequence[KnownText]) -> bool:

@@ -40,6 +40,7 @@ from rag_pipeline.core.errors.queries import (
     ValidationFailedError,
 )
 from rag_pipeline.core.errors.services import (
+    AnswerContextError,
     AnswerError,
     AnswerServiceError,
     AnswerTimeoutError,
@@ -63,6 +64,7 @@ from rag_pipeline.core.errors.services import (
 )
 
 __all__ = [
+    "AnswerContextError",
     "AnswerError",
     "AnswerServiceError",
     "AnswerTimeoutError",

@@ -263,8 +263,14 @@ class AnswerServiceError(AnswerError):
     transient = True
 
 
+class AnswerContextError(AnswerError):
+    """The prompt is longer than the context of the answer model."""
+
+    code = "ANSWER_CONTEXT_EXCEEDED"
+
+
 class AnswerTimeoutError(AnswerError):
-    """The answer model did not complete the answer within ANSWER_TIMEOUT_S seconds."""
+    """The answer model sent no text within ANSWER_TIMEOUT_S seconds."""
 
     code = "ANSWER_TIMEOUT"
     http_status = 504

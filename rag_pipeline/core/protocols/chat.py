@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
     from typing import Self
 
 
@@ -23,40 +23,8 @@ class ChatMessage:
     content: str
 
 
-class ChatModel(Protocol):
-    """A language model that answers messages with text."""
-
-    @property
-    def name(self) -> str:
-        """Name of the model, as the service that runs the model knows it."""
-
-    def stream(self, messages: Sequence[ChatMessage]) -> Generator[str, None, bool]:
-        """Request an answer to the messages and yield its text piece by piece.
-
-        The request is sent when the first piece is read. Any thread may close the generator to end
-        the request. An implementation may be a plain generator: if it is closed while another
-        thread reads it, it ends after its next piece.
-
-        Yields:
-            Pieces of text in order, none of them empty.
-
-        Returns:
-            True if the answer is complete; False if the token limit or the service's content filter
-            cut it off.
-
-        Raises:
-            AnswerTimeoutError: The answer was not complete within the time limit.
-            AnswerServiceError: The service cannot be reached or is overloaded, or the stream broke
-                off.
-            AnswerError: The service's response is not an answer.
-            ConfigurationError: The service refused the API key or the name of the model.
-        """
-
-
 class ChatStream(Protocol):
     """An asynchronous iterator over the pieces of a model's text, none of them empty.
-
-    Iterating raises the errors of `ChatModel.stream`.
 
     Attributes:
         complete: False if the token limit or the service's content filter cut the text off. Known
@@ -69,7 +37,16 @@ class ChatStream(Protocol):
         """Return the stream itself."""
 
     async def __anext__(self) -> str:
-        """Return the next piece of text."""
+        """Return the next piece of text.
+
+        Raises:
+            AnswerTimeoutError: No text arrived within the time limit.
+            AnswerServiceError: The service cannot be reached or is overloaded, or the stream broke
+                off.
+            AnswerContextError: The messages are longer than the context of the model.
+            AnswerError: The service's response is not an answer.
+            ConfigurationError: The service refused the API key or the name of the model.
+        """
 
     async def aclose(self) -> None:
         """Abort the request. A second call does nothing.
@@ -78,9 +55,26 @@ class ChatStream(Protocol):
         """
 
 
-@runtime_checkable
-class AsyncChatModel(ChatModel, Protocol):
-    """A language model that can also write without occupying a thread."""
+class ChatModel(Protocol):
+    """A language model that answers messages with text."""
 
-    def astream(self, messages: Sequence[ChatMessage]) -> ChatStream:
-        """Return a stream of the answer. The request is sent when the first piece is read."""
+    @property
+    def name(self) -> str:
+        """Name of the model, as the service that runs the model knows it."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Most tokens of the messages, so that they and the answer fit in the model's context."""
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text, or a safe estimate of it."""
+
+    def stream(self, messages: Sequence[ChatMessage], *, stop: Sequence[str] = ()) -> ChatStream:
+        """Return a stream of the answer to the messages.
+
+        The request is sent when the first piece is read.
+
+        Args:
+            messages: The instructions and the question.
+            stop: At most four texts at which the model ends its answer.
+        """

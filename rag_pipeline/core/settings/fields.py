@@ -7,7 +7,7 @@ and docs/reference/settings.md.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Literal, Self
 
 from pydantic import SecretStr, model_validator
 
@@ -190,12 +190,66 @@ class LibrarySettings(StoreSettings):
         "at `OPENAI_BASE_URL` needs no key.",
     )
     answer_timeout_s: float = rules.ANSWERING.setting(
-        30.0, "Seconds that one answer may take, retries included.", bounds=rules.TIMEOUT_S
+        30.0,
+        "Seconds until the first token of an answer, retries included, and from each token to the "
+        "next.",
+        bounds=rules.TIMEOUT_S,
     )
     answer_max_tokens: int = rules.ANSWERING.setting(
         800,
         "The highest number of tokens in one answer, a model's hidden reasoning included.",
         bounds={"ge": 16, "le": 32_000},
+    )
+    answer_context_tokens: int = rules.ANSWERING.setting(
+        8_192,
+        "The size of the model's context. Instructions, sources, earlier turns and the answer fit "
+        "in it. If a server says that its context is smaller, that size counts.",
+        bounds={"ge": 1_024, "le": 2_000_000},
+    )
+    answer_temperature: float = rules.ANSWERING.setting(
+        0.0, "The sampling temperature. 0 repeats the same answer.", bounds={"ge": 0, "le": 2}
+    )
+    answer_ungrounded: Literal["drop", "mark"] = rules.ANSWERING.setting(
+        "drop",
+        "What happens to a sentence of the model that is not in the sources: `drop` leaves it out, "
+        "`mark` shows it with a mark.",
+    )
+    answer_extra: dict[str, Any] = rules.ANSWERING.setting(
+        {},
+        "Further fields of the request to the model, as a JSON object, such as "
+        '`{"reasoning_effort": "low"}`. `null` leaves a field out.',
+    )
+    answer_headers: SecretStr = rules.ANSWERING.setting(
+        SecretStr(""),
+        "Further headers of the request to the model, as a JSON object. A secret if it contains a "
+        "key: do not commit it.",
+    )
+
+    assistant_source: str = rules.ASSISTANT.setting(
+        "book",
+        "What the source of the answers is called: `book`, `textbook`, `documentation`, `handbook`,"
+        " `manual`, `guide` or another name. In a language other than English, write another name "
+        "with its article.",
+        bounds={"min_length": 1, "max_length": 60},
+    )
+    assistant_name: str = rules.ASSISTANT.setting(
+        "RoboTutor",
+        "The name of the assistant.",
+        bounds={"min_length": 1, "max_length": 60},
+    )
+    assistant_audience: str = rules.ASSISTANT.setting(
+        "a university student",
+        "For whom a model writes, such as `a system administrator`.",
+        bounds={"min_length": 1, "max_length": 200},
+    )
+    assistant_instructions: str = rules.ASSISTANT.setting(
+        "",
+        "Further instructions for a model about its style. They cannot change the rules that keep "
+        "answers in the sources.",
+        bounds={"max_length": 2_000},
+    )
+    assistant_language: Literal["en", "de", "es", "fr"] = rules.ASSISTANT.setting(
+        "en", "The language of refusals, notices and fixed replies."
     )
 
     chunk_min_tokens: int = rules.CHUNKING.setting(

@@ -119,7 +119,8 @@ async def _stream_events(asked: Asked, stream: AsyncAnswerStream) -> AsyncGenera
             yield encode_event("start", _describe_start(asked))
             sources = list_sources(grounding)
             yield encode_event("sources", {"confidence": grounding.confidence, "sources": sources})
-            declined = make_refusal(decline(grounding), asked.body.question).text
+            voice = asked.service.assistant.voice
+            declined = make_refusal(decline(grounding, voice), voice).text
             async for piece in pieces:
                 if piece is None:
                     yield KEEP_ALIVE

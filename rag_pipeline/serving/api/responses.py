@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired
+from typing import TYPE_CHECKING, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
 from rag_pipeline.answering.models import AnswerKind, Level, Reason
-from rag_pipeline.answering.quoting.extracted import NO_MODEL_NOTICE
-from rag_pipeline.answering.ready import UNAVAILABLE_NOTICE
-from rag_pipeline.answering.writing.generated import CUT_NOTICE, UNCITED_NOTICE
 from rag_pipeline.core.editions import DEFAULT_EDITION
 from rag_pipeline.core.payload import FILTERS
 from rag_pipeline.retrieval.queries import Mode
-from rag_pipeline.retrieval.selected_text import POSSIBLE_NOTICE, SHORT_NOTICE, UNRELATED_NOTICE
 
 if TYPE_CHECKING:
     from rag_pipeline.answering import Answer, GroundedResponse, PreparedAnswer
@@ -24,24 +20,6 @@ if TYPE_CHECKING:
 Offer = Literal["answer_anyway", "whole_book", "drop_filters"]
 Kind = Literal["generated", "extracted", "refused", "reply"]
 Answered = Literal["answered", "closest_passages", "not_covered"]
-
-NOTICES: Final = (
-    # (start of the library's notice, code, words for a reader; empty keeps those of the library)
-    (NO_MODEL_NOTICE, "no_model", "The answer is quoted word for word."),
-    (UNAVAILABLE_NOTICE, "model_unavailable", "The model is not available. The book is quoted."),
-    (CUT_NOTICE, "cut_off", "The answer was cut off."),
-    (UNCITED_NOTICE, "uncited_sentences", ""),
-    ("The cited sources do not contain", "unsupported", ""),
-    ("Source ", "unsupported", ""),
-    ('Showing results for "', "search_changed", ""),
-    ("The book does not mention ", "names_missing", ""),
-    ("Only the pages ", "scope", ""),
-    ("The search covered only a part of the book", "filtered", ""),
-    ("Your question seems to be in ", "other_language", ""),
-    (UNRELATED_NOTICE, "selection_unrelated", ""),
-    (POSSIBLE_NOTICE, "selection_uncertain", ""),
-    (SHORT_NOTICE, "selection_short", ""),
-)
 
 
 class CitationBody(TypedDict):
@@ -88,10 +66,11 @@ class PassageBody(TypedDict):
 
 
 class NoticeBody(TypedDict):
-    """A hint for the reader, with a stable code for programs."""
+    """A hint for the reader, with a stable code for programs and the values in the text."""
 
     code: str
     text: str
+    data: dict[str, Any]
 
 
 class RefusalBody(TypedDict):
@@ -263,18 +242,10 @@ def describe_answer(answer: Answer, prepared: PreparedAnswer) -> dict[str, Any]:
         "text": answer.text,
         "sources": list_sources(answer.grounding),
         "refusal": _describe_refusal(answer.grounding, prepared) if refused else None,
-        "notices": [describe_notice(text) for text in answer.notices],
+        "notices": record["notices"],
         "search_question": prepared.search_question,
         "index_id": prepared.index_id,
     }
-
-
-def describe_notice(text: str) -> NoticeBody:
-    """Return a notice of the library with its code, in words for a reader."""
-    for start, code, words in NOTICES:
-        if text.startswith(start):
-            return {"code": code, "text": words or text}
-    return {"code": "hint", "text": text}
 
 
 def _describe_refusal(grounding: GroundedResponse, prepared: PreparedAnswer) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering import AnswerKind
+from rag_pipeline.answering.voice import list_shown
 from rag_pipeline.core.site.markdown_links import encode_target, escape_label
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ def cite_sources(
         for mark in _MARK.finditer(answer.text):
             if int(mark[1]) in sources:
                 annotate(mark.start(), mark.end(), sources[int(mark[1])])
-    links = _NOTICES_TITLE if answer.notices else ""
-    links += "".join(f"\n- {notice}" for notice in answer.notices)
+    notices = list_shown(answer)
+    links = _NOTICES_TITLE if notices else ""
+    links += "".join(f"\n- {notice.text}" for notice in notices)
     if sources:
         links += _RELATED_TITLE if answer.kind is AnswerKind.REFUSED else SOURCES_TITLE
     for number, citation in sources.items():

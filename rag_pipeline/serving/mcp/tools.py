@@ -226,7 +226,7 @@ class TextbookTools:
                 )
                 for at, entry in cited.items()
             ],
-            notices=list(answer.notices),
+            notices=[notice.text for notice in answer.notices],
         )
 
     async def read_toc(self) -> str:

@@ -10,7 +10,6 @@ from rag_pipeline.answering.grounding import apply_grounding_policy
 from rag_pipeline.answering.models import Answer, AnswerKind
 from rag_pipeline.answering.quoting.choosing import choose_passages
 from rag_pipeline.answering.quoting.extracted import (
-    NO_MODEL_NOTICE,
     format_passages,
     format_selection,
     quote_answer,
@@ -48,7 +47,6 @@ def test_every_passage_is_verbatim_with_its_place_and_lines() -> None:
         assert passage.citation == source.citation
         assert f"[{passage.number}]\n\n{passage.text}" in answer.text
     assert answer.citations == tuple(source.citation for source in answer.grounding.sources)
-    assert answer.notices[-1] == NO_MODEL_NOTICE
 
 
 def test_the_sentences_with_the_words_of_the_question_are_marked() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.answering import AnswerKind, Level, Reason, answer
+from rag_pipeline.answering import AnswerKind, Level, Reason, Voice, answer
 from rag_pipeline.answering.reading.small_talk import find_reply, remove_small_talk
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.evaluation.golden_set import load_golden_set
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_pure_small_talk_gets_its_reply(text: str, beginning: str) -> None:
-    assert find_reply(Query(text)).startswith(beginning)
+    assert Voice().say(find_reply(Query(text))).startswith(beginning)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_question_that_points_at_a_selection_is_about_the_selection() -> None:
 
     assert ask("How does this work?") == ""
     assert ask("What is this?") == ""
-    assert ask("Thanks!").startswith("Glad to help.")
+    assert ask("Thanks!") == "thanks"
 
 
 @given(st.text(max_size=60))

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 from fastapi.routing import APIRoute
 
+from rag_pipeline.answering.voice import NOTICES
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.serving import api, operating
 from rag_pipeline.serving.api import answers, responses, search
@@ -44,7 +45,7 @@ def read_first_column(heading: str) -> set[str]:
         ("Errors", list_error_codes()),
         ("Events of an answer", set(EVENTS)),
         ("Offers of a refusal", set(get_args(responses.Offer))),
-        ("Notices", {code for _, code, _ in responses.NOTICES} | {"hint"}),
+        ("Notices", set(NOTICES)),
     ],
 )
 def test_the_page_lists_exactly_what_exists(heading: str, codes: set[str]) -> None:

@@ -1,0 +1,173 @@
+"""The reply of a chat service: server-sent events, or one JSON document."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+
+    import httpx2
+
+_LONGEST_LINE: Final = 4_000_000  # bytes of one event, or of a whole answer as JSON
+_FIELDS: Final = ("data:", "event:", "id:", "retry:", ":")
+_THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking")
+_HIDDEN_PARTS: Final = frozenset({"thinking", "reasoning", "redacted_thinking"})
+
+
+async def read_lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
+    """Yield the lines of a response without their ends.
+
+    Raises:
+        ValueError: A line is longer than 4 MB.
+    """
+    rest = b""
+    async for data in response.aiter_bytes():
+        *lines, rest = (rest + data).replace(b"\r\n", b"\n").split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8", "replace").rstrip("\r")
+        if len(rest) > _LONGEST_LINE:
+            problem = "a line of the response is too long"
+            raise ValueError(problem)
+    if rest:
+        yield rest.decode("utf-8", "replace")
+
+
+class EventReader:
+    """Collects the text of an answer from the lines of a reply.
+
+    If a surrogate pair (two code units that form one character) is split between two events, it is
+    returned as a whole with the second. A half without its partner cannot be encoded and becomes
+    U+FFFD.
+
+    Args:
+        max_chars: Most characters of an answer, hidden reasoning included. A longer answer is cut
+            off, because a server that ignores the limit of tokens could write without end.
+
+    Attributes:
+        reason: Reason why the answer ended; empty if the service has given none.
+        is_ended: True if the service sent the last event, `[DONE]`.
+        is_done: True if the rest of the reply need not be read.
+        has_grown: True if the last line contained text or reasoning.
+        failure: Text of an error that the service sent instead of an answer; empty if none.
+        failure_status: The HTTP status in that error, or 0.
+        used_tokens: Tokens of the prompt as the service counted them; 0 if unknown.
+        text_length: Number of characters so far.
+        last: The last piece of text.
+    """
+
+    def __init__(self, max_chars: int) -> None:
+        self.reason = ""
+        self.is_ended = self.is_done = self.has_grown = False
+        self.failure = ""
+        self.failure_status = self.used_tokens = self.text_length = 0
+        self.last = ""
+        self._left = max_chars
+        self._join = codecs.getincrementaldecoder("utf-16-le")("replace").decode
+        self._whole: list[str] | None = None  # the lines of a reply that is one JSON document
+        self._is_empty = True
+
+    def feed(self, line: str) -> str:
+        """Return the text of a line, which may be empty.
+
+        Raises:
+            ValueError: The data of an event is not JSON.
+            TypeError: A piece of text or the reason is not a string.
+        """
+        self.has_grown = False
+        line = line.removeprefix("\ufeff")
+        is_first = self._whole is None and self._is_empty and bool(line.strip())
+        if is_first and not line.startswith(_FIELDS):
+            self._whole = []
+        if self._whole is not None:
+            self._whole.append(line)
+            return ""
+        if not line.startswith("data:"):
+            return ""
+        data = line.removeprefix("data:").strip()
+        if data == "[DONE]":
+            self.is_ended = self.is_done = True
+            return ""
+        return self._read(json.loads(data)) if data else ""
+
+    def finish(self) -> str:
+        """Return the rest of the text after the last line.
+
+        Raises:
+            ValueError: The reply is neither a stream nor a JSON document.
+            LookupError: The reply contains no answer.
+        """
+        text = ""
+        if self._whole is not None:
+            text = self._read(json.loads("\n".join(self._whole)))
+            self.is_ended = True
+        if self._is_empty and not self.is_ended:
+            problem = "the stream contains no event"
+            raise LookupError(problem)
+        rest = text + self._join(b"", final=True)
+        self.last = rest or self.last
+        return rest
+
+    def _read(self, event: Any) -> str:  # noqa: ANN401  # any JSON
+        self._is_empty = False
+        if not isinstance(event, dict):
+            problem = "an event is not an object"
+            raise TypeError(problem)
+        if event.get("error") or event.get("object") == "error":
+            self._fail(event)
+            return ""
+        usage = event.get("usage")
+        if isinstance(usage, dict) and isinstance(usage.get("prompt_tokens"), int):
+            self.used_tokens = usage["prompt_tokens"]
+        choices = event.get("choices")
+        if choices is None and usage is None and self._whole is not None:
+            problem = "the reply has no choices"
+            raise LookupError(problem)
+        choice = choices[0] if choices else None
+        if choice is None:
+            return ""
+        part = choice.get("delta") or choice.get("message") or {}
+        content = part.get("content")
+        text = "".join(_read_content(choice.get("text") if content is None else content))
+        text = text or "".join(_read_content(part.get("refusal")))
+        reason = choice.get("finish_reason")
+        if reason is not None and not isinstance(reason, str):
+            problem = "the reason why the answer ended is not a string"
+            raise TypeError(problem)
+        thoughts = sum(len(str(part.get(name) or "")) for name in _THOUGHTS)
+        self.has_grown = bool(text or thoughts)
+        self.reason = reason or self.reason
+        if self.reason == "error":
+            self._fail(event)
+        if len(text) + thoughts > self._left:
+            text, self.reason, self.is_done = text[: self._left], "length", True
+        self._left -= len(text) + thoughts
+        shown = self._join(text.encode("utf-16-le", "surrogatepass"))
+        self.text_length += len(shown)
+        self.last = shown or self.last
+        return shown
+
+    def _fail(self, event: dict[str, Any]) -> None:
+        error = event.get("error")
+        code = error.get("code") if isinstance(error, dict) else event.get("code")
+        self.failure_status = code if isinstance(code, int) else 0
+        self.failure, self.is_done = json.dumps(event), True
+
+
+def _read_content(content: Any) -> Iterator[str]:  # noqa: ANN401  # any JSON
+    """Yield the texts of a message's content, which is a string or a list of parts."""
+    if content is None:
+        return
+    if isinstance(content, str):
+        yield content
+        return
+    if not isinstance(content, list):
+        problem = "a piece of the answer is not a string"
+        raise TypeError(problem)
+    for part in content:
+        if isinstance(part, dict) and part.get("type") in _HIDDEN_PARTS:
+            continue
+        text = part.get("text") if isinstance(part, dict) else part
+        yield from _read_content(text.get("value") if isinstance(text, dict) else text)

@@ -1,0 +1,291 @@
+"""Remove from a model's text what is not a part of the answer, and cut it into units.
+
+The text arrives in pieces. A unit is a sentence, a heading, or a whole code block, table or
+formula. It is passed on as soon as its end is known, so that a reader sees each sentence at once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.answering.units import hide_literals
+from rag_pipeline.answering.writing.citing import LEADING_CITATIONS
+from rag_pipeline.core.text.sentences import SENTENCE_MARKS, split_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_THOUGHT: Final = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)"
+_OPEN_THOUGHT: Final = (
+    rf"<{_THOUGHT}>|\[THINK\]|\u25c1think\u25b7|<\|begin_of_thought\|>"
+    r"|<\|channel\|>\s*(?:analysis|commentary)[^<\n]*<\|message\|>"
+)
+_CLOSE_THOUGHT: Final = (
+    rf"</{_THOUGHT}>|\[/THINK\]|\u25c1/think\u25b7|<\|end_of_thought\|>"
+    r"|(?:<\|end\|>\s*)?(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*final[^<\n]*<\|message\|>"
+)
+_END: Final = (
+    r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|end_of_turn|return|call|eos)\|>"
+    r"|<\uff5cend\u2581of\u2581sentence\uff5c>|</s>|<(?:end_of_turn|eos)>"
+    r"|<\|(?:im_start|start|start_header_id)\|>\s*(?:user|system)"
+    r"|<\|(?:user|system)\|>|<start_of_turn>\s*user|<\uff5cUser\uff5c>|\[INST\]"
+)
+_TEMPLATE: Final = (
+    r"<\|(?:im_start|start|start_header_id)\|>\s*(?:assistant|model)?(?:<\|end_header_id\|>)?\s*"
+    r"|<\|[A-Za-z0-9_\u2581]{1,40}\|>|<\uff5c[^\uff5c<>]{1,40}\uff5c>|<start_of_turn>\s*(?:model)?"
+    r"|\[/?(?:INST|SYS)\]|<</?SYS>>|</?(?:s|bos|pad|unk)>"
+    r"|</?(?:answer|response|output|final|final_answer|result)>"
+)
+_TAG: Final = re.compile(
+    rf"(?P<open>{_OPEN_THOUGHT})|(?P<close>{_CLOSE_THOUGHT})|(?P<end>{_END})|(?P<token>{_TEMPLATE})",
+    re.IGNORECASE,
+)
+"""Marks of chat templates and of hidden reasoning, as many models write them."""
+
+_TAG_STARTS: Final = "<[\u25c1"
+_TAG_ENDS: Final = ">]\u25b7\n"
+_LONGEST_TAG: Final = 60
+
+_FENCE: Final = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>[^\n`]*)\n")
+_WRAPPERS: Final = frozenset({"markdown", "md", "text", "txt", "plaintext"})
+_BLOCK: Final = re.compile(r"\n[ \t]*(?=\n|[-*+] |\d{1,3}[.)] |#{1,6} |`{3}|~{3}|\||\$\$)")
+_HAS_END: Final = re.compile(rf"[{SENTENCE_MARKS}\n]")
+_LONGEST_UNIT: Final = 2_000  # characters; a longer text without an end is cut
+
+
+class TagFilter:
+    """A filter that removes hidden reasoning and the marks of chat templates from a text.
+
+    Args:
+        known: Text of the sources. Marks that stand in it belong to the book.
+
+    Attributes:
+        is_ended: True after a mark that ends the model's turn. The rest is not the answer.
+        restarts: Number of ends of reasoning whose beginning was not marked. All text before the
+            last of them is reasoning.
+        has_thoughts: True if reasoning was removed.
+    """
+
+    def __init__(self, known: str) -> None:
+        self.is_ended = self.has_thoughts = False
+        self.restarts = 0
+        self._known = known.casefold()
+        self._pending = ""
+        self._is_thinking = self._has_text = False
+
+    def feed(self, piece: str, *, is_last: bool = False) -> str:
+        """Return the text that can be passed on after the next piece."""
+        if self.is_ended:
+            return ""
+        self._pending += piece
+        shown = ""
+        while match := self._find_tag():
+            before = self._pending[: match.start()]
+            self._pending = self._pending[match.end() :]
+            if match["close"] is not None:
+                if not self._is_thinking:
+                    shown, self.restarts, self._has_text = "", self.restarts + 1, False
+                self.has_thoughts, self._is_thinking = True, False
+                continue
+            if self._is_thinking:
+                continue
+            shown += before
+            self._has_text = self._has_text or bool(shown.strip())
+            self._is_thinking = match["open"] is not None
+            if match["end"] is not None and self._has_text:
+                self.is_ended, self._pending = True, ""
+        kept = 0 if is_last else self._count_uncertain()
+        at = len(self._pending) - kept
+        rest, self._pending = self._pending[:at], self._pending[at:]
+        if self._is_thinking:
+            self.has_thoughts = True
+            return shown
+        self._has_text = self._has_text or bool(rest.strip())
+        return shown + rest
+
+    def _find_tag(self) -> re.Match[str] | None:
+        for match in _TAG.finditer(self._pending):
+            if match.group().strip().casefold() not in self._known:
+                return match
+        return None
+
+    def _count_uncertain(self) -> int:
+        """Return how many characters at the end may be the beginning of a mark."""
+        tail = self._pending[-_LONGEST_TAG:]
+        at = max(tail.rfind(char) for char in _TAG_STARTS)
+        if at > 0 and tail[at - 1] in _TAG_STARTS:
+            at -= 1
+        is_open = at >= 0 and not any(char in tail[at:] for char in _TAG_ENDS)
+        # A role or a second mark may follow a complete one.
+        is_long = at >= 0 and tail[at : at + 2] in {"<|", "<s"} and "\n" not in tail[at:]
+        return len(tail) - at if is_open or (is_long and tail.endswith((">", "|"))) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenUnit:
+    """A sentence or block of a text that a model writes.
+
+    Attributes:
+        gap: White space before the unit.
+        text: The unit as written.
+        is_block: True for a code block, a table or a formula.
+    """
+
+    gap: str
+    text: str
+    is_block: bool = False
+
+
+class UnitReader:
+    """Cuts a text that arrives in pieces into sentences and blocks."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._is_line_start = True
+        self._is_first = True
+
+    @property
+    def pending(self) -> str:
+        """The text whose end is not known yet."""
+        return self._text
+
+    def feed(self, piece: str, *, is_last: bool = False) -> Iterator[WrittenUnit]:
+        """Yield the units that the next piece completes.
+
+        Args:
+            piece: The next piece.
+            is_last: True if no text follows.
+        """
+        self._text += piece
+        may_end = _HAS_END.search(piece) or piece[:1].isspace() or piece[-1:].isspace()
+        if not is_last and not may_end and len(self._text) < _LONGEST_UNIT:
+            return
+        while self._text.strip():
+            if self._is_first and self._text.lstrip().startswith('{"') and not is_last:
+                return  # the answer as JSON is read as a whole
+            if self._is_first and is_last:
+                self._text = _unwrap_json(self._text)
+            unit = self._cut(is_last=is_last)
+            if unit is None:
+                return
+            self._is_first = False
+            yield unit
+        if is_last:
+            self._text = ""
+
+    def drop(self) -> None:
+        """Forget the text whose end is not known yet."""
+        self._text = ""
+
+    def _cut(self, *, is_last: bool) -> WrittenUnit | None:
+        body = self._text.lstrip()
+        gap = self._text[: len(self._text) - len(body)]
+        is_line_start = self._is_line_start or "\n" in gap
+        length = _find_block(body, is_last=is_last) if is_line_start else 0
+        if length is None:
+            return None
+        if length:
+            text = body[:length]
+            inner = _unwrap_fence(text, is_first=self._is_first)
+            if inner is not None:
+                self._text = f"{inner}\n{body[length:]}"
+                return self._cut(is_last=is_last) if self._text.strip() else None
+            is_block = not text.startswith("#")
+        else:
+            end = _find_sentence(body, is_last=is_last)
+            if not end:
+                return None
+            text, is_block = body[:end], False
+        self._text = body[len(text) :]
+        self._is_line_start = text.endswith("\n")
+        return WrittenUnit(gap, text.rstrip(), is_block)
+
+
+def _find_block(body: str, *, is_last: bool) -> int | None:  # noqa: PLR0911  # one for each kind
+    """Return the length of the block that a text begins with; 0 if it begins with a sentence.
+
+    The result is None if the end of the block has not arrived.
+    """
+    if not is_last and (body in {"`", "``", "~", "~~", "$"} or re.match(r"[`~]{3,}[^\n]*\Z", body)):
+        return None
+    fence = _FENCE.match(body)
+    if fence:
+        mark = fence["mark"]
+        closed = re.compile(rf"^[ \t]*{mark[0]}{{{len(mark)},}}[ \t]*(?:\n|\Z)", re.MULTILINE)
+        found = closed.search(body, fence.end())
+        ends = found is not None and (is_last or found.group().endswith("\n"))
+        return found.end() if found and ends else (len(body) if is_last else None)
+    if body.startswith("$$"):
+        at = body.find("$$", 2)
+        line = body.find("\n", at)
+        if at < 0:
+            return len(body) if is_last else None
+        return line + 1 if line > 0 else (len(body) if is_last else None)
+    if body.startswith("|"):
+        rows = re.match(r"(?:\|[^\n]*\n)+(?=[^|])|(?:\|[^\n]*(?:\n|\Z))+\Z", body)
+        ended = rows is not None and (is_last or rows.end() < len(body))
+        return rows.end() if rows and ended else (0 if rows is None and is_last else None)
+    if body.startswith("#"):
+        line = body.find("\n")
+        return line + 1 if line >= 0 else (len(body) if is_last else None)
+    return 0
+
+
+def _find_sentence(body: str, *, is_last: bool) -> int:
+    """Return the length of the sentence that a text begins with; 0 if its end has not arrived."""
+    ended = _BLOCK.search(body)
+    block = body[: ended.start()] if ended else body
+    is_whole = is_last or ended is not None
+    if not is_whole and (block.count("`") % 2 or block.count("$$") % 2):
+        return _cut_long(body)
+    prose = hide_literals(block)
+    spans = split_sentences(prose)
+    if not spans:
+        return 0
+    end = spans[0][1]
+    following = block[end:]
+    if len(spans) == 1:
+        if not is_whole and not following[:1].isspace():
+            return _cut_long(body)
+        if not is_whole and len(split_sentences(f"{prose.rstrip()} Xx")) == 1:
+            return _cut_long(body)
+    cited = LEADING_CITATIONS.match(block, end)
+    return cited.end() if cited else end
+
+
+def _cut_long(body: str) -> int:
+    """Return the length of the part to pass on of a text that has no end for too long."""
+    if len(body) < _LONGEST_UNIT:
+        return 0
+    return body.rfind(" ", 0, _LONGEST_UNIT) + 1 or _LONGEST_UNIT
+
+
+def _unwrap_fence(block: str, *, is_first: bool) -> str | None:
+    """Return the text inside a fence that a model put around its whole answer; otherwise None."""
+    fence = _FENCE.match(block)
+    if fence is None:
+        return None
+    lines = block[fence.end() :].rstrip().split("\n")
+    if lines and lines[-1].strip().startswith(fence["mark"]):
+        lines.pop()
+    inner = "\n".join(lines)
+    if not inner.strip():
+        return ""
+    info = fence["info"].strip().lower()
+    is_prose = bool(re.search(r"\[\d+\]|[^\W\d_]{2,}[.!?]\s*$", inner))
+    return inner if is_first and (info in _WRAPPERS or (not info and is_prose)) else None
+
+
+def _unwrap_json(text: str) -> str:
+    """Return the text of an answer that a model wrote as a JSON object, such as {"answer": ...}."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    texts = [value for value in content.values() if isinstance(value, str)]
+    return max(texts, key=len, default=text) if isinstance(content, dict) else text
