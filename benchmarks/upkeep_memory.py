@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rag_pipeline.ingestion.context import IngestionContext
-    from rag_pipeline.ingestion.planning import Scan
 
 _WORDS: Final = ("robot", "joint", "torque", "sensor", "frame", "gait", "planner", "noise")
 _COMMANDS: Final = (
@@ -37,7 +36,6 @@ _COMMANDS: Final = (
     "open store",
     "scan",
     "edit one page",
-    "worker",
     "audit",
     "audit with a stray",
     "prune",
@@ -45,7 +43,6 @@ _COMMANDS: Final = (
     "rebuild",
     "chunks",
 )
-_WORKER_DOCS: Final = 40  # documents of a worker, about as many in a book of any size
 
 
 def write_book(folder: Path, count: int) -> None:
@@ -109,7 +106,6 @@ def _find_command(root: Path, name: str) -> Callable[[], object]:
         "open store": lambda: services.catalog.open_current().close(),
         "scan": lambda: scan_docs(context),
         "edit one page": edit_one_page,
-        "worker": lambda: _work(context),
         "audit": lambda: audit_index(context),
         "audit with a stray": audit_with_stray,
         "prune": lambda: prune_embeddings(context),
@@ -123,33 +119,6 @@ def _edit(paths: list[Path]) -> None:
     for path in paths:
         changed = f"{path.read_text('utf-8')}\nEdited at {time.time_ns()}.\n"
         path.write_text(changed, encoding="utf-8")
-
-
-def _work(context: IngestionContext) -> None:
-    """Edit about 40 documents, and index their buckets as a worker does."""
-    from rag_pipeline.core.buckets import is_in  # noqa: PLC0415  # as in _find_command
-    from rag_pipeline.ingestion.parallel.planning import (  # noqa: PLC0415  # the same
-        BucketWork,
-        fingerprint_book,
-        hash_documents,
-    )
-    from rag_pipeline.ingestion.parallel.working import index_buckets  # noqa: PLC0415  # the same
-    from rag_pipeline.ingestion.planning import scan_docs  # noqa: PLC0415  # the same
-
-    folder, count = context.settings.docs_dir, context.settings.bucket_count
-    total = sum(1 for _ in folder.rglob("*.md"))
-    buckets = tuple(range(min(count, -(-_WORKER_DOCS * count // total))))
-
-    def scan() -> Scan:
-        return scan_docs(
-            context, is_wanted=lambda path: is_in(path, buckets, count), buckets=buckets
-        )
-
-    _edit([doc.path for doc in scan().discovery.docs])
-    docs, current = scan().discovery.docs, str(context.services.catalog.current_id())
-    work = BucketWork(buckets, count, hash_documents(docs), fingerprint_book(context), current)
-    for _ in index_buckets(context, work, "worker"):
-        pass
 
 
 def _forget_a_document(context: IngestionContext) -> None:

@@ -9,13 +9,11 @@ from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.ingestion.context import IngestionContext
 from rag_pipeline.ingestion.site.settling import settle_site
-from rag_pipeline.orchestration.assets.buckets import bucket_assets
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.assets.feedback import answer_feedback, unanswered_questions
 from rag_pipeline.orchestration.assets.ingestion import ingestion_assets
 from rag_pipeline.orchestration.jobs import (
     AUDIT_JOB,
-    BUCKETS_JOB,
     DAILY_FEEDBACK,
     EVALUATE_JOB,
     FEEDBACK_JOB,
@@ -26,7 +24,6 @@ from rag_pipeline.orchestration.jobs import (
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline.orchestration.sensors import docs_changes
 from rag_pipeline.orchestration.store_check import store_matches_ledger
-from rag_pipeline.orchestration.workers import build_workers_job
 
 
 def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -48,26 +45,17 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
     return dg.Definitions(
         assets=[
             ingestion_assets,
-            bucket_assets,
             retrieval_evaluation,
             answer_feedback,
             unanswered_questions,
         ],
         asset_checks=[store_matches_ledger],
-        jobs=[INGEST_JOB, BUCKETS_JOB, AUDIT_JOB, EVALUATE_JOB, FEEDBACK_JOB],
+        jobs=[INGEST_JOB, AUDIT_JOB, EVALUATE_JOB, FEEDBACK_JOB],
         sensors=[docs_changes],
         schedules=[NIGHTLY_RECONCILIATION, NIGHTLY_AUDIT, DAILY_FEEDBACK],
         resources=resources | dict(resource_overrides or {}),
         executor=dg.in_process_executor,
     )
-
-
-def define_workers_job(share_count: int) -> dg.JobDefinition:
-    """Return the job that indexes shares of the buckets in processes of this machine.
-
-    Each process calls this function again, so the job has no resources of the calling process.
-    """
-    return build_workers_job(share_count, IngestionResource(build=_open_ingestion))
 
 
 def _load_book() -> Settings:

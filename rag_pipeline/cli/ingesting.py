@@ -43,24 +43,6 @@ def ingest(
     prune_cache: Annotated[
         bool, typer.Option("--prune-cache", help="Delete cached embeddings that no document uses.")
     ] = False,
-    rebucket: Annotated[
-        bool,
-        typer.Option(
-            "--rebucket", help="Change the number of buckets of the book to BUCKET_COUNT."
-        ),
-    ] = False,
-    workers: Annotated[
-        int,
-        typer.Option(
-            "--workers", min=1, max=64, help="Index with this many processes on this machine."
-        ),
-    ] = 1,
-    detach: Annotated[
-        bool,
-        typer.Option(
-            "--detach", help="Submit one run per bucket to the Dagster instance, and follow them."
-        ),
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Index new and changed documents, and remove deleted documents from the index.
@@ -69,9 +51,6 @@ def ingest(
     """
     actions = {
         "--roll-back": roll_back,
-        "--rebucket": rebucket,
-        "--detach": detach,
-        "--workers": workers > 1,
         "--rebuild": rebuild,
         "--prune-cache": prune_cache,
     }
@@ -90,23 +69,7 @@ def ingest(
         shown = f"Switched back to collection {collection_id}"
         print_result({"collection_id": collection_id}, shown, as_json=as_json)
         return
-    if rebucket:
-        context.services.rebucket()
-        count = context.settings.bucket_count
-        shown = f"The book has {count} buckets now. Set BUCKET_COUNT={count} on each machine"
-        print_result({"bucket_count": count}, shown, as_json=as_json)
-        return
-    if detach:
-        from rag_pipeline.cli.parallel import ingest_detached
-
-        ingest_detached(context, as_json=as_json)
-        return
-    if workers > 1:
-        from rag_pipeline.cli.parallel import ingest_with_workers
-
-        report = ingest_with_workers(context, workers)
-    else:
-        report = rebuild_index(context) if rebuild else ingest_changes(context)
+    report = rebuild_index(context) if rebuild else ingest_changes(context)
     if prune_cache:
         from rag_pipeline.ingestion.upkeep.stats import prune_embeddings
 

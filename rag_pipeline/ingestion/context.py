@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.ids import hash_text
-from rag_pipeline.core.models import Stage
 from rag_pipeline.core.sources import find_source
 from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingSpace
 
@@ -20,19 +18,15 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.sources import Source
 
-ALL_STAGES = frozenset(Stage)
-
 
 @dataclass(frozen=True, slots=True)
 class IngestionRequest:
-    """The documents and stages that one ingestion processes.
+    """The documents that one ingestion processes.
 
     Attributes:
         doc_ids: Documents to process, even if they are unchanged. None means: process every new or
             changed document, and delete every document whose file is gone.
         delete_ids: Documents to delete if their files are gone. Ignored if `doc_ids` is None.
-        stages: The stages to run. The input of a stage whose predecessor is not run is read from
-            the artifacts of an earlier run.
         rewrite: Write all points of `doc_ids` again, even points that look unchanged.
         rebuild: Build a new collection from all documents next to the current collection, then
             switch to it.
@@ -42,21 +36,9 @@ class IngestionRequest:
 
     doc_ids: tuple[str, ...] | None = None
     delete_ids: tuple[str, ...] = ()
-    stages: frozenset[Stage] = ALL_STAGES
     rewrite: bool = False
     rebuild: bool = False
     reread: bool = False
-
-    def __post_init__(self) -> None:
-        """Check that a rebuild runs all stages; otherwise the new collection would be incomplete.
-
-        Raises:
-            ConfigurationError: `rebuild` is set and `stages` lacks a stage.
-        """
-        if self.rebuild and self.stages != ALL_STAGES:
-            left_out = ", ".join(stage.value for stage in Stage if stage not in self.stages)
-            problem = f"a rebuild must materialize all assets, but the selection lacks {left_out}"
-            raise ConfigurationError("rebuild", problem, "Select all assets, or turn rebuild off")
 
 
 @dataclass(frozen=True, slots=True)

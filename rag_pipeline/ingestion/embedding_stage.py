@@ -72,18 +72,6 @@ def embed_docs(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
         work.keep_result(Stage.EMBEDDINGS, version, dict(figures[work.doc.doc_id]))
 
 
-def load_embeddings(run: IngestionRun, work: DocInProgress) -> None:
-    """Check that an earlier run stored the vectors of a document, and load those of a small one.
-
-    Raises:
-        ArtifactMissingError: A text has not been embedded with the current model.
-    """
-    for chunks in split_chunks(work.chunks):
-        vectors = _load_vectors(run, work, chunks)
-        if len(work.chunks) <= PART_CHUNKS:
-            work.vectors = vectors
-
-
 def read_vectors(
     run: IngestionRun, work: DocInProgress
 ) -> Iterator[tuple[Sequence[Chunk], Sequence[ChunkVectors]]]:

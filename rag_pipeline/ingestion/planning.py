@@ -77,8 +77,6 @@ def scan_docs(
     *,
     earlier: Scan | None = None,
     reread: bool = False,
-    is_wanted: Callable[[str], bool] | None = None,
-    buckets: Collection[int] | None = None,
 ) -> Scan:
     """Compare the docs folder with the ledger of the current collection.
 
@@ -89,9 +87,6 @@ def scan_docs(
         earlier: The result of an earlier scan. It is returned if the ledger has not changed since
             then, so that a command and the run that it starts read the docs folder only once.
         reread: Ignore `earlier`, and read every file even if its size and time are unchanged.
-        is_wanted: Function that decides by its path whether a document belongs to the scan. None:
-            all documents do.
-        buckets: The buckets of these documents, to read no others from the ledger; None for all.
 
     Returns:
         The documents, the ledger's content, and the plan of what to process and to delete.
@@ -101,10 +96,7 @@ def scan_docs(
     """
     collection_id = context.services.catalog.current_id() or ""
     ledger = context.services.open_ledger(collection_id) if collection_id else None
-    entries, failures = (ledger.entries(buckets), ledger.failures(buckets)) if ledger else ({}, {})
-    if is_wanted is not None:
-        entries = {doc_id: entry for doc_id, entry in entries.items() if is_wanted(doc_id)}
-        failures = {doc_id: entry for doc_id, entry in failures.items() if is_wanted(doc_id)}
+    entries, failures = (ledger.entries(), ledger.failures()) if ledger else ({}, {})
     if earlier is not None and not reread:
         known = (earlier.collection_id, earlier.entries, earlier.failures)
         if known == (collection_id, entries, failures):
@@ -120,7 +112,6 @@ def scan_docs(
         {} if reread else known_files,
         settings.site_manifest,
         settings.sources or (),
-        is_wanted,
         with_unlisted=settings.index_unlisted,
     )
     notes = find_config_notes(settings.docs_dir, settings.site)
@@ -173,8 +164,7 @@ def choose_docs(
     """
     discovery, plan = scan.discovery, scan.plan
     if request.doc_ids is None:
-        deletes = plan.delete if Stage.POINTS in request.stages else ()
-        return plan.process, deletes, discovery.failures
+        return plan.process, plan.delete, discovery.failures
     found = {doc.doc_id: doc for doc in discovery.docs}
     unread = {failure.doc_path: failure for failure in discovery.failures}
     docs, failures = [], []

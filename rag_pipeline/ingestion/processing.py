@@ -18,7 +18,7 @@ from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.protocols.state import LedgerFailure
 from rag_pipeline.ingestion.context import now_utc
-from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, embed_docs, load_embeddings
+from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, embed_docs
 from rag_pipeline.ingestion.planning import leave_moved, plan_ingestion
 from rag_pipeline.ingestion.stages import DocInProgress, prepare_doc
 from rag_pipeline.ingestion.writing import (
@@ -66,14 +66,8 @@ def carry_out(
 
 def _finish_group(run: IngestionRun, group: Sequence[DocInProgress]) -> Iterator[IngestionEvent]:
     """Embed and write a group of chunked documents, then yield their results and failures."""
-    if Stage.EMBEDDINGS in run.request.stages:
-        _embed_group(run, _without_failures(group))
-    elif Stage.POINTS in run.request.stages:
-        for work in _without_failures(group):
-            with _keep_failure(work, Stage.EMBEDDINGS):
-                load_embeddings(run, work)
-    if Stage.POINTS in run.request.stages:
-        _write_group(run, _without_failures(group))
+    _embed_group(run, _without_failures(group))
+    _write_group(run, _without_failures(group))
     for work in group:
         yield from work.results.values()
         if work.failure is not None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import RagPipelineError, RebuildIncompleteError
-from rag_pipeline.core.models import DocFailure, Stage
+from rag_pipeline.core.models import DocFailure
 from rag_pipeline.ingestion.deletions import check_deletes
 from rag_pipeline.ingestion.disk_room import check_room
 from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone
@@ -52,7 +52,7 @@ def run_ingestion(
 
     Args:
         context: The settings and services.
-        request: The documents and stages to process.
+        request: The documents to process.
         run_id: Id of the run, for the ledger and the report.
         earlier: A scan that the caller has made. It is used if the ledger has not changed since.
 
@@ -133,7 +133,7 @@ def _open_run(
     artifacts = services.open_artifacts(scan.collection_id)
     artifacts.keep_only(scan.doc_ids)
     run = IngestionRun(context, request, planned.run_id, scan, ledger, artifacts)
-    if planned.doc_ids and scan.plan.delete and Stage.POINTS in request.stages:
+    if planned.doc_ids and scan.plan.delete:
         with run.hold_store() as store:
             return replace(run, times_by_content=read_times_of(scan.plan.delete, store))
     return run

@@ -1,7 +1,6 @@
 """The first stages of a document: record, parse and chunk it. The last two outputs are artifacts.
 
-The output of a stage that the run leaves out is read from the artifact of an earlier run. The last
-stage, which writes the points, is in `writing`.
+The last stage, which writes the points, is in `writing`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import ArtifactMissingError, ArtifactStaleError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols.state import LedgerEntry
@@ -33,8 +31,6 @@ from rag_pipeline.ingestion.serialization import (
     KeptSource,
     dump_chunks,
     dump_source,
-    load_chunks,
-    load_source,
 )
 
 if TYPE_CHECKING:
@@ -168,25 +164,13 @@ class DocInProgress:
 
 
 def prepare_doc(run: IngestionRun, work: DocInProgress) -> None:
-    """Run a document's requested stages up to chunking, or load the chunks of an earlier run.
+    """Run the stages of a document up to chunking.
 
     Raises:
-        DocumentError: The file cannot be read or parsed, or a needed artifact is missing or stale.
+        DocumentError: The file cannot be read or parsed.
     """
-    stages, doc = run.request.stages, work.doc
-    if Stage.DISCOVERED in stages:
-        work.keep_result(Stage.DISCOVERED, doc.sha256[:16], {"size_bytes": doc.size_bytes})
-    parsed = _parse(run, work) if Stage.PARSED in stages else None
-    if Stage.CHUNKS in stages:
-        _chunk(run, work, parsed or _load_parsed(run, work))
-    elif stages & {Stage.EMBEDDINGS, Stage.POINTS}:
-        kept = load_chunks(run.artifacts.read(Stage.CHUNKS, doc.doc_id))
-        if kept is None:
-            raise ArtifactMissingError(doc.doc_id, Stage.CHUNKS.value)
-        if kept.pipeline_fingerprint != run.context.fingerprint_of(doc.doc_id):
-            raise ArtifactStaleError(doc.doc_id, Stage.CHUNKS.value)
-        work.document, work.chunks = kept.document, kept.chunks
-        work.doc = _take_content(doc, kept.sha256)
+    work.keep_result(Stage.DISCOVERED, work.doc.sha256[:16], {"size_bytes": work.doc.size_bytes})
+    _chunk(run, work, _parse(run, work))
 
 
 def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
@@ -232,14 +216,6 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     version = hash_text(repr((document, parsed.source)))[:16]
     work.keep_result(Stage.PARSED, version, counts, warnings)
     return parsed
-
-
-def _load_parsed(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
-    kept = load_source(run.artifacts.read(Stage.PARSED, work.doc.doc_id))
-    if kept is None:
-        raise ArtifactMissingError(work.doc.doc_id, Stage.PARSED.value)
-    work.doc = _take_content(work.doc, kept.sha256)
-    return parse_doc(work.doc, run.context.settings.site, kept.source, kept.imported)
 
 
 def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:

@@ -10,7 +10,7 @@ import dagster as dg
 
 from rag_pipeline.core.errors import DatabaseUnavailableError
 from rag_pipeline.core.protocols.state import RunLocks
-from rag_pipeline.orchestration.jobs import INGESTING_JOBS
+from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.run_life import LOCK_TAG, PROCESS_TAG, name_lock
 
 IN_FLIGHT: Final = (
@@ -51,7 +51,7 @@ def end_dead_runs(instance: dg.DagsterInstance, locks: RunLocks | None = None) -
     """
     begun = [status for status in IN_FLIGHT if status not in _NOT_BEGUN]
     records = instance.get_run_records(dg.RunsFilter(statuses=begun))
-    found = [record for record in records if record.dagster_run.job_name in INGESTING_JOBS]
+    found = [record for record in records if record.dagster_run.job_name == INGEST_JOB.name]
     for record in found:
         if _has_no_process(record.dagster_run, locks):
             reason = "the process that executed this run was killed"

@@ -11,7 +11,6 @@ _AUDIT = dg.AssetSelection.checks(store_matches_ledger)
 
 INGEST_JOB: Final = dg.define_asset_job(
     "ingest",
-    tags={"rag_pipeline/whole_book": "true"},  # deploy/dagster.yaml limits runs with this tag
     selection=dg.AssetSelection.assets(*(stage.value for stage in Stage)) - _AUDIT,
     description=(
         "Index the documents that the run config or the selected partitions name. Without either, "
@@ -19,19 +18,6 @@ INGEST_JOB: Final = dg.define_asset_job(
     ),
 )
 """The ingestion job, which the command line, the sensor, the schedule and the UI start."""
-
-BUCKETS_JOB: Final = dg.define_asset_job(
-    "ingest_buckets",
-    selection=dg.AssetSelection.groups("buckets"),
-    description="Index the documents of one bucket. The coordinator starts one run per bucket.",
-)
-"""The job of a worker in a book that is indexed in buckets."""
-
-WORKERS_JOB_NAME: Final = "ingest_in_workers"
-"""Name of the job with which `rag-pipeline ingest --workers` indexes shares of the buckets."""
-
-INGESTING_JOBS: Final = (INGEST_JOB.name, BUCKETS_JOB.name, WORKERS_JOB_NAME)
-"""Names of all jobs that change the index."""
 
 EVALUATE_JOB: Final = dg.define_asset_job(
     "evaluate",

@@ -17,7 +17,6 @@ from sqlalchemy.exc import DBAPIError
 from rag_pipeline.core.protocols.state import RunLocks
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
-from rag_pipeline.orchestration.event_log import hold_open
 from rag_pipeline.orchestration.instance import lock_opening
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.run_config import IngestConfig
@@ -59,7 +58,7 @@ def run_ingest_job(
 
     Args:
         definitions: The Dagster definitions that contain the job.
-        request: What to ingest. Its `stages` are ignored: the job always runs all stages.
+        request: What to ingest.
         locks: The locks of the runs of the book; None if the ledger is in files.
 
     Returns:
@@ -78,7 +77,7 @@ def run_ingest_job(
         reread=request.reread,
     )
     run_id = str(uuid.uuid4())
-    with convert_database_errors(), open_instance() as instance, hold_open(instance):
+    with convert_database_errors(), open_instance() as instance:
         end_dead_runs(instance, locks)
         with hold_run(run_id, locks) as tags:
             result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(

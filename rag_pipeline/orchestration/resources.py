@@ -10,8 +10,6 @@ from functools import cached_property
 from rag_pipeline.core.errors import DatabaseUnavailableError
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
 from rag_pipeline.ingestion.events import IngestionEvent, RunEnded, RunFailed
-from rag_pipeline.ingestion.parallel.planning import BucketWork
-from rag_pipeline.ingestion.parallel.working import index_buckets
 from rag_pipeline.ingestion.planning import Scan
 from rag_pipeline.ingestion.run import run_ingestion
 from rag_pipeline.orchestration.run_life import check_run
@@ -47,16 +45,9 @@ class IngestionResource:
         """Run an ingestion and yield its events; each event is passed to `listen` first.
 
         See `ingestion.run.run_ingestion` for the events and errors. Closing the generator stops the
-        ingestion.
+        ingestion. It also ends if the lock of the run is lost.
         """
-        yield from self._pass_on(run_ingestion(self.context, request, run_id, self._scan), run_id)
-
-    def index_buckets(self, work: BucketWork, run_id: str) -> Generator[IngestionEvent]:
-        """Index some buckets and yield the events; see `ingestion.parallel.working`."""
-        yield from self._pass_on(index_buckets(self.context, work, run_id), run_id)
-
-    def _pass_on(self, run: Generator[IngestionEvent], run_id: str) -> Generator[IngestionEvent]:
-        """Yield the events of a run, and end the run if the lock of the run was lost."""
+        run = run_ingestion(self.context, request, run_id, self._scan)
         with closing(run) as events:
             for event in events:
                 if not isinstance(event, RunFailed | RunEnded):

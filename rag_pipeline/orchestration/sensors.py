@@ -3,23 +3,16 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime
 
 import dagster as dg
 
-from rag_pipeline.core.errors import RagPipelineError, StoreLockedError
+from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import DiscoveredDoc
 from rag_pipeline.ingestion.finishing import refresh_ledger_if_idle
-from rag_pipeline.ingestion.parallel.planning import plan_buckets, scan_collection, uses_buckets
 from rag_pipeline.ingestion.planning import Scan, leave_moved, scan_docs
-from rag_pipeline.orchestration.bucket_requests import (
-    digest_work,
-    find_busy_buckets,
-    request_run,
-)
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
-from rag_pipeline.orchestration.jobs import BUCKETS_JOB, INGEST_JOB, INGESTING_JOBS
+from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline.orchestration.waits import REQUEST_TAG, choose_due, find_wait
@@ -31,7 +24,7 @@ _NAMED = 5  # most documents named in a skip reason
 
 @dg.sensor(
     name="docs_changes",
-    jobs=[INGEST_JOB, BUCKETS_JOB],
+    job=INGEST_JOB,
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Start one ingestion run when documents are added, changed, moved or deleted.",
@@ -42,30 +35,18 @@ def docs_changes(
     """Compare the docs folder with the ledger, and request runs for the differences.
 
     The ledger records which documents are indexed, so the sensor needs no cursor of its own. It
-    requests one run of at most INGEST_RUN_DOCS documents, and the next tick requests the rest. For
-    a book of more than DOC_PARTITIONS_LIMIT documents it requests one run per bucket instead. A
+    requests one run of at most INGEST_RUN_DOCS documents, and the next tick requests the rest. A
     failed document is requested again after a wait, which grows with each failure of the same
     content.
     """
-    with ExitStack() as held:
-        try:
-            services = ingestion.context.services
-            end_dead_runs(context.instance, services.run_locks)
-            held.enter_context(services.lock_submission(timeout_s=0.0))
-        except StoreLockedError:
-            return dg.SkipReason("`rag-pipeline ingest --detach` submits runs at this moment")
-        except RagPipelineError as error:
-            return dg.SkipReason(str(error))
+    try:
+        end_dead_runs(context.instance, ingestion.context.services.run_locks)
         # Listed before the scan: what a run does that ends during it may be missing in the scan.
         runs = _list_in_flight(context.instance)
-        try:
-            scan = scan_docs(ingestion.context)
-            has_buckets = uses_buckets(ingestion.context, scan)
-            if has_buckets and not scan.collection_id:
-                scan = scan_collection(ingestion.context)
-        except RagPipelineError as error:
-            return dg.SkipReason(str(error))
-        return _request_runs(context, ingestion, scan, runs, has_buckets=has_buckets)
+        scan = scan_docs(ingestion.context)
+    except RagPipelineError as error:
+        return dg.SkipReason(str(error))
+    return _request_runs(context, ingestion, scan, runs)
 
 
 def _request_runs(
@@ -73,20 +54,12 @@ def _request_runs(
     ingestion: IngestionResource,
     scan: Scan,
     runs: Sequence[dg.DagsterRun],
-    *,
-    has_buckets: bool,
 ) -> dg.SensorResult | dg.SkipReason:
-    """Request the runs for the differences that a scan has found, unless they are in progress.
-
-    With buckets, unfinished `runs` of other buckets may be in progress.
-    """
-    for run in runs:
-        if not has_buckets or run.job_name != BUCKETS_JOB.name:
-            name = run.run_id[:8]
-            return dg.SkipReason(f"run {name} is in progress; the docs folder is checked after it")
+    """Request a run for the differences that a scan has found, unless a run is in progress."""
+    if runs:
+        name = runs[0].run_id[:8]
+        return dg.SkipReason(f"run {name} is in progress; the docs folder is checked after it")
     plan, now = scan.plan, datetime.now(UTC)
-    if has_buckets and not scan.plan.is_empty:
-        return _request_buckets(context, ingestion, scan, find_busy_buckets(runs), now)
     due = choose_due(scan, now)
     due_ids = {doc.doc_id for doc in due}
     waiting = [str(doc.doc_id) for doc in plan.process if doc.doc_id not in due_ids]
@@ -124,35 +97,10 @@ def _request_runs(
     )
 
 
-def _request_buckets(
-    context: dg.SensorEvaluationContext,
-    ingestion: IngestionResource,
-    scan: Scan,
-    busy: frozenset[int],
-    now: datetime,
-) -> dg.SensorResult | dg.SkipReason:
-    """Request one run for each bucket with something to do, unless it waits or is in progress."""
-    try:
-        works = plan_buckets(ingestion.context, scan, choose_due(scan, now))
-    except RagPipelineError as error:
-        return dg.SkipReason(str(error))
-    requests, waiting = [], 0
-    for work in works:
-        if busy.isdisjoint(work.buckets):
-            if find_wait(context.instance, BUCKETS_JOB.name, digest_work(work), now):
-                waiting += 1
-            else:
-                requests.append(request_run(work))
-    if not requests:
-        reason = f"{len(busy)} runs are in progress, and {waiting} buckets wait after a failure"
-        return dg.SkipReason(reason)
-    return dg.SensorResult(run_requests=requests)
-
-
 def _list_in_flight(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     """Return the unfinished ingestion runs."""
     runs = instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT)))
-    return [run for run in runs if run.job_name in INGESTING_JOBS]
+    return [run for run in runs if run.job_name == INGEST_JOB.name]
 
 
 def _digest_request(

@@ -13,9 +13,6 @@ import yaml
 from dagster._core.instance.config import dagster_instance_config
 
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.definitions import defs
-from rag_pipeline.orchestration.bucket_requests import BUCKET_TAG
-from rag_pipeline.orchestration.jobs import INGEST_JOB
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -90,16 +87,6 @@ def test_robotutors_pod_service_and_ingress_belong_together() -> None:
 def test_nothing_listens_beyond_this_host() -> None:
     for service in COMPOSE["services"].values():
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
-
-
-def test_the_queue_starts_several_runs_but_one_per_bucket_and_one_of_the_whole_book() -> None:
-    runs = yaml.safe_load((DEPLOY / "dagster.yaml").read_text("utf-8"))["concurrency"]["runs"]
-    assert runs["max_concurrent_runs"] > 1
-    one_per_bucket, one_whole = runs["tag_concurrency_limits"]
-    per_value = {"applyLimitPerUniqueValue": True}
-    assert one_per_bucket == {"key": BUCKET_TAG, "value": per_value, "limit": 1}
-    assert one_whole["limit"] == 1
-    assert one_whole["key"] in defs.resolve_job_def(INGEST_JOB.name).tags
 
 
 def test_the_instance_settings_are_valid_and_differ_in_storage_and_queue_alone() -> None:

@@ -206,7 +206,6 @@ def test_the_queue_of_the_chart_has_the_limits_of_the_instance_settings() -> Non
     chart = VALUES["dagsterDaemon"]["runCoordinator"]["config"]["queuedRunCoordinator"]
     runs = read("dagster.yaml")[0]["concurrency"]["runs"]
     assert chart["maxConcurrentRuns"] == runs["max_concurrent_runs"]
-    assert chart["tagConcurrencyLimits"] == runs["tag_concurrency_limits"]
 
 
 def test_the_ingress_hides_the_metrics() -> None:

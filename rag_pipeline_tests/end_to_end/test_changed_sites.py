@@ -11,7 +11,6 @@ import pytest
 from rag_pipeline_tests.end_to_end.command import (
     API,
     CONFIG,
-    UNSET,
     Command,
     Outcome,
     assert_one_line,
@@ -160,18 +159,6 @@ def test_a_docs_folder_that_is_a_link_has_the_same_pages_as_the_folder_itself(
     assert (report["docs_unchanged"], report["docs_deleted"]) == (4, 0)
 
 
-def test_the_report_of_several_workers_says_what_changed_once(
-    command: Command, run: Callable[..., Outcome]
-) -> None:
-    assert run(*SITE).code == 0
-    write_config(command, CONFIG.replace("/m/", "/n/"))
-    # A process of its own, because the command sets environment variables for its workers.
-    warnings = command.run(*SITE, "--workers", "2", **UNSET).json["warnings"]
-    assert warnings[0].startswith("The site changed: SITE_BASE_URL was")
-    assert warnings[1].startswith(PAGES)
-    assert len(warnings) == 2
-
-
 def test_lost_sources_outside_the_site_are_noticed(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
@@ -181,7 +168,7 @@ def test_lost_sources_outside_the_site_are_noticed(
     plugin = API.replace("path: 'api'", "path: '../shared'")
     write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
     assert run(*SITE).json["docs_discovered"] == 4
-    for arguments in (("ingest",), ("ingest", "--workers", "2"), ("audit",), ("audit", "--repair")):
+    for arguments in (("ingest",), ("audit",), ("audit", "--repair")):
         outcome = run(*arguments)
         assert_one_line(outcome, 2, "SOURCES", "api/call.md", "rag-pipeline init", "--rebuild")
     assert run(*SITE).json["docs_unchanged"] == 4

@@ -144,19 +144,6 @@ def test_another_model_is_refused_until_a_rebuild_and_can_be_rolled_back(
     assert call("ingest", "--roll-back", "--json").json["collection_id"] != first
 
 
-def test_another_number_of_buckets_is_refused_until_the_command_changes_it(
-    call: Callable[..., Outcome], command: Command
-) -> None:
-    call("ingest")
-    command.book.edit(LARGE, "## Two", "## Duo")
-    refused = call("ingest", BUCKET_COUNT="16")
-    assert_one_line(refused, 2, "BUCKET_COUNT", "256 buckets", "`rag-pipeline ingest --rebucket`")
-    changed = call("ingest", "--rebucket", "--json", BUCKET_COUNT="16")
-    assert (changed.code, changed.json) == (0, {"bucket_count": 16})
-    assert call("ingest", "--json", BUCKET_COUNT="16").json["docs_processed"] == 1
-    assert_one_line(call("ingest", "--rebucket", "--rebuild"), 2, "--rebucket", "--rebuild")
-
-
 @pytest.mark.parametrize("option", ["--rebuild", "--prune-cache"])
 def test_the_roll_back_option_cannot_be_combined_with_others(
     call: Callable[..., Outcome], option: str

@@ -175,7 +175,7 @@ def test_commands_without_the_sources_of_the_index_remove_and_report_nothing(
     plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
     write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
     assert run("ingest", "--site", ".", "--no-node").code == 0
-    for arguments in (("ingest",), ("ingest", "--workers", "2"), ("audit",), ("audit", "--repair")):
+    for arguments in (("ingest",), ("audit",), ("audit", "--repair")):
         outcome = run(*arguments)
         assert_one_line(outcome, 2, "SOURCES", "api/call.md", "rag-pipeline init", "--rebuild")
     report = run("ingest", "--site", ".", "--no-node", "--json").json

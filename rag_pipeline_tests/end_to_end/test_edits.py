@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.core.models import ChunkLimits, EmbeddingText, Stage
+from rag_pipeline.core.models import ChunkLimits, EmbeddingText
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline_tests.book import (
     LIMITS,
@@ -214,39 +214,3 @@ def test_an_unchanged_page_that_is_named_is_processed_without_any_write(book: Bo
     report = book.ingest(IngestionRequest(doc_ids=(LARGE,)))
     assert (report.docs_processed, report.docs_unchanged) == (1, 2)
     assert (report.texts_embedded, written(report)) == (0, (0, 0, 0))
-
-
-def test_the_output_of_skipped_stages_is_read_from_artifacts(book: Book, tmp_path: Path) -> None:
-    book.edit(LARGE, "## Two", "## Second")
-    for stage in Stage:
-        report, events = book.ingest_with_events(
-            IngestionRequest(doc_ids=(LARGE,), stages=frozenset({stage}))
-        )
-        assert report.failures == []
-        assert [event.stage for event in events if hasattr(event, "stage")] == [stage]
-    assert_same_state(book.read_state(), book.build_clean(tmp_path / "clean").read_state())
-    assert book.ingest().docs_unchanged == 3
-
-
-@pytest.mark.parametrize("first", [Stage.CHUNKS, Stage.EMBEDDINGS, Stage.POINTS])
-def test_an_edit_that_a_run_of_later_stages_ignored_is_found_by_the_next_run(
-    book: Book, tmp_path: Path, first: Stage
-) -> None:
-    book.edit(LARGE, "## Two", "## Duo")
-    later = frozenset(list(Stage)[list(Stage).index(first) :])
-    assert not book.ingest(IngestionRequest(doc_ids=(LARGE,), stages=later)).failures
-    assert ingest_edit(book, tmp_path, 1).docs_processed == 1
-    assert book.ingest().docs_unchanged == 3
-
-
-def test_an_edit_undone_between_runs_of_stages_is_also_undone_in_the_store(
-    book: Book, tmp_path: Path
-) -> None:
-    parsed = frozenset({Stage.DISCOVERED, Stage.PARSED})
-    book.edit(LARGE, "## Two", "## Duo")
-    book.ingest(IngestionRequest(doc_ids=(LARGE,), stages=parsed))
-    book.edit(LARGE, "## Duo", "## Two")
-    rest = IngestionRequest(doc_ids=(LARGE,), stages=frozenset(Stage) - parsed)
-    assert not book.ingest(rest).failures
-    book.embedder = HashingEmbedder()
-    assert ingest_edit(book, tmp_path, 0).docs_processed == 1

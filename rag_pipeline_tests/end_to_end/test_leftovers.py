@@ -13,10 +13,7 @@ from rag_pipeline.adapters.database.sqlite import FileLocks
 from rag_pipeline.adapters.local_files import hold_lock
 from rag_pipeline.adapters.stores.builds import name_cell
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
-from rag_pipeline.core.models import Stage
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline_tests.book import PAGES, make_book
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,19 +81,6 @@ def test_an_ingest_without_changes_deletes_leftovers_and_keeps_both_collections(
     assert len(server.received) == asked
     assert call("ingest", "--roll-back").code == 0
     assert call("audit", "--json").json["findings"] == []
-
-
-def test_the_artifacts_of_a_page_that_was_only_parsed_are_kept(tmp_path: Path) -> None:
-    book = make_book(tmp_path)
-    book.ingest()
-    book.write("new.md", "## Section\n\nText.")
-    first = frozenset({Stage.DISCOVERED, Stage.PARSED})
-    assert not book.ingest(IngestionRequest(("new.md",), stages=first)).failures
-    for path in (book.state / "artifacts").rglob("*.*"):
-        os.utime(path, (0.0, 0.0))
-    rest = frozenset(Stage) - first
-    assert not book.ingest(IngestionRequest(("new.md",), stages=rest)).failures
-    assert book.ingest().docs_unchanged == len(PAGES) + 1
 
 
 def test_nothing_is_deleted_while_another_ingest_is_running(

@@ -8,7 +8,6 @@ import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.parallel.planning import plan_buckets, scan_collection
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline_tests.book import make_book, make_page, make_paragraph
 
@@ -47,9 +46,6 @@ def test_a_partial_checkout_deletes_nothing_before_the_setting_allows_it(
             ConfigurationError, match=r"^MAX_DELETED_SHARE: .*6 of 12 .*`MAX_DELETED_SHARE=1 rag-p"
         ):
             book.ingest(request)
-    context = book.build_context()
-    with pytest.raises(ConfigurationError, match="6 of 12 documents"):
-        plan_buckets(context, scan_collection(context))
     assert len(scan_docs(book.build_context()).entries) == 12
     monkeypatch.setenv("MAX_DELETED_SHARE", "1")
     assert book.ingest().docs_deleted == 6

@@ -12,7 +12,7 @@ from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from rag_pipeline.orchestration.resources import IngestionResource
     from rag_pipeline_tests.book import Book
@@ -35,11 +35,10 @@ class DagsterBook:
         *,
         partition: str | None = None,
         partition_range: tuple[str, str] | None = None,
-        assets: Sequence[str] | None = None,
         config: Mapping[str, Any] | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> dg.ExecuteInProcessResult:
-        """Run the ingestion job with these partitions, assets or config; return failed runs too."""
+        """Run the ingestion job with these partitions or config; return failed runs too."""
         if partition_range is not None:
             tags = {
                 "dagster/asset_partition_range_start": partition_range[0],
@@ -50,7 +49,6 @@ class DagsterBook:
             run_config=run_config,
             instance=self.instance,
             partition_key=partition,
-            asset_selection=[dg.AssetKey(name) for name in assets] if assets else None,
             tags=dict(tags or {}),
             raise_on_error=False,
         )

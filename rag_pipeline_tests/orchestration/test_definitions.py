@@ -42,12 +42,7 @@ def test_the_asset_graph_has_the_agreed_assets_and_dependencies() -> None:
         assert node.partitions_def.name == "docs"
         assert node.backfill_policy == dg.BackfillPolicy.single_run()
         assert node.description
-    buckets = {name: node for name, node in nodes.items() if node.group_name == "buckets"}
-    assert set(buckets) == {f"buckets/{name}" for name in INGESTION_GRAPH}
-    for node in buckets.values():
-        assert isinstance(node.partitions_def, dg.StaticPartitionsDefinition)
-        assert len(node.partitions_def.get_partition_keys()) == 256
-    other_assets = set(nodes) - set(INGESTION_GRAPH) - set(buckets)
+    other_assets = set(nodes) - set(INGESTION_GRAPH)
     assert other_assets == {"retrieval_evaluation", "answer_feedback", "unanswered_questions"}
     assert nodes["retrieval_evaluation"].partitions_def is None
 
@@ -56,7 +51,6 @@ def test_jobs_sensors_and_schedules_have_the_agreed_names_and_times() -> None:
     repository = defs.get_repository_def()
     assert {job.name for job in repository.get_all_jobs()} >= {
         "ingest",
-        "ingest_buckets",
         "audit",
         "evaluate",
         "feedback",

@@ -8,13 +8,11 @@ import dagster as dg
 import pytest
 
 from rag_pipeline.core.errors import SpaceMismatchError
-from rag_pipeline.core.models import ChunkLimits
 from rag_pipeline.core.rules import DOCUMENT_RULES
-from rag_pipeline.ingestion.upkeep.repair import audit_index
 from rag_pipeline.orchestration.assets.ingestion import preview_chunks
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.run_life import PROCESS_TAG, name_process
-from rag_pipeline_tests.book import PAGES, assert_same_state
+from rag_pipeline_tests.book import PAGES
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk
 from rag_pipeline_tests.orchestration.dagster_book import STAGES
@@ -28,12 +26,12 @@ BROKEN = "---\ntitle: [\n---\n"
 LARGE = "module-1/large.md"
 
 
-@pytest.mark.parametrize("assets", [None, ["qdrant_points"], ["chunks"]])
+@pytest.mark.parametrize("partition", [None, LARGE])
 def test_a_successful_run_ends_without_a_note_about_missing_outputs(
-    dagster_book: DagsterBook, assets: list[str] | None
+    dagster_book: DagsterBook, partition: str | None
 ) -> None:
     assert dagster_book.run().success
-    again = dagster_book.run(assets=assets, partition=LARGE if assets else None)
+    again = dagster_book.run(partition=partition)
     assert again.success
     lines = [
         entry.user_message
@@ -96,31 +94,6 @@ def test_the_run_config_names_documents_to_index_and_to_remove(dagster_book: Dag
     assert len(dagster_book.book.read_points()) == 3
 
 
-def test_a_run_of_only_the_chunks_asset_embeds_and_writes_nothing(
-    dagster_book: DagsterBook,
-) -> None:
-    dagster_book.add_partitions(*PAGES)
-    result = dagster_book.run(assets=["discovered_docs", "parsed_docs", "chunks"])
-    assert result.success
-    assert dagster_book.book.embedder.calls == 0
-    assert dagster_book.book.read_points() == []
-    assert dagster_book.statuses("chunks") == dict.fromkeys(PAGES, "MATERIALIZED")
-    assert dagster_book.statuses("embeddings") == {}
-
-
-def test_a_rebuild_of_only_some_assets_is_rejected_before_anything_changes(
-    dagster_book: DagsterBook,
-) -> None:
-    dagster_book.run()
-    catalog = dagster_book.resource.context.services.catalog
-    before = catalog.current_id()
-    result = dagster_book.run(assets=STAGES[:3], config={"rebuild": True})
-    failure = next(event for event in result.all_events if event.is_step_failure)
-    assert "rebuild: " in str(failure.step_failure_data)
-    assert catalog.current_id() == before
-    assert len(dagster_book.book.read_points()) == 9
-
-
 @pytest.mark.parametrize(
     ("partition", "config", "rejected"),
     [
@@ -152,80 +125,6 @@ def test_each_field_of_the_run_config_has_a_description_in_the_ui(
     fields = job.get_node_named("ingestion").definition.config_field.config_type.fields
     assert set(fields) == {"doc_ids", "delete_ids", "rewrite", "rebuild", "reread"}
     assert all(field.description and field.description.endswith(".") for field in fields.values())
-
-
-def test_a_run_of_only_the_points_asset_uses_the_stored_chunks_and_vectors(
-    dagster_book: DagsterBook,
-) -> None:
-    dagster_book.run(assets=STAGES[:4])
-    calls = dagster_book.book.embedder.calls
-    assert dagster_book.run(partition=LARGE, assets=["qdrant_points"]).success
-    assert dagster_book.book.embedder.calls == calls
-    assert len(dagster_book.book.read_points()) == 6
-
-
-def test_points_without_stored_chunks_fail_and_name_the_missing_asset(
-    dagster_book: DagsterBook,
-) -> None:
-    dagster_book.add_partitions(*PAGES)
-    result = dagster_book.run(partition=LARGE, assets=["qdrant_points"])
-    assert not result.success
-    assert dagster_book.statuses("qdrant_points") == {LARGE: "FAILED"}
-    failure = next(event for event in result.all_events if event.is_step_failure)
-    assert "Materialize chunks too" in str(failure.step_failure_data)
-
-
-def run_refused(dagster_book: DagsterBook, *assets: str) -> str:
-    """Run assets of the large page, check that the run fails and changes nothing; return why."""
-    before = dagster_book.book.read_state()
-    result = dagster_book.run(partition=LARGE, assets=assets)
-    assert not result.success
-    assert_same_state(dagster_book.book.read_state(), before)
-    return str(next(one for one in result.all_events if one.is_step_failure).step_failure_data)
-
-
-def test_points_are_rejected_if_the_stored_chunks_have_other_settings(
-    dagster_book: DagsterBook,
-) -> None:
-    dagster_book.run()
-    dagster_book.book.limits = ChunkLimits(30, 60, 120, 0)
-    dagster_book.resource.context = dagster_book.book.build_context()
-    assert "Materialize chunks too" in run_refused(dagster_book, "qdrant_points")
-    assert "Materialize chunks too" in run_refused(dagster_book, "embeddings", "qdrant_points")
-    assert dagster_book.run(partition=LARGE, assets=STAGES[2:]).success
-
-
-def test_points_are_rejected_if_a_text_has_not_been_embedded(dagster_book: DagsterBook) -> None:
-    dagster_book.run()
-    dagster_book.book.edit(LARGE, "## Two", "## Duo")
-    assert dagster_book.run(partition=LARGE, assets=STAGES[:3]).success
-    assert "Materialize embeddings too" in run_refused(dagster_book, "qdrant_points")
-    assert dagster_book.run(partition=LARGE, assets=STAGES[3:]).success
-
-
-def test_points_are_rejected_if_the_text_was_embedded_with_another_model(
-    dagster_book: DagsterBook,
-) -> None:
-    dagster_book.run()
-    context = dagster_book.resource.context
-    cache, model = context.services.cache, context.services.embedder.model
-    points = [point for point in dagster_book.book.read_points() if point.vectors is not None]
-    other = HashingEmbedder(name="other").model.fingerprint
-    vectors = {str(point.payload["embedding_hash"]): point.vectors for point in points}
-    cache.put_many(other, {name: found for name, found in vectors.items() if found is not None})
-    of_large = {
-        str(point.payload["embedding_hash"])
-        for point in points
-        if point.payload["doc_path"] == LARGE
-    }
-    cache.prune(
-        {other: frozenset(vectors), model.fingerprint: frozenset(vectors.keys() - of_large)}
-    )
-    assert "Materialize embeddings too" in run_refused(dagster_book, "qdrant_points")
-    found = audit_index(context).findings
-    assert {(one.kind, one.doc_path) for one in found} == {("no_artifact", LARGE)}
-    assert dagster_book.run(partition=LARGE, assets=STAGES[3:]).success
-    assert audit_index(context).findings == ()
 
 
 def test_a_data_version_changes_only_if_the_output_of_its_stage_changes(
@@ -305,7 +204,7 @@ def test_a_run_has_its_main_counts_as_tags(dagster_book: DagsterBook) -> None:
     run_id = dagster_book.run().run_id
     run = dagster_book.instance.get_run_by_id(run_id)
     assert run is not None
-    expected = {"docs_processed": "3", "docs_failed": "0", "texts_embedded": "9"}
+    expected = {"docs_processed": "3", "docs_failed": "0"}
     expected[PROCESS_TAG] = name_process()
     assert expected.items() <= run.tags.items()
     ledger = dagster_book.book.open_ledger(dagster_book.book.catalog.current_id() or "")

@@ -159,9 +159,9 @@ class LibrarySettings(StoreSettings):
     )
     doc_partitions_limit: int = rules.INGESTION.setting(
         10_000,
-        "The highest number of documents that have a Dagster partition each. The sensor indexes a "
-        "larger book in buckets, with one run per bucket.",
-        read_by="the Dagster sensor `docs_changes`",
+        "The highest number of documents that have a Dagster partition each. A run of a larger "
+        "book records only the summary in `book_index`.",
+        read_by="the Dagster assets",
         bounds={"ge": 0, "le": 100_000},
     )
     bucket_count: int = rules.INGESTION.setting(

@@ -10,7 +10,6 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.buckets import bucket_of, find_buckets
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.upkeep.audit import (
@@ -22,7 +21,7 @@ from rag_pipeline.ingestion.upkeep.audit import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import DocFailure, JsonValue
@@ -111,10 +110,8 @@ def describe_audit(
     }
 
 
-def _read_collection(
-    context: IngestionContext, buckets: Collection[int] | None = None
-) -> tuple[str, Mapping[DocId, LedgerEntry]]:
-    """Return the id of the current collection and the ledger entries of some buckets; None for all.
+def _read_collection(context: IngestionContext) -> tuple[str, Mapping[DocId, LedgerEntry]]:
+    """Return the id of the current collection and its ledger entries.
 
     Raises:
         CollectionMissingError: Nothing has been ingested yet.
@@ -122,7 +119,7 @@ def _read_collection(
     catalog = context.services.catalog
     # Without a current id, opening raises the error that tells the user what is missing.
     collection_id = catalog.current_id() or catalog.open_current().collection_id
-    return collection_id, context.services.open_ledger(collection_id).entries(buckets)
+    return collection_id, context.services.open_ledger(collection_id).entries()
 
 
 def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | None:
@@ -130,9 +127,7 @@ def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | Non
 
     Returns None if another collection has become the current one; the audit must start again.
     """
-    count, confirmed = context.settings.bucket_count, list[AuditFinding]()
-    # Documents of one bucket are checked together, so that each part of the ledger is read once.
-    doc_paths = sorted(found.doc_paths, key=lambda path: bucket_of(path, count))
+    confirmed, doc_paths = list[AuditFinding](), found.doc_paths
     for start in range(0, len(doc_paths), _PAGE_DOCS):
         page = frozenset(doc_paths[start : start + _PAGE_DOCS])
         if start:
@@ -140,7 +135,7 @@ def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | Non
         with ExitStack() as stack:
             with suppress(OSError):  # on a read-only disk, no ingestion can run here
                 stack.enter_context(context.services.lock())
-            collection_id, entries = _read_collection(context, find_buckets(page, count))
+            collection_id, entries = _read_collection(context)
             if collection_id != found.collection_id:
                 return None
             again = [finding for finding in found.findings if finding.doc_path in page]

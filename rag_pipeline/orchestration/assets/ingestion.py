@@ -4,8 +4,8 @@ One run can process any set of documents, and a failed document does not affect 
 The assets only log to Dagster what the ingestion in `ingestion.run` does.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 from urllib.parse import unquote
 
@@ -22,15 +22,12 @@ from rag_pipeline.ingestion.events import (
     StageDone,
 )
 from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.orchestration.buckets import tag_report
 from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks, yield_check_outputs
-from rag_pipeline.orchestration.event_log import store_together
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline.orchestration.run_config import IngestConfig, refuse_fields
 from rag_pipeline.orchestration.run_life import begin_run
 
-_STORED_TOGETHER = 100  # events in one transaction; about 20 documents
 _PREVIEW_CHUNKS = 20  # rows; the event log never deletes them
 _PREVIEW_CHARACTERS = 80
 
@@ -87,10 +84,10 @@ def ingestion_assets(
     faults = dict[DocId, tuple[Fault, ...]]()
     deleted = set[DocId]()
     run = ingestion.run(_read_request(context, config), run_id)
-    with closing(run) as events, _log_in_batches(context) as log:
+    with closing(run) as events:
         for event in events:
             report.add(event)
-            log(event)
+            _log_event(context, event)
             if isinstance(event, RunPlanned):
                 planned = event
             elif isinstance(event, StageDone) and event.stage is Stage.POINTS:
@@ -98,12 +95,14 @@ def ingestion_assets(
             elif isinstance(event, DocDeleted):
                 deleted.add(event.doc_id)
     if faults:
-        with store_together(instance):
-            log_checks(context, faults)
+        log_checks(context, faults)
     if planned is not None:
         _forget_gone(instance, known_keys, planned, deleted)
     context.log.info("ingestion report: %s", report.to_json())
-    instance.add_run_tags(run_id, tag_report(report))
+    instance.add_run_tags(
+        run_id,
+        {"docs_processed": str(report.docs_processed), "docs_failed": str(report.docs_failed)},
+    )
     if report.failures:
         raise dg.Failure(
             description=f"{report.docs_failed} document(s) failed; all other documents are indexed",
@@ -116,53 +115,20 @@ def ingestion_assets(
 def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> IngestionRequest:
     """Return the ingestion request of a run.
 
-    Selected partitions determine the documents; without partitions the run config does. The
-    selected assets determine the stages.
+    Selected partitions determine the documents; without partitions the run config does.
 
     Raises:
         ConfigurationError: The config sets fields that would have no effect in this run.
     """
-    stages = frozenset(Stage(key.to_user_string()) for key in context.selected_asset_keys)
     if context.has_partition_key or context.has_partition_key_range:
         refuse_fields(config, set(IngestConfig.model_fields), "with selected partitions")
         doc_ids = tuple(str(to_doc_id(key)) for key in context.partition_keys)
-        return IngestionRequest(doc_ids, stages=stages)
+        return IngestionRequest(doc_ids)
     if config.doc_ids is None:
         refuse_fields(config, {"delete_ids", "rewrite"}, "without doc_ids")
-        return IngestionRequest(stages=stages, rebuild=config.rebuild, reread=config.reread)
+        return IngestionRequest(rebuild=config.rebuild, reread=config.reread)
     refuse_fields(config, {"rebuild", "reread"}, "with doc_ids")
-    return IngestionRequest(
-        tuple(config.doc_ids), tuple(config.delete_ids), stages, rewrite=config.rewrite
-    )
-
-
-@contextmanager
-def _log_in_batches(
-    context: dg.AssetExecutionContext,
-) -> Iterator[Callable[[IngestionEvent], None]]:
-    """Yield a function that logs ingestion events to Dagster in batches of up to 100.
-
-    Each batch is stored in one transaction. The event with the run's plan is not delayed: it is
-    stored at once, with all events before it. The last batch is stored when the `with` block ends,
-    also after an error.
-    """
-    pending = list[IngestionEvent]()
-
-    def store_pending() -> None:
-        with store_together(context.instance):
-            for event in pending:
-                _log_event(context, event)
-        pending.clear()
-
-    def log(event: IngestionEvent) -> None:
-        pending.append(event)
-        if len(pending) >= _STORED_TOGETHER or isinstance(event, RunPlanned):
-            store_pending()
-
-    try:
-        yield log
-    finally:
-        store_pending()
+    return IngestionRequest(tuple(config.doc_ids), tuple(config.delete_ids), rewrite=config.rewrite)
 
 
 def _log_event(context: dg.AssetExecutionContext, event: IngestionEvent) -> None:

@@ -1,1 +1,0 @@
-"""Ingestion by several workers: the coordinator plans buckets, and each worker indexes some."""
