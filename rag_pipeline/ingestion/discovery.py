@@ -24,9 +24,10 @@ from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.site.page_patterns import PagePatterns, make_patterns
-from rag_pipeline.core.sources import find_place, find_source
+from rag_pipeline.core.sources import SourceKind, find_place, find_source
 from rag_pipeline.ingestion.markdown.front_matter import Visibility, find_visibility
 from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.partials.cards import has_generated_index, is_category
 from rag_pipeline.ingestion.partials.files import hash_content, read_imports
 from rag_pipeline.ingestion.site.manifest import read_manifest
 
@@ -217,14 +218,19 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
             if entry.is_dir():
                 if walk.patterns.reads_folder(entry.name):
                     walk.pending.append((Path(entry.path), doc_path + "/", ancestors | {identity}))
-            elif walk.patterns.builds(find_place(walk.source, doc_path)) and walk.is_wanted(
-                doc_path
-            ):
+            elif _may_be_page(walk, doc_path) and walk.is_wanted(doc_path):
                 _read_file(walk, entry, doc_path)
         except OSError as error:
             walk.fail(doc_path, DocumentReadError.code, _describe_unread(entry, error))
         except DocumentIdError as error:
             walk.fail(doc_path, error.code, str(error))
+
+
+def _may_be_page(walk: _Walk, doc_path: str) -> bool:
+    """Return True for a Markdown file of the source, and for a category that may have an index."""
+    if is_category(doc_path):
+        return walk.source is None or walk.source.kind is SourceKind.DOCS
+    return walk.patterns.builds(find_place(walk.source, doc_path))
 
 
 def _describe_unread(entry: os.DirEntry[str], error: OSError) -> str:
@@ -256,6 +262,8 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
         digest, visibility = known.sha256, known.visibility
     else:
         content = path.read_bytes()
+        if is_category(doc_path) and not has_generated_index(content):
+            return
         imported = read_imports(place, path, content, built)
         digest = hash_content(content, imported)
         visibility = find_visibility(normalize_source(content))

@@ -22,6 +22,7 @@ from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_oper
 from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.scope import Use
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_file
+from rag_pipeline.ingestion.partials.cards import is_category, write_category
 from rag_pipeline.ingestion.partials.files import find_site_dir, locate_page, read_imports
 from rag_pipeline.ingestion.partials.splicing import Splicer
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, read_page, take_addresses
@@ -78,9 +79,13 @@ def parse_doc(
     """
     if source is None:
         source = read_file(doc.doc_id, doc.path)
+    if imported is None:
+        imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
     text = normalize_source(source)
+    if is_category(doc.doc_id):
+        text = write_category(text, imported)
     front_matter = read_front_matter(doc.doc_id, text)
-    mdx = is_mdx(doc.doc_id, front_matter, site)
+    mdx = not is_category(doc.doc_id) and is_mdx(doc.doc_id, front_matter, site)
     content = read_content(
         text,
         front_matter.end,
@@ -92,8 +97,6 @@ def parse_doc(
     content, problems = _add_operation(doc, front_matter, content)
     title = find_title(text, front_matter.end, content.headings)
     document = _build_document(doc, site, front_matter, content.headings, title)
-    if imported is None:
-        imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
     if not (content.uses or content.left_out or content.unread or content.unread_tags or problems):
         return _take_built_page(ParsedDoc(document, text, content.blocks), imported)
     splicer = Splicer(

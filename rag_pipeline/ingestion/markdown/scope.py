@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 SCOPE: Final = "scope"
 """Key in the parser's environment for the `Scope` of the file that is being parsed."""
 
+CARD_LIST: Final = "DocCardList"
+"""The component that shows the pages of the category to which its page belongs."""
+
 _IMPORT: Final = re.compile(
     r"""^import\s+(?:(?P<name>[\w$]+)\s*(?:,[^'";]*?)?|\{[^'";}]*?\bdefault\s+as\s+(?P<alias>[\w$]+)[^'";}]*\})"""
     r"""\s*from\s*["'](?P<target>[^"'\n]+)["']""",
@@ -164,12 +167,7 @@ class Scope:
         """
         match = _TAG_NAME.match(scanner.text, start, close)
         name = match[1] if match is not None else ""
-        if name in self.parts:
-            values = self._read_props(scanner, start, close)
-            self.uses.append(Use(self.parts[name], values=values))
-            return []
-        if API_COMPONENTS.fullmatch(name):
-            self._use_api_part(scanner, name, start, close)
+        if self._find_use(scanner, name, start, close):
             return []
         if name.endswith("Tabs"):
             found = [*_read_choices(scanner.text[start:close])]
@@ -184,6 +182,19 @@ class Scope:
         if name and is_component(name):
             return self._read_component(scanner, name, start, close)
         return [Piece(*span) for span in find_tag_texts(scanner.text, start, close)]
+
+    def _find_use(self, scanner: Scanner, name: str, start: int, close: int) -> bool:
+        """Remember a tag that shows another file or a generated text; return True if it does."""
+        if name in self.parts:
+            values = self._read_props(scanner, start, close)
+            self.uses.append(Use(self.parts[name], values=values))
+        elif name == CARD_LIST:
+            self.uses.append(Use("", component=CARD_LIST))
+        elif API_COMPONENTS.fullmatch(name):
+            self._use_api_part(scanner, name, start, close)
+        else:
+            return False
+        return True
 
     def _use_api_part(self, scanner: Scanner, name: str, start: int, close: int) -> None:
         required = _REQUIRED.search(scanner.text, start, min(close, start + 1000))

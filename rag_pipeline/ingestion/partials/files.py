@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
-from rag_pipeline.ingestion.markdown.scope import find_imports
+from rag_pipeline.ingestion.markdown.scope import CARD_LIST, find_imports
 from rag_pipeline.ingestion.markdown.source import normalize_source
+from rag_pipeline.ingestion.partials.cards import is_category, read_cards
 from rag_pipeline.ingestion.site.docusaurus_config import find_config_above
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 
@@ -41,6 +42,9 @@ def read_imports(
     found: dict[str, bytes | None] = {}
     if built and describes(built, content):
         found[MANIFEST_FILE] = built
+    if CARD_LIST.encode() in content or is_category(path.name):
+        base = find_site_dir(place, path)
+        found |= read_cards(base, posixpath.dirname(locate_page(path, base)), path.name)
     if b"import" not in content and b"require(" not in content:
         return found
     site_dir: Path | None = None

@@ -17,7 +17,9 @@ from rag_pipeline.ingestion.markdown.constructs.code_tag import CODE_TAG, fence_
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.openapi import read_props, write_component
 from rag_pipeline.ingestion.markdown.page import PageContent, read_content
+from rag_pipeline.ingestion.markdown.scope import CARD_LIST
 from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source
+from rag_pipeline.ingestion.partials.cards import write_cards
 from rag_pipeline.ingestion.partials.files import ImportedFiles, resolve_import
 
 if TYPE_CHECKING:
@@ -121,6 +123,12 @@ class Splicer:
 
     def _read_part(self, use: Use, chain: tuple[str, ...]) -> SplicedPage | None:
         """Return a file that another one shows; None, with a warning, if it cannot be shown."""
+        if use.component == CARD_LIST:
+            text = write_cards(self.files)
+            if not text:
+                self.components.append(CARD_LIST)
+                return None
+            use = replace(use, text=text)
         if use.text:
             return self._parse_part(use, use.text, (*chain, ""))
         place = resolve_import(chain[-1], use.target)
