@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.models import Payload
-    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
     from rag_pipeline.core.protocols.state import ArtifactStore, Ledger
-    from rag_pipeline.core.protocols.stores import StoredPoint
+    from rag_pipeline.core.protocols.stores import CollectionCatalog, StoredPoint
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.sources import Source
     from rag_pipeline.core.vectors import ChunkVectors

@@ -33,11 +33,10 @@ if TYPE_CHECKING:
 
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
     from rag_pipeline.adapters.embedders.service import ServiceEmbedder
-    from rag_pipeline.adapters.stores.builds import Forget
-    from rag_pipeline.adapters.stores.exclusion import TakeLock
-    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
+    from rag_pipeline.adapters.stores.builds import Forget, TakeLock
     from rag_pipeline.core.protocols.chat import ChatModel
     from rag_pipeline.core.protocols.embedding import Embedder
+    from rag_pipeline.core.protocols.stores import CollectionCatalog
     from rag_pipeline.core.settings import Settings
 
 _LEAST_COLLECTION_WAIT_S: Final = 60.0  # deleting old builds may take seconds

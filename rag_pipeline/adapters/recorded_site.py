@@ -13,8 +13,8 @@ from rag_pipeline.core.state_dirs import DATABASE_NAME
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
-    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
     from rag_pipeline.core.protocols.state import IngestionProgress
+    from rag_pipeline.core.protocols.stores import CollectionCatalog
     from rag_pipeline.core.settings import Settings
 
 

@@ -25,9 +25,8 @@ from rag_pipeline.retrieval.open_collection import OpenCollection, Opening
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
     from rag_pipeline.core.protocols.state import IngestionProgress
-    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
     from rag_pipeline.core.vectors import EmbeddingSpace
 
 _MAKE_WAY_S = 0.3  # seconds; a waiting process tries at least every 0.25 s

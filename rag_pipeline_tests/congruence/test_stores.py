@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rag_pipeline.core.models import JsonValue, Payload
-    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
+    from rag_pipeline.core.protocols.stores import CollectionCatalog
     from rag_pipeline.core.vectors import Point
 
 POINTS = make_points()

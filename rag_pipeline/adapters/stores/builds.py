@@ -1,4 +1,4 @@
-"""Names of a collection's builds, and the embedding space that is stored with each build.
+"""Builds of a collection: their names, their embedding space, and the lock for changing them.
 
 A build is one version of a collection; a rebuild creates a new one beside the current one.
 """
@@ -8,24 +8,78 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from functools import wraps
+from threading import RLock
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 
 from rag_pipeline.core.errors import StoreDamagedError
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
-    from typing import TypeAlias
 
-    Forget: TypeAlias = Callable[[str], None]
-    """Function that deletes the data kept outside the store for a build, given the build's id.
 
-    It is called just before the build is deleted. If the process is killed in between, the build
-    still exists and is found by the next cleanup.
+TakeLock: TypeAlias = "Callable[[], AbstractContextManager[None]]"
+"""Function that returns a context manager that holds the lock of one collection."""
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+_Self = TypeVar("_Self", bound="LockedCatalog")
+
+
+class LockedCatalog:
+    """The lock of a catalog, which its thread may take again while it holds it.
+
+    Args:
+        take: Function that returns the lock between processes.
     """
+
+    def __init__(self, take: TakeLock) -> None:
+        self._take = take
+        self._of_threads = RLock()
+        self._depth = 0
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep other processes from changing the set of builds during a `with` block.
+
+        Raises:
+            StoreLockedError: Another process changed it during the whole wait.
+        """
+        with self._of_threads, nullcontext() if self._depth else self._take():
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+
+
+def alone(
+    method: Callable[Concatenate[_Self, _Parameters], _Result],
+) -> Callable[Concatenate[_Self, _Parameters], _Result]:
+    """Run a method of a catalog while it holds the lock of its collection."""
+
+    @wraps(method)
+    def run(
+        catalog: _Self, /, *arguments: _Parameters.args, **named: _Parameters.kwargs
+    ) -> _Result:
+        with catalog.hold():
+            return method(catalog, *arguments, **named)
+
+    return run
+
+
+Forget: TypeAlias = "Callable[[str], None]"
+"""Function that deletes the data kept outside the store for a build, given the build's id.
+
+It is called just before the build is deleted. If the process is killed in between, the build
+still exists and is found by the next cleanup.
+"""
 
 _CELL: Final = "-sweep-"
 _STAMP: Final = "%Y%m%dT%H%M%S"

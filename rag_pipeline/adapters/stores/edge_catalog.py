@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.adapters.local_files import remove_tree, warn_once, write_text_atomically
 from rag_pipeline.adapters.stores.builds import (
+    LockedCatalog,
+    alone,
     find_cell,
     forget_nothing,
     is_build_id,
@@ -23,17 +25,18 @@ from rag_pipeline.adapters.stores.builds import (
     read_stamp,
     write_space,
 )
-from rag_pipeline.adapters.stores.edge_in_use import IN_USE, read_in_use, write_in_use
 from rag_pipeline.adapters.stores.edge_opening import (
+    IN_USE,
     LONGEST_WAIT_S,
     WAITING,
     describe_file_errors,
     find_last_change,
     lock_build,
     open_patiently,
+    read_in_use,
+    write_in_use,
 )
 from rag_pipeline.adapters.stores.edge_store import EdgeStore, create_shard
-from rag_pipeline.adapters.stores.exclusion import LockedCatalog, alone
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     EarlierCollectionMissingError,
@@ -46,8 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rag_pipeline.adapters.stores.builds import Forget
-    from rag_pipeline.adapters.stores.exclusion import TakeLock
+    from rag_pipeline.adapters.stores.builds import Forget, TakeLock
     from rag_pipeline.core.vectors import EmbeddingSpace
 
 

@@ -7,6 +7,7 @@ writes to the files that it opens.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import sys
@@ -19,11 +20,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from filelock import FileLock, Timeout
 
+from rag_pipeline.adapters.local_files import write_text_atomically
 from rag_pipeline.adapters.stores.edge_store import check_space, load_shard
-from rag_pipeline.core.errors import StoreError, StoreLockedError
+from rag_pipeline.core.errors import StoreDamagedError, StoreError, StoreLockedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
 
 WAITING: Final = ".waiting-"
 """Prefix of the marker file of a process that waits until a build is closed."""
@@ -215,3 +218,38 @@ def _copy_without_holes(source: str, target: str) -> None:
             writer.seek(start)
             while start < end:
                 start += writer.write(reader.read(min(end - start, 2**20)))
+
+
+IN_USE: Final = "in-use.json"
+"""Name of the file in the folder of the collection."""
+
+
+def read_in_use(root: Path) -> dict[str, str | None]:
+    """Return the ids `current` and `previous`; None for a build that does not exist.
+
+    Args:
+        root: Folder of the collection.
+
+    Raises:
+        StoreDamagedError: The file is damaged.
+        StoreError: The file cannot be read.
+    """
+    path = root / IN_USE
+    try:
+        with describe_file_errors(root):
+            if not path.exists():
+                return {"current": None, "previous": None}
+            stored = json.loads(path.read_text("utf-8"))
+        in_use = {"current": stored["current"], "previous": stored["previous"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreDamagedError(f"{path} cannot be read") from error
+    if not all(entry is None or isinstance(entry, str) for entry in in_use.values()):
+        raise StoreDamagedError(f"{path} cannot be read")
+    return in_use
+
+
+def write_in_use(root: Path, current: str, previous: str | None) -> None:
+    """Replace the ids in one step."""
+    text = json.dumps({"current": current, "previous": previous}, indent=1) + "\n"
+    with describe_file_errors(root):
+        write_text_atomically(root / IN_USE, text)

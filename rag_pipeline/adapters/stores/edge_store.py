@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import qdrant_edge as edge
 
-from rag_pipeline.adapters.stores.edge_filters import build_filter, count_within
-from rag_pipeline.adapters.stores.engine_forms import (
+from rag_pipeline.adapters.stores.engine_store import (
+    EngineStore,
     to_engine_vector,
     to_named_vectors,
 )
-from rag_pipeline.adapters.stores.engine_store import EngineStore
 from rag_pipeline.core.errors import StoreDamagedError, StoreError, StoreLockedError
 from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.payload import INDEXED_FIELDS, LATE_INDEXES
@@ -32,6 +31,25 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload
     from rag_pipeline.core.vectors import EmbeddingSpace, Point
+
+
+def build_filter(where: PointFilter) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
+    """Return a filter in the form of the engine, or None if it matches every point."""
+    must: list[Any] = [
+        edge.FieldCondition(key=key, match=edge.MatchAny(any=list(values)))
+        for key, values in where.fields
+    ]
+    if where.point_ids is not None:
+        must.append(edge.HasIdCondition({int(point_id) for point_id in where.point_ids}))
+    # The engine reads a boolean value of a condition as a number, so it cannot match `false`.
+    must += [edge.IsEmptyCondition(key) for key in where.without]
+    return edge.Filter(must=must) if must else None
+
+
+def count_within(corpus: Any) -> Any:  # noqa: ANN401  # the engine's classes have no usable types
+    """Return the search parameters that count documents with a term only in a part of the store."""
+    return None if corpus is None else edge.SearchParams(idf=edge.IdfParams(corpus=corpus))
+
 
 _SCROLL_PAGE: Final = 1_000  # points per page; limits the memory for one page
 _VECTORS_PAGE: Final = 100  # the engine returns vectors as lists, which take 1 MB a point

@@ -16,6 +16,8 @@ from qdrant_client import models
 
 from rag_pipeline.adapters.local_files import warn_once
 from rag_pipeline.adapters.stores.builds import (
+    LockedCatalog,
+    alone,
     find_cell,
     forget_nothing,
     is_build_id,
@@ -24,7 +26,6 @@ from rag_pipeline.adapters.stores.builds import (
     read_space,
     read_stamp,
 )
-from rag_pipeline.adapters.stores.exclusion import LockedCatalog, alone
 from rag_pipeline.adapters.stores.qdrant_layout import (
     SPACE_KEY,
     Layout,
@@ -43,8 +44,7 @@ from rag_pipeline.core.errors import (
 )
 
 if TYPE_CHECKING:
-    from rag_pipeline.adapters.stores.builds import Forget
-    from rag_pipeline.adapters.stores.exclusion import TakeLock
+    from rag_pipeline.adapters.stores.builds import Forget, TakeLock
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
     from rag_pipeline.core.vectors import EmbeddingSpace
 

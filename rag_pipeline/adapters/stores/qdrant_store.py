@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from qdrant_client import models
 
-from rag_pipeline.adapters.stores.engine_forms import (
+from rag_pipeline.adapters.stores.engine_store import (
+    EngineStore,
     read_id,
     to_engine_vector,
     to_named_vectors,
 )
-from rag_pipeline.adapters.stores.engine_store import EngineStore
 from rag_pipeline.adapters.stores.qdrant_connection import RequestTooLargeError
 from rag_pipeline.adapters.stores.qdrant_layout import SEARCH_PARAMS
 from rag_pipeline.core.payload import LATE_INDEXES

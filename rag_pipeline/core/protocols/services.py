@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
     from rag_pipeline.core.protocols.embedding import Embedder, SparseEncoder
     from rag_pipeline.core.protocols.state import (
         Announce,
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         Lock,
         RunLocks,
     )
+    from rag_pipeline.core.protocols.stores import CollectionCatalog
 
 
 @dataclass(frozen=True, slots=True)

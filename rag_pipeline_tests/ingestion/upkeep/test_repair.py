@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from rag_pipeline.core.protocols.catalogs import CollectionCatalog
-    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
     from rag_pipeline.core.vectors import EmbeddingUsage, FloatMatrix, Window
     from rag_pipeline.ingestion.context import IngestionContext
 
