@@ -1,7 +1,8 @@
 #!/bin/sh
 # Write the lock files from pyproject.toml, with the version and hashes of every package for all
 # platforms: requirements.lock has what the program needs, requirements-dev.lock what development needs
-# in addition. Both come from one resolution, so they can be installed together.
+# in addition. Both come from one resolution, so they can be installed together. deploy/requirements.lock has
+# what the image needs, with the same versions, except those that deploy/requirements.txt names.
 #
 # Locked versions do not change without `make lock ARGS=--upgrade` or ARGS="--upgrade-package qdrant-client".
 set -eu
@@ -32,3 +33,11 @@ print("\n".join(entry for entry in both if entry not in main))
 SPLIT
 mv "$folder/main.lock" requirements.lock
 mv "$folder/dev.lock" requirements-dev.lock
+
+# Without hashes and extras, the lock is a list of constraints.
+sed -nE 's/^([a-z0-9].*) \\$/\1/p' requirements.lock | sed -E 's/\[[a-z0-9,-]+\]//' >"$folder/constraints.txt"
+for name in $(sed -nE 's/^([a-z0-9-]+)==.*/\1/p' deploy/requirements.txt); do
+    sed -i.bak "/^$name==/d" "$folder/constraints.txt"
+done
+compile deploy/requirements.txt --constraints "$folder/constraints.txt" -o "$folder/deploy.lock"
+mv "$folder/deploy.lock" deploy/requirements.lock

@@ -12,7 +12,7 @@ import typer
 from rag_pipeline.cli.indexing import ingest_changes, open_ingestion, rebuild_index, run_job
 from rag_pipeline.cli.initializing import load_book_or_site
 from rag_pipeline.cli.loading import load_book, load_index
-from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, NoNode, SiteDir
+from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, RunConfig, SiteDir
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError, StoreDamagedError
 
@@ -29,7 +29,7 @@ def ingest(
     docs_dir: DocsDir = None,
     site: SiteDir = None,
     docs_plugin: DocsPlugin = None,
-    no_node: NoNode = False,
+    run_config: RunConfig = False,
     rebuild: Annotated[
         bool,
         typer.Option(
@@ -58,7 +58,7 @@ def ingest(
     if others and chosen != "--rebuild":  # which can be combined with --prune-cache
         problem = f"this option cannot be combined with {' or '.join(others)}"
         raise ConfigurationError(chosen, problem, "Use one of them at a time")
-    settings, detected = load_book_or_site(docs_dir, site, docs_plugin, no_node=no_node)
+    settings, detected = load_book_or_site(docs_dir, site, docs_plugin, run_config=run_config)
     context = open_ingestion(settings)
     if detected and not (rebuild or roll_back):
         from rag_pipeline.ingestion.site.lost_sources import check_detected

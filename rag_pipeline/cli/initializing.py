@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_pipeline.cli.loading import load_book
-from rag_pipeline.cli.options import AsJson, DocsPlugin, NoNode
+from rag_pipeline.cli.options import AsJson, DocsPlugin, RunConfig
 from rag_pipeline.cli.output import print_result, tell
 from rag_pipeline.core.errors import ConfigurationError
 
@@ -39,17 +39,17 @@ def init(
         typer.Option("--check", help="Write nothing; exit with code 1 if the file is outdated."),
     ] = False,
     docs_plugin: DocsPlugin = None,
-    no_node: NoNode = False,
+    run_config: RunConfig = False,
     as_json: AsJson = False,
 ) -> None:
     """Read the settings of a Docusaurus site, and write them to rag-pipeline.toml beside it.
 
-    With Node and the site's node_modules, the site's configuration is run by its own Docusaurus.
-    Otherwise only values that the file states literally are read.
+    Values that the site's configuration states literally are read. With --run-config, Node and the
+    site's node_modules, the configuration is run by its own Docusaurus.
 
     Exits with code 1 if a value is not known.
     """
-    from rag_pipeline.adapters.local_files import write_text_atomically
+    from rag_pipeline.core.site.files import write_site_file
     from rag_pipeline.core.site.source_entries import describe_source
     from rag_pipeline.ingestion.site.site_file import (
         compare_site_file,
@@ -58,7 +58,7 @@ def init(
         read_site_file,
     )
 
-    found = _detect(site, docs_plugin, no_node)
+    found = _detect(site, docs_plugin, run_config=run_config)
     path = find_site_file(found)
     record: dict[str, Any] = {
         "site": str(found.folder),
@@ -103,7 +103,7 @@ def init(
     text = describe_site_file(found, stated)
     if path.is_file() and path.read_text(encoding="utf-8") != text and not yes:
         _ask(path)
-    write_text_atomically(path, text)
+    write_site_file(path.parent, path.name, text)
     unknown = [
         value.setting
         for value in found.values
@@ -120,20 +120,26 @@ def init(
 
 
 def load_book_or_site(
-    docs_dir: str | None, site: str | None, docs_plugin: str | None, *, no_node: bool
+    docs_dir: str | None,
+    site: str | None,
+    docs_plugin: str | None,
+    *,
+    run_config: bool,
+    may_ask: bool = True,
 ) -> tuple[Settings, DetectedSite | None]:
     """Load the settings of a book, or of a Docusaurus site if one is given.
 
     For a site, values that are not set are those that are detected. They are shown on standard
-    error.
+    error. Unless `may_ask` is false, a person at a terminal is asked if the code
+    of the site may run.
 
     Raises:
         ConfigurationError: A setting is invalid, the options contradict each other, or the site
             cannot be detected.
     """
     if site is None:
-        if docs_plugin is not None or no_node:
-            option = "--docs-plugin" if docs_plugin is not None else "--no-node"
+        if docs_plugin is not None or run_config:
+            option = "--docs-plugin" if docs_plugin is not None else "--run-config"
             raise ConfigurationError(option, "it has no effect without --site", "Add --site")
         return load_book(docs_dir), None
     if docs_dir is not None:
@@ -143,7 +149,7 @@ def load_book_or_site(
     from rag_pipeline.ingestion.site.settling import settle_detected_site
     from rag_pipeline.ingestion.site.site_file import find_site_file, read_site_file
 
-    found = _detect(site, docs_plugin, no_node)
+    found = _detect(site, docs_plugin, run_config=run_config, may_ask=may_ask)
     for line in (f"{found.config.path}, read by {found.reader}:", *_show_values(found)):
         tell(line)
     settings = settle_detected_site(load_settings(docs_dir=found.docs_dir), found)
@@ -189,21 +195,37 @@ def _show_overrides(
             yield describe("sources", f"differs from the site ({name_some(others)})")
 
 
-def _detect(site: str, docs_plugin: str | None, no_node: bool) -> DetectedSite:
+def _detect(
+    site: str, docs_plugin: str | None, *, run_config: bool, may_ask: bool = True
+) -> DetectedSite:
     """Detect a site. Of several docs folders, the one that the settings file names is chosen."""
+    from rag_pipeline.cli.consent import has_consent
     from rag_pipeline.core.settings.file import SETTINGS_FILE
     from rag_pipeline.ingestion.site.detection import detect_site, find_site_config
     from rag_pipeline.ingestion.site.site_file import read_site_file
 
-    folder = find_site_config(Path(site)).parent
-    named = read_site_file(folder / SETTINGS_FILE).get("docs_dir")
-    return detect_site(
-        Path(site),
-        tell,
-        run_config=not no_node,
-        plugin_id=docs_plugin,
-        docs_dir=None if named is None else folder / str(named),
-    )
+    config = find_site_config(Path(site))
+    named = read_site_file(config.parent / SETTINGS_FILE).get("docs_dir")
+
+    def detect(*, run: bool) -> DetectedSite:
+        return detect_site(
+            Path(site),
+            tell,
+            run_config=run,
+            plugin_id=docs_plugin,
+            docs_dir=None if named is None else config.parent / str(named),
+        )
+
+    if run_config:
+        return detect(run=True)
+    try:
+        found = detect(run=False)
+        is_complete = found.is_complete and all(one.value is not None for one in found.values)
+    except ConfigurationError:
+        if may_ask and has_consent(config):
+            return detect(run=True)
+        raise
+    return detect(run=True) if not is_complete and may_ask and has_consent(config) else found
 
 
 def _ask(path: Path) -> None:

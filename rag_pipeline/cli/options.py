@@ -37,8 +37,12 @@ DocsPlugin = Annotated[
         help="Index only the docs folder of the docs plugin with this `id`, and its versions.",
     ),
 ]
-NoNode = Annotated[
-    bool, typer.Option("--no-node", help="Read docusaurus.config without running it.")
+RunConfig = Annotated[
+    bool,
+    typer.Option(
+        "--run-config",
+        help="Run docusaurus.config with Node. Only for a site whose code you trust.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="Number of passages to return, 1 to 100.")]

@@ -12,7 +12,7 @@ import typer
 from rag_pipeline.cli.evaluating import make_address_check, prepare_file
 from rag_pipeline.cli.indexing import ingest_and_tell
 from rag_pipeline.cli.initializing import load_book_or_site
-from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, NoNode, SiteDir
+from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, RunConfig, SiteDir
 from rag_pipeline.cli.output import print_result
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def review(
     docs_dir: DocsDir = None,
     site: SiteDir = None,
     docs_plugin: DocsPlugin = None,
-    no_node: NoNode = False,
+    run_config: RunConfig = False,
     built_site: Annotated[
         str | None,
         typer.Option(
@@ -69,7 +69,9 @@ def review(
     from rag_pipeline.evaluation.validation.suite import run_validation
     from rag_pipeline.retrieval import open_retriever
 
-    settings, _ = load_book_or_site(docs_dir, site, docs_plugin, no_node=no_node)
+    settings, _ = load_book_or_site(
+        docs_dir, site, docs_plugin, run_config=run_config, may_ask=False
+    )
     check_libraries()
     earlier = load_review(before) if before else None
     check = make_address_check("--built-site", built_site, settings)

@@ -23,6 +23,7 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import DiscoveredDoc, DocFailure
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
+from rag_pipeline.core.site.files import SiteFileError, find_root, is_inside, read_site_file
 from rag_pipeline.core.site.page_patterns import PagePatterns, make_patterns
 from rag_pipeline.core.sources import SourceKind, find_place, find_source
 from rag_pipeline.ingestion.markdown.front_matter import Visibility, find_visibility
@@ -98,6 +99,7 @@ class _Walk:
     is_wanted: Callable[[str], bool]
     sources: Sequence[Source] = ()
     source: Source | None = None
+    root: Path = Path()
     patterns: PagePatterns = field(default_factory=PagePatterns)
     built: Mapping[str, bytes] = field(default_factory=dict)
     pending: list[tuple[Path, str, _Folders]] = field(default_factory=list)
@@ -124,7 +126,8 @@ def discover_docs(
 ) -> Discovery:
     """Find the documents that Docusaurus shows from a docs folder, or from several sources.
 
-    Symbolic links are followed. A link to a folder above itself is skipped and listed as a failure.
+    Symbolic links are followed inside the root of the site. A link to a folder above itself, or out
+    of the root, is skipped and listed as a failure.
 
     Args:
         docs_dir: The docs folder. Only its sources are read, if there are any.
@@ -147,7 +150,7 @@ def discover_docs(
     walk = _Walk({} if manifest else known or {}, is_wanted or _want_all, sources)
     folders = [(source, _choose_folder(docs_dir, source)) for source in sources or (None,)]
     for source, folder in folders:
-        walk.source = source
+        walk.source, walk.root = source, find_root(folder)
         walk.patterns = make_patterns(source and source.include, source and source.exclude)
         walk.built = read_manifest(manifest, docs_dir, source) if manifest else {}
         walk.pending.append((folder, source.prefix if source else "", frozenset()))
@@ -177,8 +180,12 @@ def _choose_folder(docs_dir: Path, source: Source | None) -> Path:
     """
     folder = docs_dir if source is None else source.fallback or source.folder
     if folder.is_dir():
-        return folder
-    problem = "is a file" if folder.exists() else "does not exist"
+        root = find_root(folder)
+        if is_inside(folder, root):
+            return folder
+        problem = f"is a link that leads out of {root}. Name the folder itself"
+    else:
+        problem = "is a file" if folder.exists() else "does not exist"
     if source is None or not source.prefix:
         raise DocsFolderError(folder, problem)
     remedy = "Restore it, or run `rag-pipeline init` to read the site's sources again"
@@ -215,6 +222,7 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
     for entry in entries:
         doc_path = prefix + entry.name
         try:
+            _check_link(walk, entry)
             if entry.is_dir():
                 if walk.patterns.reads_folder(entry.name):
                     walk.pending.append((Path(entry.path), doc_path + "/", ancestors | {identity}))
@@ -231,6 +239,18 @@ def _may_be_page(walk: _Walk, doc_path: str) -> bool:
     if is_category(doc_path):
         return walk.source is None or walk.source.kind is SourceKind.DOCS
     return walk.patterns.builds(find_place(walk.source, doc_path))
+
+
+def _check_link(walk: _Walk, entry: os.DirEntry[str]) -> None:
+    """Check that an entry is not a link that leads out of the root of the site.
+
+    Raises:
+        SiteFileError: It is.
+        OSError: It is a link that leads nowhere.
+    """
+    if entry.is_symlink() and not is_inside(Path(entry.path), walk.root):
+        entry.stat()
+        raise SiteFileError(Path(entry.path), f"its link leads out of {walk.root}")
 
 
 def _describe_unread(entry: os.DirEntry[str], error: OSError) -> str:
@@ -261,7 +281,7 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
     if known is not None and unchanged:
         digest, visibility = known.sha256, known.visibility
     else:
-        content = path.read_bytes()
+        content = read_site_file(path, walk.root)
         if is_category(doc_path) and not has_generated_index(content):
             return
         imported = read_imports(place, path, content, built)

@@ -14,6 +14,7 @@ from yaml.constructor import SafeConstructor
 
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
 from rag_pipeline.core.site.docusaurus import base_id
+from rag_pipeline.core.site.files import find_page_root
 from rag_pipeline.core.site.source_addresses import build_doc_permalink, name_post
 from rag_pipeline.core.sources import SourceKind, find_edition, find_place, strips_numbers
 from rag_pipeline.core.text.source_lines import find_page_line
@@ -78,7 +79,8 @@ def parse_doc(
         FrontMatterError: The front matter is not valid YAML or has a value of a wrong type.
     """
     if source is None:
-        source = read_file(doc.doc_id, doc.path)
+        root = find_page_root(find_place(doc.source, doc.doc_id), doc.path)
+        source = read_file(doc.doc_id, doc.path, root)
     if imported is None:
         imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
     text = normalize_source(source)

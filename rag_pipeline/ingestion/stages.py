@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols.state import LedgerEntry
+from rag_pipeline.core.site.files import find_page_root
 from rag_pipeline.core.sources import find_place
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.context import now_utc
@@ -188,11 +189,10 @@ def mark_begun(run: IngestionRun, work: DocInProgress) -> None:
 def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     start = time.perf_counter()
     _LOG.info("parsing %s (%d KB)", work.doc.doc_id, work.doc.size_bytes // 1000)
-    data = read_file(work.doc.doc_id, work.doc.path)
+    place = find_place(work.doc.source, work.doc.doc_id)
+    data = read_file(work.doc.doc_id, work.doc.path, find_page_root(place, work.doc.path))
     # The file may have changed since the scan. The bytes read here are what is indexed.
-    imported = read_imports(
-        find_place(work.doc.source, work.doc.doc_id), work.doc.path, data, work.doc.built
-    )
+    imported = read_imports(place, work.doc.path, data, work.doc.built)
     work.doc = doc = _take_content(work.doc, hash_content(data, imported))
     parsed = parse_doc(doc, run.context.settings.site, data, imported)
     kept = KeptSource(doc.sha256, data, imported)

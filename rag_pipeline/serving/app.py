@@ -85,7 +85,7 @@ def create_app(
     app.add_middleware(GZipMiddleware, minimum_size=_COMPRESSED_FROM_BYTES, compresslevel=5)
     app.add_middleware(limit_rate, limits=limits, on_refusal=measured.count_rate_limited)
     app.add_middleware(catch_errors)
-    app.add_middleware(ProtectedApp, rules=rules)
+    app.add_middleware(ProtectedApp, rules=rules, rates=limits)
     app.add_middleware(measured.watch_requests)
     return app
 

@@ -23,6 +23,8 @@ from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.log_writer import LogWriter
 from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.protection.access import read_trusted_proxies
+from rag_pipeline.serving.protection.connections import BoundedProtocol
+from rag_pipeline.serving.protection.limits import KEEP_ALIVE_S
 from rag_pipeline.serving.readiness import announce_readiness
 from rag_pipeline.serving.site import find_site_path
 
@@ -35,15 +37,12 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.settings import Settings
 
+BOUNDS: Final[dict[str, Any]] = {"http": BoundedProtocol, "ws": "none", "backlog": 256}
+"""The options of uvicorn that bound what a client can do. `backlog` is also the number of
+connections that are accepted at once, before idle ones are closed."""
+
 DRAIN_S: Final = 10
 """Seconds that open streams have to end after the service was told to stop."""
-
-KEEP_ALIVE_S: Final = 75
-"""Seconds that an idle connection stays open.
-
-That is longer than proxies keep theirs, usually 60 s. With uvicorn's own 5 s, a proxy or a busy
-machine could send a question on a connection that was being closed.
-"""
 
 _logger = logging.getLogger(__name__)
 
@@ -178,6 +177,7 @@ def configure_server(settings: Settings) -> dict[str, Any]:
         "forwarded_allow_ips": proxies,
         "timeout_graceful_shutdown": DRAIN_S,
         "timeout_keep_alive": KEEP_ALIVE_S,
+        **BOUNDS,
     }
 
 

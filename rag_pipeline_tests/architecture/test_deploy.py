@@ -25,6 +25,8 @@ OTHERS = (
     "POSTGRES_",
     "PGPASSWORD",
     "QDRANT__",
+    "DAGSTER_PASSWORD",
+    "QUESTION_LOG_PASSWORD",
 )  # read by Dagster, Postgres and Qdrant
 
 
@@ -154,7 +156,47 @@ def test_compose_accepts_the_file() -> None:
     )
     if not docker or not known or known.returncode:
         pytest.skip("docker compose is not installed")
-    secrets = {"POSTGRES_PASSWORD": "x", "QDRANT_API_KEY": "x"}
+    names = ("DAGSTER_PASSWORD", "QUESTION_LOG_PASSWORD", "QDRANT_API_KEY")
+    secrets = dict.fromkeys(names, "x")
     command = [docker, "compose", "-f", str(DEPLOY / "compose.yaml"), "config", "--quiet"]
     result = subprocess.run(command, env=secrets, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def test_the_image_installs_only_files_with_a_known_hash() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    installs = [line for line in lines if "pip install" in line]
+    assert installs
+    for line in installs:
+        assert "--require-hashes -r deploy/requirements.lock" in line or "--no-deps" in line
+    lock = (DEPLOY / "requirements.lock").read_text(encoding="utf-8")
+    pins = re.findall(
+        r"^[a-z0-9-]+==\S+", (DEPLOY / "requirements.txt").read_text("utf-8"), re.MULTILINE
+    )
+    assert pins
+    for pin in pins:
+        assert re.search(rf"^{re.escape(pin)}( |$)", lock, re.MULTILINE)
+    assert re.search(rf"^dagster=={re.escape(locked_version('dagster'))} ", lock, re.MULTILINE)
+
+
+def test_robotutor_cannot_reach_dagster_and_knows_another_password() -> None:
+    services = COMPOSE["services"]
+    for name in ("postgres", "code", "webserver", "daemon"):
+        assert not set(services[name]["networks"]) & set(services["robotutor"]["networks"])
+    texts = {name: str(services[name]["environment"]) for name in services}
+    assert "DAGSTER_PASSWORD" not in texts["robotutor"]
+    assert "QUESTION_LOG_PASSWORD" not in texts["webserver"]
+
+
+def test_the_action_starts_nothing_in_the_checkout_and_publishes_no_pull_request() -> None:
+    steps = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    for step in steps:
+        if "run" in step:
+            assert step["working-directory"] == "${{ runner.temp }}"
+            assert not re.search(r"(?<![\w/\"])python (?!-I)", step["run"])
+        is_writing = step.get("uses", "").startswith("actions/cache@")
+        if is_writing or "qdrant-url" in step.get("if", ""):
+            assert "!startsWith(github.event_name, 'pull_request')" in step["if"]
+    install = next(step["run"] for step in steps if step.get("name") == "Install rag-pipeline")
+    assert "--require-hashes" in install
+    assert "--no-deps" in install

@@ -18,10 +18,18 @@ from rag_pipeline_tests.end_to_end.command import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-SITE = ("ingest", "--site", ".", "--no-node", "--json")
+SITE = ("ingest", "--site", ".", "--json")
 PAGES = "For this, 3 pages are indexed again with an unchanged text: "
+
+
+@pytest.fixture
+def repository(command: Command) -> Iterator[None]:
+    """A repository that contains the site and the folders beside it."""
+    (command.root.parent / ".git").mkdir()
+    yield
+    (command.root.parent / ".git").rmdir()
 
 
 def write_page(command: Command, *places: str) -> None:
@@ -122,7 +130,7 @@ def test_pages_that_an_option_of_the_site_leaves_out_are_reported(
 def test_a_settings_file_that_is_older_than_a_change_of_the_site_is_noted(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
-    assert run("init", "--no-node").code == 0
+    assert run("init").code == 0
     assert run("ingest", "--json").json["warnings"] == []
     shutil.copytree(command.root / "docs", command.root / "versioned_docs" / "version-1.0")
     (command.root / "versions.json").write_text(json.dumps(["1.0"]), encoding="utf-8")
@@ -131,11 +139,12 @@ def test_a_settings_file_that_is_older_than_a_change_of_the_site_is_noted(
         "rag-pipeline.toml differs from docusaurus.config.js in site_route_base_path, source "
         "docs@current, source docs@1.0. If the site was changed, write the file again with"
     )
-    assert run("init", "--no-node", "--yes").code == 0
+    assert run("init", "--yes").code == 0
     assert run("ingest", "--json").json["docs_discovered"] == 6
     assert run("ingest", "--json").json["warnings"] == []
 
 
+@pytest.mark.usefixtures("repository")
 def test_a_docs_folder_that_is_a_link_has_the_same_pages_as_the_folder_itself(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
@@ -146,8 +155,8 @@ def test_a_docs_folder_that_is_a_link_has_the_same_pages_as_the_folder_itself(
     docs.rename(real)
     docs.symlink_to(real)
     (real / "other").symlink_to(command.root / "other")
-    assert run("init", "--no-node").code == 0
-    assert run("init", "--no-node", "--check").code == 0
+    assert run("init").code == 0
+    assert run("init", "--check").code == 0
     report = run(*SITE).json
     assert (report["docs_discovered"], report["failures"], report["warnings"]) == (4, [], [])
     chunks = run("search", "Call a joint.", "--json").json["chunks"]
@@ -159,6 +168,7 @@ def test_a_docs_folder_that_is_a_link_has_the_same_pages_as_the_folder_itself(
     assert (report["docs_unchanged"], report["docs_deleted"]) == (4, 0)
 
 
+@pytest.mark.usefixtures("repository")
 def test_lost_sources_outside_the_site_are_noticed(
     command: Command, run: Callable[..., Outcome]
 ) -> None:

@@ -19,11 +19,9 @@ from rag_pipeline_tests.end_to_end.command import (
     finish,
     write_config,
 )
-from rag_pipeline_tests.ingestion.site.public_sites import PUBLIC_SITES, PublicSite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 QUESTION = ("search", "joint", "--json")
 
@@ -36,7 +34,7 @@ def read_urls(outcome: Outcome) -> set[str]:
 def test_init_writes_a_file_with_which_other_commands_work(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
-    outcome = run("init", "--no-node")
+    outcome = run("init")
     assert outcome.code == 0
     assert "site_base_url         https://e.org/m/" in outcome.out
     assert "Docusaurus's default" in outcome.out
@@ -49,7 +47,7 @@ def test_init_writes_a_file_with_which_other_commands_work(
 
 
 def test_init_reports_each_value_as_json(run: Callable[..., Outcome]) -> None:
-    record = run("init", "--no-node", "--json").json
+    record = run("init", "--json").json
     assert record["read_by"] == "rag-pipeline, which did not run it"
     values = {one["setting"]: (one["value"], one["origin"]) for one in record["values"]}
     assert values["site_base_url"] == ("https://e.org/m/", "read")
@@ -57,11 +55,11 @@ def test_init_reports_each_value_as_json(run: Callable[..., Outcome]) -> None:
 
 
 def test_init_replaces_a_file_only_with_yes(command: Command, run: Callable[..., Outcome]) -> None:
-    assert run("init", "--no-node").code == 0
-    assert run("init", "--no-node").code == 0  # nothing would change
+    assert run("init").code == 0
+    assert run("init").code == 0  # nothing would change
     write_config(command, CONFIG.replace("/m/", "/other/"))
-    assert_one_line(run("init", "--no-node"), 2, SETTINGS_FILE, "would change", "--yes")
-    assert run("init", "--no-node", "--yes").code == 0
+    assert_one_line(run("init"), 2, SETTINGS_FILE, "would change", "--yes")
+    assert run("init", "--yes").code == 0
     assert "/other/" in (command.root / SETTINGS_FILE).read_text(encoding="utf-8")
 
 
@@ -69,11 +67,11 @@ def test_init_replaces_a_file_only_with_yes(command: Command, run: Callable[...,
 def test_init_asks_on_a_terminal_before_it_replaces_a_file(
     command: Command, run: Callable[..., Outcome], reply: bytes, code: int
 ) -> None:
-    assert run("init", "--no-node").code == 0
+    assert run("init").code == 0
     write_config(command, CONFIG.replace("/m/", "/other/"))
     terminal, stdin = os.openpty()
     os.write(terminal, reply)
-    process = command.start("init", "--no-node", stdin=stdin, **UNSET)
+    process = command.start("init", stdin=stdin, **UNSET)
     outcome = finish(process)
     for handle in (terminal, stdin):
         os.close(handle)
@@ -89,8 +87,8 @@ def test_the_file_remembers_which_of_several_docs_folders_was_chosen(
     (command.root / "api").mkdir()
     plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
     write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
-    assert run("init", "--no-node", "--docs-plugin", "api").code == 0
-    outcome = run("init", "--no-node", "--check", "--json")
+    assert run("init", "--docs-plugin", "api").code == 0
+    outcome = run("init", "--check", "--json")
     assert outcome.code == 0
     assert outcome.json["values"][0]["value"] == "api"
     assert outcome.json["differences"] == []
@@ -103,9 +101,9 @@ def test_init_writes_all_docs_folders_and_ingest_indexes_them(
     (command.root / "api" / "call.md").write_text("# Call\n\nCall a joint.\n", encoding="utf-8")
     plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'reference'}]]"
     write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
-    outcome = run("init", "--no-node")
+    outcome = run("init")
     assert "source api: api, at /reference of the site" in outcome.out
-    assert run("init", "--no-node", "--check").code == 0
+    assert run("init", "--check").code == 0
     report = run("ingest", "--json").json
     assert report["docs_discovered"] == 4
     record = run("chunks", "--json").json
@@ -113,25 +111,10 @@ def test_init_writes_all_docs_folders_and_ingest_indexes_them(
     assert urls["api/call.md"] == "https://e.org/m/reference/call"
     assert urls["intro.md"] == "https://e.org/m/docs/intro"
     write_config(command, CONFIG.replace("presets", f"{plugin.replace('ence', 's')}, presets"))
-    outcome = run("init", "--no-node", "--check")
+    outcome = run("init", "--check")
     assert outcome.code == 1
     assert "DIFFERS source api: the file has name=" in outcome.out
     assert 'route_base_path="refers"' in outcome.out
-
-
-@pytest.mark.parametrize("site", PUBLIC_SITES.values(), ids=PUBLIC_SITES)
-def test_init_of_a_public_site_asks_nothing_and_its_file_is_complete(
-    run: Callable[..., Outcome], site: PublicSite, tmp_path: Path
-) -> None:
-    folder = site.write(tmp_path / "repository")
-    outcome = run("init", str(folder), "--yes", "--no-node", "--json")
-    assert outcome.code == 0
-    assert len(outcome.json["sources"]) == len(site.routes)
-    assert "not known" not in (folder / SETTINGS_FILE).read_text(encoding="utf-8")
-    assert run("init", str(folder), "--check", "--no-node").code == 0
-    record = run("chunks", "--docs-dir", str(folder / site.values["docs_dir"]), "--json").json
-    assert record["failures"] == []
-    assert len(record["documents"]) >= len(site.pages)
 
 
 def test_versions_locales_and_a_blog_are_indexed_in_one_step(
@@ -149,7 +132,7 @@ def test_versions_locales_and_a_blog_are_indexed_in_one_step(
         (root / name).write_text(text, encoding="utf-8")
     i18n = "i18n: {defaultLocale: 'en', locales: ['en', 'fr']}"
     write_config(command, CONFIG.replace("presets", f"{i18n}, presets"))
-    report = run("ingest", "--site", ".", "--no-node", "--json").json
+    report = run("ingest", "--site", ".", "--json").json
     assert report["docs_discovered"] == (2 * 3 + 1) * 2
     # The second version and the pages without a translation have the same texts.
     assert report["texts_embedded"] + report["embeddings_reused"] == report["chunks_created"]
@@ -158,11 +141,11 @@ def test_versions_locales_and_a_blog_are_indexed_in_one_step(
     urls = {chunk["citation"]["url"].partition("#")[0] for chunk in french}
     assert "https://e.org/m/fr/docs/intro" in urls
     assert all(url.startswith("https://e.org/m/fr/") for url in urls)
-    assert run("init", "--no-node").code == 0
+    assert run("init").code == 0
     assert run("ingest", "--json").json["docs_processed"] == 0
     shutil.rmtree(root / "versioned_docs")
     assert_one_line(run("ingest"), 2, "the source docs@1.0:en does not exist", "Restore it")
-    outcome = run("init", "--no-node", "--check")
+    outcome = run("init", "--check")
     assert_one_line(outcome, 2, "versions.json", "lists the version 1.0, but its folder")
 
 
@@ -174,15 +157,15 @@ def test_commands_without_the_sources_of_the_index_remove_and_report_nothing(
     (root / "api" / "call.md").write_text("# Call\n\nCall a joint.\n", encoding="utf-8")
     plugin = "plugins: [['content-docs', {id: 'api', path: 'api', routeBasePath: 'api'}]]"
     write_config(command, CONFIG.replace("presets", f"{plugin}, presets"))
-    assert run("ingest", "--site", ".", "--no-node").code == 0
+    assert run("ingest", "--site", ".").code == 0
     for arguments in (("ingest",), ("audit",), ("audit", "--repair")):
         outcome = run(*arguments)
         assert_one_line(outcome, 2, "SOURCES", "api/call.md", "rag-pipeline init", "--rebuild")
-    report = run("ingest", "--site", ".", "--no-node", "--json").json
+    report = run("ingest", "--site", ".", "--json").json
     assert (report["docs_unchanged"], report["docs_deleted"]) == (4, 0)
     (root / "api" / "call.md").unlink()
     (root / "api" / "other.md").write_text("# Other\n\nA joint.\n", encoding="utf-8")
-    assert run("ingest", "--site", ".", "--no-node", "--json").json["docs_deleted"] == 1
+    assert run("ingest", "--site", ".", "--json").json["docs_deleted"] == 1
     assert run("ingest", "--rebuild", "--json").json["docs_discovered"] == 3
     assert run("audit").code == 0
 
@@ -198,14 +181,14 @@ def test_choosing_one_docs_plugin_removes_the_pages_of_the_others(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
     add_api(command)
-    assert run("ingest", "--site", ".", "--no-node", "--json").json["docs_discovered"] == 4
-    arguments = ("ingest", "--site", ".", "--no-node", "--docs-plugin", "default", "--json")
+    assert run("ingest", "--site", ".", "--json").json["docs_discovered"] == 4
+    arguments = ("ingest", "--site", ".", "--docs-plugin", "default", "--json")
     report = run(*arguments).json
     assert (report["docs_discovered"], report["docs_deleted"]) == (3, 1)
     assert report["texts_embedded"] == 0
     assert run("audit").code == 0
     assert run("ingest", "--json").json["docs_unchanged"] == 3
-    report = run("ingest", "--site", ".", "--no-node", "--json").json
+    report = run("ingest", "--site", ".", "--json").json
     assert (report["docs_discovered"], report["texts_embedded"]) == (4, 0)
 
 
@@ -213,12 +196,12 @@ def test_a_docs_plugin_that_was_removed_from_the_site_leaves_the_index_after_ini
     command: Command, run: Callable[..., Outcome]
 ) -> None:
     add_api(command)
-    assert run("init", "--no-node").code == 0
+    assert run("init").code == 0
     assert run("ingest", "--json").json["docs_discovered"] == 4
     write_config(command, CONFIG)
-    assert run("init", "--no-node", "--check").code == 1
+    assert run("init", "--check").code == 1
     assert run("ingest", "--json").json["docs_unchanged"] == 4
-    assert run("init", "--no-node", "--yes").code == 0
+    assert run("init", "--yes").code == 0
     report = run("ingest", "--json").json
     assert (report["docs_discovered"], report["docs_deleted"]) == (3, 1)
     assert (command.root / "api" / "call.md").is_file()
@@ -228,11 +211,11 @@ def test_a_docs_plugin_that_was_removed_from_the_site_leaves_the_index_after_ini
 def test_a_file_that_the_site_has_outgrown_is_named_with_the_command_that_writes_it(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
-    assert run("init", "--no-node").code == 0
+    assert run("init").code == 0
     add_api(command)
     config = CONFIG.replace("/m/", "/other/").replace("presets", f"{API}, presets")
     write_config(command, config.replace("baseUrl", "trailingSlash: true, baseUrl"))
-    outcome = run("ingest", "--site", ".", "--no-node")
+    outcome = run("ingest", "--site", ".")
     assert outcome.code == 0
     for text in (
         f"In {SETTINGS_FILE}, site_base_url is https://e.org/m/. The file is used. If the site",
@@ -246,12 +229,12 @@ def test_a_file_that_the_site_has_outgrown_is_named_with_the_command_that_writes
 def test_check_exits_with_1_and_names_the_values_that_differ(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
-    assert_one_line(run("init", "--no-node", "--check"), 2, SETTINGS_FILE, "no such file")
-    assert run("init", "--no-node").code == 0
-    assert run("init", "--no-node", "--check").code == 0
+    assert_one_line(run("init", "--check"), 2, SETTINGS_FILE, "no such file")
+    assert run("init").code == 0
+    assert run("init", "--check").code == 0
     write_config(command, CONFIG.replace("/m/", "/other/"))
     before = (command.root / SETTINGS_FILE).read_bytes()
-    outcome = run("init", "--no-node", "--check")
+    outcome = run("init", "--check")
     assert outcome.code == 1
     line = "DIFFERS site_base_url: the file has https://e.org/m/, the site has https://e.org/other/"
     assert line in outcome.out
@@ -262,7 +245,7 @@ def test_init_ends_with_1_if_a_value_is_not_known(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
     write_config(command, CONFIG.replace("'/m/'", "read()"))
-    outcome = run("init", "--no-node")
+    outcome = run("init")
     assert outcome.code == 1
     assert "not known" in outcome.out
     assert "Set site_base_url in it" in outcome.out
@@ -271,10 +254,10 @@ def test_init_ends_with_1_if_a_value_is_not_known(
 def test_init_says_which_value_of_the_file_it_keeps_without_knowing_it(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
-    assert run("init", "--no-node").code == 0
+    assert run("init").code == 0
     write_config(command, CONFIG.replace("'/m/'", "read()"))
     for arguments in (("--yes",), ("--check",)):
-        outcome = run("init", "--no-node", *arguments)
+        outcome = run("init", *arguments)
         assert outcome.code == 0
         assert "KEPT site_base_url: the file has https://e.org/m/, and `baseUrl`" in outcome.out
 
@@ -286,7 +269,7 @@ def test_ingest_of_a_site_needs_no_settings(
     elsewhere = command.root / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    outcome = run("ingest", "--site", "..", "--no-node")
+    outcome = run("ingest", "--site", "..")
     assert outcome.code == 0
     assert "guess: `url` is computed" in outcome.err
     assert "init .." in outcome.err
@@ -299,13 +282,13 @@ def test_settings_that_are_set_win_over_the_detected_site(
     command: Command, run: Callable[..., Outcome]
 ) -> None:
     write_config(command, CONFIG.replace("'/m/'", "read()"))
-    assert_one_line_at_end(run("ingest", "--site", ".", "--no-node"), "`baseUrl` is computed")
-    outcome = run("ingest", "--site", ".", "--no-node", SITE_BASE_URL="/mine/")
+    assert_one_line_at_end(run("ingest", "--site", "."), "`baseUrl` is computed")
+    outcome = run("ingest", "--site", ".", SITE_BASE_URL="/mine/")
     assert outcome.code == 0
     assert "The setting SITE_BASE_URL is /mine/. The setting is used." in outcome.err
     assert "SITE_TRAILING_SLASH" not in outcome.err
     assert read_urls(run(*QUESTION, SITE_BASE_URL="/mine/")) == {"/mine/"}
-    outcome = run("ingest", "--site", ".", "--no-node", SITE_BASE_URL="/", SOURCES="[]")
+    outcome = run("ingest", "--site", ".", SITE_BASE_URL="/", SOURCES="[]")
     assert "The setting SITE_BASE_URL is /. The setting is used." in outcome.err
 
 
@@ -316,7 +299,8 @@ def assert_one_line_at_end(outcome: Outcome, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--docs-plugin", "api"), ("--no-node",), ("--site", ".", "--docs-dir", "docs")]
+    "arguments",
+    [("--docs-plugin", "api"), ("--run-config",), ("--site", ".", "--docs-dir", "docs")],
 )
 def test_options_that_contradict_each_other_are_an_error(
     run: Callable[..., Outcome], arguments: tuple[str, ...]

@@ -85,7 +85,10 @@ def run_script(command: Command) -> Callable[..., Outcome]:
     temporary = command.root / "runner"
     temporary.mkdir()
     environment = command.environment | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.environ["PATH"],
+        "PYTHON": str(Path(sys.executable).parent / "python"),
+        "CHECKOUT": str(command.root),
+        "RUN_CONFIG": "false",
         "SITE": ".",
         "DOCS_PLUGIN": "",
         "BUILT_SITE": "",

@@ -11,6 +11,7 @@ import pytest
 
 from rag_pipeline.core.errors import DocsFolderError
 from rag_pipeline.core.models import DocFailure
+from rag_pipeline.core.site.files import read_site_file
 from rag_pipeline.core.sources import Source
 from rag_pipeline.ingestion.discovery import Discovery, KnownFile, discover_docs
 from rag_pipeline.ingestion.markdown.front_matter import Visibility
@@ -93,13 +94,12 @@ def test_an_unchanged_file_is_not_read_again(
     write(tmp_path, "unlisted.md", content="---\nunlisted: true\n---\n")
     first = discover_docs(tmp_path)
     read: list[str] = []
-    original = Path.read_bytes
 
-    def record_and_read(path: Path) -> bytes:
+    def record_and_read(path: Path, root: Path) -> bytes:
         read.append(path.name)
-        return original(path)
+        return read_site_file(path, root)
 
-    monkeypatch.setattr(Path, "read_bytes", record_and_read)
+    monkeypatch.setattr("rag_pipeline.ingestion.discovery.read_site_file", record_and_read)
     assert discover_docs(tmp_path, remember(first)) == first
     assert read == []
     write(tmp_path, "a.md", content="Other text.\n")
@@ -130,6 +130,7 @@ def test_a_folder_without_pages_is_an_error(tmp_path: Path) -> None:
 
 def test_links_are_followed_and_loops_are_reported(tmp_path: Path) -> None:
     docs, other = tmp_path / "docs", tmp_path / "other"
+    (tmp_path / ".git").mkdir()
     write(docs, "a/b.md")
     write(other, "c.md")
     (docs / "linked").symlink_to(other)

@@ -14,6 +14,7 @@ from rag_pipeline.retrieval import open_retriever
 from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.metrics import Metrics
+from rag_pipeline.serving.server import BOUNDS
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -57,7 +58,9 @@ def run_app(app: ASGIApp) -> Iterator[str]:
     """Run an app with uvicorn in a thread and yield its address."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = _Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2))
+        server = _Server(
+            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, **BOUNDS)
+        )
         thread = Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         assert server.ready.wait(20)

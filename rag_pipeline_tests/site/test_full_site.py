@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def site(folder: Path) -> DetectedSite:
     """The site as its own Docusaurus reads it."""
-    return detect_site(folder, lambda _: None)
+    return detect_site(folder, lambda _: None, run_config=True)
 
 
 def run(
@@ -116,14 +116,6 @@ def test_init_finds_all_parts_without_a_question(folder: Path) -> None:
             assert f"source {name}:{locale}: {prefix}{place}, at {base}{route} of the site" in told
     assert "`numberPrefixParser` of api" in told
     run_program(folder, "init", "--check")
-
-
-def test_the_configuration_is_read_as_well_without_running_it(
-    folder: Path, site: DetectedSite
-) -> None:
-    read = detect_site(folder, lambda _: None, run_config=False)
-    assert read.sources == site.sources
-    assert read.config.site == site.config.site
 
 
 def test_each_page_of_the_build_is_a_document_and_no_other(

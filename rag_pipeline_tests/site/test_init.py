@@ -50,7 +50,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def test_values_that_are_computed_are_read(site: Path) -> None:
-    found, told = detect(site, plugin_id="default")
+    found, told = detect(site, plugin_id="default", run_config=True)
     assert read(found) == {
         "docs_dir": ("manual", Origin.READ),
         "site_base_url": ("https://example.org/manual/", Origin.READ),
@@ -65,13 +65,13 @@ def test_values_that_are_computed_are_read(site: Path) -> None:
 
 
 def test_each_docs_folder_is_found_whatever_form_its_plugin_has(site: Path) -> None:
-    found, _ = detect(site, plugin_id="api")
+    found, _ = detect(site, plugin_id="api", run_config=True)
     assert found.docs_dir == site / "api"
     for name in ("news/a.md", "more/a.md", "i18n/fr/docusaurus-plugin-content-docs/current/a.md"):
         path = site / name
         path.parent.mkdir(parents=True)
         path.write_text("# Title\n", encoding="utf-8")
-    found, _ = detect(site)
+    found, _ = detect(site, run_config=True)
     routes = {str(source): source.route_base_path for source in found.sources}
     names = {"docs": "docs", "api": "api", "blog": "n", "more": ""}
     assert routes == {f"{name}:{code}": names[name] for code in ("en", "fr") for name in names}
@@ -85,10 +85,25 @@ def test_nothing_is_run_without_permission(site: Path) -> None:
     write = f"require('fs').writeFileSync({str(mark)!r}, '');\n"
     config.write_text(write + config.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(ConfigurationError, match="`path` is computed in line 4"):
-        detect(site, run_config=False)
+        detect(site)
     assert not mark.exists()
-    detect(site, plugin_id="api")
+    detect(site, plugin_id="api", run_config=True)
     assert mark.exists()
+
+
+def test_the_code_of_a_site_sees_no_secrets_and_ends_in_time(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "NODE_AUTH_TOKEN", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "secret-7")
+    config = site / "docusaurus.config.js"
+    check = "if (JSON.stringify(process.env).includes('secret-7')) throw new Error('a secret');\n"
+    config.write_text(check + config.read_text(encoding="utf-8"), encoding="utf-8")
+    detect(site, plugin_id="api", run_config=True)
+    config.write_text("for (;;) Buffer.alloc(1e8).fill(1) && setTimeout(() => {}, 0);")
+    monkeypatch.setattr("rag_pipeline.ingestion.site.node_config._TIMEOUT_S", 3.0)
+    with pytest.raises(ConfigurationError, match=r"did not end within|exit code"):
+        detect(site, run_config=True)
 
 
 FAILING = {
@@ -112,8 +127,8 @@ def test_a_configuration_that_cannot_be_loaded_is_an_error_of_one_line(
 ) -> None:
     (site / "docusaurus.config.js").write_text(config, encoding="utf-8")
     with pytest.raises(ConfigurationError, match=message) as raised:
-        detect(site)
-    assert "--no-node" in str(raised.value)
+        detect(site, run_config=True)
+    assert "--run-config" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert "\x1b" not in str(raised.value)
 
@@ -121,12 +136,12 @@ def test_a_configuration_that_cannot_be_loaded_is_an_error_of_one_line(
 def test_the_site_of_the_textbook_is_read_as_its_settings_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("SITE_URL", "https://book.example.org")
-    found, _ = detect(WEBSITE)
+    monkeypatch.setenv("SITE_URL", "https://book.example.org")  # the site's code does not see it
+    found, _ = detect(WEBSITE, run_config=True)
     values = {name: value for name, (value, _) in read(found).items()}
     assert values == {
         "docs_dir": "docs",
-        "site_base_url": "https://book.example.org/physical-ai-robotics-textbook/",
+        "site_base_url": "https://example.github.io/physical-ai-robotics-textbook/",
         "site_route_base_path": "docs",
         "site_trailing_slash": False,
         "site_markdown_format": "mdx",

@@ -23,7 +23,7 @@ def test_a_public_site_is_read_by_running_its_configuration(
 ) -> None:
     root = site.write(tmp_path)
     (root / "node_modules").symlink_to(WEBSITE / "node_modules")
-    found, (sentence,) = detect(root)
-    assert_found(found, site, site.notes_of_node)
+    found, (sentence,) = detect(root, run_config=True)
+    assert_found(found, site, site.notes)
     assert all(value.origin.is_certain for value in found.values)
     assert sentence.startswith("Running ")

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import difflib
 import io
-import logging
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dotenv.parser import parse_stream
 
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.settings.file import is_own_file, warn_once
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 _NAME: Final = ".env"
 _LIKENESS: Final = 0.8  # of 1; the file may also contain settings of other programs
-_logger = logging.getLogger(__name__)
 
 
-def check_env_file(known: Collection[str]) -> None:
+def check_env_file(known: Collection[str]) -> bool:
     """Check the lines of `.env` in the current folder. A missing file is valid.
 
     A name that is almost the name of a setting is a warning. Other unknown names are ignored,
@@ -30,14 +28,18 @@ def check_env_file(known: Collection[str]) -> None:
     Args:
         known: Names of all settings, in upper case.
 
+    Returns:
+        True if the settings may be read from the file. A file that another user owns or that
+        everybody may write is not read.
+
     Raises:
         ConfigurationError: A line is neither a comment nor `NAME=value`. The message names the line
             but does not show it, because it may contain a secret.
         UnicodeDecodeError: The file is not encoded in UTF-8.
     """
     path = Path(_NAME)
-    if not path.is_file():
-        return
+    if not is_own_file(path):
+        return False
     for line in parse_stream(io.StringIO(path.read_text(encoding="utf-8-sig"))):
         # The parser counts blank lines before an entry as a part of it.
         text = line.original.string
@@ -49,12 +51,7 @@ def check_env_file(known: Collection[str]) -> None:
         if name and name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=_LIKENESS)
             if near:
-                _warn_once(
+                warn_once(
                     f"{_NAME}: line {number}: {line.key} is not a setting. Did you mean {near[0]}?"
                 )
-
-
-@cache
-def _warn_once(message: str) -> None:
-    """Log a warning, unless this process has already logged the same message."""
-    _logger.warning("rag-pipeline: warning: %s", message)
+    return True

@@ -95,6 +95,7 @@ class LibrarySettings(StoreSettings):
         "all headings down to the chunk's own). The stored and cited text does not change. After "
         "a change the next ingest embeds only the texts that differ.",
         read_by="chunking",
+        by_site=True,
     )
     embedding_batch_size: int = rules.EMBEDDING.setting(
         100,
@@ -281,6 +282,7 @@ class LibrarySettings(StoreSettings):
         "The JSON file of questions for evaluations that name none. If empty, the questions about "
         "the textbook that come with this package; another book needs its own.",
         read_by="`rag-pipeline evaluate`, `rag-pipeline sweep`, the asset `retrieval_evaluation`",
+        by_site=True,
     )
 
     dedup_threshold: float = rules.RETRIEVAL.setting(
@@ -313,12 +315,14 @@ class LibrarySettings(StoreSettings):
     store_idle_s: float = rules.RETRIEVAL.setting(
         2.0,
         "Seconds without a query after which the embedded store is closed for other processes.",
+        by_site=False,
         bounds={"ge": 0, "le": 3600},
     )
     log_questions: bool = rules.RETRIEVAL.setting(
         False,  # noqa: FBT003  # the default value
         "Write the questions to the log. If false, the log has only their lengths.",
         read_by="retrieval, answering",
+        by_site=False,
     )
 
     @model_validator(mode="after")

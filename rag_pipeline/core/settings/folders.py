@@ -21,12 +21,14 @@ class FolderSettings(BaseSettings):
         Path("website/docs"),
         "The folder with the book's Markdown files: the docs folder of a Docusaurus site.",
         read_by="ingestion, evaluation, the Dagster sensor `docs_changes`",
+        by_site=True,
     )
     data_dir: rules.Folder = rules.FOLDERS.setting(
         Path("data"),
         "The folder for everything that the program stores: the database, the embedded vector "
         "store and logs. Each docs folder gets a subfolder of its own.",
         read_by="every command",
+        by_site=True,
     )
     dagster_home: rules.Place = rules.FOLDERS.setting(
         "",

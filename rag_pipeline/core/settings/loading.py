@@ -30,8 +30,10 @@ def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401  # field values
             that cannot be read.
     """
     try:
-        check_env_file({name.upper() for name in Settings.model_fields})
-        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+        given = {name: value for name, value in overrides.items() if value is not None}
+        if not check_env_file({name.upper() for name in Settings.model_fields}):
+            given.setdefault("_env_file", "")
+        return Settings(**given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0]) if first["loc"] else "CHUNK_*_TOKENS"

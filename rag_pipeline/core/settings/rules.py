@@ -41,6 +41,9 @@ OPEN: Final = "open"
 IS_PATH: Final = "path"
 """Marks the types of settings that are paths. A relative path is relative to the settings file."""
 
+BY_SITE: Final = "by_site"
+"""Marks the settings that the file of a site may set."""
+
 SHARE: Final = {"ge": 0, "le": 1}
 """Bounds of a share or a weight."""
 
@@ -195,10 +198,13 @@ class SettingGroup(NamedTuple):
     Attributes:
         title: The heading.
         read_by: Default for the parts of the program that read a setting of the group, for users.
+        by_site: True if the file of a site may set its settings. They describe the site, and none
+            of them is an address of a service, a key, or a limit that protects the user.
     """
 
     title: str
     read_by: str = ""
+    by_site: bool = False
 
     def setting(
         self,
@@ -206,6 +212,7 @@ class SettingGroup(NamedTuple):
         meaning: str,
         *,
         read_by: str = "",
+        by_site: bool | None = None,
         bounds: Mapping[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401  # pydantic declares Field in this way, so that any annotation fits
         """Declare a setting of this group.
@@ -214,24 +221,29 @@ class SettingGroup(NamedTuple):
             default: The value if the setting is not set.
             meaning: One or more sentences for users, as Markdown.
             read_by: The parts that read it, if they differ from those of the group.
+            by_site: If the file of a site may set it, if that differs from the group.
             bounds: Constraints that pydantic checks, such as `ge` and `le`.
         """
-        extra: dict[str, Any] = {"group": self.title, "read_by": read_by or self.read_by}
+        extra: dict[str, Any] = {
+            "group": self.title,
+            "read_by": read_by or self.read_by,
+            BY_SITE: self.by_site if by_site is None else by_site,
+        }
         return Field(
             default=default, description=meaning, json_schema_extra=extra, **(bounds or {})
         )
 
 
 FOLDERS: Final = SettingGroup("Folders")
-SITE: Final = SettingGroup("The website that citations link to", "parsing")
+SITE: Final = SettingGroup("The website that citations link to", "parsing", by_site=True)
 STORE: Final = SettingGroup("Vector store", "indexing, retrieval")
 EMBEDDING: Final = SettingGroup("Embedding", "embedding, retrieval")
 INGESTION: Final = SettingGroup("Ingestion", "ingestion")
 ANSWERING: Final = SettingGroup("Answering", "answering")
 ASSISTANT: Final = SettingGroup("The voice of the assistant", "answering")
-CHUNKING: Final = SettingGroup("Chunking", "chunking")
+CHUNKING: Final = SettingGroup("Chunking", "chunking", by_site=True)
 EVALUATION: Final = SettingGroup("Evaluation")
-RETRIEVAL: Final = SettingGroup("Retrieval", "retrieval")
+RETRIEVAL: Final = SettingGroup("Retrieval", "retrieval", by_site=True)
 SERVING: Final = SettingGroup("RoboTutor, the service", "`rag-pipeline serve`")
 QUESTION_LOG: Final = SettingGroup(
     "Question log", "`rag-pipeline serve`, the assets `answer_feedback` and `unanswered_questions`"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import MarkdownFormat
+from rag_pipeline.core.site.files import read_site_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,14 +23,14 @@ _OPEN_HEAD: Final = re.compile(
 """A line `---` and a line `name: value`, but no second line `---`."""
 
 
-def read_file(doc_id: str, path: Path) -> bytes:
+def read_file(doc_id: str, path: Path, root: Path) -> bytes:
     """Return the content of a document's file.
 
     Raises:
-        DocumentReadError: The file cannot be read.
+        DocumentReadError: The file cannot be read, or it is outside the root of its site.
     """
     try:
-        return path.read_bytes()
+        return read_site_file(path, root)
     except OSError as error:
         reason = error.strerror or error
         problem = f"it cannot be read ({reason}). Check the file and its permissions"

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.site.docusaurus import apply_trailing_slash
+from rag_pipeline.core.site.files import MAX_BUILD_BYTES, find_root, is_inside, read_site_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -95,7 +96,7 @@ def read_built_site(build_dir: Path) -> BuiltSite:
     root = build_dir.parent
     generated = root / ".docusaurus"
     config_file = generated / "docusaurus.config.mjs"
-    config = _read_json(config_file)
+    config = _read_json(config_file, root)
     base_path = config.get("baseUrl")
     if not isinstance(base_path, str):
         raise ConfigurationError("--site", f"{config_file} has no `baseUrl`", _REMEDY)
@@ -106,12 +107,12 @@ def read_built_site(build_dir: Path) -> BuiltSite:
     for plugin in sorted(plugins.glob("*/")):
         latest = ""
         for file in sorted(plugin.glob("p/*.json")):
-            version = _read_json(file).get("version")
+            version = _read_json(file, root).get("version")
             if isinstance(version, dict) and version.get("isLast"):
                 latest = str(version["version"])
                 sidebars += version.get("docsSidebars", {}).values()
         for file in sorted(plugin.glob("*.json")):
-            page = reader.read_doc(_read_json(file), latest)
+            page = reader.read_doc(_read_json(file, root), latest)
             if page is not None:
                 pages[page.path] = page
     if not pages:
@@ -133,14 +134,14 @@ def read_built_site(build_dir: Path) -> BuiltSite:
     )
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, site_dir: Path) -> dict[str, Any]:
     """Return the object in a file of the build, which may follow `export default`.
 
     Raises:
         ConfigurationError: The file cannot be read, or it is damaged.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_site_file(path, site_dir, MAX_BUILD_BYTES).decode("utf-8")
         text = text.partition("export default ")[2] if path.suffix == ".mjs" else text
         found = json.loads(text.rstrip().rstrip(";"))
     except OSError as error:
@@ -173,9 +174,12 @@ class _Reader:
         source, permalink = record.get("source"), record.get("permalink")
         if not isinstance(source, str) or not isinstance(permalink, str):
             return None
+        if not source.startswith(_SOURCE_ROOT):
+            return None
         file = self.root / source.removeprefix(_SOURCE_ROOT)
         path = self._find_path(permalink)
-        if not source.startswith(_SOURCE_ROOT) or not file.is_file() or not self._is_built(path):
+        is_own = ".." not in file.parts and is_inside(file, find_root(self.root))
+        if not is_own or not file.is_file() or not self._is_built(path):
             return None
         title, description = (str(record.get(key) or "") for key in ("title", "description"))
         is_listed = record.get("version") == latest and not record.get("unlisted")
@@ -225,6 +229,8 @@ class _Reader:
 
     def _is_built(self, path: str) -> bool:
         name = path.removeprefix(self.base_path).strip("/")
+        if {".", ".."} & set(name.split("/")) or "//" in name or "\0" in name:
+            return False
         files = (self.build_dir / f"{name}.html", self.build_dir / name / "index.html")
         return path.startswith(self.base_path) and any(file.is_file() for file in files)
 

@@ -31,7 +31,12 @@ _UNDERLINED: Final = re.compile(r"(.+)\n {0,3}=+\s*", re.DOTALL)
 
 
 def render_page(
-    doc_path: str, file: Path, site: SiteSettings, title: str, resolve: ResolveLink
+    doc_path: str,
+    file: Path,
+    root: Path,
+    site: SiteSettings,
+    title: str,
+    resolve: ResolveLink,
 ) -> str:
     """Render a page as Markdown.
 
@@ -41,6 +46,7 @@ def render_page(
     Args:
         doc_path: Path of the document, for error messages.
         file: The Markdown file.
+        root: The folder in which the file must be.
         site: Settings of the site; only the Markdown format is used.
         title: Title of the page. It becomes the first line, unless the page begins with a heading
             of level 1.
@@ -53,7 +59,7 @@ def render_page(
         DocumentReadError: The file cannot be read.
         FrontMatterError: The front matter is not valid.
     """
-    source = normalize_source(read_file(doc_path, file))
+    source = normalize_source(read_file(doc_path, file, root))
     front_matter = read_front_matter(doc_path, source)
 
     def start_edits(scanner: Scanner, references: Mapping[str, object], *, mdx: bool) -> PageEdits:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentError
 from rag_pipeline.core.models import DocFailure, MarkdownFormat, SiteSettings
+from rag_pipeline.core.site.files import find_root, write_site_file
 from rag_pipeline.core.site.markdown_links import escape_label
 from rag_pipeline.ingestion.pages.built_site import read_built_site
 from rag_pipeline.ingestion.pages.links import SiteLinks
@@ -109,7 +110,7 @@ def publish_site(build_dir: Path, host: str = "") -> Publication:
         if path.endswith("/") and _name_index_file(path, site.base_path) not in files:
             (site.build_dir / _name_index_file(path, site.base_path)).unlink(missing_ok=True)
     for name, text in files.items():
-        _write_file(site.build_dir, name, text)
+        write_site_file(site.build_dir, name, text)
     replaced = tuple(name for name in files if (site.root / _STATIC / name).is_file())
     return Publication(site.build_dir, tuple(files), len(texts), tuple(failures), replaced)
 
@@ -127,7 +128,7 @@ def _write_page_text(site: BuiltSite, links: SiteLinks, page: SitePage) -> str:
     def resolve(target: str, is_image: bool) -> str | None:  # noqa: FBT001  # signature of ResolveLink
         return links.resolve(page, target, is_image=is_image)
 
-    return render_page(doc_path, page.source, settings, page.title, resolve)
+    return render_page(doc_path, page.source, find_root(site.root), settings, page.title, resolve)
 
 
 def _name_files(site: BuiltSite) -> dict[str, str]:
@@ -212,12 +213,3 @@ def _write_full(
 def _write_head(site: BuiltSite) -> list[str]:
     head = f"# {site.title}"
     return [head, f"> {site.tagline}"] if site.tagline else [head]
-
-
-def _write_file(folder: Path, name: str, text: str) -> None:
-    """Write a file below a folder; readers of the folder never see half of it."""
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8", newline="\n")
-    part.replace(path)

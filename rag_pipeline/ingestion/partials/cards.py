@@ -10,12 +10,14 @@ import json
 import math
 import posixpath
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from rag_pipeline.core.errors import FrontMatterError
 from rag_pipeline.core.site.docusaurus import base_id, is_doc_name, make_slug
+from rag_pipeline.core.site.files import is_inside, read_site_file
 from rag_pipeline.ingestion.markdown.front_matter import (
     Visibility,
     find_visibility,
@@ -58,7 +60,12 @@ def write_category(content: str, cards: Mapping[str, bytes | None]) -> str:
         made of the label.
     """
     category = _read_category(content.encode("utf-8", "surrogatepass"))
-    link = category.get("link") or {}
+    given = category.get("link")
+    link = {
+        name: value
+        for name, value in (given.items() if isinstance(given, dict) else ())
+        if isinstance(value, str)
+    }
     label = str(category.get("label") or "")
     slug = link.get("slug") or f"/category/{make_slug(label)}"
     head = {
@@ -80,13 +87,14 @@ def write_cards(cards: Mapping[str, bytes | None]) -> str:
     )
 
 
-def read_cards(site_dir: Path, folder: str, own_name: str) -> dict[str, bytes]:
+def read_cards(site_dir: Path, folder: str, own_name: str, root: Path) -> dict[str, bytes]:
     """Return a card for each page and subfolder of a folder, as JSON by path and a suffix.
 
     Args:
         site_dir: Folder of the site.
         folder: Path of the folder below it.
         own_name: Name of the file that shows the cards.
+        root: The folder in which all files must be.
     """
     cards: dict[str, bytes] = {}
     try:
@@ -95,10 +103,12 @@ def read_cards(site_dir: Path, folder: str, own_name: str) -> dict[str, bytes]:
         return cards
     for entry in entries[:_MOST_CARDS]:
         is_own = entry.name == own_name or entry.stem.lower() in _INDEX_NAMES
+        if not is_inside(entry, root):
+            continue
         if entry.is_dir() and not entry.name.startswith(("_", ".")):
-            card = _read_folder_card(entry)
+            card = _read_folder_card(entry, root)
         elif is_doc_name(entry.name) and not is_own:
-            card = _read_page_card(entry)
+            card = _read_page_card(entry, root)
         else:
             continue
         if card is not None:
@@ -106,19 +116,20 @@ def read_cards(site_dir: Path, folder: str, own_name: str) -> dict[str, bytes]:
     return cards
 
 
-def _read_folder_card(folder: Path) -> dict[str, Any] | None:
+def _read_folder_card(folder: Path, root: Path) -> dict[str, Any] | None:
     category: dict[str, Any] = {}
     for name in CATEGORY_FILES:
-        if (folder / name).is_file():
-            category = _read_category((folder / name).read_bytes())
+        with suppress(OSError):
+            category = _read_category(read_site_file(folder / name, root))
             break
     pages = [entry for entry in folder.iterdir() if is_doc_name(entry.name)]
     index = next((page for page in pages if page.stem.lower() in _INDEX_NAMES), None)
     if not pages and not category:
         return None
     link = category.get("link")
-    own = (_read_page_card(index) if index else None) or {}
+    own = (_read_page_card(index, root) if index else None) or {}
     described = link.get("description") if isinstance(link, dict) else None
+    described = described if isinstance(described, str) else None
     position = category.get("position", own.get("position"))
     return {
         "label": str(category.get("label") or own.get("label") or base_id(folder.name, "")),
@@ -128,9 +139,9 @@ def _read_folder_card(folder: Path) -> dict[str, Any] | None:
     }
 
 
-def _read_page_card(page: Path) -> dict[str, Any] | None:
+def _read_page_card(page: Path, root: Path) -> dict[str, Any] | None:
     try:
-        source = normalize_source(page.read_bytes())
+        source = normalize_source(read_site_file(page, root))
         head = read_front_matter(page.name, source)
         position = head.number("sidebar_position")
     except (OSError, FrontMatterError):
@@ -159,4 +170,8 @@ def _read_category(content: bytes) -> dict[str, Any]:
         found = yaml.safe_load(normalize_source(content))  # JSON is YAML
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return {
+        name: value
+        for name, value in (found.items() if isinstance(found, dict) else ())
+        if name == "link" or isinstance(value, str | int | float | bool)
+    }

@@ -6,9 +6,10 @@ import hashlib
 import os
 import posixpath
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
+from rag_pipeline.core.site.files import MAX_FILE_BYTES, find_page_root, read_site_file
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, find_imports
 from rag_pipeline.ingestion.markdown.source import normalize_source
 from rag_pipeline.ingestion.partials.cards import is_category, read_cards
@@ -17,6 +18,9 @@ from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_MOST_BYTES: Final = 32 * 1024**2
+"""Bytes of all files that one page imports."""
 
 ImportedFiles: TypeAlias = "Mapping[str, bytes | None]"
 """Content of imported files by path below the site's folder; None for a file that is missing."""
@@ -27,7 +31,7 @@ def read_imports(
 ) -> dict[str, bytes | None]:
     """Read all files that a page imports, directly or through its partials.
 
-    Only files below the site's folder are read.
+    Only files below the site's folder are read, and only files inside the root of the site.
 
     Args:
         place: Path of the page below the docs folder, or below the folder of its source.
@@ -40,14 +44,17 @@ def read_imports(
         content, the name of the manifest has the page's entry. Empty without both.
     """
     found: dict[str, bytes | None] = {}
+    root = find_page_root(place, path)
     if built and describes(built, content):
         found[MANIFEST_FILE] = built
     if CARD_LIST.encode() in content or is_category(path.name):
         base = find_site_dir(place, path)
-        found |= read_cards(base, posixpath.dirname(locate_page(path, base)), path.name)
+        folder = posixpath.dirname(locate_page(path, base))
+        found |= read_cards(base, folder, path.name, root)
     if b"import" not in content and b"require(" not in content:
         return found
     site_dir: Path | None = None
+    left = _MOST_BYTES
     pending = [("", content)]
     while pending:
         importer, source = pending.pop()
@@ -57,7 +64,8 @@ def read_imports(
             wanted = resolve_import(importer or locate_page(path, site_dir), target)
             if wanted is None or wanted in found:
                 continue
-            data = found[wanted] = _read_file(site_dir / wanted)
+            data = found[wanted] = _read_file(site_dir / wanted, root, left)
+            left -= len(data or b"")
             if data is not None and wanted.endswith(MARKDOWN_SUFFIXES):
                 pending.append((wanted, data))
     return found
@@ -111,8 +119,8 @@ def hash_content(content: bytes, imported: ImportedFiles) -> str:
     return digest.hexdigest()
 
 
-def _read_file(path: Path) -> bytes | None:
+def _read_file(path: Path, root: Path, left: int) -> bytes | None:
     try:
-        return path.read_bytes()
-    except (OSError, ValueError):
+        return read_site_file(path, root, min(left, MAX_FILE_BYTES))
+    except OSError:
         return None

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rag_pipeline.ingestion.site.literals.values import Computed, ObjectLiteral, guess
+from rag_pipeline.ingestion.site.literals import Computed, ObjectLiteral, guess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rag_pipeline.ingestion.site.literals.values import Literal
+    from rag_pipeline.ingestion.site.literals import Literal
 
 
 class Origin(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings.rules import OPEN
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.sources import Source
     from rag_pipeline.ingestion.site.docusaurus_config import SiteConfig
-    from rag_pipeline.ingestion.site.literals.values import ObjectLiteral
+    from rag_pipeline.ingestion.site.literals import ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
+
+_RUN: Final = "run the configuration with --run-config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def detect_site(
     site: Path,
     tell: Callable[[str], None],
     *,
-    run_config: bool = True,
+    run_config: bool = False,
     plugin_id: str | None = None,
     docs_dir: Path | None = None,
 ) -> DetectedSite:
@@ -122,8 +124,8 @@ def detect_site(
         site: Folder of the site, or its `docusaurus.config` file.
         tell: Receives a sentence for users before the configuration is run, or one that says why it
             cannot be.
-        run_config: If the configuration may be run, with Node. Otherwise only values that it states
-            literally are found.
+        run_config: If the configuration may be run, with Node. It can then do everything that the
+            user can do. Otherwise only values that it states literally are found.
         plugin_id: The `id` of an instance of the docs plugin, if only its pages are meant.
         docs_dir: The docs folder of such an instance, if no `plugin_id` is given. The docs folder
             of the first instance stands for the whole site.
@@ -142,7 +144,8 @@ def detect_site(
     found = list_sources(config, path, [first, *others], only=chosen is not None)
     route = first.read_route(path.parent)
     latest = next((source for source in found.sources if source.is_latest), None)
-    if route.value is None and latest is not None:  # only released versions are published
+    has_released = latest is not None and latest.version is not None
+    if route.value is None and latest is not None and has_released:  # the docs folder is not built
         route = ConfigValue(route.name, latest.route_base_path, Origin.READ)
     return DetectedSite(
         interpret_config(config, path, route),
@@ -191,14 +194,15 @@ def _load(
         loader = find_loader(path.parent)
         if not isinstance(loader, str):
             by = f"Docusaurus {loader.version} and Node {loader.node_version}"
-            tell(f"Running {path} with {by}. With --no-node it is read and not run.")
+            tell(f"Running {path} with {by}.")
             return loader.load(path), by
         missing = loader
         tell(f"{missing}. {path} is therefore read and not run.")
     found = read_literals(path)
     if isinstance(found, str):
-        remedy = f"{missing}. Then the file can be run" if missing else "Leave out --no-node"
-        raise ConfigurationError(str(path), found, f"{remedy}, or set the values by yourself")
+        remedy = "Set docs_dir and site_base_url in rag-pipeline.toml, or "
+        remedy += f"correct this: {missing}" if missing else f"{_RUN} if you trust its code"
+        raise ConfigurationError(str(path), found, remedy)
     return found, "rag-pipeline, which did not run it"
 
 
@@ -213,7 +217,7 @@ def _list_docs_plugins(config: ObjectLiteral, path: Path) -> list[ContentPlugin]
         return sorted(found.plugins, key=lambda plugin: plugin.plugin_id != DEFAULT_ID)
     if found.problem:
         problem = f"no docs plugin is known: {found.problem}"
-        remedy = "Install Node and the site's node_modules and leave out --no-node, or set DOCS_DIR"
+        remedy = f"Set DOCS_DIR, or {_RUN} if you trust its code"
     else:
         problem, remedy = "it has no docs plugin", "Add one, or set DOCS_DIR and SITE_BASE_URL"
     raise ConfigurationError(str(path), problem, remedy)

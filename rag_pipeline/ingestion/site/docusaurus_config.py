@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.settings.file import list_site_folders
+from rag_pipeline.core.site.files import CONFIG_NAMES
 from rag_pipeline.ingestion.site.config_values import (
     ConfigValue,
     Origin,
     get_property,
     read_value,
 )
-from rag_pipeline.ingestion.site.literals.reading import read_exported_value
-from rag_pipeline.ingestion.site.literals.values import ModuleSyntaxError, ObjectLiteral
+from rag_pipeline.ingestion.site.literals import (
+    ModuleSyntaxError,
+    ObjectLiteral,
+    read_exported_value,
+)
 from rag_pipeline.ingestion.site.sources.plugins import read_route
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-CONFIG_SUFFIXES: Final = (".ts", ".mts", ".cts", ".js", ".mjs", ".cjs")
-"""The suffixes of a `docusaurus.config` file, in the order in which Docusaurus looks for them."""
 
 _NAMES: Final = (
     "url",
@@ -78,7 +79,7 @@ class SiteConfig:
 
 def list_configs(site_dir: Path) -> list[Path]:
     """Return the `docusaurus.config` files in a folder. Docusaurus reads the first one."""
-    paths = (site_dir / f"docusaurus.config{suffix}" for suffix in CONFIG_SUFFIXES)
+    paths = (site_dir / name for name in CONFIG_NAMES)
     return [path for path in paths if path.is_file()]
 
 

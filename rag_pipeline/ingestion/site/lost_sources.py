@@ -85,8 +85,8 @@ def check_detected(context: IngestionContext, site: DetectedSite) -> None:
             "--site",
             f"the site was not read completely, as the notes above say, and the index has pages "
             f"of {name_some(lost)}, which would be removed",
-            f"Use Node and the site's node_modules, or write them to [[sources]] in "
-            f"{site.folder / 'rag-pipeline.toml'}. To index only what was read, use --rebuild",
+            "Use --run-config with Node and the site's node_modules, or write them to [[sources]] "
+            f"in {site.folder / 'rag-pipeline.toml'}. To index only what was read, use --rebuild",
         )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.site.files import MAX_BUILD_BYTES, find_root, read_site_file
 from rag_pipeline.ingestion.site.docusaurus_config import find_config
 
 if TYPE_CHECKING:
@@ -101,13 +102,14 @@ def read_manifest(path: Path, docs_dir: Path, source: Source | None = None) -> d
     """
     config, docs_dir = find_config(docs_dir), docs_dir.absolute()
     site_dir, folders = (config or docs_dir).parent, [docs_dir]
+    root = find_root(path.parent)
     if source is not None:
         folders = [source.folder] if source.fallback is None else [source.fallback, source.folder]
         if source.base_url:
             path = path.parent / urlsplit(source.base_url).path.strip("/") / path.name
             if not path.is_file():
                 return {}
-    pages, found = _load_pages(path), dict[str, bytes]()
+    pages, found = _load_pages(path, root), dict[str, bytes]()
     for folder in folders:
         place = Path(os.path.relpath(folder.absolute(), site_dir)).as_posix()
         prefix = "" if place == "." else f"{place}/"
@@ -119,14 +121,14 @@ def read_manifest(path: Path, docs_dir: Path, source: Source | None = None) -> d
     return found
 
 
-def _load_pages(path: Path) -> dict[str, str]:
+def _load_pages(path: Path, root: Path) -> dict[str, str]:
     """Return the JSON text of each entry of a manifest, by the path of the Markdown file.
 
     Raises:
         ConfigurationError: The file cannot be read, is damaged or has an unknown format.
     """
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_site_file(path, root, MAX_BUILD_BYTES))
         if content["format"] != _FORMAT:
             problem = f"{path} has format {content['format']!r}, but format {_FORMAT} is needed"
             raise ConfigurationError("SITE_MANIFEST", problem, _REMEDY)
@@ -136,7 +138,7 @@ def _load_pages(path: Path) -> dict[str, str]:
     except OSError as error:
         problem = f"{path} cannot be read ({error.strerror})"
         raise ConfigurationError("SITE_MANIFEST", problem, _REMEDY) from error
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigurationError("SITE_MANIFEST", f"{path} is damaged", _REMEDY) from error
     return pages
 

@@ -5,20 +5,29 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Final
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.ingestion.site.literals.values import ObjectLiteral, as_literal
+from rag_pipeline.core.site.files import read_site_file
+from rag_pipeline.ingestion.site.literals import ObjectLiteral, as_literal
 
 _SCRIPT: Final = Path(__file__).with_name("load_config.cjs")
 _TIMEOUT_S: Final = 120.0
 _QUOTED_CHARACTERS: Final = 300
 _COLORS: Final = re.compile(r"\x1b\[[0-9;]*m")
-_WITHOUT_NODE: Final = "use --no-node to read the file without running it"
+_WITHOUT_NODE: Final = "leave out --run-config"
+_HEAP_MB: Final = 1024
+_MEMORY_BYTES: Final = 4 * 1024**3
+_OUTPUT_BYTES: Final = 16 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +52,16 @@ class ConfigLoader:
         Raises:
             ConfigurationError: The configuration cannot be loaded.
         """
-        # A build of the site runs the configuration in this mode too.
-        environment = os.environ | {"NODE_ENV": "production", "BABEL_ENV": "production"}
-        try:
-            done = subprocess.run(  # noqa: S603  # the caller says before that the code is run
-                [self.node, str(_SCRIPT), str(path.resolve()), str(self.core.resolve())],
-                cwd=path.parent,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_TIMEOUT_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            problem = f"it did not end within {_TIMEOUT_S:g} s when it was loaded"
-            raise _describe_failure(path, problem) from error
-        lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
+        command = [self.node, f"--max-old-space-size={_HEAP_MB}", str(_SCRIPT)]
+        command += [str(path.resolve()), str(self.core.resolve())]
+        code, output, errors = _run(command, path)
+        lines = output.strip().splitlines()
         try:
             result = json.loads(lines[-1])
             found = result.get("config")
-        except (LookupError, ValueError, AttributeError):
-            said = _shorten(done.stderr.decode("utf-8", "replace"))
-            problem = f"Node ended with exit code {done.returncode} while it was loaded"
+        except (LookupError, ValueError, AttributeError, RecursionError):
+            said = _shorten(errors)
+            problem = f"Node ended with exit code {code} while it was loaded"
             raise _describe_failure(path, problem + (f" ({said})" if said else "")) from None
         if found is None:
             problem = f"it fails when it is loaded: {_shorten(str(result.get('error')))}"
@@ -83,7 +80,7 @@ def find_loader(site_dir: Path) -> ConfigLoader | str:
             "folder of the site creates it"
         )
     try:
-        package = json.loads((core / "package.json").read_bytes())
+        package = json.loads(read_site_file(core / "package.json", None))
         docusaurus, engine = str(package["version"]), str(package.get("engines", {}).get("node"))
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return f"The package in {core} is damaged. Install the site's packages again"
@@ -101,6 +98,62 @@ def find_loader(site_dir: Path) -> ConfigLoader | str:
     if needed and _read_version(version) < _read_version(needed[1]):
         return f"Node {version} is too old. Docusaurus {docusaurus} needs Node {needed[1]} or newer"
     return ConfigLoader(node, version, core, docusaurus)
+
+
+def make_environment() -> dict[str, str]:
+    """Return the environment for the site's code: PATH, HOME and NODE_*, and no tokens."""
+    allowed = {
+        name: value
+        for name, value in os.environ.items()
+        if name in {"PATH", "HOME"} or (name.startswith("NODE_") and "TOKEN" not in name)
+    }
+    # A build of the site runs the configuration in this mode too.
+    return allowed | {"NODE_ENV": "production", "BABEL_ENV": "production"}
+
+
+def _run(command: list[str], config: Path) -> tuple[int, str, str]:
+    """Run the site's code within limits; return its exit code, output and errors.
+
+    Raises:
+        ConfigurationError: It does not end in time.
+    """
+    with TemporaryFile() as output, TemporaryFile() as errors:
+        process = subprocess.Popen(  # noqa: S603  # the user has allowed to run this code
+            command,
+            cwd=config.parent,
+            env=make_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            _limit(process.pid)
+            code = process.wait(_TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            problem = f"it did not end within {_TIMEOUT_S:g} s when it was loaded"
+            raise _describe_failure(config, problem) from error
+        finally:
+            with suppress(ProcessLookupError):  # also what it started
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        texts = []
+        for file in (output, errors):
+            file.seek(0)
+            texts.append(file.read(_OUTPUT_BYTES).decode("utf-8", "replace"))
+        return code, texts[0], texts[1]
+
+
+def _limit(process_id: int) -> None:
+    """Limit the memory of a process, and the size of each file that it writes."""
+    if sys.platform != "linux":  # other systems limit only the heap, by an option of Node
+        return
+    for limit, size in (
+        (resource.RLIMIT_DATA, _MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, _OUTPUT_BYTES),
+    ):
+        with suppress(ProcessLookupError):
+            resource.prlimit(process_id, limit, (size, size))
 
 
 def _describe_failure(path: Path, problem: str) -> ConfigurationError:

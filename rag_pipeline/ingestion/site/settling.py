@@ -46,7 +46,7 @@ def settle_site(settings: Settings) -> Settings:
             "sets it",
         )
     config = read_config(path, settings.docs_dir)
-    remedy = "Run `rag-pipeline init`, which can run the file, or set"
+    remedy = "Run `rag-pipeline init --run-config` if you trust the site's code, or set"
     return _fill_from(settings, config, {one for one in Origin if one.is_certain}, remedy)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.core.settings.file import SETTINGS_FILE, SettingsFile
+from rag_pipeline.core.settings.file import SETTINGS_FILE, SettingsFile, is_own_file
 from rag_pipeline.core.site.source_entries import describe_source, place_entries, read_sources
 from rag_pipeline.ingestion.site.config_values import Origin
 
@@ -23,20 +23,12 @@ _HEAD: Final = """\
 # The settings of this site for rag-pipeline. `rag-pipeline init` writes this file, and
 # `rag-pipeline init --check` says if it still matches the site.
 # Each key is the name of a setting in lower case. Environment variables and .env win over this
-# file. Relative paths are relative to this file. Keep API keys in .env, not here.
+# file. Relative paths are relative to this file. Addresses of services, keys and models are set in
+# the environment or in .env, not here.
 """
 
 _OFFERED: Final = {
     "Everything that the program stores. Add the folder to .gitignore.": ("data_dir",),
-    "The vector store. Without an address it is embedded, below data_dir.": (
-        "qdrant_url",
-        "qdrant_collection",
-    ),
-    "The models. Without a value a local model embeds, and answers are quoted from the pages.": (
-        "embedding_provider",
-        "embedding_model",
-        "answer_model",
-    ),
 }
 """The settings that a new file offers, by the comment above them."""
 
@@ -62,7 +54,7 @@ def read_site_file(path: Path) -> dict[str, Any]:
     Raises:
         ConfigurationError: The file is invalid.
     """
-    return dict(SettingsFile(Settings, path).toml_data) if path.is_file() else {}
+    return dict(SettingsFile(Settings, path).toml_data) if is_own_file(path) else {}
 
 
 def find_site_file(site: DetectedSite) -> Path:

@@ -12,7 +12,7 @@ import structlog
 from starlette.requests import ClientDisconnect
 
 from rag_pipeline.serving.api.problems import describe_error
-from rag_pipeline.serving.protection.requests import send_problem
+from rag_pipeline.serving.protection.responses import send_problem
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

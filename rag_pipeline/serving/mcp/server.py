@@ -10,6 +10,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 
 from rag_pipeline.serving.mcp.tools import TextbookTools
+from rag_pipeline.serving.protection.limits import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,6 @@ _INSTRUCTIONS: Final = (
     "then read_section for the full text. ask_textbook gives a finished answer with sources. "
     "list_contents shows what the book covers. Cite the address of the section that you use."
 )
-_MAX_BODY_BYTES: Final = 256 * 1024
 
 
 def build_mcp_server(assistant: Assistant) -> MCPServer[Any]:
@@ -95,6 +95,6 @@ def build_http_app(
         stateless_http=True,
         json_response=True,
         transport_security=security,
-        max_request_body_size=_MAX_BODY_BYTES,
+        max_request_body_size=MAX_BODY_BYTES,
     )
     return served, server.session_manager

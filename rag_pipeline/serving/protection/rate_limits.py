@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import time
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from limits import RateLimitItem, parse_many
@@ -23,10 +23,16 @@ from limits.strategies import MovingWindowRateLimiter as LocalLimiter
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.errors.hiding import describe_kind
-from rag_pipeline.serving.protection.requests import send_problem
+from rag_pipeline.serving.protection.limits import (
+    CLIENT_ANSWERS,
+    CLIENT_WAITING,
+    KEY_RATE,
+    READ_RATE,
+)
+from rag_pipeline.serving.protection.responses import send_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -38,6 +44,17 @@ LIMITED_PATHS: Final = ("/v1/answers", "/v1/search", "/v1/chat/completions", "/m
 
 _LOG_PATHS: Final = re.compile("/v1/feedback|/v1/(?:answers|conversations)/[^/]+")
 """The paths whose POST and DELETE requests change the question log."""
+
+_READ_PATHS: Final = ("/v1/", "/mcp", "/metrics", "/openapi.json")
+"""The start of the paths whose other requests count as reading."""
+
+_OWN_RATES: Final = {"read": parse_many(READ_RATE), "key": parse_many(KEY_RATE)}
+_TOO_MANY: Final = {
+    "question": "That was a lot of questions.",
+    "change": "Too many ratings or deletions.",
+    "read": "Too many requests.",
+}
+_BUSY_S: Final = 2.0  # after which a client with too many waiting questions tries again
 
 CLIENT_KEY_FILE: Final = "client-key"
 """The file with the key of the hashes, in the state folder of the docs folder."""
@@ -84,23 +101,29 @@ class RateLimits:
         self._shared = _connect(redis_url) if redis_url else None
         self._shared_from = -math.inf
 
-    async def count(self, address: str, kind: str = "question") -> float | None:
+    async def count(
+        self, address: str, kind: str = "question", *, hit: bool = True
+    ) -> float | None:
         """Count one request of a client.
 
         Args:
             address: The IP address of the client; empty if it is unknown.
-            kind: Requests of different kinds are counted apart, with the same limits.
+            kind: `question`, `change` (of the question log), `read` or `key` (a wrong key). Each
+                kind is counted apart. The last two have their own limits.
+            hit: False to ask if a request would be allowed, without counting it.
 
         Returns:
             Seconds until the next request is allowed, more than 0, if the request exceeds a
             limit. Otherwise None.
         """
-        keys = [(item, f"{kind}:client", self._hash_client(address)) for item in self._client]
-        keys += [(item, f"{kind}:total", "") for item in self._total]
+        client = self.hash_client(address)
+        keys = [(item, f"{kind}:client", client) for item in _OWN_RATES.get(kind, self._client)]
+        if kind not in _OWN_RATES:
+            keys += [(item, f"{kind}:total", "") for item in self._total]
         if self._shared is not None and self._clock() >= self._shared_from:
             try:
                 async with asyncio.timeout(_SHARED_TIMEOUT_S):
-                    return await self._count_shared(self._shared, keys)
+                    return await self._count_shared(self._shared, keys, hit=hit)
             except Exception as error:  # noqa: BLE001  # any fault of Redis must not stop answers
                 self._shared_from = self._clock() + _SHARED_PAUSE_S
                 self._on_failure()
@@ -110,19 +133,20 @@ class RateLimits:
                     _SHARED_PAUSE_S,
                 )
         for item, *key in keys:
-            if not self._local.hit(item, *key):
+            if not (self._local.hit if hit else self._local.test)(item, *key):
                 return _wait_s(self._local.get_window_stats(item, *key).reset_time)
         return None
 
     async def _count_shared(
-        self, shared: SharedLimiter, keys: list[tuple[RateLimitItem, str, str]]
+        self, shared: SharedLimiter, keys: list[tuple[RateLimitItem, str, str]], *, hit: bool
     ) -> float | None:
         for item, *key in keys:
-            if not await shared.hit(item, *key):
+            if not await (shared.hit if hit else shared.test)(item, *key):
                 return _wait_s((await shared.get_window_stats(item, *key)).reset_time)
         return None
 
-    def _hash_client(self, address: str) -> str:
+    def hash_client(self, address: str) -> str:
+        """Return a keyed hash of a client's address; IPv6 clients are counted by network."""
         try:
             found = ipaddress.ip_address(address.partition("%")[0])
             if isinstance(found, ipaddress.IPv6Address):
@@ -135,8 +159,8 @@ class RateLimits:
 
 def read_rate_limits(
     settings: Settings, on_failure: Callable[[], None] | None = None
-) -> RateLimits | None:
-    """Return the rate limits of the settings; None if there are none.
+) -> RateLimits:
+    """Return the rate limits of the settings.
 
     Args:
         settings: SERVE_CLIENT_RATE, SERVE_TOTAL_RATE and SERVE_RATE_URL are read.
@@ -148,8 +172,6 @@ def read_rate_limits(
     """
     client = _parse_rate("SERVE_CLIENT_RATE", settings.serve_client_rate)
     total = _parse_rate("SERVE_TOTAL_RATE", settings.serve_total_rate)
-    if not client and not total:
-        return None
     url = settings.serve_rate_url
     secret = _read_secret(settings.state_dir / CLIENT_KEY_FILE) if url else b""
     return RateLimits(client, total, url, on_failure, secret=secret)
@@ -186,10 +208,42 @@ def _make_secret(path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
+class Turns:
+    """The questions of each client that are answered at the same time.
+
+    Others of the client wait, so that one client never occupies all threads.
+    """
+
+    def __init__(self, running: int = CLIENT_ANSWERS, waiting: int = CLIENT_WAITING) -> None:
+        self._running = running
+        self._most = running + waiting
+        self._clients: dict[str, tuple[asyncio.Semaphore, int]] = {}
+
+    @asynccontextmanager
+    async def take(self, client: str) -> AsyncIterator[bool]:
+        """Wait for a turn of a client; yield False at once if too many of its questions wait."""
+        turns, count = self._clients.get(client, (asyncio.Semaphore(self._running), 0))
+        if count >= self._most:
+            yield False
+            return
+        self._clients[client] = turns, count + 1
+        try:
+            async with turns:
+                yield True
+        finally:
+            turns, count = self._clients[client]
+            self._clients[client] = turns, count - 1
+            if count == 1:
+                del self._clients[client]
+
+
 def limit_rate(
-    app: ASGIApp, limits: RateLimits | None, on_refusal: Callable[[], None] | None = None
+    app: ASGIApp,
+    limits: RateLimits,
+    on_refusal: Callable[[], None] | None = None,
+    turns: Turns | None = None,
 ) -> ASGIApp:
-    """Return the application behind the rate limits; the application itself if there are none.
+    """Return the application behind the rate limits.
 
     Ratings and deletions are counted apart from questions, so that a reader who has asked a lot can
     still rate the answers. A request that exceeds a limit gets the status 429 with `Retry-After`.
@@ -198,27 +252,31 @@ def limit_rate(
         app: The application.
         limits: Counts the requests.
         on_refusal: Called for each request that is refused.
+        turns: Limits the questions of a client that are answered at the same time.
     """
-    if limits is None:
-        return app
+    turns = turns or Turns()
+
+    async def refuse(send: Send, kind: str, wait_s: float) -> None:
+        if on_refusal is not None:
+            on_refusal()
+        seconds = math.ceil(wait_s)
+        detail = f"{_TOO_MANY[kind]} Try again in {seconds} seconds."
+        await send_problem(send, 429, "RATE_LIMITED", detail, {"retry-after": str(seconds)})
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         kind = _find_kind(scope) if scope["type"] == "http" else None
         if kind is not None:
-            client = scope.get("client")
-            wait_s = await limits.count(client[0] if client else "", kind)
+            client = (scope.get("client") or ("",))[0]
+            wait_s = await limits.count(client, kind)
             if wait_s is not None:
-                if on_refusal is not None:
-                    on_refusal()
-                seconds = math.ceil(wait_s)
-                said = (
-                    "Too many ratings or deletions."
-                    if kind == "change"
-                    else "That was a lot of questions."
-                )
-                detail = f"{said} Try again in {seconds} seconds."
-                headers = {"retry-after": str(seconds)}
-                await send_problem(send, 429, "RATE_LIMITED", detail, headers)
+                await refuse(send, kind, wait_s)
+                return
+            if kind == "question":
+                async with turns.take(limits.hash_client(client)) as has_turn:
+                    if has_turn:
+                        await app(scope, receive, send)
+                    else:
+                        await refuse(send, kind, _BUSY_S)
                 return
         await app(scope, receive, send)
 
@@ -226,12 +284,13 @@ def limit_rate(
 
 
 def _find_kind(scope: Scope) -> str | None:
-    """Return `question`, or `change` of the log, or None for a request without a limit."""
+    """Return the kind of a request, or None for a request without a limit."""
     path, method = str(scope["path"]).rstrip("/"), scope["method"]
     if method == "POST" and path in LIMITED_PATHS:
         return "question"
-    is_change = method in {"POST", "DELETE"} and _LOG_PATHS.fullmatch(path)
-    return "change" if is_change else None
+    if method in {"POST", "DELETE"} and _LOG_PATHS.fullmatch(path):
+        return "change"
+    return "read" if path.startswith(_READ_PATHS) else None
 
 
 def _wait_s(reset_time: float) -> float:

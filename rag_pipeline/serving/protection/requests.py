@@ -6,11 +6,13 @@ The checks are plain ASGI functions, so that streams pass through them without b
 from __future__ import annotations
 
 import hmac
-import json
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+import math
+import re
+from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.serving.protection.access import AccessRules, read_access_rules, strip_port
+from rag_pipeline.serving.protection.limits import MAX_BODY_BYTES
+from rag_pipeline.serving.protection.responses import send_problem, send_response
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,10 +20,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.serving.protection.rate_limits import RateLimits
 
-MAX_BODY_BYTES: Final = 256 * 1024
-"""The size of the largest request body that is read."""
-
+_LENGTH: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _MAX_DISCARDED_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a body that is too large which are read anyway, so that the client sees the answer."""
 
@@ -46,6 +47,7 @@ def protect(
     *,
     site_path: str | None = None,
     max_body_bytes: int = MAX_BODY_BYTES,
+    rates: RateLimits | None = None,
 ) -> ASGIApp:
     """Return the application behind the checks of host, origin, key and body size.
 
@@ -57,11 +59,12 @@ def protect(
         hosts: More host names that requests may name, such as the value of `--host`.
         site_path: The path below which the website is served; None if it is not served.
         max_body_bytes: The size of the largest request body.
+        rates: Counts the wrong keys of each client; None for no limit.
 
     Raises:
         ConfigurationError: A setting contains a value that is not a host name or an origin.
     """
-    return ProtectedApp(app, read_access_rules(settings, hosts, site_path), max_body_bytes)
+    return ProtectedApp(app, read_access_rules(settings, hosts, site_path), max_body_bytes, rates)
 
 
 class ProtectedApp:
@@ -71,12 +74,18 @@ class ProtectedApp:
         app: The application.
         rules: Who may call the service.
         max_body_bytes: The size of the largest request body.
+        rates: Counts the wrong keys of each client; None for no limit.
     """
 
     def __init__(
-        self, app: ASGIApp, rules: AccessRules, max_body_bytes: int = MAX_BODY_BYTES
+        self,
+        app: ASGIApp,
+        rules: AccessRules,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        rates: RateLimits | None = None,
     ) -> None:
         self._app = app
+        self._rates = rates
         self._rules = rules
         self._max_body_bytes = max_body_bytes
 
@@ -90,7 +99,7 @@ class ProtectedApp:
             return
         headers = read_headers(scope)
         sending = self._add_headers(scope["path"], headers, send)
-        if problem := self._find_problem(scope, headers):
+        if problem := self._find_problem(scope, headers) or await self._check_key(scope, headers):
             await send_problem(sending, *problem)
         elif _is_preflight(scope, headers):
             await _send_preflight(sending)
@@ -114,11 +123,35 @@ class ProtectedApp:
                 "SERVE_ORIGINS."
             )
             return 403, "ORIGIN_NOT_ALLOWED", detail
-        is_preflight = _is_preflight(scope, headers) and "origin" in headers
-        if rules.needs_key(path) and not is_preflight and not self._has_key(headers):
-            detail = "Send the key of this service as `Authorization: Bearer KEY`."
-            return 401, "KEY_INVALID", detail, {"www-authenticate": 'Bearer realm="RoboTutor"'}
+        length = headers.get("content-length")
+        if length is not None and not _LENGTH.fullmatch(length):
+            return 400, "REQUEST_INVALID", "The header Content-Length is not a number of bytes."
         return None
+
+    async def _check_key(
+        self, scope: Scope, headers: Mapping[str, str]
+    ) -> tuple[int, str, str, dict[str, str]] | None:
+        """Return the refusal of a request without the right key; None if nothing is wrong.
+
+        A client that has sent too many wrong keys is refused before its key is compared, so that
+        the answer does not tell if it has found the right one.
+        """
+        is_preflight = _is_preflight(scope, headers) and "origin" in headers
+        if not self._rules.needs_key(scope["path"]) or is_preflight:
+            return None
+        client = (scope.get("client") or ("",))[0]
+        if self._rates is not None:
+            wait_s = await self._rates.count(client, "key", hit=False)
+            if wait_s is not None:
+                seconds = math.ceil(wait_s)
+                detail = f"Too many wrong keys. Try again in {seconds} seconds."
+                return 429, "RATE_LIMITED", detail, {"retry-after": str(seconds)}
+        if self._has_key(headers):
+            return None
+        if self._rates is not None:
+            await self._rates.count(client, "key")
+        detail = "Send the key of this service as `Authorization: Bearer KEY`."
+        return 401, "KEY_INVALID", detail, {"www-authenticate": 'Bearer realm="RoboTutor"'}
 
     def _is_origin_allowed(self, headers: Mapping[str, str]) -> bool:
         origin = headers.get("origin")
@@ -178,7 +211,7 @@ class ProtectedApp:
         """
         length = headers.get("content-length")
         if length is not None:
-            if not length.isdecimal() or int(length) > self._max_body_bytes:
+            if int(length) > self._max_body_bytes:
                 await self._refuse_body(receive, send, has_more=True)
                 return
         elif "transfer-encoding" in headers:
@@ -211,38 +244,12 @@ class ProtectedApp:
         await send_problem(send, 413, "BODY_TOO_LARGE", detail)
 
 
-async def send_problem(
-    send: Send, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
-) -> None:
-    """Send a complete response that describes an error as `application/problem+json`.
-
-    Args:
-        send: The function that sends ASGI messages.
-        status: The HTTP status.
-        code: The stable upper-case name of the error.
-        detail: One or two sentences for people.
-        headers: More headers of the response.
-    """
-    record: dict[str, Any] = {
-        "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "code": code,
-    }
-    body = json.dumps(record).encode()
-    await _send_response(
-        send, status, body, {"content-type": "application/problem+json", **(headers or {})}
-    )
-
-
 def read_headers(scope: Scope) -> dict[str, str]:
     """Return the headers of a request by lower-case name; repeated headers are joined by commas."""
-    headers: dict[str, str] = {}
-    for raw_name, raw_value in scope["headers"]:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers
+    headers: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return {name: ", ".join(values) for name, values in headers.items()}
 
 
 def _is_preflight(scope: Scope, headers: Mapping[str, str]) -> bool:
@@ -255,15 +262,7 @@ async def _send_preflight(send: Send) -> None:
         "access-control-allow-headers": _CORS_HEADERS,
         "access-control-max-age": "600",
     }
-    await _send_response(send, 204, b"", headers)
-
-
-async def _send_response(send: Send, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-    lines = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-    if status != HTTPStatus.NO_CONTENT:
-        lines.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": status, "headers": lines})
-    await send({"type": "http.response.body", "body": body})
+    await send_response(send, 204, b"", headers)
 
 
 def _replay(messages: list[Message], receive: Receive) -> Receive:

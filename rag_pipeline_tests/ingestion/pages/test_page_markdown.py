@@ -31,7 +31,7 @@ def render(folder: Path, text: str, *, mdx: bool = True) -> str:
     def resolve(target: str, is_image: bool) -> str | None:  # noqa: FBT001  # signature of ResolveLink
         return None if is_image and target.startswith("./") else f"to:{target}"
 
-    return render_page("page.md", file, site, "Title", resolve)
+    return render_page("page.md", file, folder, site, "Title", resolve)
 
 
 def prose_lines(text: str) -> Iterator[str]:
@@ -214,7 +214,9 @@ def test_a_page_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FrontMatterError, match=r"page\.md"):
         render(tmp_path, "---\ntitle: [\n---\n")
     with pytest.raises(DocumentReadError, match=r"gone\.md"):
-        render_page("gone.md", tmp_path / "gone.md", SiteSettings(), "Title", lambda *_: None)
+        render_page(
+            "gone.md", tmp_path / "gone.md", tmp_path, SiteSettings(), "Title", lambda *_: None
+        )
 
 
 @pytest.mark.parametrize("folder", [DOCS_DIR, EDGE_DOCS], ids=["the book", "the edge cases"])
@@ -226,7 +228,7 @@ def test_no_syntax_of_docusaurus_is_left_outside_code(folder: Path) -> None:
     assert len(docs) > 40
     left: list[str] = []
     for doc in docs:
-        text = render_page(doc.doc_id, doc.path, site, "Title", lambda target, _: target)
+        text = render_page(doc.doc_id, doc.path, folder, site, "Title", lambda target, _: target)
         left += [f"{doc.doc_id}: {line}" for line in prose_lines(text) if SYNTAX.match(line)]
     assert left == []
 
@@ -236,7 +238,9 @@ def test_code_of_the_book_is_copied_line_by_line() -> None:
     count = 0
     for doc in discover_docs(DOCS_DIR).docs:
         source = doc.path.read_text(encoding="utf-8")
-        text = render_page(doc.doc_id, doc.path, SiteSettings(), "Title", lambda target, _: target)
+        text = render_page(
+            doc.doc_id, doc.path, DOCS_DIR, SiteSettings(), "Title", lambda target, _: target
+        )
         for found in fence.findall(source):
             if "highlight-" not in found:
                 assert found in text, f"{doc.doc_id}: {found[:60]}"

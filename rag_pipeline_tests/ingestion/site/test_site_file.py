@@ -59,7 +59,7 @@ def test_all_offered_settings_have_their_default_value(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     lines = [line.removeprefix("# ") for line in text.splitlines()]
     offered = tomllib.loads("\n".join(line for line in lines if " = " in line))
-    assert len(offered) == 12
+    assert len(offered) == 7
     assert offered.pop("sources") == []
     differing = {"docs_dir", *(name for name in offered if name.startswith("site_"))}
     for name in offered.keys() - differing:
@@ -114,12 +114,11 @@ def test_another_way_to_write_the_same_folder_is_no_difference(tmp_path: Path) -
 def test_settings_that_the_site_does_not_decide_are_kept(tmp_path: Path) -> None:
     root = write_site(tmp_path)
     kept = {
-        "data_dir": "../state",
-        "answer_model": 'a "quoted" model \\ ü',
-        "embedding_dim": 256,
-        "log_questions": True,
+        "data_dir": "state",
+        "evaluation_test_set": 'a "quoted" file \\ ü',
+        "chunk_max_tokens": 900,
+        "site_manifest": "build/rag-manifest.json",
         "dedup_threshold": 0.9,
-        "embedding_prices": {"model-1.5": 0.25},
     }
     site, _ = detect(root, run_config=False)
     path = find_site_file(site)

@@ -27,6 +27,7 @@ _UNTRANSLATED: Final = "it"
 def truth(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """The folder of the site, and the content of the file."""
     root, truth = tmp_path_factory.mktemp("site"), json.loads(_TRUTH.read_text(encoding="utf-8"))
+    (root / ".git").mkdir()
     for name, text in truth["files"].items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -25,6 +25,7 @@ from rag_pipeline.ingestion.site.sources.versions import (
     CURRENT,
     DEFAULT_ID,
     DocsVersion,
+    check_inside,
     find_version_dir,
     list_versions,
 )
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rag_pipeline.core.site.page_patterns import PagePatterns
-    from rag_pipeline.ingestion.site.literals.values import ObjectLiteral
+    from rag_pipeline.ingestion.site.literals import ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
 
 _GUESS: Final = "A guess:"
@@ -94,14 +95,14 @@ def list_sources(
         parts += _list_docs(plugin, path, found.notes)
     if not only:
         for kind in (SourceKind.BLOG, SourceKind.PAGES):
-            parts += _list_others(config, kind, site_dir, parts, found.notes)
+            parts += _list_others(config, kind, path, parts, found.notes)
         found.notes += _note_unclear_plugins(config)
     for plugin, name in {part.plugin.folder: (part.plugin, part.name) for part in parts}.values():
         found.notes += note_unread_options(plugin, name)
     docs_dir = docs_plugins[0].find_dir(site_dir)
     sources = [
         _make_source(part, locale, docs_dir, site_dir)
-        for locale in _choose_locales(config, site_dir, parts, found.notes)
+        for locale in _choose_locales(config, path, parts, found.notes)
         for part in parts
     ]
     if len(sources) == 1 and sources[0].folder == docs_dir and not sources[0].has_own_rules:
@@ -149,14 +150,15 @@ def _list_docs(plugin: ContentPlugin, path: Path, notes: list[str]) -> list[_Par
 def _list_others(
     config: ObjectLiteral,
     kind: SourceKind,
-    site_dir: Path,
+    config_file: Path,
     parts: Iterable[_Part],
     notes: list[str],
 ) -> list[_Part]:
     """Return the blogs, or the folders of pages, that contain a Markdown file."""
-    taken, found = {part.name for part in parts}, []
+    taken, found, site_dir = {part.name for part in parts}, [], config_file.parent
     for plugin in list_plugins(config, kind).plugins:
         folder, name = plugin.find_dir(site_dir), plugin.plugin_id
+        check_inside(folder, config_file)
         if name == DEFAULT_ID:
             name = kind.value
         if name in taken:
@@ -169,15 +171,18 @@ def _list_others(
 
 
 def _choose_locales(
-    config: ObjectLiteral, site_dir: Path, parts: Sequence[_Part], notes: list[str]
+    config: ObjectLiteral, config_file: Path, parts: Sequence[_Part], notes: list[str]
 ) -> list[Locale]:
     """Return the locales that have translations, the default locale first."""
-    guesses: list[str] = []
+    site_dir, guesses = config_file.parent, list[str]()
     try:
         default, *others = list_locales(config, site_dir, guesses)
     except ValueError as error:
         notes.append(_describe_left_out("locales", str(error)))
         return [Locale("", None)]
+    for locale in (default, *others):
+        if locale.folder is not None:
+            check_inside(locale.folder, config_file)
     if guesses:
         notes.append(_describe_guess("the locales", "; ".join(guesses)))
     translated = []
@@ -265,14 +270,8 @@ def _note_unclear_plugins(config: ObjectLiteral) -> Iterator[str]:
 
 
 def _describe_guess(what: str, why: str) -> str:
-    return (
-        f"{_GUESS} {what}, because {why}. Environment variables count as not set. Check it, or run "
-        "the command with Node and the site's node_modules."
-    )
+    return f"{_GUESS} {what}, because {why}. Environment variables count as not set. Check it."
 
 
 def _describe_left_out(what: str, why: str) -> str:
-    return (
-        f"{_LEFT_OUT} {what}, because {why}. With Node and the site's node_modules it can be read, "
-        "or add it to [[sources]] in rag-pipeline.toml."
-    )
+    return f"{_LEFT_OUT} {what}, because {why}. Add it to  [[sources]] in rag-pipeline.toml."

@@ -11,7 +11,7 @@ from rag_pipeline.ingestion.site.sources.versions import CURRENT, DEFAULT_ID
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.ingestion.site.literals.values import Literal, ObjectLiteral
+    from rag_pipeline.ingestion.site.literals import Literal, ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
 
 

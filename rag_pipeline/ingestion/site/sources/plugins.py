@@ -15,7 +15,7 @@ from rag_pipeline.ingestion.site.config_values import (
     is_text,
     read_value,
 )
-from rag_pipeline.ingestion.site.literals.values import (
+from rag_pipeline.ingestion.site.literals import (
     Computed,
     FunctionLiteral,
     ObjectLiteral,
@@ -26,7 +26,7 @@ from rag_pipeline.ingestion.site.sources.versions import CURRENT, DEFAULT_ID, li
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rag_pipeline.ingestion.site.literals.values import Literal
+    from rag_pipeline.ingestion.site.literals import Literal
 
 _PRESET: Final = "a preset"
 _CLASSIC: Final = {"classic", "@docusaurus/classic", "@docusaurus/preset-classic"}
@@ -68,7 +68,7 @@ class ContentPlugin:
     options: ObjectLiteral
 
     def find_dir(self, site_dir: Path) -> Path:
-        """Return the folder of the instance."""
+        """Return the folder of the instance, which may be missing or outside the site."""
         return Path(os.path.normpath(site_dir / str(self.folder.value)))
 
     @property

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.site.files import find_root, is_inside, read_site_file
 from rag_pipeline.ingestion.site.config_values import get_property, take_value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.ingestion.site.literals.values import Literal, ObjectLiteral
+    from rag_pipeline.ingestion.site.literals import Literal, ObjectLiteral
 
 CURRENT: Final = "current"
 """Docusaurus's name of the version in the docs folder itself."""
@@ -70,15 +71,33 @@ def list_versions(
     return versions
 
 
+def check_inside(folder: Path, config: Path) -> None:
+    """Check that a folder that a site names is inside the root of the site.
+
+    Args:
+        folder: The folder.
+        config: The configuration of the site.
+
+    Raises:
+        ConfigurationError: It is outside, perhaps because of a link.
+    """
+    root = find_root(config.parent)
+    if not is_inside(folder, root):
+        problem = f"it names the folder {folder}, which is outside {root}"
+        remedy = "Move the folder into the site, or name it yourself in DOCS_DIR or SOURCES"
+        raise ConfigurationError(str(config), problem, remedy)
+
+
 def find_version_dir(plugin_id: str, name: str, docs_dir: Path, config: Path) -> Path:
     """Return the folder of a version; `config` is the configuration of the site.
 
     Raises:
-        ConfigurationError: It is missing.
+        ConfigurationError: It is missing, or outside the root of the site.
     """
     folder, site_dir = docs_dir, config.parent
     if name != CURRENT:
         folder = site_dir / f"{_prefix(plugin_id)}versioned_docs" / f"version-{name}"
+    check_inside(folder, config)
     if folder.is_dir():
         return folder
     if name == CURRENT:
@@ -127,8 +146,8 @@ def _read_names(file: Path) -> list[str]:
         ConfigurationError: The file is damaged. Without its names, versions would be left out.
     """
     try:
-        names = json.loads(file.read_bytes())
-    except (OSError, ValueError):
+        names = json.loads(read_site_file(file, find_root(file.parent)))
+    except (OSError, ValueError, RecursionError):
         names = None
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return names

@@ -199,12 +199,5 @@ SEVERAL: Final = PublicSite(
         )
         for locale in ("en", "fr")
     },
-    guesses={"site_base_url", "site_trailing_slash", "site_route_base_path"},
-    notes=(
-        "A guess: the versions of docs, because `disableVersioning` is computed",
-        "Not read: 1 plugin in line",
-        "The plugin ./src/plugins/changelog/index.js has the route /changelog",
-        "A guess: the locales, because `i18n.locales` is computed",
-    ),
-    notes_of_node=("The plugin ./src/plugins/changelog/index.js has the route /changelog",),
+    notes=("The plugin ./src/plugins/changelog/index.js has the route /changelog",),
 )

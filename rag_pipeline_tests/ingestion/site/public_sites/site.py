@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ class PublicSite:
         values: The value of each setting.
         routes: The address of each source below the URL of the site.
         latest: The sources that readers get unless they choose a version.
-        guesses: The settings that are guesses if the configuration is not run.
-        notes: A text that each note contains if the configuration is not run, in their order.
-        notes_of_node: The same if it is run.
+        notes: A text that each note contains if the configuration is run, in their order.
     """
 
     files: dict[str, str]
@@ -29,12 +27,11 @@ class PublicSite:
     values: dict[str, str | bool]
     routes: dict[str, str]
     latest: set[str]
-    guesses: set[str] = field(default_factory=set)
     notes: tuple[str, ...] = ()
-    notes_of_node: tuple[str, ...] = ()
 
     def write(self, root: Path) -> Path:
         """Write the repository of the site, and return the folder of the site."""
+        (root / ".git").mkdir(parents=True)
         for name, text in self.files.items() | {
             (page, f"# {page}\n\nText.\n") for page in self.pages
         }:

@@ -137,6 +137,4 @@ TYPED: Final = PublicSite(
         for name in ("docs@0.80", "architecture", "community", "blog")
         for locale in ("en", "ko")
     },
-    guesses={"site_route_base_path"},
-    notes=("A guess: the versions of docs, because `onlyIncludeVersions` is computed in line 52",),
 )

@@ -111,5 +111,4 @@ VERSIONED: Final = PublicSite(
         f"{name}:{locale}" for name in ("docs@2.0", "blog", "pages") for locale in ("en", "ja")
     },
     notes=("The locale pt-BR has no translated page",),
-    notes_of_node=("The locale pt-BR has no translated page",),
 )

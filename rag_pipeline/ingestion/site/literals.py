@@ -1,0 +1,354 @@
+"""Read the plain literals of the value that a JavaScript or TypeScript module exports.
+
+The module is never run. Strings, numbers, booleans, lists and objects are read, and names of
+constants that the same module declares. Everything else becomes a `Computed` value with its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rag_pipeline.core.errors import MissingDependencyError
+from rag_pipeline.core.site.files import SiteFileError, find_root, read_site_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tree_sitter import Node
+
+MAX_SOURCE_BYTES: Final = 1024 * 1024
+"""The size of the largest module that is read."""
+
+MAX_DEPTH: Final = 100
+"""The deepest nesting of expressions that is read."""
+
+MAX_NODES: Final = 50_000
+"""The number of expressions that are read; a constant counts each time that it is used."""
+
+_QUOTED_CHARACTERS: Final = 60
+_TYPESCRIPT: Final = {".ts", ".mts", ".cts"}
+_WRAPPERS: Final = {
+    *("as_expression", "satisfies_expression", "parenthesized_expression"),
+    "non_null_expression",
+}
+_FUNCTIONS: Final = {
+    *("arrow_function", "function_declaration", "function_expression", "generator_function"),
+    *("generator_function_declaration", "method_definition"),
+}
+_CONTROL_CHARACTERS: Final = {"n": "\n", "r": "\r", "t": "\t", "\n": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A value that the source does not state literally.
+
+    Attributes:
+        place: The line of the expression, 1-based, such as `line 3`.
+        source: The expression, shortened to one line.
+        has_fallback: True if the source names a literal for other cases, on the right of `||` or
+            `??`.
+        fallback: That literal; None if there is no fallback.
+    """
+
+    place: str
+    source: str
+    has_fallback: bool = False
+    fallback: Literal = None
+
+    @property
+    def problem(self) -> str:
+        """A clause that says where the value is computed."""
+        return f"is computed in {self.place} (`{self.source}`)"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionLiteral(Computed):
+    """A function that the source declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLiteral:
+    """An object with its properties.
+
+    Attributes:
+        properties: The properties by name.
+        rest: A value from which properties that are not listed may come; None if all are listed.
+    """
+
+    properties: dict[str, Literal] = field(default_factory=dict)
+    rest: Computed | None = None
+
+    def get(self, name: str) -> Literal:
+        """Return a property; None if the object has no such property."""
+        return self.properties.get(name, self.rest)
+
+
+Literal: TypeAlias = "str | float | bool | list[Literal] | ObjectLiteral | Computed | None"
+"""A value of the source; None for `null`, `undefined` and a missing property."""
+
+
+class ModuleSyntaxError(ValueError):
+    """The module cannot be read: a syntax error, no exported value, or more than the limits."""
+
+
+def as_literal(value: object) -> Literal:
+    """Return a value of JSON as a value of a module."""
+    if isinstance(value, dict):
+        return ObjectLiteral({str(name): as_literal(inner) for name, inner in value.items()})
+    if isinstance(value, list):
+        return [as_literal(inner) for inner in value]
+    return value if isinstance(value, (str, float, int, bool)) else None
+
+
+def guess(value: Literal) -> Literal:
+    """Return a value, or the fallback of a value that is computed."""
+    return value.fallback if isinstance(value, Computed) and value.has_fallback else value
+
+
+def read_exported_value(path: Path) -> Literal:
+    """Return the value of `export default` or `module.exports`.
+
+    Raises:
+        OSError: The file cannot be read.
+        ModuleSyntaxError: The source has a syntax error, is larger than the limits of this module,
+            or exports no such value.
+        MissingDependencyError: The parser is not installed.
+    """
+    try:
+        source = read_site_file(path, find_root(path.parent), MAX_SOURCE_BYTES)
+    except SiteFileError as error:
+        raise ModuleSyntaxError(error.strerror) from error
+    root = _parse(source, typescript=path.suffix in _TYPESCRIPT)
+    if root.has_error:
+        broken = next((node for node in _walk(root) if node.is_error or node.is_missing), root)
+        language = "TypeScript" if path.suffix in _TYPESCRIPT else "JavaScript"
+        message = f"line {broken.start_point.row + 1} is not valid {language}"
+        raise ModuleSyntaxError(message)
+    exported = _find_export(root)
+    if exported is None:
+        message = "it has neither `export default` nor `module.exports`"
+        raise ModuleSyntaxError(message)
+    return _Reader(_find_constants(root), _find_changes(root)).read(exported)
+
+
+class _Reader:
+    """Reader of expressions.
+
+    Args:
+        constants: The values of the constants at the top level of the module.
+        changes: The expressions that may change a constant, by its name and the changed property;
+            the property is empty if any may change.
+    """
+
+    def __init__(self, constants: dict[str, Node], changes: dict[str, dict[str, Node]]) -> None:
+        self._constants = constants
+        self._changes = changes
+        self._left = MAX_NODES
+
+    def read(self, node: Node, depth: int = 0) -> Literal:  # noqa: C901, PLR0911  # one case per kind of expression
+        """Return the value of an expression.
+
+        Raises:
+            ModuleSyntaxError: The expressions exceed the limits.
+        """
+        self._left -= 1
+        if depth > MAX_DEPTH or self._left < 0:
+            message = f"line {node.start_point.row + 1} is nested too deeply, or has too many parts"
+            raise ModuleSyntaxError(message)
+        depth += 1
+        kind = node.type
+        if kind in _WRAPPERS:
+            return self.read(node.named_children[0], depth)
+        if kind in {"string", "template_string"}:
+            return self._read_text(node, depth)
+        if kind in {"true", "false"}:
+            return kind == "true"
+        if kind in {"null", "undefined"}:
+            return None
+        if kind == "number" and _text(node).isdecimal():
+            return int(_text(node)[:20])
+        if kind == "array":
+            return [self.read(one, depth) for one in _list_parts(node)]
+        if kind == "object":
+            return self._read_object(node, depth)
+        if kind in _FUNCTIONS:
+            return FunctionLiteral(*_quote(node))
+        if kind in {"identifier", "shorthand_property_identifier"}:
+            return self._read_constant(node, depth)
+        if kind == "binary_expression":
+            return self._read_fallback(node, depth)
+        if kind == "call_expression" and _text(node).startswith("require.resolve("):
+            named = _list_parts(node.named_children[-1])
+            return self.read(named[0], depth) if len(named) == 1 else Computed(*_quote(node))
+        return Computed(*_quote(node))
+
+    def _read_text(self, node: Node, depth: int) -> Literal:
+        pieces: list[str] = []
+        for part in node.named_children:
+            if part.type == "template_substitution":
+                value = self.read(part.named_children[0], depth)
+                if not isinstance(value, str):
+                    return Computed(*_quote(node))
+                pieces.append(value)
+            else:
+                is_escape = part.type == "escape_sequence"
+                pieces.append(_unescape(_text(part)) if is_escape else _text(part))
+            if sum(map(len, pieces)) > MAX_SOURCE_BYTES:
+                return Computed(*_quote(node))
+        return "".join(pieces)
+
+    def _read_object(self, node: Node, depth: int) -> ObjectLiteral:
+        properties: dict[str, Literal] = {}
+        rest: Computed | None = None
+        for part in _list_parts(node):
+            key = part.child_by_field_name("key") or part.child_by_field_name("name")
+            value = part.child_by_field_name("value")
+            if part.type == "shorthand_property_identifier":
+                properties[_text(part)] = self.read(part, depth)
+            elif part.type == "method_definition" and key is not None:
+                properties[_text(key)] = self.read(part, depth)
+            elif key is not None and value is not None and key.type != "computed_property_name":
+                name = self._read_text(key, depth) if key.type == "string" else _text(key)
+                properties[str(name)] = self.read(value, depth)
+            else:
+                spread = part.type == "spread_element"
+                more = self.read(part.named_children[0], depth) if spread else None
+                if isinstance(more, ObjectLiteral) and more.rest is None:
+                    properties |= more.properties
+                else:  # it may replace each property before it
+                    properties, rest = {}, Computed(*_quote(part))
+        return ObjectLiteral(properties, rest)
+
+    def _read_constant(self, node: Node, depth: int) -> Literal:
+        """Return the value of a constant; parts that the module changes are computed."""
+        stated = self._constants.get(_text(node))
+        if stated is None:
+            return Computed(*_quote(node))
+        value = self.read(stated, depth)
+        changes = self._changes.get(_text(node), {})
+        if not changes or isinstance(value, str | int | float | None):
+            return value
+        if not isinstance(value, ObjectLiteral) or "" in changes:
+            return Computed(*_quote(next(iter(changes.values()))))
+        changed: dict[str, Literal] = {name: Computed(*_quote(by)) for name, by in changes.items()}
+        return ObjectLiteral(value.properties | changed, value.rest)
+
+    def _read_fallback(self, node: Node, depth: int) -> Literal:
+        """Return a computed value with the literal on the right of `||` or `??` as its guess."""
+        right = node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        computed = Computed(*_quote(node))
+        if right is None or operator is None or operator.type not in {"||", "??"}:
+            return computed
+        value = self.read(right, depth)
+        if isinstance(value, Computed):
+            return computed
+        return replace(computed, has_fallback=True, fallback=value)
+
+
+def _parse(source: bytes, *, typescript: bool) -> Node:
+    try:
+        from tree_sitter import Language, Parser  # noqa: PLC0415  # an extra
+        from tree_sitter_typescript import language_tsx, language_typescript  # noqa: PLC0415  # see above
+    except ImportError as error:
+        raise MissingDependencyError("tree-sitter-typescript", "pipeline") from error
+    language = language_typescript() if typescript else language_tsx()
+    return Parser(Language(language)).parse(source).root_node
+
+
+def _find_export(root: Node) -> Node | None:
+    """Return the expression that the module exports; the last one if there are several."""
+    found = None
+    for statement in root.named_children:
+        if statement.type == "export_statement":
+            if any(part.type == "default" for part in statement.children):
+                declared = statement.child_by_field_name("declaration")
+                found = statement.child_by_field_name("value") or declared
+        elif statement.named_children and statement.named_children[0].type == (
+            "assignment_expression"
+        ):
+            left, right = _split(statement.named_children[0])
+            found = right if _text(left) == "module.exports" else found
+    return found
+
+
+def _find_constants(root: Node) -> dict[str, Node]:
+    """Return the values of the `const` variables at the top level, by name."""
+    constants: dict[str, Node] = {}
+    for statement in root.named_children:
+        declared = statement.child_by_field_name("declaration") or statement
+        if declared.type == "lexical_declaration" and declared.children[0].type == "const":
+            for one in declared.named_children:
+                name, value = (one.child_by_field_name(part) for part in ("name", "value"))
+                if name is not None and value is not None and name.type == "identifier":
+                    constants[_text(name)] = value
+    return constants
+
+
+def _find_changes(root: Node) -> dict[str, dict[str, Node]]:
+    """Return the expressions that may change a variable, by its name and property.
+
+    These are assignments to a property, calls of a method of it or of a property, and calls of a
+    function that is given the variable.
+    """
+    changes: dict[str, dict[str, Node]] = {}
+    for node in _walk(root):
+        targets: list[Node] = []
+        if node.type in {"assignment_expression", "augmented_assignment_expression"}:
+            targets = [_split(node)[0]]
+        elif node.type == "call_expression":
+            function, arguments = (
+                node.child_by_field_name(part) for part in ("function", "arguments")
+            )
+            if arguments is not None:
+                targets = [one for one in arguments.named_children if one.type == "identifier"]
+            if function is not None and function.type == "member_expression":
+                targets.append(function)
+        for target in targets:
+            owner, name = target, ""
+            while owner.type in {"member_expression", "subscript_expression"}:
+                key = owner.child_by_field_name("property")
+                name = "" if key is None or node.type == "call_expression" else _text(key)
+                owner = owner.named_children[0]
+            if owner.type == "identifier":
+                changes.setdefault(_text(owner), {}).setdefault(name, node)
+    return changes
+
+
+def _walk(node: Node) -> Iterator[Node]:
+    """Yield a node and all nodes below it."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(current.children))
+
+
+def _list_parts(node: Node) -> list[Node]:
+    return [one for one in node.named_children if one.type != "comment"]
+
+
+def _split(assignment: Node) -> tuple[Node, Node]:
+    return assignment.named_children[0], assignment.named_children[-1]
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _quote(node: Node) -> tuple[str, str]:
+    """Return the place of an expression and its source on one line, shortened."""
+    source = " ".join(_text(node)[: 4 * _QUOTED_CHARACTERS].split())
+    if len(source) > _QUOTED_CHARACTERS:
+        source = source[: _QUOTED_CHARACTERS - 3] + "..."
+    return f"line {node.start_point.row + 1}", source
+
+
+def _unescape(sequence: str) -> str:
+    body = sequence[1:]
+    if len(body) > 1 and body[0] in "ux":
+        code = int(body[1:].strip("{}"), 16)
+        return chr(code) if code <= 0x10FFFF else ""  # the last character of Unicode
+    return _CONTROL_CHARACTERS.get(body, body)

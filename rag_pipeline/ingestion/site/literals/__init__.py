@@ -1,1 +1,0 @@
-"""Read the values that JavaScript and TypeScript modules state, without running the modules."""
