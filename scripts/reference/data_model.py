@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -56,8 +55,6 @@ class EvaluationOutput:
     answers: AnswersReport | None
 
 
-_REFERENCE = r'"#/\$defs/(\w+)"'
-
 _PLURALS = {"string": "strings", "integer": "integers", "number": "numbers"}
 
 
@@ -80,8 +77,8 @@ _PAGES = {
 }
 """The title of each page, and the schemas that it describes."""
 
-_DEPTHS = {"evaluation": 1}
-"""How many levels of inner objects a page describes. Its JSON Schema has the others."""
+_ONLY_OUTLINED = frozenset({"evaluation"})
+"""Documents whose inner objects only the JSON Schema describes, because they are many."""
 
 _STORED = {field.name: field.declared.description for field in PAYLOAD_FIELDS}
 
@@ -113,7 +110,11 @@ def describe_model() -> dict[str, str]:
         seen: set[str] = set()
         for part in parts:
             schema = schemas[part]
-            shown = _choose_definitions(schema, _DEPTHS.get(part))
+            shown = [
+                name
+                for name, definition in schema["$defs"].items()
+                if part not in _ONLY_OUTLINED and "enum" not in definition
+            ]
             links = {inner: f"#{inner.lower()}" for inner in shown} | _ON_PAYLOAD_PAGE
             links |= {
                 inner: f"schemas/{part}.schema.json"
@@ -129,24 +130,6 @@ def describe_model() -> dict[str, str]:
                     seen.add(inner)
         pages[name] = page.rstrip() + "\n"
     return pages
-
-
-def _choose_definitions(schema: Schema, depth: int | None) -> list[str]:
-    """Return the names of the inner objects down to a depth; None for all. Enums are left out."""
-    definitions = schema["$defs"]
-    if depth is None:
-        chosen = set(definitions)
-    else:
-        chosen, level = set(), [schema]
-        for _ in range(depth):
-            names = {
-                name
-                for part in level
-                for name in re.findall(_REFERENCE, json.dumps(part["properties"]))
-            }
-            chosen |= names
-            level = [definitions[name] for name in names if "properties" in definitions[name]]
-    return [name for name in definitions if name in chosen and "enum" not in definitions[name]]
 
 
 def _describe_payload(schema: Schema) -> str:
