@@ -80,6 +80,9 @@ _PAGES = {
 _ONLY_OUTLINED = frozenset({"evaluation"})
 """Documents whose inner objects only the JSON Schema describes, because they are many."""
 
+_DETAILS = frozenset({"ChannelScores", "ExplanationRecord", "Signals"})
+"""Inner objects that explain a result, which only the JSON Schema describes."""
+
 _STORED = {field.name: field.declared.description for field in PAYLOAD_FIELDS}
 
 _ON_PAYLOAD_PAGE = {"ChunkMetadata": "payload.md", "TextBlock": "payload.md#textblock"}
@@ -113,7 +116,7 @@ def describe_model() -> dict[str, str]:
             shown = [
                 name
                 for name, definition in schema["$defs"].items()
-                if part not in _ONLY_OUTLINED and "enum" not in definition
+                if part not in _ONLY_OUTLINED and name not in _DETAILS and "enum" not in definition
             ]
             links = {inner: f"#{inner.lower()}" for inner in shown} | _ON_PAYLOAD_PAGE
             links |= {
