@@ -1,4 +1,4 @@
-"""The commands `search` (find passages) and `query` (answer a question)."""
+"""The commands `search`, `query` and `check-model`."""
 
 # ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
 
@@ -124,6 +124,27 @@ def query(
     )
     settings = load_index(docs_dir)
     _answer(asked, settings, as_json, even_if_unrelated=even_if_unrelated, explain=explain)
+
+
+@commands.command("check-model")
+def check_answer_model(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
+    """Ask the answer model six questions about the book, and say if it is good enough."""
+    from rag_pipeline.answering import open_assistant
+    from rag_pipeline.answering.checking import check_model, choose_questions
+    from rag_pipeline.cli.terminal import show_model_check
+    from rag_pipeline.retrieval import read_contents
+
+    settings = load_index(docs_dir)
+    with open_assistant(settings) as assistant:
+        if assistant.chat_model is None:
+            problem = "no answer model is configured"
+            remedy = "Set OPENAI_API_KEY, or OPENAI_BASE_URL and ANSWER_MODEL"
+            raise ConfigurationError("ANSWER_MODEL", problem, remedy)
+        questions = choose_questions(read_contents(assistant.retriever))
+        checked = check_model(assistant, questions)
+    print_result(to_json(checked), show_model_check(checked), as_json=as_json)
+    if not checked.is_useful:
+        raise typer.Exit(1)
 
 
 def _tell_unknown_values(retriever: Retriever, filters: QueryFilters | None) -> None:

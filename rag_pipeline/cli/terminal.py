@@ -10,6 +10,7 @@ from rag_pipeline.core.errors.documents import DOCUMENT_MISSING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rag_pipeline.answering.checking import ModelCheck
     from rag_pipeline.answering.models import Answer
     from rag_pipeline.core.models import DocFailure
     from rag_pipeline.ingestion.report import IngestionReport
@@ -153,6 +154,25 @@ def _show_notices(answer: Answer) -> list[str]:
             "answer."
         )
     return lines
+
+
+def show_model_check(check: ModelCheck) -> str:
+    """Format the check of a model: one line for each question, the measures, and the verdict."""
+    lines = [
+        f"{entry.outcome:<13} {entry.first_s:6.1f} s to the first text, {entry.total_s:6.1f} s  "
+        f"{entry.question}" + (f"  ({entry.error})" if entry.error else "")
+        for entry in check.answers
+    ]
+    fields = [
+        ("model", check.model),
+        ("prompt", f"at most {check.prompt_tokens} tokens"),
+        ("failed", f"{check.failed} of {len(check.answers)}"),
+        ("declined", f"{check.declined} that the passages answer"),
+        ("grounded", f"{check.grounded_share:.0%} of the written sentences"),
+        ("cited", f"{check.cited_share:.0%} of the written sentences, by the model itself"),
+    ]
+    verdict = "Use it." if check.is_useful else "The quotes are better than this model."
+    return "\n".join([*lines, "", show_fields(fields), "", verdict])
 
 
 def show_citation(citation: Citation) -> str:

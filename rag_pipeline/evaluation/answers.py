@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from rag_pipeline.answering import AnswerKind
+from rag_pipeline.answering.checking import count_sentences
 from rag_pipeline.answering.quoting.passages import REFERRING_WORDS
 from rag_pipeline.core.models import ChunkLimits, TextBlockKind
 from rag_pipeline.core.text.sentences import split_sentences
@@ -526,7 +527,7 @@ def _ask(
     passages = given.passages if given is not None else ()
     body = "\n\n".join(passage.text for passage in passages) or reply.text
     codes = tuple(notice.code for notice in given.notices) if given is not None else ()
-    sentences, unsupported = _read_sentences(given)
+    written, _, cited = count_sentences(given) if given is not None else (0, 0, 0)
     return AnswerResult(
         query_id=query.id,
         question=query.question,
@@ -544,31 +545,24 @@ def _ask(
         broken_passages=find_broken_passages(given, pages, max_chunk_tokens)
         if given is not None
         else (),
-        sentence_count=sentences,
-        unsupported=unsupported,
+        sentence_count=written,
+        cited_count=cited,
+        unsupported=_list_unsupported(given),
         notices=codes,
         latency_ms=reply.latency_ms,
         error=reply.error,
     )
 
 
-def _read_sentences(given: Answer | None) -> tuple[int, tuple[str, ...]]:
-    """Return how many sentences a model wrote, and those that are in no source.
-
-    An answer without a sentence that is in a source counts as one such sentence.
-    """
+def _list_unsupported(given: Answer | None) -> tuple[str, ...]:
+    """Return the sentences of a model that are in no source."""
     if given is None:
-        return 0, ()
+        return ()
+    written, grounded, _ = count_sentences(given)
     noted = {notice.code: notice.data for notice in given.notices}
-    if "not_grounded" in noted:
-        return 1, ("the whole answer",)
-    if given.kind is not AnswerKind.GENERATED:
-        return 0, ()
     left = noted.get("sentences_dropped", noted.get("sentences_marked", {}))
-    count = int(left.get("count", 0))
-    cited = sum(bool(one.cited) for one in given.sentences)
-    shown = (*left.get("sentences", ()), *["..."] * count)
-    return cited + count, tuple(shown[:count])
+    shown = (*left.get("sentences", ()), *["..."] * written)
+    return tuple(shown[: written - grounded])
 
 
 def _ask_selection(case: SelectedTextCase, ask: Asker) -> SelectionAnswer:

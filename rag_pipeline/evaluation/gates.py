@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.evaluation.metrics import DOCUMENT, NDCG, SECTION, SUCCESS
-from rag_pipeline.evaluation.significance import compare_pairs
+from rag_pipeline.evaluation.significance import compare_pairs, find_interval
 
 if TYPE_CHECKING:
     from rag_pipeline.evaluation.records import (
@@ -242,6 +242,10 @@ ANSWER_GATES: Final = {
     "selections_answered": "Most questions that the selection answers are answered.",
     "selections_refused": "Most questions that the selection does not answer are refused.",
     "passages_whole": "All quoted passages are whole blocks of their document.",
+    "model_answers": "The model fails for hardly any question.",
+    "model_accepts": "The model declines hardly any question that the passages answer.",
+    "sentences_grounded": "Most sentences of the model stand in the sources.",
+    "sentences_cited": "The model itself cites most of its sentences.",
 }
 """Name and condition of every gate on answers, in the order of `check_answers`."""
 
@@ -259,6 +263,10 @@ class AnswerBounds:
         selections_answered: Lowest share of related selected-text cases that are answered.
         selections_refused: Lowest share of unrelated selected-text cases that are refused.
         passages_whole: Lowest share of quoted passages that are whole.
+        model_answers: Lowest share of the questions that a model was asked and did not fail.
+        model_accepts: Lowest share of the answerable ones of these that it did not decline.
+        sentences_grounded: Lowest share of its sentences that stand in the sources.
+        sentences_cited: Lowest share of its sentences that it cited itself.
     """
 
     leaks: int = 0
@@ -268,6 +276,10 @@ class AnswerBounds:
     selections_answered: float = 0.93
     selections_refused: float = 0.90
     passages_whole: float = 1.0
+    model_answers: float = 0.98
+    model_accepts: float = 0.9
+    sentences_grounded: float = 0.8
+    sentences_cited: float = 0.8
 
 
 def check_answers(report: AnswersReport, bounds: AnswerBounds) -> tuple[GateResult, ...]:
@@ -325,7 +337,57 @@ def check_answers(report: AnswersReport, bounds: AnswerBounds) -> tuple[GateResu
             bounds.passages_whole,
             "quoted passages that are whole blocks of their document",
         ),
+        *_check_model(report, bounds),
     )
+
+
+def _check_model(report: AnswersReport, bounds: AnswerBounds) -> tuple[GateResult, ...]:
+    """Check the answers that a model wrote or should have written."""
+    asked = [
+        one
+        for one in report.questions
+        if report.model is not None
+        and (one.kind in {"generated", None} or not _MODEL_NOTICES.isdisjoint(one.notices))
+    ]
+    answered = [
+        one for one in asked if one.error is None and "model_unavailable" not in one.notices
+    ]
+    answerable = [one for one in answered if one.answerable]
+    cited = [number < one.cited_count for one in answered for number in range(one.sentence_count)]
+    grounded = [
+        number >= len(one.unsupported) for one in answered for number in range(one.sentence_count)
+    ]
+    return (
+        check_share(
+            "model_answers",
+            find_interval([one in answered for one in asked]),
+            bounds.model_answers,
+            "questions for which the model did not fail",
+        ),
+        check_share(
+            "model_accepts",
+            find_interval([_DECLINED.isdisjoint(one.notices) for one in answerable]),
+            bounds.model_accepts,
+            "answerable questions that the model did not decline",
+        ),
+        check_share(
+            "sentences_grounded",
+            find_interval(grounded),
+            bounds.sentences_grounded,
+            "sentences of the model that stand in the sources",
+        ),
+        check_share(
+            "sentences_cited",
+            find_interval(cited),
+            bounds.sentences_cited,
+            "sentences that the model cited itself",
+        ),
+    )
+
+
+_DECLINED: Final = frozenset({"model_declined"})
+_MODEL_NOTICES: Final = frozenset({"model_unavailable", "model_declined", "not_grounded"})
+"""Notices of an answer that a model should have written."""
 
 
 def _at_most(name: str, count: int | None, bound: int, sentence: str) -> GateResult:

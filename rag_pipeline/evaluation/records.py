@@ -332,6 +332,7 @@ class AnswerResult(_Outcome):
         sentence_count: Number of sentences that a model wrote.
         unsupported: Written sentences that are in no source. They were left out or marked.
         notices: Codes of the notices of the answer.
+        cited_count: Number of sentences that the model cited itself.
         latency_ms: Time until the answer was complete, in milliseconds.
         error: Class and message of the exception if the system failed; otherwise None.
         accepted: The accepted answer to the same question; None if no answer was accepted.
@@ -354,6 +355,7 @@ class AnswerResult(_Outcome):
     sentence_count: int = 0
     unsupported: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    cited_count: int = 0
     latency_ms: float = 0.0
     error: str | None = None
     accepted: AcceptedAnswer | None = None

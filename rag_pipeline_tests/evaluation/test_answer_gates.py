@@ -38,6 +38,10 @@ def good() -> AnswersReport:
     return make_good_answers()
 
 
+MODEL_GATES = {"model_answers", "model_accepts", "sentences_grounded", "sentences_cited"}
+"""Gates that need answers of a model."""
+
+
 def check(report: AnswersReport) -> dict[str, GateResult]:
     gates = {gate.name: gate for gate in check_answers(report, AnswerBounds())}
     assert list(gates) == list(ANSWER_GATES)
@@ -50,7 +54,8 @@ def find_failed(report: AnswersReport) -> set[str]:
 
 
 def test_values_at_their_bounds_pass_every_gate(good: AnswersReport) -> None:
-    assert {gate.verdict for gate in check(good).values()} == {"passed"}
+    gates = check(good)
+    assert {gates[name].verdict for name in gates if name not in MODEL_GATES} == {"passed"}
 
 
 def test_each_fault_fails_its_own_gate(good: AnswersReport) -> None:
@@ -103,5 +108,6 @@ def test_gates_on_quoted_answers_are_not_measured_with_a_model(good: AnswersRepo
         "terms_defined",
         "terms_explained",
         "passages_whole",
+        *MODEL_GATES,
     }
     assert find_failed(bad) == set()

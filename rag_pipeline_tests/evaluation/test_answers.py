@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.answering import Passage, answer
-from rag_pipeline.core.errors import AnswerError
+from rag_pipeline.core.errors import AnswerError, AnswerServiceError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.evaluation.answers import evaluate_answers, read_resident_mb
+from rag_pipeline.evaluation.gates import AnswerBounds, check_answers
 from rag_pipeline.evaluation.golden_set import (
     DefinitionCase,
     ExpectedSection,
@@ -213,3 +214,32 @@ def test_changed_facts_change_the_version_of_the_facts(facts: tuple[str, ...]) -
     same = GoldenSet(GOLDEN.path, GOLDEN.queries[:1])
     assert run(golden=changed).facts_version != run(golden=same).facts_version
     assert run(golden=same).facts_version == run(golden=same).facts_version
+
+
+MODEL_GATES = ("model_answers", "model_accepts", "sentences_grounded", "sentences_cited")
+
+
+@pytest.mark.parametrize(
+    ("model", "failed"),
+    [
+        (ScriptedModel(["The capture point depends on the velocity [1]."]), set()),
+        (ScriptedModel([], error=AnswerServiceError("down")), {"model_answers"}),
+        (ScriptedModel([" "]), {"model_answers"}),
+        (ScriptedModel(["NO_ANSWER_IN_SOURCES"]), {"model_accepts"}),
+        (
+            ScriptedModel(["A topic is a kind of chocolate cake."]),
+            {"sentences_grounded", "sentences_cited"},
+        ),
+        (ScriptedModel(["The capture point depends on the velocity."]), {"sentences_cited"}),
+    ],
+)
+def test_a_good_model_passes_the_gates_and_a_bad_one_fails(
+    model: ScriptedModel, failed: set[str]
+) -> None:
+    gates = {gate.name: gate for gate in check_answers(run(model), AnswerBounds())}
+    assert {name for name in MODEL_GATES if not gates[name].passed} == failed
+
+
+def test_without_a_model_the_gates_on_models_are_not_measured() -> None:
+    gates = {gate.name: gate for gate in check_answers(run(), AnswerBounds())}
+    assert all(gates[name].passed and gates[name].value is None for name in MODEL_GATES)
