@@ -109,7 +109,7 @@ def _find_command(root: Path, name: str) -> Callable[[], object]:
         "audit": lambda: audit_index(context),
         "audit with a stray": audit_with_stray,
         "prune": lambda: prune_embeddings(context),
-        "sweep": lambda: sweep_if_idle(context, scan_docs(context).doc_ids),
+        "sweep": lambda: sweep_if_idle(context),
         "rebuild": lambda: ingest(rebuild=True),
         "chunks": lambda: chunk_folder(settings.docs_dir, settings.site, settings.chunk_limits),
     }[name]

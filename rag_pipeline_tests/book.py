@@ -9,14 +9,11 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from upath import UPath
-
 from rag_pipeline.adapters.database.book_state import BookState
 from rag_pipeline.adapters.database.sqlite import FileLocks, SqliteDatabase
 from rag_pipeline.adapters.database.vectors import SqlEmbeddingCache
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
-from rag_pipeline.adapters.local_files import remove_partial_files, remove_tree
-from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
+from rag_pipeline.adapters.local_files import remove_partial_files
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.stores.qdrant_connection import connect_memory
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.models import Payload
-    from rag_pipeline.core.protocols.state import ArtifactStore, Ledger
+    from rag_pipeline.core.protocols.state import Ledger
     from rag_pipeline.core.protocols.stores import CollectionCatalog, StoredPoint
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.sources import Source
@@ -106,12 +103,8 @@ class Book:
 
     @property
     def state(self) -> Path:
-        """Path of the state folder, with store, ledger, artifacts and cache."""
+        """Path of the state folder, with store, database and locks."""
         return self.root / "state"
-
-    def open_artifacts(self, collection_id: str) -> ArtifactStore:
-        """Open the stored stage outputs of the build with the given id."""
-        return UPathArtifactStore(UPath(self.state / "artifacts" / collection_id))
 
     def open_ledger(self, collection_id: str) -> Ledger:
         """Open the ledger of the build with the given id."""
@@ -152,24 +145,17 @@ class Book:
             sparse=Bm25Encoder(),
             cache=SqlEmbeddingCache(state.database, ""),
             catalog=self.catalog,
-            open_artifacts=self.open_artifacts,
             open_ledger=state.open_ledger,
             lock=lambda timeout_s=None: state.locks.hold(
                 "book", 2.0 if timeout_s is None else timeout_s
             ),
-            lock_buckets=lambda _: state.locks.hold("book", 0.5, shared=True),
-            lock_submission=lambda timeout_s=None: state.locks.hold(
-                "submission", 2.0 if timeout_s is None else timeout_s
-            ),
-            rebucket=lambda: None,
             announce=state.announce,
             sweep=self.sweep,
         )
         return IngestionContext(self.settings, services)
 
     def forget(self, collection_id: str) -> None:
-        """Delete the artifacts and the ledger of a build."""
-        remove_tree(self.state / "artifacts" / collection_id)
+        """Delete the ledger of a build."""
         self.open_state().drop_ledger(collection_id)
 
     def sweep(self) -> None:

@@ -8,7 +8,7 @@ Each function imports only the adapters that it creates, so that no process load
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
@@ -28,7 +28,7 @@ from rag_pipeline.core.settings import EmbeddingProvider
 from rag_pipeline.core.state_dirs import describe_indexes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
@@ -202,13 +202,10 @@ def connect_services(settings: Settings) -> Services:
         MissingDependencyError: The package of the embedding provider or of Postgres is not
             installed.
     """
-    from upath import UPath
-
     from rag_pipeline.adapters.database.book_state import open_book_state
     from rag_pipeline.adapters.database.vectors import SqlEmbeddingCache
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
-    from rag_pipeline.adapters.local_files import hold_lock, remove_partial_files, remove_tree
-    from rag_pipeline.adapters.state.artifacts import UPathArtifactStore
+    from rag_pipeline.adapters.local_files import hold_lock, remove_partial_files
 
     state = open_book_state(settings)
     book = name_book(settings.qdrant_collection)
@@ -218,27 +215,13 @@ def connect_services(settings: Settings) -> Services:
         name = f"collection {chosen.qdrant_collection}"
         hold = state.collection_locks.hold
         wait_s = max(_LEAST_COLLECTION_WAIT_S, longest_s)
-        return connect_catalog(chosen, forget, lambda: hold(name, wait_s))
+        return connect_catalog(chosen, state.drop_ledger, lambda: hold(name, wait_s))
 
     @contextmanager
     def lock(timeout_s: float | None = None) -> Iterator[None]:
         with state.locks.hold("book", longest_s if timeout_s is None else timeout_s):
             state.record_book(book, settings.docs_dir, settings.data_dir)
             yield
-
-    @contextmanager
-    def lock_buckets(buckets: Sequence[int]) -> Iterator[None]:
-        with ExitStack() as held:
-            held.enter_context(state.locks.hold("book", longest_s, shared=True))
-            for bucket in sorted(buckets):  # always in one order, so that no two workers block
-                held.enter_context(state.locks.hold(f"bucket-{bucket}", longest_s))
-            yield
-
-    root = UPath(settings.state_dir) / "artifacts"
-
-    def forget(collection_id: str) -> None:
-        remove_tree(settings.state_dir / "artifacts" / collection_id)
-        state.drop_ledger(collection_id)
 
     catalog = connect(settings)
 
@@ -254,14 +237,8 @@ def connect_services(settings: Settings) -> Services:
         sparse=Bm25Encoder(),
         cache=SqlEmbeddingCache(state.database, state.state_name),
         catalog=catalog,
-        open_artifacts=lambda collection_id: UPathArtifactStore(root / collection_id),
         open_ledger=state.open_ledger,
         lock=lock,
-        lock_buckets=lock_buckets,
-        lock_submission=lambda timeout_s=None: state.locks.hold(
-            "submission", longest_s if timeout_s is None else timeout_s
-        ),
-        rebucket=lambda: None,
         announce=state.announce,
         sweep=sweep,
         run_locks=state if state.state_name else None,

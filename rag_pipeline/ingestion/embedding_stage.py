@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from rag_pipeline.core.errors import ArtifactMissingError, StoreError
+from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols.stores import PointFilter
@@ -78,7 +78,7 @@ def read_vectors(
     """Yield the chunks of an embedded document with their vectors, in parts.
 
     Raises:
-        ArtifactMissingError: A text has not been embedded with the current model.
+        StoreError: The database has lost a vector meanwhile.
     """
     if len(work.chunks) <= PART_CHUNKS:
         yield work.chunks, work.vectors
@@ -188,5 +188,8 @@ def _load_vectors(
     hashes = [hash_text(chunk.embedding_text) for chunk in chunks]
     kept = services.cache.get_many(services.embedder.model.fingerprint, sorted(set(hashes)))
     if any(text_hash not in kept for text_hash in hashes):
-        raise ArtifactMissingError(work.doc.doc_id, Stage.EMBEDDINGS.value)
+        raise StoreError(
+            f"the database has lost vectors of {work.doc.doc_id} meanwhile. Run `rag-pipeline "
+            "ingest` again"
+        )
     return tuple(kept[text_hash] for text_hash in hashes)

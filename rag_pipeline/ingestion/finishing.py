@@ -11,7 +11,7 @@ from rag_pipeline.core.rules import find_shared_addresses
 from rag_pipeline.core.site.source_entries import RecordedSite, relate_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import DiscoveredDoc
@@ -46,7 +46,7 @@ def refresh_ledger_if_idle(context: IngestionContext, scan: Scan) -> None:
             refresh_ledger(services.open_ledger(scan.collection_id), unchanged, entries)
 
 
-def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None:
+def sweep_if_idle(context: IngestionContext) -> None:
     """Delete what killed ingestions left behind, unless an ingestion is running.
 
     If such an ingestion did not prepare its collection for fast searches, that is done too. Errors
@@ -54,13 +54,11 @@ def sweep_if_idle(context: IngestionContext, doc_ids: Collection[DocId]) -> None
 
     Args:
         context: The settings and services.
-        doc_ids: All documents of the docs folder and the ledger; their artifacts are kept.
     """
     services = context.services
     with suppress(RagPipelineError, OSError), services.lock(timeout_s=0.0):
         services.sweep()
         current = services.catalog.current_id() or ""
-        services.open_artifacts(current).keep_only(doc_ids)
         services.catalog.end_loading(current)
 
 

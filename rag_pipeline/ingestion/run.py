@@ -130,9 +130,7 @@ def _open_run(
     check_room(context, planned)
     scan, services = planned.scan, context.services
     ledger = services.open_ledger(scan.collection_id)
-    artifacts = services.open_artifacts(scan.collection_id)
-    artifacts.keep_only(scan.doc_ids)
-    run = IngestionRun(context, request, planned.run_id, scan, ledger, artifacts)
+    run = IngestionRun(context, request, planned.run_id, scan, ledger)
     if planned.doc_ids and scan.plan.delete:
         with run.hold_store() as store:
             return replace(run, times_by_content=read_times_of(scan.plan.delete, store))

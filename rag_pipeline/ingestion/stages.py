@@ -1,11 +1,10 @@
-"""The first stages of a document: record, parse and chunk it. The last two outputs are artifacts.
+"""The first stages of a document: record, parse and chunk it.
 
 The last stage, which writes the points, is in `writing`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 from contextlib import closing, nullcontext
@@ -27,19 +26,13 @@ from rag_pipeline.ingestion.markdown.source import (
 )
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.partials.files import hash_content, read_imports
-from rag_pipeline.ingestion.serialization import (
-    KeptChunks,
-    KeptSource,
-    dump_chunks,
-    dump_source,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
     from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, ParsedDoc
-    from rag_pipeline.core.protocols.state import ArtifactStore, Ledger
+    from rag_pipeline.core.protocols.state import Ledger
     from rag_pipeline.core.protocols.stores import PointStore
     from rag_pipeline.core.vectors import ChunkVectors
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
@@ -58,7 +51,6 @@ class IngestionRun:
         scan: The docs folder and the ledger before the run, with the id of the collection that the
             run writes to.
         ledger: The ledger of this collection.
-        artifacts: The stored stage outputs of this collection.
         times_by_content: Time of first ingestion by content hash, from documents that this run
             deletes. Content that has moved to another page keeps its time.
         store: The open collection if the whole run uses one connection; otherwise None.
@@ -69,7 +61,6 @@ class IngestionRun:
     run_id: str
     scan: Scan
     ledger: Ledger
-    artifacts: ArtifactStore
     times_by_content: Mapping[str, str] = field(default_factory=dict)
     store: PointStore | None = None
 
@@ -195,8 +186,6 @@ def _parse(run: IngestionRun, work: DocInProgress) -> ParsedDoc:
     imported = read_imports(place, work.doc.path, data, work.doc.built)
     work.doc = doc = _take_content(work.doc, hash_content(data, imported))
     parsed = parse_doc(doc, run.context.settings.site, data, imported)
-    kept = KeptSource(doc.sha256, data, imported)
-    run.artifacts.write(Stage.PARSED, doc.doc_id, dump_source(doc.doc_id, kept))
     document = parsed.document
     counts: dict[str, int | float | str] = {
         "title": document.title,
@@ -225,8 +214,7 @@ def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:
     work.document, work.chunks = parsed.document, chunks
     mark_begun(run, work)
     fingerprint = run.context.fingerprint_of(work.doc.doc_id)
-    data = dump_chunks(KeptChunks(work.doc.sha256, fingerprint, parsed.document, chunks))
-    run.artifacts.write(Stage.CHUNKS, work.doc.doc_id, data)
+    version = hash_text(repr((work.doc.sha256, fingerprint, parsed.document, chunks)))[:16]
     tokens = [chunk.token_count for chunk in chunks]
     counts: dict[str, int | float | str] = {
         "chunk_count": len(chunks),
@@ -235,7 +223,7 @@ def _chunk(run: IngestionRun, work: DocInProgress, parsed: ParsedDoc) -> None:
         "word_total": sum(chunk.word_count for chunk in chunks),
         "duration_s": time.perf_counter() - start,
     }
-    work.keep_result(Stage.CHUNKS, hashlib.sha256(data).hexdigest()[:16], counts)
+    work.keep_result(Stage.CHUNKS, version, counts)
 
 
 def _take_content(doc: DiscoveredDoc, sha256: str) -> DiscoveredDoc:

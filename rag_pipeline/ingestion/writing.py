@@ -16,7 +16,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import ArtifactMissingError, RagPipelineError, StoreError
+from rag_pipeline.core.errors import RagPipelineError, StoreError
 from rag_pipeline.core.ids import to_point_id
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.payload import build_payload
@@ -72,11 +72,9 @@ def write_points(run: IngestionRun, work: DocInProgress, store: PointStore) -> S
     Call `record_points` with the returned result after the changes are on the disk.
 
     Raises:
-        ArtifactMissingError: The document has not been chunked.
         StoreError: The store failed.
     """
-    if work.document is None:
-        raise ArtifactMissingError(work.doc.doc_id, Stage.CHUNKS.value)
+    assert work.document is not None  # noqa: S101  # the stage before has parsed it
     start = time.perf_counter()
     mark_begun(run, work)
     existing = {
@@ -189,13 +187,12 @@ def _read_back(group: Sequence[DocInProgress], store: PointStore) -> Iterator[St
 
 
 def delete_doc(run: IngestionRun, doc_id: DocId, store: PointStore) -> DocDeleted | DocFailure:
-    """Delete a document's points, then its artifacts, and its ledger entry last.
+    """Delete a document's points, and its ledger entry last.
 
     After a crash the ledger entry still exists, so the next run deletes the rest.
 
     Returns:
-        The event of the deletion, or a failure if the store, the artifacts or the ledger cannot
-        be changed.
+        The event of the deletion, or a failure if the store or the ledger cannot be changed.
     """
     try:
         entry = run.scan.entries.get(doc_id)
@@ -203,7 +200,6 @@ def delete_doc(run: IngestionRun, doc_id: DocId, store: PointStore) -> DocDelete
             entry = run.record_begun(entry)
         points = store.scroll(PointFilter.any_of(doc_path=(doc_id,)))
         store.delete([point.point_id for point in points])
-        run.artifacts.remove(doc_id)
         run.ledger.forget(doc_id, entry.version if entry is not None else 0)
     except (RagPipelineError, OSError) as error:
         return DocFailure(doc_id, Stage.POINTS.value, type(error).__name__, str(error))

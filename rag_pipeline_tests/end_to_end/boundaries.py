@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.context import IngestionContext
 
 _WRITES = {
-    "artifacts": ("write", "remove"),
     "cache": ("put_many",),
     "embedder": ("embed_passages",),
     "ledger": ("record", "record_begun", "record_failure", "forget"),
@@ -127,9 +126,6 @@ class _WatchedCatalog(_Watched):
 def watch(context: IngestionContext, boundaries: Boundaries) -> IngestionContext:
     """Return a context whose services report every write to the boundaries."""
 
-    def open_artifacts(collection_id: str) -> Any:
-        return _Watched(context.services.open_artifacts(collection_id), "artifacts", boundaries)
-
     def open_ledger(collection_id: str) -> Any:
         return _Watched(context.services.open_ledger(collection_id), "ledger", boundaries)
 
@@ -138,7 +134,6 @@ def watch(context: IngestionContext, boundaries: Boundaries) -> IngestionContext
         cache=_Watched(context.services.cache, "cache", boundaries),
         embedder=_Watched(context.services.embedder, "embedder", boundaries),
         catalog=_WatchedCatalog(context.services.catalog, "catalog", boundaries),
-        open_artifacts=open_artifacts,
         open_ledger=open_ledger,
     )
 

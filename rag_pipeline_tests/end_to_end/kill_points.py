@@ -217,7 +217,12 @@ def _look(book: Book) -> dict[str, Any]:
         )
         catalog = SimpleNamespace(open=lambda _: opened, is_wanted=lambda: False)
         looked_at = replace_services(context, catalog=catalog)
-        audit = audit_collection(looked_at, collection_id, scan.entries)
+        audit = audit_collection(
+            looked_at,
+            collection_id,
+            scan.entries,
+            {doc.doc_id: doc for doc in scan.discovery.docs},
+        )
     return {
         "points": describe(points),
         "is_up_to_date": scan.plan.is_empty,

@@ -136,12 +136,11 @@ def test_two_sections_that_swap_places_are_not_embedded(book: Book, tmp_path: Pa
     ingest_edit(book, tmp_path, 0)
 
 
-def test_the_points_and_artifacts_of_a_deleted_page_are_deleted(book: Book, tmp_path: Path) -> None:
+def test_the_points_of_a_deleted_page_are_deleted(book: Book, tmp_path: Path) -> None:
     (book.docs / LARGE).unlink()
     report = ingest_edit(book, tmp_path, 0)
     assert (report.docs_deleted, report.chunks_deleted, report.docs_discovered) == (1, 6, 2)
     assert LARGE not in book.open_ledger(report.collection_id).entries()
-    assert not any(path.is_file() for path in (book.state / "artifacts").rglob("*large*"))
 
 
 def test_a_renamed_heading_embeds_only_its_section(book: Book, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def texts(points: Points) -> set[str]:
 def test_a_killed_ingest_of_edits_loses_nothing_and_is_completed_by_the_next(
     tmp_path: Path, scope: str
 ) -> None:
-    services = ("artifacts", "cache", "embedder", "ledger", "store")
+    services = ("cache", "embedder", "ledger", "store")
     outcome = run_moments(tmp_path, "edits", scope, *services)
     old, new = outcome["old"], outcome["new"]
     for moment in outcome["moments"]:
@@ -110,7 +110,7 @@ def test_a_killed_first_ingest_is_completed_by_the_next(tmp_path: Path, scope: s
 def test_a_killed_rebuild_leaves_the_old_or_the_new_collection_complete(
     tmp_path: Path, scope: str
 ) -> None:
-    seen = ("catalog.create", "artifacts", "cache", "store.upsert", "ledger", "catalog.switch_to")
+    seen = ("catalog.create", "cache", "store.upsert", "ledger", "catalog.switch_to")
     outcome = run_moments(tmp_path, "rebuild", scope, *seen)
     old, new = outcome["old"], outcome["new"]
     for moment in outcome["moments"]:

@@ -58,11 +58,10 @@ class Row:
     @property
     def is_read(self) -> bool:
         """True for a file that ingestion itself reads."""
-        return self.file.split("/")[0] in {"state.sqlite", "artifacts", "store"}
+        return self.file.split("/")[0] in {"state.sqlite", "store"}
 
 
 _REBUILT = "`ingest` and queries say that the index is damaged; `audit --repair` builds it again"
-_UNREAD = "`audit` finds it, and `audit --repair` writes the document again"
 
 TABLE = (
     Row(
@@ -71,8 +70,6 @@ TABLE = (
         "that the service logged stay in the renamed file",
         CHANGED - {EMPTY},
     ),
-    Row("artifacts/*/parsed_docs/*.json", "nothing; the next change of the page writes it again"),
-    Row("artifacts/*/chunks/*.json", _UNREAD),
     Row("store/*/in-use.json", "`ingest` finds the newest collection again", ANY),
     Row("store/*/*/space.json", _REBUILT, refused=ANY),
     Row("store/*/*/shard/edge_config.json", _REBUILT, refused=CHANGED),

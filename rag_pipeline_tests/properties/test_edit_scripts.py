@@ -44,8 +44,6 @@ extras = st.sampled_from(["", "tags: [ros]\n", "sidebar_position: 2\n", "draft: 
 
 moments = st.integers(0, 60) | st.sampled_from(
     [
-        "after artifacts.write",
-        "after artifacts.remove",
         "after cache.put_many",
         "after ledger.record_begun",
         "during store.upsert",

@@ -35,8 +35,6 @@ _REMEDIES = {
     "ANSWER_SERVICE_UNAVAILABLE": "Try again later. Check `OPENAI_BASE_URL` and the service.",
     "ANSWER_TIMEOUT": "Raise `ANSWER_TIMEOUT_S`, lower `ANSWER_MAX_TOKENS`, or choose "
     "a faster model.",
-    "ARTIFACT_MISSING": "Materialize the stage that the message names too, or run `ingest`.",
-    "ARTIFACT_STALE": "Materialize the stage that the message names too, or run `ingest`.",
     "BASELINE_REFUSED": "Correct the cause that the message names, and evaluate again.",
     "COLLECTION_MISSING": "Run `ingest` with the same `DOCS_DIR`, `DATA_DIR` and `QDRANT_` "
     "settings. Only `ingest --rebuild` keeps an earlier collection for `--roll-back`.",

@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.adapters.database.connecting import clean_text
-from rag_pipeline.core.buckets import is_in
 from rag_pipeline.core.errors import LedgerConflictError
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
@@ -96,22 +95,22 @@ class SqlLedger:
         self._key = {"state_name": state_name, "collection_id": collection_id}
         self._find_living = find_living
 
-    def entries(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerEntry]:
+    def entries(self) -> dict[DocId, LedgerEntry]:
         """Return the ledger entries of the indexed documents, by document id."""
         query = f"select {_COLUMNS} from documents where {_KEY} and version > 0"
 
         def load(connection: Connection) -> dict[DocId, LedgerEntry]:
             entries = map(_make_entry, connection.rows(query, self._key))
-            return {entry.doc_id: entry for entry in entries if is_in(entry.doc_id, buckets)}
+            return {entry.doc_id: entry for entry in entries}
 
         return self._database.read(load)
 
-    def failures(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerFailure]:
+    def failures(self) -> dict[DocId, LedgerFailure]:
         """Return the failure records of the documents, by document id."""
 
         def load(connection: Connection) -> dict[DocId, LedgerFailure]:
             rows = connection.rows(_FAILURES, self._key)
-            return {row[0]: LedgerFailure(*row) for row in rows if is_in(row[0], buckets)}
+            return {row[0]: LedgerFailure(*row) for row in rows}
 
         return self._database.read(load)
 
@@ -195,9 +194,6 @@ class SqlLedger:
             connection.change(_DROP_EMPTY, self._key)
 
         self._database.write(write, is_durable=False)
-
-    def discard_damaged(self) -> None:
-        """Do nothing, because a row is either complete or missing."""
 
     def record_site(self, site: RecordedSite) -> None:
         """Write the site for which the links of all indexed documents were built."""

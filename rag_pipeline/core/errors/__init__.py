@@ -12,8 +12,6 @@ from rag_pipeline.core.errors.base import (
     RagPipelineError,
 )
 from rag_pipeline.core.errors.documents import (
-    ArtifactMissingError,
-    ArtifactStaleError,
     DocsFolderError,
     DocumentError,
     DocumentIdError,
@@ -68,8 +66,6 @@ __all__ = [
     "AnswerError",
     "AnswerServiceError",
     "AnswerTimeoutError",
-    "ArtifactMissingError",
-    "ArtifactStaleError",
     "BaselineRefusedError",
     "CollectionMissingError",
     "ConfigurationError",

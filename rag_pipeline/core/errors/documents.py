@@ -90,44 +90,6 @@ class FrontMatterError(DocumentError):
         super().__init__(doc_id, f"{where}front matter: {problem}")
 
 
-class ArtifactMissingError(DocumentError):
-    """An ingestion stage was run without the stage before it, whose stored output is missing.
-
-    An output in a format that this release cannot read counts as missing too.
-
-    Attributes:
-        stage: Name of the stage whose output is missing, such as `chunks`.
-    """
-
-    code = "ARTIFACT_MISSING"
-
-    def __init__(self, doc_id: str, stage: str) -> None:
-        self.stage = stage
-        super().__init__(
-            doc_id,
-            f"no usable output of the stage {stage} is stored. Materialize {stage} too, in the "
-            "same run",
-        )
-
-
-class ArtifactStaleError(DocumentError):
-    """An ingestion stage was run without the stage before it, whose stored output is outdated.
-
-    The document's text, the settings or the embedding model have changed since that output was
-    stored.
-
-    Attributes:
-        stage: Name of the stage whose output is stale, such as `chunks`.
-    """
-
-    code = "ARTIFACT_STALE"
-
-    def __init__(self, doc_id: str, stage: str) -> None:
-        self.stage = stage
-        problem = f"the stored output of the stage {stage} is from another text or other settings"
-        super().__init__(doc_id, f"{problem}. Materialize {stage} too, in the same run")
-
-
 class LedgerConflictError(DocumentError):
     """Another process has indexed or deleted a document since this run read the ledger.
 
@@ -144,7 +106,7 @@ class LedgerConflictError(DocumentError):
 class PlanOutdatedError(RagPipelineError):
     """A worker sees other documents, settings or another collection than the plan of its run.
 
-    The worker has changed nothing. The next plan includes its buckets again.
+    The worker has changed nothing. The next plan includes its documents again.
     """
 
     code = "PLAN_OUTDATED"

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import Stage
     from rag_pipeline.core.site.source_entries import RecordedSite
     from rag_pipeline.core.vectors import ChunkVectors
 
@@ -116,21 +115,11 @@ class Ledger(Protocol):
     entry that the writer has read. A worker with old knowledge thus changes no newer entry.
     """
 
-    def entries(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerEntry]:
-        """Return the entries of indexed documents, by document id.
+    def entries(self) -> dict[DocId, LedgerEntry]:
+        """Return the entries of indexed documents, by document id."""
 
-        An entry that is damaged counts as missing, so that its document is indexed again.
-
-        Args:
-            buckets: Return only the entries of documents in these buckets; None for all.
-        """
-
-    def failures(self, buckets: Collection[int] | None = None) -> dict[DocId, LedgerFailure]:
-        """Return the failures of documents whose last ingestion failed, by document id.
-
-        Args:
-            buckets: Return only the failures of documents in these buckets; None for all.
-        """
+    def failures(self) -> dict[DocId, LedgerFailure]:
+        """Return the failures of documents whose last ingestion failed, by document id."""
 
     def record(self, entry: LedgerEntry) -> LedgerEntry:
         """Write the entry of a document, replacing its old entry, and delete its failure record.
@@ -170,37 +159,21 @@ class Ledger(Protocol):
             LedgerConflictError: The ledger has another version. Nothing was deleted.
         """
 
-    def discard_damaged(self) -> None:
-        """Delete what cannot be read as an entry or a failure record."""
+    def claim(self, doc_ids: Collection[DocId], run_id: str) -> set[DocId]:
+        """Claim documents for a run, and return those that the run has now.
+
+        A document that another run has claimed is not returned, as long as a process holds the lock
+        of that run. So the caller holds the lock of its own run.
+        """
+
+    def release(self, run_id: str) -> None:
+        """Give back all claims of a run."""
 
     def record_site(self, site: RecordedSite) -> None:
         """Write the site for which the links of all indexed documents were built."""
 
     def read_site(self) -> RecordedSite | None:
         """Return what `record_site` wrote; None if there is nothing readable."""
-
-
-class ArtifactStore(Protocol):
-    """A store of the outputs of the stages `parsed_docs` and `chunks`, one per stage and document.
-
-    A reader never sees an incomplete output.
-    """
-
-    def write(self, stage: Stage, doc_id: DocId, data: bytes) -> None:
-        """Store the output of a stage for a document, replacing the old output."""
-
-    def read(self, stage: Stage, doc_id: DocId) -> bytes | None:
-        """Return the stored output of a stage for a document; None if it is missing."""
-
-    def remove(self, doc_id: DocId) -> None:
-        """Delete the outputs of all stages for a document, if they exist."""
-
-    def keep_only(self, doc_ids: Collection[DocId]) -> None:
-        """Delete the outputs of all documents except the given ones, as far as that is possible.
-
-        Outputs of killed runs are removed this way. An implementation may keep recent outputs, and
-        an output that cannot be deleted is left for a later call.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,21 +194,6 @@ class Announce(Protocol):
 
     def __call__(self, done: int, total: int) -> None:
         """Publish the numbers of `IngestionProgress`."""
-
-
-class BucketLock(Protocol):
-    """A lock for some buckets of a book, which excludes an ingestion of the whole book too."""
-
-    def __call__(self, buckets: Sequence[int]) -> AbstractContextManager[None]:
-        """Return a context manager that holds the locks during a `with` block.
-
-        Args:
-            buckets: Numbers of the buckets. Workers with other buckets can run at the same time.
-
-        Raises:
-            StoreLockedError: Another worker held one of the buckets, or an ingestion the whole
-                book, during the whole wait that the settings allow.
-        """
 
 
 class Lock(Protocol):

@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 
 from pydantic import SecretStr, model_validator
 
-from rag_pipeline.core.buckets import BUCKET_COUNT
 from rag_pipeline.core.models import ChunkLimits, EmbeddingText, SiteSettings
 from rag_pipeline.core.settings import rules
 from rag_pipeline.core.settings.store import StoreSettings
@@ -164,12 +163,6 @@ class LibrarySettings(StoreSettings):
         "book records only the summary in `book_index`.",
         read_by="the Dagster assets",
         bounds={"ge": 0, "le": 100_000},
-    )
-    bucket_count: int = rules.INGESTION.setting(
-        BUCKET_COUNT,
-        "The number of buckets that several workers index in parallel. All workers of a book need "
-        "the same number.",
-        bounds={"ge": 1, "le": BUCKET_COUNT},
     )
     max_deleted_share: float = rules.INGESTION.setting(
         0.2,

@@ -1,4 +1,4 @@
-"""Compare the ledger, the artifacts and the vector store of a collection, and list differences.
+"""Compare the docs folder, the database and the vector store, and list differences.
 
 The module `repair` decides which differences are real and repairs them.
 """
@@ -10,24 +10,25 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.ids import DocId, hash_text, to_point_id
-from rag_pipeline.core.models import Stage
+from rag_pipeline.core.ids import DocId, hash_text, make_chunk_id, to_point_id
 from rag_pipeline.core.payload import build_payload
 from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.embedding_stage import split_chunks
-from rag_pipeline.ingestion.serialization import load_chunks
+from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.upkeep.comparing import (
     agree,
     find_differing_fields,
     have_same_terms,
 )
+from rag_pipeline.ingestion.writing import compute_data_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.models import Chunk, Document, JsonValue, Payload
-    from rag_pipeline.core.protocols.state import ArtifactStore, LedgerEntry
+    from rag_pipeline.core.models import Chunk, DiscoveredDoc, Document, JsonValue, Payload
+    from rag_pipeline.core.protocols.state import LedgerEntry
     from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
     from rag_pipeline.core.vectors import ChunkVectors, SparseVector
     from rag_pipeline.ingestion.context import IngestionContext
@@ -43,13 +44,13 @@ _STRAY_FIELDS: Final = ("doc_path", "chunk_id")
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """One difference between the store and what the ledger and the artifacts say.
+    """One difference between the store and what the docs folder and the database say.
 
     Attributes:
         kind: `missing` (a chunk without a point), `stray` (a point without a chunk), `stale`
-            (chunks newer than the points), `wrong_payload`, `wrong_vector`, `wrong_terms`,
-            `wrong_model` (other settings or collection) or `no_artifact` (no stored chunks or
-            vectors).
+            (an ingestion of the document did not end), `wrong_payload`, `wrong_vector`,
+            `wrong_terms`, `wrong_model` (other settings or collection) or `no_vectors` (the
+            database lacks vectors of the document).
         doc_path: Path of the document. If the ledger does not list the document, the path comes
             from the point's payload.
         chunk_id: Id of the chunk; empty if the finding is about the whole document.
@@ -95,9 +96,15 @@ class AuditReport:
 
 
 def audit_collection(
-    context: IngestionContext, collection_id: str, entries: Mapping[DocId, LedgerEntry]
+    context: IngestionContext,
+    collection_id: str,
+    entries: Mapping[DocId, LedgerEntry],
+    docs: Mapping[DocId, DiscoveredDoc],
 ) -> AuditReport:
-    """Compare the points in the store with the points that ledger and artifacts require.
+    """Compare the points in the store with the points that the documents require.
+
+    The chunks of an unchanged file are computed again. A file that has changed since it was
+    indexed is compared with the hash of its payloads and with its vectors, both in the database.
 
     About 512 chunks are in memory at a time. The store is closed after each 8,192 chunks, or
     earlier if another process waits for it. An ingestion that runs at the same time can cause
@@ -107,6 +114,7 @@ def audit_collection(
         context: The settings and services.
         collection_id: Id of the collection to audit.
         entries: The ledger entries of this collection.
+        docs: The documents of the docs folder.
     """
     findings: list[AuditFinding] = []
     known_count = total = 0
@@ -117,7 +125,7 @@ def audit_collection(
         read_count = 0
         with closing(catalog.open(collection_id)) as store:
             while page is not None and read_count < _OPENING_CHUNKS:
-                found, count = _audit_page(context, collection_id, page, store)
+                found, count = _audit_page(context, collection_id, page, docs, store)
                 findings += found
                 read_count += count
                 page = next(pages, None)
@@ -139,6 +147,7 @@ def confirm_findings(
     context: IngestionContext,
     collection_id: str,
     entries: Mapping[DocId, LedgerEntry],
+    docs: Mapping[DocId, DiscoveredDoc],
 ) -> list[AuditFinding]:
     """Check the documents and points of earlier findings again.
 
@@ -149,6 +158,7 @@ def confirm_findings(
         context: The settings and services.
         collection_id: Id of the collection that was audited.
         entries: The current ledger entries.
+        docs: The documents of the docs folder now.
 
     Returns:
         The findings about these documents and points now; empty if all is right.
@@ -160,7 +170,7 @@ def confirm_findings(
     findings: list[AuditFinding] = []
     with closing(context.services.catalog.open(collection_id)) as store:
         for part in _split_entries([entries[doc_id] for doc_id in page]):
-            findings += _audit_page(context, collection_id, part, store)[0]
+            findings += _audit_page(context, collection_id, part, docs, store)[0]
         points = [(point.point_id, point.payload) for point in store.fetch(unknown)]
         return findings + _find_unknown(points, entries)
 
@@ -180,6 +190,7 @@ def _audit_page(
     context: IngestionContext,
     collection_id: str,
     page: Sequence[LedgerEntry],
+    docs: Mapping[DocId, DiscoveredDoc],
     store: VectorIndex,
 ) -> tuple[list[AuditFinding], int]:
     """Return the findings about the documents in `page`, and the number of their stored points."""
@@ -190,15 +201,14 @@ def _audit_page(
     where = PointFilter.any_of(doc_path=tuple(entry.doc_id for entry in page))
     for point_id, payload in store.scroll_fields(_STRAY_FIELDS, where):
         stored[str(payload["doc_path"])][point_id] = payload
-    artifacts = context.services.open_artifacts(collection_id)
     for entry in page:
         made_with = (collection_id, context.fingerprint_of(entry.doc_id))
         if (entry.collection_id, entry.pipeline_fingerprint) != made_with:
             detail = "the document was indexed with other settings or into another collection"
             findings.append(AuditFinding(WRONG_MODEL, entry.doc_id, "", detail))
         else:
-            own = stored[entry.doc_id]
-            findings += _audit_document(context, entry, own, artifacts, store)
+            own, doc = stored[entry.doc_id], docs.get(entry.doc_id)
+            findings += _audit_document(context, entry, own, doc, store)
     return findings, sum(len(points) for points in stored.values())
 
 
@@ -217,40 +227,77 @@ def _audit_document(
     context: IngestionContext,
     entry: LedgerEntry,
     stored: Mapping[PointId, Payload],
-    artifacts: ArtifactStore,
+    doc: DiscoveredDoc | None,
     store: VectorIndex,
 ) -> Iterable[AuditFinding]:
-    """Yield each difference between a document's points and its artifacts.
+    """Yield each difference between a document's points and its chunks.
 
-    `stored` has the ids of its points, with the fields that describe a stray point.
+    `stored` has the ids of its points, with the fields that describe a stray point. `doc` is the
+    file, if it can be read.
     """
     doc_id = entry.doc_id
-    kept = load_chunks(artifacts.read(Stage.CHUNKS, doc_id))
-    if kept is None:
-        yield AuditFinding("no_artifact", doc_id, "", "the document's chunks are not stored")
+    if not entry.sha256:
+        yield AuditFinding("stale", doc_id, "", "an ingestion of the document did not end")
         return
-    made_from = (entry.sha256, entry.pipeline_fingerprint)
-    if (kept.sha256, kept.pipeline_fingerprint) != made_from:
-        yield AuditFinding("stale", doc_id, "", "the new chunks of the document are not indexed")
-        return
-    services = context.services
-    for chunks in split_chunks(kept.chunks):
-        hashes = sorted({hash_text(chunk.embedding_text) for chunk in chunks})
-        vectors = services.cache.get_many(services.embedder.model.fingerprint, hashes)
-        if len(vectors) < len(hashes):
-            detail = "vectors of the document are not in the embedding cache"
-            yield AuditFinding("no_artifact", doc_id, "", detail)
-            return
-        ids = [to_point_id(chunk.chunk_id) for chunk in chunks]
-        points = {point.point_id: point for point in store.fetch(ids, with_vectors=True)}
-        terms = services.sparse.encode_passages([each.embedding_text for each in chunks])
-        for point_id, chunk, chunk_terms in zip(ids, chunks, terms, strict=True):
-            found = points.get(point_id)
-            yield from _audit_point(kept.document, chunk, found, vectors, chunk_terms)
-    wanted = {to_point_id(chunk.chunk_id) for chunk in kept.chunks}
+    if doc is None or doc.sha256 != entry.sha256:
+        wanted = {to_point_id(make_chunk_id(doc_id, at)): at for at in range(entry.chunk_count)}
+        yield from _audit_changed(context, entry, wanted, store)
+    else:
+        parsed = parse_doc(doc, context.settings.site)
+        chunks = chunk_doc(parsed, context.settings.chunk_limits)
+        wanted = {to_point_id(chunk.chunk_id): at for at, chunk in enumerate(chunks)}
+        yield from _audit_chunks(context, parsed.document, chunks, store)
     for point_id, payload in stored.items():
         if point_id not in wanted:
             yield _stray(point_id, payload, "no chunk of the document has this id")
+
+
+def _audit_chunks(
+    context: IngestionContext, document: Document, chunks: Sequence[Chunk], store: VectorIndex
+) -> Iterable[AuditFinding]:
+    """Yield each difference between the chunks of a document and their points."""
+    services = context.services
+    for part in split_chunks(chunks):
+        hashes = sorted({hash_text(chunk.embedding_text) for chunk in part})
+        vectors = services.cache.get_many(services.embedder.model.fingerprint, hashes)
+        if len(vectors) < len(hashes):
+            yield _lack_vectors(document.doc_path)
+            return
+        ids = [to_point_id(chunk.chunk_id) for chunk in part]
+        points = {point.point_id: point for point in store.fetch(ids, with_vectors=True)}
+        terms = services.sparse.encode_passages([each.embedding_text for each in part])
+        for point_id, chunk, chunk_terms in zip(ids, part, terms, strict=True):
+            found = points.get(point_id)
+            yield from _audit_point(document, chunk, found, vectors, chunk_terms)
+
+
+def _audit_changed(
+    context: IngestionContext,
+    entry: LedgerEntry,
+    wanted: Mapping[PointId, int],
+    store: VectorIndex,
+) -> Iterable[AuditFinding]:
+    """Yield each difference between the points of a document and the database.
+
+    The file has changed, so its chunks are not known. `wanted` has the number of each chunk by the
+    id of its point.
+    """
+    services, doc_id = context.services, entry.doc_id
+    points = {point.point_id: point for point in store.fetch([*wanted], with_vectors=True)}
+    for point_id, at in wanted.items():
+        if point_id not in points:
+            yield _miss(doc_id, make_chunk_id(doc_id, at), point_id)
+    payloads = {point_id: point.payload for point_id, point in points.items()}
+    if points.keys() == wanted.keys() and compute_data_version(payloads) != entry.data_version:
+        detail = "the payloads of the document's points differ from those that were indexed"
+        yield AuditFinding("wrong_payload", doc_id, "", detail)
+    hashes = {point_id: str(payload["embedding_hash"]) for point_id, payload in payloads.items()}
+    fingerprint = services.embedder.model.fingerprint
+    vectors = services.cache.get_many(fingerprint, sorted(set(hashes.values())))
+    for point_id, point in points.items():
+        vector = vectors.get(hashes[point_id])
+        if vector is not None and (point.vectors is None or not agree(vector, point.vectors)):
+            yield _mistake(doc_id, str(point.payload["chunk_id"]), point_id)
 
 
 def _audit_point(
@@ -263,8 +310,7 @@ def _audit_point(
     """Yield each difference between a chunk and its point, which is None if it is missing."""
     doc_id, point_id = document.doc_path, to_point_id(chunk.chunk_id)
     if point is None:
-        detail = "the chunk has no point in the store"
-        yield AuditFinding("missing", doc_id, chunk.chunk_id, detail, point_id)
+        yield _miss(doc_id, chunk.chunk_id, point_id)
         return
     expected = build_payload(chunk, document, str(point.payload.get("ingested_at")))
     wrong = find_differing_fields(point.payload, expected)
@@ -273,11 +319,25 @@ def _audit_point(
         yield AuditFinding("wrong_payload", doc_id, chunk.chunk_id, detail, point_id)
     vector = vectors.get(hash_text(chunk.embedding_text))
     if vector is None or point.vectors is None or not agree(vector, point.vectors):
-        detail = "the point's vectors differ from those that were computed for the chunk"
-        yield AuditFinding("wrong_vector", doc_id, chunk.chunk_id, detail, point_id)
+        yield _mistake(doc_id, chunk.chunk_id, point_id)
     if point.sparse is None or not have_same_terms(terms, point.sparse):
         detail = "the point's BM25 terms differ from the terms of the chunk"
         yield AuditFinding("wrong_terms", doc_id, chunk.chunk_id, detail, point_id)
+
+
+def _miss(doc_id: DocId, chunk_id: str, point_id: PointId) -> AuditFinding:
+    detail = "the chunk has no point in the store"
+    return AuditFinding("missing", doc_id, chunk_id, detail, point_id)
+
+
+def _mistake(doc_id: DocId, chunk_id: str, point_id: PointId) -> AuditFinding:
+    detail = "the point's vectors differ from those that were computed for the chunk"
+    return AuditFinding("wrong_vector", doc_id, chunk_id, detail, point_id)
+
+
+def _lack_vectors(doc_id: DocId) -> AuditFinding:
+    detail = "vectors of the document are not in the database"
+    return AuditFinding("no_vectors", doc_id, "", detail)
 
 
 def _stray(point_id: PointId, payload: Payload, detail: str) -> AuditFinding:

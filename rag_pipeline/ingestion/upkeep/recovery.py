@@ -58,7 +58,7 @@ def report_unchanged(context: IngestionContext, scan: Scan) -> IngestionReport:
         check_store(context, scan)
         refresh_ledger_if_idle(context, scan)
         record_site(context, context.services.open_ledger(scan.collection_id))
-    sweep_if_idle(context, scan.doc_ids)
+    sweep_if_idle(context)
     report = IngestionReport()
     report.add(RunPlanned("", scan, ()))
     for failure in scan.discovery.failures:

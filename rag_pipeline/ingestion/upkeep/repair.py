@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.core.errors import DocsFolderError
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.upkeep.audit import (
@@ -24,16 +25,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rag_pipeline.core.ids import DocId
-    from rag_pipeline.core.models import DocFailure, JsonValue
+    from rag_pipeline.core.models import DiscoveredDoc, DocFailure, JsonValue
     from rag_pipeline.core.protocols.state import LedgerEntry
     from rag_pipeline.ingestion.context import IngestionContext
+    from rag_pipeline.ingestion.planning import Scan
 
 _PAGE_DOCS: Final = 100  # documents checked while the lock is held, which takes a second or two
 _GIVE_WAY_S: Final = 0.2  # pause without the lock; a waiting ingestion tries to get it every 0.05 s
 
 
 def audit_index(context: IngestionContext) -> AuditReport:
-    """Compare the ledger, the artifacts and the store of the current collection.
+    """Compare the docs folder, the database and the store of the current collection.
 
     The comparison takes no lock, so an ingestion can run at the same time and cause apparent
     differences. Documents with differences are therefore compared again while the ingestion lock
@@ -47,7 +49,8 @@ def audit_index(context: IngestionContext) -> AuditReport:
     confirmed = None
     while confirmed is None:
         collection_id, entries = _read_collection(context)
-        confirmed = _confirm(context, audit_collection(context, collection_id, entries))
+        docs = _read_docs(context)
+        confirmed = _confirm(context, audit_collection(context, collection_id, entries, docs))
     return confirmed
 
 
@@ -59,8 +62,7 @@ def repair_index(
     """Repair the findings of an audit, then audit again.
 
     Documents with findings are indexed again, or deleted if their files are gone. After that,
-    points that belong to no document of the docs folder are deleted, and so are damaged files of
-    the ledger whose documents no longer exist.
+    points that belong to no document of the docs folder are deleted.
 
     Args:
         context: The settings and services.
@@ -83,9 +85,6 @@ def repair_index(
     left = audit_index(context)
     if left.strays and _delete_strays(context, left.strays):
         left = audit_index(context)
-    if not left.findings:
-        with context.services.lock():
-            context.services.open_ledger(left.collection_id).discard_damaged()
     return left
 
 
@@ -122,6 +121,18 @@ def _read_collection(context: IngestionContext) -> tuple[str, Mapping[DocId, Led
     return collection_id, context.services.open_ledger(collection_id).entries()
 
 
+def _read_docs(context: IngestionContext) -> Mapping[DocId, DiscoveredDoc]:
+    """Return the documents of the docs folder; empty if there is no such folder."""
+    try:
+        return _by_id(scan_docs(context))
+    except DocsFolderError:
+        return {}
+
+
+def _by_id(scan: Scan) -> Mapping[DocId, DiscoveredDoc]:
+    return {doc.doc_id: doc for doc in scan.discovery.docs}
+
+
 def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | None:
     """Check findings again while the ingestion lock is held; return a report of those that remain.
 
@@ -139,7 +150,9 @@ def _confirm(context: IngestionContext, found: AuditReport) -> AuditReport | Non
             if collection_id != found.collection_id:
                 return None
             again = [finding for finding in found.findings if finding.doc_path in page]
-            confirmed += confirm_findings(again, context, collection_id, entries)
+            confirmed += confirm_findings(
+                again, context, collection_id, entries, _read_docs(context)
+            )
     return replace(found, findings=tuple(sorted(confirmed, key=lambda one: one.doc_path)))
 
 
@@ -154,7 +167,7 @@ def _delete_strays(context: IngestionContext, found: Sequence[AuditFinding]) -> 
         collection_id, entries = _read_collection(context)
         strays = [
             finding.point_id
-            for finding in confirm_findings(found, context, collection_id, entries)
+            for finding in confirm_findings(found, context, collection_id, entries, _by_id(scan))
             if finding.kind == STRAY
             and finding.point_id is not None
             and finding.doc_path not in in_folder

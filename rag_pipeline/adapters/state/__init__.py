@@ -1,1 +1,0 @@
-"""State kept outside the store: ledger, embedding caches, stage outputs and locks."""

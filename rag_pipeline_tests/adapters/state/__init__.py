@@ -1,1 +1,0 @@
-"""Ledger, caches, artifacts, files and locks."""
