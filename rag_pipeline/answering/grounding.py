@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ from rag_pipeline.answering.selected_blocks import find_selected_blocks
 from rag_pipeline.answering.sources import build_sources
 from rag_pipeline.answering.voice import Voice
 from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.core.text.terms import find_distinct_terms, is_latin
 from rag_pipeline.retrieval.filters import build_point_filter
 from rag_pipeline.retrieval.queries import Mode
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
@@ -34,6 +36,12 @@ MAX_CONTEXT_TOKENS: Final = 3_000
 """Limit for all sources together. Passages that do not fit are left out."""
 
 RELATED_SECTIONS: Final = 3
+
+_HIRAGANA: Final = re.compile("[\u3040-\u309f]+")
+"""Pairs of characters that are mostly grammar in Japanese, such as the ends of verbs."""
+
+_LEAST_SHARED: Final = 0.2
+"""Smallest share of a question's terms in passages whose script the local model does not know."""
 
 
 def apply_grounding_policy(
@@ -174,7 +182,31 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
     if lacks_asked_fact(result.chunks, question):
         confidence = min(confidence, UNANSWERED)
     level = choose_level(confidence)
+    if level is Level.NOT_COVERED and _is_beyond_model(result):
+        level = Level.CLOSEST_PASSAGES
     return level, _REASONS[level], confidence
+
+
+def _is_beyond_model(result: RetrievalResult) -> bool:
+    """Return True if the similarity of the passages says little about a question.
+
+    This is the case if the passages are in another language than the question. It is also the case
+    if the local model does not know the script of both, and the passages contain a part of the
+    question's terms.
+    """
+    if find_languages(result.query.question, result.chunks) is not None:
+        return True
+    evidence = result.evidence
+    if evidence is None or not evidence.model.startswith("local/"):
+        return False
+    weights = {
+        term.term: term.weight for term in evidence.terms if _HIRAGANA.fullmatch(term.term) is None
+    }
+    if 2 * sum(not is_latin(term) for term in weights) <= len(weights):
+        return False
+    found = find_distinct_terms("\n".join(chunk.text for chunk in result.chunks))
+    shared = sum(weight for term, weight in weights.items() if term in found)
+    return shared >= _LEAST_SHARED * sum(weights.values())
 
 
 def _collect_notices(

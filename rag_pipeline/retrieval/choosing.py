@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.candidates import DEPTH, gather_candidates
-from rag_pipeline.retrieval.ranking import favor_explaining, fuse
+from rag_pipeline.retrieval.ranking import favor_explaining, fit_weights, fuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -251,6 +251,8 @@ def _rank(search: Search, weights: FusionWeights) -> None:
     """
     known = search.evidence.terms if search.evidence else ()
     terms = {term.term: term.weight for term in known}
+    if search.evidence is not None:
+        weights = fit_weights(weights, search.evidence.model, [*terms])
     fused = fuse(search.candidates, weights, math.fsum(terms.values()), search.far)
     ranked = favor_explaining(fused, terms)
     search.passages, search.bare = arrange(ranked, frozenset(terms))

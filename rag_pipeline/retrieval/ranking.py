@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.protocols.stores import Channel
+from rag_pipeline.core.text.terms import is_latin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -108,6 +109,23 @@ class FusionWeights:
     bm25: float = 0.2
     document: float = 0.2
     windows: float = 0.7
+
+
+def fit_weights(weights: FusionWeights, model: str, terms: Sequence[str]) -> FusionWeights:
+    """Return the weights for a question, which depend on whether the model knows its language.
+
+    The local model knows English only. For a question in another script, the weights of BM25 and of
+    the vectors are exchanged. Languages in Latin letters share many words with English.
+
+    Args:
+        weights: The weights for a question in a language that the model knows.
+        model: Fingerprint of the embedding model.
+        terms: The terms of the question.
+    """
+    foreign = sum(not is_latin(term) for term in terms)
+    if not model.startswith("local/") or 2 * foreign <= len(terms):
+        return weights
+    return replace(weights, semantic=weights.bm25, bm25=weights.semantic)
 
 
 @dataclass(frozen=True, slots=True)

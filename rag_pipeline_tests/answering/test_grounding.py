@@ -319,3 +319,19 @@ def test_the_instruction_in_normal_mode_begins_with_the_required_words() -> None
     assert grounded.system_instruction.startswith(
         "Answer based on the following textbook excerpts. Cite sources. If insufficient, say so."
     )
+
+
+FAR_QUESTION = "Wie kann ich einen Kuchen mit Zucker und Butter backen, wenn ich keine Eier habe?"
+
+
+def test_a_question_in_another_language_than_the_book_gets_the_closest_passages() -> None:
+    result = make_result(FAR_QUESTION, [make_chunk(cosine=0.1)], unknown=["Kuchen"])
+    grounded = apply_grounding_policy(result, FAR_QUESTION)
+    assert grounded.level is Level.CLOSEST_PASSAGES
+    assert grounded.reason is Reason.UNCERTAIN
+    assert "other_language" in [notice.code for notice in grounded.notices]
+
+
+def test_without_passages_a_question_in_another_language_is_not_covered() -> None:
+    grounded = apply_grounding_policy(make_result(FAR_QUESTION, []), FAR_QUESTION)
+    assert grounded.level is Level.NOT_COVERED

@@ -20,7 +20,7 @@ from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline_tests.cases.case_files import read_cases
 
 _DOCS_DIR = Path(__file__).parent.parent / "fixtures" / "docusaurus-edge-docs"
-_RECORDED = {8: "632d63fd679c7d8884150fbc1909618b784dc19906888b2817235379ee054882"}
+_RECORDED = {9: "0ac765a2fa65136b0e91f9234529ccf3241656a1816fff3cf433524ace0aef2b"}
 
 
 def test_chunks_and_terms_do_not_change_without_a_new_format_version() -> None:

@@ -21,6 +21,7 @@ from rag_pipeline.retrieval.ranking import (
     Place,
     Ranked,
     favor_explaining,
+    fit_weights,
     fuse,
     scale_scores,
 )
@@ -277,3 +278,20 @@ def test_a_much_nearer_passage_stays_first_whatever_the_headings_say() -> None:
     near = Ranked(make_section(1, "Syllabus", "Lessons").candidate, 1.0)
     named = make_section(2, "Contact", "Friction cone")
     assert numbers(favor_explaining([near, named], {"friction": 3.0, "cone": 3.0})) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("model", "terms", "semantic"),
+    [
+        ("local/minilm/384/254/4", ["\u5438\u76e4", "\u4ea4\u63db", "ros2"], 0.2),
+        ("local/minilm/384/254/4", ["gr\u00f6\u00dfe", "motor"], 0.8),
+        ("local/minilm/384/254/4", [], 0.8),
+        ("openai/text-embedding-3-small/1536/8191/0", ["\u5438\u76e4", "\u4ea4\u63db"], 0.8),
+    ],
+)
+def test_words_weigh_more_in_a_script_that_the_local_model_does_not_know(
+    model: str, terms: list[str], semantic: float
+) -> None:
+    fitted = fit_weights(FusionWeights(), model, terms)
+    assert fitted.semantic == pytest.approx(semantic)
+    assert fitted.semantic + fitted.bm25 == pytest.approx(1)

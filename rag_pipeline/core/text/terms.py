@@ -2,17 +2,22 @@
 
 A term is a lower-case, stemmed word. An identifier such as `use_sim_time`, `JointState` or `ROS2`
 gives a term for the whole and one for each part, so that a question may spell it either way. One
-letter with a symbol, such as A* or C++, is a term too.
+letter with a symbol, such as A* or C++, is a term too. A run of Chinese, Japanese or Korean
+characters gives a term for each pair of neighbours.
 Increase FORMAT_VERSION with every change in this module, because sparse vectors consist of terms.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from py_rust_stemmers import SnowballStemmer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 STOP_WORDS: Final = frozenset(
     [
@@ -188,6 +193,8 @@ compares.
 UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 """Pattern of one letter of a script without spaces between words: Thai, Lao, kana or Han."""
 
+_PAIRED: Final = re.compile(f"[\u3005\uac00-\ud7a3{UNSPACED.pattern[1:-1]}]")
+_PAIRED_RUN: Final = re.compile(f"({_PAIRED.pattern}+)")
 _SYMBOL: Final = r"(?<![\w*])[A-Za-z](?:\*|\+\+|#)(?![\w*+#])"  # such as A*, C++ and C#
 _WORD: Final = re.compile(rf"{_SYMBOL}|[^\W_]+(?:_+[^\W_]+)*")
 _PARTS: Final = re.compile(r"U+(?!l)|U?l+|d+")  # parts of a word's shape, see _split_parts
@@ -202,14 +209,21 @@ def extract_terms(text: str) -> list[str]:
     """
     terms: list[str] = []
     for match in _WORD.finditer(text):
-        terms.extend(_terms_of_word(match.group()))
+        terms.extend(_find_terms(match.group()))
     return terms
 
 
 def find_distinct_terms(text: str) -> frozenset[str]:
     """Return the set of a text's terms, faster than `extract_terms` if many words repeat."""
     words = set(_WORD.findall(text))
-    return frozenset(term for word in words for term in _terms_of_word(word))
+    return frozenset(term for word in words for term in _find_terms(word))
+
+
+def is_latin(term: str) -> bool:
+    """Return True if a term is written in Latin letters, digits or symbols."""
+    return term.isascii() or not any(
+        char.isalpha() and not unicodedata.name(char, "").startswith("LATIN") for char in term
+    )
 
 
 def extract_words(text: str) -> list[str]:
@@ -235,6 +249,18 @@ def find_content_words(text: str) -> list[tuple[int, int]]:
     return [
         match.span() for match in _WORD.finditer(text) if match.group().lower() not in STOP_WORDS
     ]
+
+
+def _find_terms(word: str) -> Iterable[str]:
+    if word.isascii() or _PAIRED.search(word) is None:
+        return _terms_of_word(word)
+    terms: list[str] = []
+    for run in _PAIRED_RUN.split(word):
+        if _PAIRED.match(run) is None:
+            terms += _terms_of_word(run) if run else ()
+        else:
+            terms += [run[at : at + 2] for at in range(max(len(run) - 1, 1))]
+    return terms
 
 
 @lru_cache(maxsize=65_536)

@@ -66,3 +66,24 @@ def test_distinct_terms_are_the_set_of_all_terms(text: str) -> None:
 def test_terms_of_a_text_are_the_terms_of_its_words_in_order(text: str) -> None:
     expected = [term for word in extract_words(text) for term in extract_terms(word)]
     assert extract_terms(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        (
+            "\u5438\u76e4\u3092\u63db\u3048\u308b",
+            ["\u5438\u76e4", "\u76e4\u3092", "\u3092\u63db", "\u63db\u3048", "\u3048\u308b"],
+        ),
+        ("\u7535", ["\u7535"]),
+        ("ROS2\u3067\u52d5\u304f", ["ros2", "ros", "2", "\u3067\u52d5", "\u52d5\u304f"]),
+        ("\ubc30\ud130\ub9ac \ucda9\uc804", ["\ubc30\ud130", "\ud130\ub9ac", "\ucda9\uc804"]),
+    ],
+)
+def test_runs_without_spaces_give_pairs_of_characters(text: str, terms: list[str]) -> None:
+    assert extract_terms(text) == terms
+    assert find_distinct_terms(text) == frozenset(terms)
+
+
+def test_a_long_sentence_without_spaces_has_terms() -> None:
+    assert len(extract_terms("\u5438\u76e4" * 500)) == 999
