@@ -55,7 +55,7 @@ evaluate: $(STAMP) ## Ingest, then measure search and answers with the golden se
 bench: $(DEV) ## Run all benchmarks (minutes), or one: BENCH=benchmarks/query_latency.py ARGS=...
 	@set -e; for script in $(BENCH); do echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
 
-test: $(DEV) ## Run all tests that need no network (about 20 minutes on 2 cores)
+test: $(DEV) ## Run all tests that need no network (minutes on 2 cores)
 	@$(PYTEST) -n auto --dist worksteal -m "$(OFFLINE)" $(ARGS)
 
 test-fast: $(DEV) ## Run the tests of the domain code, in under a minute

@@ -84,8 +84,8 @@ def build(folder: Path) -> Path:
 def check_wheel(wheel: Path, version: str, folder: Path) -> None:
     """Install the wheel into a new environment, then ingest a page and ask about it.
 
-    First the library is imported without the pipeline's dependencies. The versions are those of
-    requirements.lock.
+    First the library is imported without the pipeline's dependencies. Then pip installs
+    requirements.lock, as on a machine without make and uv.
 
     Raises:
         SystemExit: A step failed, or the answer does not cite the page.
@@ -97,7 +97,7 @@ def check_wheel(wheel: Path, version: str, folder: Path) -> None:
     found = run(python, "-c", script + "print(m.version('rag-pipeline'))", cwd=folder).strip()
     if found != version:
         sys.exit(f"release: the wheel has the version {found}, not {version}.")
-    run(python, "-m", "pip", "install", "-q", "-c", constraints, f"{wheel}[pipeline]")
+    run(python, "-m", "pip", "install", "-q", "--require-hashes", "-r", ROOT / "requirements.lock")
     (folder / "docs").mkdir()
     (folder / "docs" / "balance.md").write_text(PAGE, encoding="utf-8")
     (folder / "docusaurus.config.js").write_text(CONFIG, encoding="utf-8")
@@ -119,7 +119,8 @@ def create_environment(folder: Path, *requirements: str | Path) -> Path:
     """Create a virtual environment, install requirements into it and return its Python."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *requirements)
+    uv = Path(sys.executable).with_name("uv")
+    run(uv, "pip", "install", "-q", "--python", python, *requirements)
     return python
 
 

@@ -122,13 +122,13 @@ def run_job(
 
     require_dagster()
     prepare_dagster_home(context.settings)
-    from rag_pipeline.definitions import build_defs
-    from rag_pipeline.orchestration.launch import run_ingest_job
-    from rag_pipeline.orchestration.resources import IngestionResource
-
     report = IngestionReport()
     last: list[IngestionEvent] = []
     with IngestionProgress(doc_count) as progress:
+        # The progress is shown before Dagster is imported, which takes seconds.
+        from rag_pipeline.definitions import build_defs
+        from rag_pipeline.orchestration.launch import run_ingest_job
+        from rag_pipeline.orchestration.resources import IngestionResource
 
         def listen(event: IngestionEvent) -> None:
             last[:] = [event]

@@ -28,8 +28,9 @@ _LOGGER: Final = logging.getLogger("rag_pipeline")
 class IngestionProgress(logging.Handler):
     """A progress bar on standard error while documents are ingested.
 
-    If standard error is not a terminal, there is no bar. In both cases a line says what the
-    ingestion is doing if it does the same for 10 s, and warnings of the package are shown.
+    Beside the bar is what the ingestion is doing. If standard error is not a terminal, there is no
+    bar. In both cases a line says what the ingestion is doing if it does the same for 10 s, and
+    warnings of the package are shown.
 
     Args:
         total: Number of documents that the run will process.
@@ -49,11 +50,26 @@ class IngestionProgress(logging.Handler):
         """Show the progress bar if standard error is a terminal, and begin to watch for waits."""
         if sys.stderr.isatty():
             from rich.console import Console  # noqa: PLC0415  # takes 50 ms; not needed without a terminal
-            from rich.progress import Progress  # noqa: PLC0415  # see the line above
+            from rich.progress import (  # noqa: PLC0415  # see the line above
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                SpinnerColumn,
+                TextColumn,
+                TimeElapsedColumn,
+            )
 
-            self._progress = Progress(console=Console(stderr=True), transient=True)
+            self._progress = Progress(
+                SpinnerColumn(),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("{task.description}", markup=False),
+                console=Console(stderr=True),
+                transient=True,
+            )
             self._progress.start()
-            self._task = self._progress.add_task("Ingesting", total=self._total)
+            self._task = self._progress.add_task("starting Dagster", total=self._total)
         _LOGGER.addHandler(self)
         _LOGGER.setLevel(logging.INFO)
         threading.Thread(target=self._watch, name="tell-waits", daemon=True).start()
@@ -83,6 +99,8 @@ class IngestionProgress(logging.Handler):
             tell(record.getMessage())  # which begins with the name of the program
         else:
             self._activity, self._begun = record.getMessage(), time.monotonic()
+            if self._progress is not None and self._task is not None:
+                self._progress.update(self._task, description=self._activity)
 
     def _watch(self) -> None:
         while not self._ended.wait(_SILENT_S):
