@@ -10,11 +10,11 @@ OFFLINE := not nightly and not site and not qdrant
 FAST := $(addprefix rag_pipeline_tests/,core ingestion retrieval answering evaluation)
 Q ?= What are the core principles of Physical AI?
 ARGS ?=
-BENCH ?= $(filter-out benchmarks/distributed.py, $(wildcard benchmarks/*.py))  # that one takes an hour
+BENCH ?= $(wildcard benchmarks/*.py)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: FORCE help setup ingest ask serve dev evaluate bench test test-fast test-nightly test-qdrant test-distributed test-site check docs hooks fmt lock release site site-dev clean
+.PHONY: FORCE help setup ingest ask serve dev evaluate bench test test-fast test-nightly test-qdrant test-site check docs hooks fmt lock release site site-dev clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,9 +67,6 @@ test-nightly: $(DEV) ## Run the slow tests, which take minutes each
 test-qdrant: $(DEV) ## Run the tests that need a Qdrant server at QDRANT_URL
 	@test -n "$$QDRANT_URL" || { echo 'test-qdrant: set QDRANT_URL, for example http://127.0.0.1:6333' >&2; exit 2; }
 	@$(PYTEST) -m qdrant $(ARGS)
-
-test-distributed: $(DEV) ## Break an ingestion by several workers in a short form (about 4 minutes)
-	@$(BIN)/python benchmarks/distributed.py --short $(ARGS)
 
 test-site: $(DEV) site ## Build the website, test its pages and RoboTutor (Node 20+, Chromium)
 	@$(PYTEST) -m site rag_pipeline_tests/site $(ARGS)

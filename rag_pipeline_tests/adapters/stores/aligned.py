@@ -1,6 +1,6 @@
 """Processes that create and switch the collections of a book at the same moments.
 
-The test and `benchmarks/distributed.py` use it. Nothing but the services of the processes keeps
+Nothing but the services of the processes keeps
 them apart: each has a STATE_NAME of its own, so their locks of the book do not exclude each other.
 """
 
