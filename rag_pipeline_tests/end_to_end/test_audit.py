@@ -12,6 +12,7 @@ from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.cli.terminal import show_audit
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DocFailure
+from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.vectors import Point, SparseVector
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL, AuditFinding, AuditReport
@@ -69,6 +70,23 @@ def test_every_kind_of_damage_is_found_and_repaired(book: Book, tmp_path: Path) 
     assert repair(book).findings == ()
     assert_same_state(book.read_state(), book.build_clean(tmp_path / "clean").read_state())
     assert book.ingest().docs_processed == 0
+
+
+def test_damage_of_a_page_that_has_changed_since_is_found_by_what_was_indexed(book: Book) -> None:
+    book.write(EDITED, "---\ntitle: New\n---\n\nAnother text.\n")
+    assert audit(book) == []
+    damage(book)
+    assert Counter(audit(book)) >= Counter({("missing", EDITED): 1, ("wrong_vector", EDITED): 1})
+    assert repair(book).findings == ()
+    assert book.ingest().docs_unchanged == 3
+
+
+def test_a_changed_payload_of_a_page_that_is_gone_is_found(book: Book) -> None:
+    with closing(book.build_context().services.catalog.open_current()) as store:
+        point = store.scroll(PointFilter.any_of(doc_path=(EDITED,)))[0]
+        store.set_payloads({point.point_id: point.payload | {"title": "Altered"}})
+    (book.docs / EDITED).unlink()
+    assert audit(book) == [("wrong_payload", EDITED)]
 
 
 def test_wrong_sparse_terms_are_found_and_repaired(book: Book) -> None:
