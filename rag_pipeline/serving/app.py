@@ -15,7 +15,6 @@ from rag_pipeline.serving.api import answers, search
 from rag_pipeline.serving.api.failures import catch_errors
 from rag_pipeline.serving.api.problems import add_problem_handlers
 from rag_pipeline.serving.chat.completions import make_chat_router
-from rag_pipeline.serving.conversations import Conversations
 from rag_pipeline.serving.mcp.mounting import mount_mcp
 from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.protection.access import read_access_rules
@@ -67,7 +66,6 @@ def create_app(
     app.state.service = Service(
         assistant,
         settings,
-        Conversations(),
         log,
         measured,
         Readiness(assistant),

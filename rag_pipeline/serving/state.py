@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.assistant import Assistant
     from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.serving.conversations import Conversations
 
 LOG_THREADS: Final = 4
 """Threads for ratings and deletions, which wait for the question log."""
@@ -42,7 +41,6 @@ class Service:
     Attributes:
         assistant: Answers the questions.
         settings: The settings of the process.
-        conversations: The latest turns of the conversations.
         log: The question log; None if nothing is logged.
         metrics: The metrics of the service; None if nothing is measured.
         readiness: The state that `/readyz` reports; None if it is not watched.
@@ -51,7 +49,6 @@ class Service:
 
     assistant: Assistant
     settings: Settings
-    conversations: Conversations
     log: AnswerLog | None = None
     metrics: Any = None
     readiness: Any = None

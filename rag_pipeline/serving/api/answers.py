@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 import uuid
 from contextlib import aclosing
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from rag_pipeline.answering import PreparedAnswer, Turn
+from rag_pipeline.answering import PreparedAnswer
 from rag_pipeline.answering.models import Answer, AnswerKind
 from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.core.protocols.question_log import LoggedAnswer
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 KEEP_ALIVE_S: Final = 15.0
 """Seconds without an event after which a comment is sent, so that no proxy ends the connection."""
 
+_OWN_ID: Final = re.compile(r"[0-9a-f]{32}")
+"""The ids of conversations that the service gives."""
+
 router = APIRouter(prefix="/v1")
 _PROBLEMS: Final = document_problems(400, 415, 422, 429, 500, 502, 503, 504)
 
@@ -73,16 +77,17 @@ async def prepare(
         None if the client disconnected meanwhile.
     """
     started, asked_at = time.perf_counter(), datetime.now(UTC)
-    conversation_id, remembered = service.conversations.resume(body.conversation_id)
-    turns = body.to_turns()
     preparing = service.assistant.aprepare(
         body.to_query(),
-        history=remembered if turns is None else turns,
+        history=body.to_turns(),
         even_if_unrelated=body.even_if_unrelated,
     )
     prepared = await run_while_connected(request.receive, preparing)
     if prepared is None:
         return None
+    given = body.conversation_id or ""
+    # Nobody can choose an id that another reader guesses.
+    conversation_id = given if _OWN_ID.fullmatch(given) else uuid.uuid4().hex
     return Asked(service, body, prepared, conversation_id, started, asked_at)
 
 
@@ -169,11 +174,9 @@ def _describe_start(asked: Asked) -> dict[str, Any]:
 
 
 def _finish(asked: Asked, answer: Answer) -> dict[str, Any]:
-    """Remember and log a complete answer, and return its content."""
+    """Log a complete answer, and return its content."""
     service, prepared = asked.service, asked.prepared
     total_ms = (time.perf_counter() - asked.started) * 1000
-    turn = Turn(asked.body.question, answer.text, _read_selection(prepared))
-    service.conversations.add(asked.conversation_id, asked.answer_id, turn)
     if service.log is not None:
         service.log.record(_make_entry(asked, answer, total_ms))
     steps = {**prepared.timings_ms, "total": total_ms}
@@ -204,9 +207,3 @@ def _make_entry(asked: Asked, answer: Answer, latency_ms: float) -> LoggedAnswer
         index_id=prepared.index_id,
         latency_ms=latency_ms,
     )
-
-
-def _read_selection(prepared: PreparedAnswer) -> str | None:
-    """Return the selection that a question was about; None if the whole book was asked."""
-    is_selection = prepared.query.mode.value == "selected_text_only"
-    return prepared.query.selected_text if is_selection else None

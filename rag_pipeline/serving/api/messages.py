@@ -98,11 +98,10 @@ class AnswerRequest(Request):
             exact_words=self.exact_words,
         )
 
-    def to_turns(self) -> tuple[Turn, ...] | None:
-        """Return the history of the body; None if it has none."""
-        if self.history is None:
-            return None
-        return tuple(Turn(turn.question, turn.answer, turn.selected_text) for turn in self.history)
+    def to_turns(self) -> tuple[Turn, ...]:
+        """Return the earlier turns of the conversation, which travel in the request."""
+        turns = self.history or ()
+        return tuple(Turn(turn.question, turn.answer, turn.selected_text) for turn in turns)
 
 
 class SearchRequest(Request):

@@ -112,19 +112,15 @@ async def rate(body: FeedbackRequest, service: _Shared) -> None:
 
 @router.delete("/answers/{answer_id}", status_code=204, responses=_DELETING)
 async def delete_answer(answer_id: _Id, service: _Shared) -> None:
-    """Delete an answer from its conversation, and with its rating from the question log."""
-    known = service.conversations.delete_answer(answer_id)
-    logged = await _delete(service, answer_id=answer_id)
-    if not known and not logged:
+    """Delete an answer and its rating from the question log."""
+    if not await _delete(service, answer_id=answer_id):
         raise ProblemError(404, "ANSWER_UNKNOWN", _UNKNOWN)
 
 
 @router.delete("/conversations/{conversation_id}", status_code=204, responses=_DELETING)
 async def delete_conversation(conversation_id: _Id, service: _Shared) -> None:
-    """Delete a conversation from memory and from the question log."""
-    known = service.conversations.delete(conversation_id)
-    logged = await _delete(service, conversation_id=conversation_id)
-    if not known and not logged:
+    """Delete the answers of a conversation from the question log."""
+    if not await _delete(service, conversation_id=conversation_id):
         detail = "This conversation is unknown. It may have expired or been deleted."
         raise ProblemError(404, "CONVERSATION_UNKNOWN", detail)
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _OWN_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 _INSTRUCTIONS: Final = (
-    "The textbook that this server reads is the source of all its answers. Call search_docs first, "
+    "The {source} that this server reads is the source of all its answers. Call search_docs first, "
     "then read_section for the full text. ask_textbook gives a finished answer with sources. "
-    "list_contents shows what the book covers. Cite the address of the section that you use."
+    "list_contents shows what it covers. Cite the address of the section that you use."
 )
 
 
@@ -34,20 +34,22 @@ def build_mcp_server(assistant: Assistant) -> MCPServer[Any]:
     Args:
         assistant: Finds passages and writes answers. The caller closes it.
     """
+    voice = assistant.voice
+    source = "textbook" if voice.source == "book" else voice.source
     # Lines below WARNING would contain the arguments of failed calls, such as questions.
     server: MCPServer[Any] = MCPServer(
-        "textbook",
-        title="RoboTutor",
-        instructions=_INSTRUCTIONS,
+        source,
+        title=voice.name,
+        instructions=_INSTRUCTIONS.format(source=source),
         version=version("rag-pipeline"),
         log_level="WARNING",
     )
     tools = TextbookTools(assistant)
     for function, title in (
-        (tools.search_docs, "Search the textbook"),
+        (tools.search_docs, f"Search the {source}"),
         (tools.read_section, "Read a section"),
         (tools.list_contents, "List the contents"),
-        (tools.ask_textbook, "Ask the textbook"),
+        (tools.ask_textbook, f"Ask the {source}"),
     ):
         annotations = ToolAnnotations(
             title=title,

@@ -6,7 +6,16 @@ import {exactWords, searchedWords, showingWords} from './words';
 import styles from './answer.module.css';
 
 // The look of the answer or its status says these already.
-const SHOWN_ELSEWHERE = new Set(['no_model', 'cut_off', 'search_changed']);
+const SHOWN_ELSEWHERE = new Set([
+  'no_model',
+  'cut_off',
+  'search_changed',
+  'citations_added',
+  'citations_corrected',
+]);
+
+/** Notices that say why the book is quoted. They stand above the passages. */
+export const LEADING = new Set(['model_unavailable', 'model_declined', 'not_grounded']);
 
 /** Characters of a question that its button shows. */
 const EXACT_LENGTH = 80;
@@ -54,6 +63,7 @@ export function Notices(): ReactNode {
     ({code, text}) =>
       text !== '' &&
       !SHOWN_ELSEWHERE.has(code) &&
+      !LEADING.has(code) &&
       // A button says it better.
       !(code === 'filtered' && offers.includes('drop_filters')),
   );

@@ -4,6 +4,7 @@ import {useAnswer} from './AnswerContext';
 import {AnswerText} from './AnswerText';
 import {chooseQuote, toTextOffsets} from './chooseQuote';
 import {CitationLink} from './CitationLink';
+import {LEADING} from './Notices';
 import {PlaceLink} from './PlaceLink';
 import {isAboutSelection, showNumber} from './sortSources';
 import {sourcesWords} from './words';
@@ -12,8 +13,14 @@ import styles from './answer.module.css';
 /** An answer in the words of the book: quotations, each with its place. */
 export function Passages(): ReactNode {
   const {turn} = useAnswer();
+  const reason = turn.notices.find(({code}) => LEADING.has(code));
   return (
     <section className={styles.passages}>
+      {reason && (
+        <p className={styles.note} data-notice={reason.code} dir="auto">
+          {reason.text}
+        </p>
+      )}
       {/* Above the closest passages, a sentence says that the book may not say this. */}
       {turn.level !== 'closest_passages' && (
         <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>

@@ -25,8 +25,7 @@ const ID = /^[A-Za-z0-9_-]{1,64}$/;
 /**
  * Returns the request for a question.
  *
- * The history is always sent, also when it is empty. The service then uses it instead of its own
- * memory, which a restart empties, and which still knows turns that were replaced here.
+ * The history is always sent, because the service remembers no conversation.
  *
  * @param earlier The turns above the question, oldest first.
  * @param conversationId The id that the service gave to the conversation, if it did.
