@@ -41,6 +41,10 @@ def search(
     top_k: TopK = 5,
     mode: AskedMode = None,
     exact_words: ExactWords = False,
+    min_relative_score: Annotated[
+        float,
+        typer.Option(help="Leave out passages below this share of the best score, 0 to 1."),
+    ] = 0.0,
     docs_dir: DocsDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -55,6 +59,7 @@ def search(
         mode=_choose_mode(mode, None, "Use `rag-pipeline query --selected-text`"),
         filters=QueryFilters(**filters, top_k=top_k),
         exact_words=exact_words,
+        min_relative_score=min_relative_score,
     )
     asked.check()
     settings = load_index(docs_dir)

@@ -118,6 +118,12 @@ def widen_hits(
     return widened
 
 
+def drop_weak(hits: list[ScoredChunk], share: float) -> list[ScoredChunk]:
+    """Return the hits whose score is at least a share of the best score, in the same order."""
+    least = share * max((hit.score for hit in hits), default=0.0)
+    return [hit for hit in hits if hit.score >= least]
+
+
 def read_sections(index: VectorIndex, doc_paths: Sequence[str]) -> dict[str, list[Piece]]:
     """Read all chunks of the documents, grouped by section.
 

@@ -57,6 +57,8 @@ class Query:
             front matter sets a `slug`. In normal mode it is the page on which the question is
             asked. Its version and language are searched if `filters` name none.
         exact_words: Search the question as it is written, also if a word seems misspelled.
+        min_relative_score: Leave out results whose score is below this share of the best score, 0
+            to 1. 0 keeps all results.
     """
 
     question: str
@@ -69,6 +71,7 @@ class Query:
     expand_to_section_tokens: int | None = None
     source_url: str | None = None
     exact_words: bool = False
+    min_relative_score: float = 0.0
 
     def __post_init__(self) -> None:
         """Replace unpaired surrogates, which JSON can contain but UTF-8 cannot, by `?`."""
@@ -125,6 +128,9 @@ class Query:
         count = self.result_count
         if not _is_count(count, 1, MAX_TOP_K):
             raise InvalidKError(count, 1, MAX_TOP_K)
+        share = self.min_relative_score
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise QueryError(f"min_relative_score must be a number from 0 to 1, not {share!r:.40}")
         budget = self.expand_to_section_tokens
         if budget is not None and not _is_count(budget, 1, None):
             raise QueryError(

@@ -31,7 +31,7 @@ from rag_pipeline.retrieval.evidence import (
     compare_words,
     weigh_terms,
 )
-from rag_pipeline.retrieval.hits import build_hits, rerank_hits, widen_hits
+from rag_pipeline.retrieval.hits import build_hits, drop_weak, rerank_hits, widen_hits
 from rag_pipeline.retrieval.models import RetrievalResult
 from rag_pipeline.retrieval.options import RetrieverOptions
 from rag_pipeline.retrieval.outline import OutlineCache
@@ -237,6 +237,7 @@ class Retriever(Closing):
                 if self._reranker is not None and search.hits:
                     hits = rerank_hits(self._reranker, query.question, search.hits)
                     search.hits = hits[: query.result_count]
+                search.hits = drop_weak(search.hits, query.min_relative_score)
                 if query.expand_to_section_tokens is not None:
                     search.hits = widen_hits(index, search.hits, query.expand_to_section_tokens)
             compare_words(index, searches)

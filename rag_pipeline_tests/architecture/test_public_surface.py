@@ -30,7 +30,8 @@ NAMES = {
 
 FIELDS = {
     "Query": ["question", "mode", "selected_text", "source_doc_path", "source_section", "filters",
-              "top_k", "expand_to_section_tokens", "source_url", "exact_words"],
+              "top_k", "expand_to_section_tokens", "source_url", "exact_words",
+              "min_relative_score"],
     "QueryFilters": ["modules", "chapters", "content_types", "tags", "top_k", "doc_paths",
                      "sources", "versions", "locales"],
     "Citation": ["title", "section", "url", "module", "chapter", "version", "locale"],

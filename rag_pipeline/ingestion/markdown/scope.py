@@ -35,6 +35,8 @@ SCOPE: Final = "scope"
 CARD_LIST: Final = "DocCardList"
 """The component that shows the pages of the category to which its page belongs."""
 
+_LONG_TEXT: Final = 500  # characters; a longer text of an exported literal must be cut in chunks
+
 _IMPORT: Final = re.compile(
     r"""^import\s+(?:(?P<name>[\w$]+)\s*(?:,[^'";]*?)?|\{[^'";}]*?\bdefault\s+as\s+(?P<alias>[\w$]+)[^'";}]*\})"""
     r"""\s*from\s*["'](?P<target>[^"'\n]+)["']""",
@@ -212,7 +214,13 @@ class Scope:
         is_empty = not texts.pieces and scanner.text.startswith("/>", close - 2)
         if texts.is_unread or is_empty:
             self.unread_tags.append(name)
-        return texts.join()
+        shown = []
+        for piece in texts.join():
+            if piece.text is not None and len(piece.text) > _LONG_TEXT:
+                self.uses.append(Use("", component=name, text=piece.text))
+            else:
+                shown.append(piece)
+        return shown
 
     def _read_props(self, scanner: Scanner, start: int, close: int) -> dict[str, str]:
         found = read_attributes(scanner, start, close, self.find_value)

@@ -112,6 +112,7 @@ class SearchRequest(Request):
     filters: Filters | None = None
     top_k: _TopK | None = None
     exact_words: bool = False
+    min_relative_score: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
 class FeedbackRequest(Request):

@@ -48,6 +48,7 @@ async def search(request: Request, body: SearchRequest, service: _Shared) -> Res
         top_k=body.top_k,
         source_url=body.source_url,
         exact_words=body.exact_words,
+        min_relative_score=body.min_relative_score,
     )
     assistant = service.assistant
     searching = assistant.arun(lambda: assistant.retriever.retrieve(query))

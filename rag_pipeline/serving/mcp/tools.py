@@ -56,7 +56,7 @@ class TextbookTools:
     def __init__(self, assistant: Assistant) -> None:
         self._assistant = assistant
 
-    async def search_docs(
+    async def search_docs(  # noqa: PLR0913, PLR0917  # one argument for each field of the tool
         self,
         query: Annotated[str, Field(description="A question or keywords.")],
         modules: Annotated[
@@ -69,6 +69,10 @@ class TextbookTools:
         version: _Version = None,
         locale: _Locale = None,
         limit: Annotated[int, Field(ge=1, le=20, description="Number of passages.")] = 5,
+        min_relative_score: Annotated[
+            float,
+            Field(ge=0, le=1, description="Leave out passages below this share of the best score."),
+        ] = 0.6,
         max_chars: Annotated[
             int, Field(ge=50, le=5_000, description="Length of each excerpt in characters.")
         ] = 600,
@@ -87,7 +91,9 @@ class TextbookTools:
         )
         assistant = self._assistant
         with tool_errors():
-            wanted = Query(query, filters=filters, top_k=limit)
+            wanted = Query(
+                query, filters=filters, top_k=limit, min_relative_score=min_relative_score
+            )
             result = await assistant.arun(lambda: assistant.retriever.retrieve(wanted))
         passages: list[FoundPassage] = []
         left = MAX_RESULT_TOKENS

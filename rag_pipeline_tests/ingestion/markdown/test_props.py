@@ -126,3 +126,12 @@ def test_the_texts_of_attributes_can_be_cut_into_chunks() -> None:
     assert len(chunks) > 1
     assert all(chunk.token_count <= 800 for chunk in chunks)
     assert "Sentence number 299 is here." in chunks[-1].text
+
+
+def test_a_long_exported_literal_can_be_cut_into_chunks() -> None:
+    entries = ", ".join(f"'Sentence number {n} is here.'" for n in range(300))
+    source = f"export const steps = [{entries}];\n\n<Steps items={{steps}} />\n"
+    _, chunks = chunk_case(CaseFile("", "", {}, source, ""))
+    assert len(chunks) > 1
+    assert all(chunk.token_count <= 800 for chunk in chunks)
+    assert "Sentence number 299 is here." in chunks[-1].text

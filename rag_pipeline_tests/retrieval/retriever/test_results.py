@@ -11,6 +11,7 @@ import pytest
 
 from rag_pipeline.retrieval import (
     Query,
+    QueryError,
     Retriever,
     open_retriever,
 )
@@ -226,3 +227,17 @@ def test_every_page_of_the_book_can_be_found(retriever: Retriever) -> None:
         for hit in retriever.retrieve(Query(question)).chunks
     }
     assert found == set(PAGES) - {"module-2/2.2-copies/copy-two.md"}
+
+
+def test_passages_below_a_share_of_the_best_score_are_left_out(retriever: Retriever) -> None:
+    every = retriever.retrieve(Query(QUESTIONS[0])).chunks
+    share = (every[1].score + every[2].score) / 2 / every[0].score
+    kept = retriever.retrieve(Query(QUESTIONS[0], min_relative_score=share)).chunks
+    assert [chunk.chunk_id for chunk in kept] == [chunk.chunk_id for chunk in every[:2]]
+    assert len(retriever.retrieve(Query(QUESTIONS[0], min_relative_score=1.0)).chunks) >= 1
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, "0.5", None, float("nan")])
+def test_a_share_of_the_best_score_is_a_number_from_0_to_1(share: object) -> None:
+    with pytest.raises(QueryError, match="min_relative_score"):
+        Query("What is a robot?", min_relative_score=share).check()  # type: ignore[arg-type]  # wrong on purpose
