@@ -32,7 +32,7 @@ class LateRetriever(Closing):
     """
 
     def __init__(self, settings: Settings, observe: Observer | None = None) -> None:
-        self.protection = Protection(log_questions=settings.log_questions, observe=observe)
+        self.protection = Protection(observe=observe)
         self._settings = settings
         self._opened: Retriever | None = None
         self._opening = Lock()

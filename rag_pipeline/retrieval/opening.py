@@ -99,7 +99,6 @@ def open_retriever(
         selection_embedder=selection_embedder or connect_selection_embedder(),
         protection=Protection(
             limits or _derive_limits(chosen, embedder.model.provider, catalog.timeout_s),
-            log_questions=chosen.log_questions,
         ),
     )
 

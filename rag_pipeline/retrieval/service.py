@@ -130,7 +130,7 @@ class RetrievalService(Closing):
         log_to_files: bool = True,
     ) -> None:
         chosen = settings or load_settings()
-        self._protection = Protection(limits, log_questions=chosen.log_questions)
+        self._protection = Protection(limits)
         opened = retriever or open_retriever(chosen)
         self.retriever = opened.protected_by(self._protection)
         self._collection_name = chosen.qdrant_collection

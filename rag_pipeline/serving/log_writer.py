@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
+from dataclasses import replace
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import QuestionLogError
+from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,6 +35,8 @@ class LogWriter(Closing):
         log: The question log. The writer closes it.
         on_failure: Function that is called with the error once for each loss, from any thread.
         capacity: Most answers that wait to be written.
+        find_page: Returns the address of the page of the book that an address leads to, or None.
+            The address of a selection comes from the client, so only that of the page is stored.
     """
 
     def __init__(
@@ -40,7 +44,9 @@ class LogWriter(Closing):
         log: QuestionLog,
         on_failure: Callable[[Exception], None],
         capacity: int = 10_000,
+        find_page: Callable[[str], str | None] | None = None,
     ) -> None:
+        self._find_page = find_page or (lambda _: None)
         self._deleted: OrderedDict[str, None] = OrderedDict()
         self._log = log
         self._on_failure = on_failure
@@ -125,12 +131,22 @@ class LogWriter(Closing):
                 return
             self._waiting = deque(one for one in self._waiting if not is_wanted(one))
         try:
-            self._log.add_answers(wanted)
+            self._add(wanted)
         except Exception:  # any error of the log: the answers go back into the queue
             with self._changed:
                 self._waiting.extendleft(reversed(wanted))
                 self._changed.notify_all()
             raise
+
+    def _add(self, answers: Sequence[LoggedAnswer]) -> None:
+        self._log.add_answers([self._keep_known(one) for one in answers])
+
+    def _keep_known(self, answer: LoggedAnswer) -> LoggedAnswer:
+        """Return an entry without text that a client chose as the source of a selection."""
+        if answer.mode != Mode.SELECTED_TEXT_ONLY:
+            return answer
+        pages = (self._find_page(url) for url in answer.sources)
+        return replace(answer, sources=tuple(dict.fromkeys(page for page in pages if page)))
 
     def _run(self) -> None:
         is_open = True
@@ -152,7 +168,7 @@ class LogWriter(Closing):
         """Write a batch with retries. After the last failure, the batch is dropped."""
         for attempt in range(_TRIES):
             try:
-                self._log.add_answers(answers)
+                self._add(answers)
             except Exception as error:  # noqa: BLE001  # the thread must go on
                 if attempt == _TRIES - 1 or self._is_closed:
                     for _ in range(max(1, len(answers))):

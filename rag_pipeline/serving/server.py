@@ -10,14 +10,16 @@ import signal
 import socket
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
-from rag_pipeline.core.errors import ConfigurationError
+from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
 from rag_pipeline.core.errors.hiding import describe_kind
+from rag_pipeline.retrieval import read_contents
 from rag_pipeline.retrieval.protection.logs import configure_logging
 from rag_pipeline.serving.app import create_app
 from rag_pipeline.serving.log_writer import LogWriter
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from rag_pipeline.core.settings import Settings
+    from rag_pipeline.retrieval import Retriever
 
 BOUNDS: Final[dict[str, Any]] = {"http": BoundedProtocol, "ws": "none", "backlog": 256}
 """The options of uvicorn that bound what a client can do. `backlog` is also the number of
@@ -146,7 +149,8 @@ def open_app(settings: Settings, place: Place, parts: ExitStack) -> FastAPI:
     log = None
     if database is not None:
         failing = _FailureReport(metrics.count_log_failure)
-        log = parts.enter_context(LogWriter(database, failing.note))
+        find_page = partial(find_page_address, assistant.retriever)
+        log = parts.enter_context(LogWriter(database, failing.note, find_page=find_page))
     try:
         configure_logging(settings.state_dir / "logs", console=False)
     except ConfigurationError:  # on a read-only disk, questions are answered all the same
@@ -249,6 +253,15 @@ def _is_own(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def find_page_address(retriever: Retriever, url: str) -> str | None:
+    """Return the address of the page of the book that an address leads to; None without one."""
+    try:
+        pages = read_contents(retriever, url=url)
+    except RagPipelineError:  # the store does not answer, so nothing proves that the book has it
+        return None
+    return pages[0].url if pages else None
 
 
 class _FailureReport:

@@ -83,7 +83,6 @@ def run_service(
     retriever = open_retriever(settings)
     observed = Protection(
         retriever.protection.limits,
-        log_questions=settings.log_questions,
         observe=metrics.observe_operation,
     )
     assistant = Assistant(retriever.protected_by(observed), chat_model)

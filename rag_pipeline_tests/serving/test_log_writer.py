@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
@@ -143,4 +144,16 @@ def test_an_answer_that_is_deleted_while_it_is_written_is_not_logged(tmp_path: P
             writer.record(make_logged(answer_id))
     log = open_log(tmp_path)
     assert [one.answer_id for one in log.read_answers()] == ["a2"]
+    log.close()
+
+
+def test_only_pages_of_the_book_are_stored_as_sources_of_a_selection(tmp_path: Path) -> None:
+    pages = {"/book/a#about-me-4711": "/book/a"}
+    with LogWriter(open_log(tmp_path), lambda _: None, find_page=pages.get) as writer:
+        sources = ("/book/a#about-me-4711", "/book/my-name-is-4711")
+        for mode in ("normal", "selected_text_only"):
+            writer.record(replace(make_logged(mode), mode=mode, sources=sources))
+    log = open_log(tmp_path)
+    found = {one.mode: one.sources for one in log.read_answers()}
+    assert found == {"normal": sources, "selected_text_only": ("/book/a",)}
     log.close()

@@ -311,11 +311,11 @@ class LibrarySettings(StoreSettings):
         by_site=False,
         bounds={"ge": 0, "le": 3600},
     )
-    log_questions: bool = rules.RETRIEVAL.setting(
+    log_questions: bool = rules.QUESTION_LOG.setting(
         False,  # noqa: FBT003  # the default value
-        "Write the questions to the log. If false, the log has only their lengths.",
-        read_by="retrieval, answering",
-        by_site=False,
+        "Keep the text of questions in the question log. If false, an entry has no question. Other "
+        "logs never contain questions.",
+        read_by="`rag-pipeline serve`",
     )
 
     @model_validator(mode="after")

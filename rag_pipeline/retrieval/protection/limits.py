@@ -55,7 +55,6 @@ class Protection:
 
     Args:
         limits: None for the default limits.
-        log_questions: True logs the text of questions; False logs only their length.
         observe: Called once for each operation that ended, with the error that ended it or None.
 
     Attributes:
@@ -69,12 +68,10 @@ class Protection:
         self,
         limits: ServiceLimits | None = None,
         *,
-        log_questions: bool = False,
         observe: Observer | None = None,
     ) -> None:
         self.limits = limits or ServiceLimits()
         self._observe = observe
-        self._log_questions = log_questions
         bounds = (self.limits.breaker_failures, self.limits.breaker_reset_s)
         self.embedding = CircuitBreaker(*bounds, _refuse_embedding)
         self.store = CircuitBreaker(*bounds, _refuse_store)
@@ -127,7 +124,7 @@ class Protection:
             self._report(operation)
 
     def _report(self, operation: Operation, error: Exception | None = None) -> None:
-        write_line(operation, error, with_questions=self._log_questions)
+        write_line(operation, error)
         if self._observe is not None:
             with suppress(Exception):  # metrics must not fail an answer
                 self._observe(operation, error)

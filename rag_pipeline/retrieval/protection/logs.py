@@ -1,7 +1,7 @@
 """Structured log lines of searches and answers: one JSON object for each operation.
 
-A line never contains API keys or text of the book. It contains the question only if LOG_QUESTIONS
-is set.
+A line never contains API keys, text of the book, or questions. Only the question log may keep
+questions.
 """
 
 from __future__ import annotations
@@ -121,16 +121,13 @@ def _prepare_folder(log_dir: Path) -> None:
         raise ConfigurationError("DATA_DIR", problem, remedy)
 
 
-def write_line(
-    operation: Operation, error: Exception | None = None, *, with_questions: bool = False
-) -> None:
+def write_line(operation: Operation, error: Exception | None = None) -> None:
     """Log one line for an operation that has ended.
 
     Args:
         operation: The operation.
         error: The error that ended the operation, or None. Its class and code are logged, but not
             its message.
-        with_questions: True logs the text of the questions; False logs only their length.
     """
     level = logging.INFO if error is None else logging.WARNING
     if not _logger.isEnabledFor(level):
@@ -145,8 +142,6 @@ def write_line(
         **operation.details,
         **{f"{name}_ms": round(value, 3) for name, value in timings_ms.items()},
     }
-    if with_questions:
-        fields["query"] = questions if len(questions) != 1 else questions[0]
     if error is None:
         _structure().info(operation.name, **fields)
     else:

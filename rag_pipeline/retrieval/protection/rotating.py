@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from io import BufferedWriter, FileIO, TextIOWrapper
 from logging.handlers import TimedRotatingFileHandler
 from pathlib import Path
 
@@ -15,6 +17,11 @@ class SharedRotatingHandler(TimedRotatingFileHandler):
     The handler of the standard library would rename it in each process, and each time it would
     delete the file of the process before.
     """
+
+    def _open(self) -> TextIOWrapper:
+        """Open the file, which only this user may read."""
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return TextIOWrapper(BufferedWriter(FileIO(descriptor, "a")), encoding=self.encoding)
 
     def doRollover(self) -> None:  # noqa: N802  # the name in the standard library
         """Rename the file, or only open the new one if another process has renamed it."""

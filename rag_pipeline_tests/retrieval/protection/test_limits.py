@@ -199,13 +199,13 @@ def test_failed_and_aborted_answers_have_a_log_line(
     assert codes == ["QUERY_EMPTY", "ANSWER_SERVICE_UNAVAILABLE", None]
 
 
-def test_an_answer_logs_its_question_if_the_settings_ask_for_it(book_settings: Settings) -> None:
+def test_no_log_line_contains_a_question_whatever_the_settings_say(book_settings: Settings) -> None:
     settings = book_settings.model_copy(update={"log_questions": True})
     with watch_lines() as lines:
         answer(QUESTION, settings=settings)
         answer(Query(QUESTION, Mode.SELECTED_TEXT_ONLY, selected_text="An egg."), settings=settings)
     assert [line["operation"] for line in lines] == ["retrieve", "answer", "retrieve", "answer"]
-    assert {line["query"] for line in lines} == {QUESTION}
+    assert QUESTION not in str(lines)
 
 
 def test_the_library_writes_no_log_file_by_default(

@@ -216,23 +216,15 @@ def test_a_service_can_be_used_in_a_with_block(
         assert opened.search(QUESTION)["status"] == "success"
 
 
-def test_the_question_is_logged_if_the_settings_ask_for_it(
-    book_settings: Settings, retriever: Retriever
-) -> None:
-    settings = book_settings.model_copy(update={"log_questions": True})
-    talkative = RetrievalService(settings, retriever=retriever, log_to_files=False)
-    with watch_lines() as lines:
-        talkative.search(QUESTION)
-    assert lines[0]["query"] == QUESTION
-
-
 def test_logs_go_to_the_console_and_to_a_file_in_the_state_folder(
     book_settings: Settings, retriever: Retriever, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
         logged = RetrievalService(book_settings, retriever=retriever)
         logged.search(QUESTION)
-        written = (book_settings.state_dir / "logs" / "retrieval.log").read_text("utf-8")
+        file = book_settings.state_dir / "logs" / "retrieval.log"
+        assert file.stat().st_mode & 0o777 == 0o600
+        written = file.read_text("utf-8")
         assert json.loads(written.splitlines()[-1])["operation"] == "search"
         assert json.loads(capsys.readouterr().err.splitlines()[-1])["operation"] == "search"
     finally:
