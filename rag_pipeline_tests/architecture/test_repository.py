@@ -22,7 +22,7 @@ EXCUSE = re.compile(r"#\s*(noqa|type:\s*ignore)\b(?P<rest>.*)")
 CODE_AND_REASON = re.compile(r"^(: [A-Z]+[0-9]+(, ?[A-Z]+[0-9]+)*|\[[\w, -]+\])\s+#\s*\S+")
 MODULES = sorted((ROOT / "rag_pipeline").rglob("*.py"))
 SOURCES = [*MODULES, *sorted((ROOT / "benchmarks").rglob("*.py")), *(ROOT / "scripts").glob("*.py")]
-MAX_DOCSTRING_LINES = 20
+MAX_DOCSTRING_LINES = 22
 
 
 def text_files() -> list[Path]:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rag_pipeline.ingestion.markdown.mdx_syntax import is_comment_expression, read_literal
+from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner, is_comment_expression, read_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
 
 _NOT_TEXT: Final = re.compile(
     r"(?:.*(?:class(?:name)?s?|style|ur[li]|href|src|srcset|colou?r|icon|image|img|logo|width|height"
@@ -287,10 +286,8 @@ def _read_rules(rules: str) -> dict[tuple[str, str], bool]:
 
 def _read_strings(literal: str, component: str, name: str, rules: str) -> str | None:
     """Return the texts of an exported array or object, one per line; None if it is not literal."""
-    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner  # noqa: PLC0415
-
     texts = PropTexts(Scanner(literal, mdx=True), {}, {}, rules)
-    if not texts._read_literal(component, name, 0, len(literal), 0):  # noqa: SLF001
+    if not texts._read_literal(component, name, 0, len(literal), 0):  # noqa: SLF001  # of the class above
         return None
     pieces = (piece for _, piece in texts.pieces)
     return "\n".join(
