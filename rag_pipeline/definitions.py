@@ -1,7 +1,7 @@
 """The Dagster code location: all assets, checks, jobs, sensors, schedules and resources."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import dagster as dg
 
@@ -11,7 +11,8 @@ from rag_pipeline.ingestion.context import IngestionContext
 from rag_pipeline.ingestion.site.settling import settle_site
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.assets.feedback import answer_feedback, unanswered_questions
-from rag_pipeline.orchestration.assets.ingestion import ingestion_assets
+from rag_pipeline.orchestration.assets.ingestion import book_index, document_assets
+from rag_pipeline.orchestration.checks import document_checks
 from rag_pipeline.orchestration.jobs import (
     AUDIT_JOB,
     DAILY_FEEDBACK,
@@ -24,6 +25,14 @@ from rag_pipeline.orchestration.jobs import (
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline.orchestration.sensors import docs_changes
 from rag_pipeline.orchestration.store_check import store_matches_ledger
+
+_RESOURCES: Final = {
+    "ingestion": "The settings and services of the book, and the ingestion that uses them.",
+    "evaluate_collection": "Measures search and answers with the golden set of questions.",
+    "read_question_log": "Reads the questions, answers and ratings of the question log.",
+    "group_unanswered": "Groups the questions that the book did not answer.",
+}
+"""What the Dagster UI says about each resource."""
 
 
 def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -41,19 +50,23 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
         "evaluate_collection": _evaluate,
         "read_question_log": _read_log,
         "group_unanswered": _group_unanswered,
-    }
+    } | dict(resource_overrides or {})
     return dg.Definitions(
         assets=[
-            ingestion_assets,
+            document_assets,
+            book_index,
             retrieval_evaluation,
             answer_feedback,
             unanswered_questions,
         ],
-        asset_checks=[store_matches_ledger],
+        asset_checks=[document_checks, store_matches_ledger],
         jobs=[INGEST_JOB, AUDIT_JOB, EVALUATE_JOB, FEEDBACK_JOB],
         sensors=[docs_changes],
         schedules=[NIGHTLY_RECONCILIATION, NIGHTLY_AUDIT, DAILY_FEEDBACK],
-        resources=resources | dict(resource_overrides or {}),
+        resources={
+            name: dg.ResourceDefinition.hardcoded_resource(value, _RESOURCES[name])
+            for name, value in resources.items()
+        },
         executor=dg.in_process_executor,
     )
 

@@ -27,6 +27,9 @@ class IngestionRequest:
         doc_ids: Documents to process, even if they are unchanged. None means: process every new or
             changed document, and delete every document whose file is gone.
         delete_ids: Documents to delete if their files are gone. Ignored if `doc_ids` is None.
+        plan: Hash from `hash_plan` of the documents, the settings and the collection that the run
+            was planned for. A run that finds others changes nothing. With a plan, several runs may
+            index documents of the book at the same time. Empty: the run excludes all others.
         rewrite: Write all points of `doc_ids` again, even points that look unchanged.
         rebuild: Build a new collection from all documents next to the current collection, then
             switch to it.
@@ -36,6 +39,7 @@ class IngestionRequest:
 
     doc_ids: tuple[str, ...] | None = None
     delete_ids: tuple[str, ...] = ()
+    plan: str = ""
     rewrite: bool = False
     rebuild: bool = False
     reread: bool = False

@@ -9,9 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.errors import SpaceMismatchError
+from rag_pipeline.core.errors import PlanOutdatedError, SpaceMismatchError
 from rag_pipeline.core.errors.documents import DOCUMENT_MISSING
-from rag_pipeline.core.ids import parse_doc_id
+from rag_pipeline.core.ids import hash_text, parse_doc_id
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.ingestion.discovery import KnownFile, discover_docs
 from rag_pipeline.ingestion.site.config_notes import find_config_notes
@@ -152,6 +152,15 @@ def plan_ingestion(
     return IngestionPlan(tuple(process), tuple(delete), tuple(unchanged))
 
 
+def fails_itself(failure: LedgerFailure | None, doc: DiscoveredDoc) -> bool:
+    """Return True if a document failed because of its content, which has not changed since.
+
+    A failure to embed or to write a document may have been one of a service instead.
+    """
+    services = {Stage.EMBEDDINGS.value, Stage.POINTS.value}
+    return failure is not None and failure.sha256 == doc.sha256 and failure.stage not in services
+
+
 def choose_docs(
     request: IngestionRequest, scan: Scan
 ) -> tuple[tuple[DiscoveredDoc, ...], tuple[DocId, ...], tuple[DocFailure, ...]]:
@@ -164,7 +173,12 @@ def choose_docs(
     """
     discovery, plan = scan.discovery, scan.plan
     if request.doc_ids is None:
-        return plan.process, plan.delete, discovery.failures
+        if not request.reread:
+            return plan.process, plan.delete, discovery.failures
+        again = [
+            doc for doc in plan.process if not fails_itself(scan.failures.get(doc.doc_id), doc)
+        ]
+        return tuple(again), plan.delete, discovery.failures
     found = {doc.doc_id: doc for doc in discovery.docs}
     unread = {failure.doc_path: failure for failure in discovery.failures}
     docs, failures = [], []
@@ -179,6 +193,34 @@ def choose_docs(
             failures.append(DocFailure(doc_id, Stage.DISCOVERED.value, DOCUMENT_MISSING, message))
     gone = frozenset(plan.delete) & set(request.delete_ids)
     return tuple(docs), tuple(sorted(gone)), tuple(failures)
+
+
+def hash_plan(context: IngestionContext, collection_id: str, docs: Iterable[DiscoveredDoc]) -> str:
+    """Return a hash of documents with their contents, the settings and the collection.
+
+    Args:
+        context: The settings and services.
+        collection_id: Id of the collection to write to.
+        docs: The documents of a run, in any order.
+    """
+    files = sorted((doc.doc_id, doc.sha256, context.fingerprint_of(doc.doc_id)) for doc in docs)
+    return hash_text(repr((context.fingerprint, collection_id, files)))[:16]
+
+
+def check_plan(context: IngestionContext, request: IngestionRequest, scan: Scan) -> None:
+    """Check that a run sees the documents, settings and collection that it was planned for.
+
+    Raises:
+        PlanOutdatedError: It does not. Nothing was changed.
+    """
+    wanted = set(request.doc_ids or ())
+    docs = [doc for doc in scan.discovery.docs if doc.doc_id in wanted]
+    if request.plan and hash_plan(context, scan.collection_id, docs) != request.plan:
+        raise PlanOutdatedError(
+            f"the documents in {context.settings.docs_dir}, the settings or the collection differ "
+            "from those that the run was planned for. Give all machines the same checkout, release "
+            "and settings; the next tick of the sensor plans again"
+        )
 
 
 def choose_collection(context: IngestionContext, *, rebuild: bool) -> str:

@@ -7,7 +7,7 @@ The stages of a document are in `stages` and `writing`.
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from rag_pipeline.ingestion.finishing import (
 )
 from rag_pipeline.ingestion.planning import (
     Scan,
+    check_plan,
     choose_collection,
     choose_docs,
     plan_ingestion,
@@ -37,7 +38,9 @@ from rag_pipeline.ingestion.writing import read_times_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+    from contextlib import AbstractContextManager
 
+    from rag_pipeline.core.protocols.services import Services
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.events import IngestionEvent
 
@@ -64,20 +67,21 @@ def run_ingestion(
         DocsFolderError: The docs folder is missing or empty. Nothing was changed.
         ConfigurationError: The run would delete too much of the book. Nothing was changed.
         SpaceMismatchError: The current collection needs a rebuild. Nothing was changed.
+        PlanOutdatedError: The run was planned for other documents. Nothing was changed.
         StoreUnavailableError: Another process holds the lock or the store, or no server answers.
         EmbeddingServiceError: The service does not answer. The next run continues.
         RebuildIncompleteError: Documents failed in a rebuild. The current collection was kept.
     """
     start, services = time.perf_counter(), context.services
     try:
-        with services.lock(), services.announce() as announce:
-            services.catalog.recover()
-            with suppress(RagPipelineError, OSError):  # the next run cleans up instead
-                services.sweep()
+        with _exclude_others(services, request), services.announce() as announce:
+            if not request.plan:
+                _clean_up(services)
             scan = scan_docs(context, earlier=earlier, reread=request.reread)
             _check_sources(context, request, scan)
             check_deletes(context, scan, choose_docs(request, scan)[1])
             target = _choose_target(context, request, scan)
+            check_plan(context, request, target)
             docs, deletes, failures = choose_docs(request, target)
             planned = RunPlanned(run_id, target, tuple(doc.doc_id for doc in docs))
             progress = RunProgress(planned, announce)
@@ -108,6 +112,17 @@ def run_ingestion(
     finally:  # so that a killed process or a copy of the folder finds the cache in one file
         services.cache.close()
     yield RunEnded(time.perf_counter() - start, describe_shared_addresses(places))
+
+
+def _exclude_others(services: Services, request: IngestionRequest) -> AbstractContextManager[None]:
+    """Return the lock of the whole book; a run with a plan shares the book with other such runs."""
+    return nullcontext() if request.plan else services.lock()
+
+
+def _clean_up(services: Services) -> None:
+    services.catalog.recover()
+    with suppress(RagPipelineError, OSError):  # the next run cleans up instead
+        services.sweep()
 
 
 def _check_sources(context: IngestionContext, request: IngestionRequest, scan: Scan) -> None:

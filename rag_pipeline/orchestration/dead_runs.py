@@ -10,8 +10,7 @@ import dagster as dg
 
 from rag_pipeline.core.errors import DatabaseUnavailableError
 from rag_pipeline.core.protocols.state import RunLocks
-from rag_pipeline.orchestration.jobs import INGEST_JOB
-from rag_pipeline.orchestration.run_life import LOCK_TAG, PROCESS_TAG, name_lock
+from rag_pipeline.orchestration.run_life import LOCATION, LOCK_TAG, PROCESS_TAG, name_lock
 
 IN_FLIGHT: Final = (
     dg.DagsterRunStatus.QUEUED,
@@ -35,11 +34,13 @@ _LOOK_S: Final = 0.5
 
 
 def end_dead_runs(instance: dg.DagsterInstance, locks: RunLocks | None = None) -> None:
-    """Mark unfinished ingestion runs as failed if their process no longer exists.
+    """Mark unfinished runs of this code location as failed if their process no longer exists.
 
-    Dagster itself does not notice the end of a run that a command executes, or whose Dagster server
-    was killed too. Until the maximum run time was over, such a run would count as in progress, and
-    no other ingestion would be started. A run that waits or is being started is left to Dagster.
+    It does not matter who started a run: a command, the sensor, or the UI. Each run tags itself
+    with its process when its first step begins. Dagster itself does not notice the end of a run
+    that a command executes, or whose Dagster server was killed too. Until the maximum run time was
+    over, such a run would count as in progress, and no other ingestion would be started. A run that
+    waits or is being started is left to Dagster.
 
     With `locks`, a run of any machine is dead if no process holds its lock. If such a run is found,
     the call takes 10 s, to see whether the run only takes its lock again. Without `locks`, only
@@ -51,7 +52,7 @@ def end_dead_runs(instance: dg.DagsterInstance, locks: RunLocks | None = None) -
     """
     begun = [status for status in IN_FLIGHT if status not in _NOT_BEGUN]
     records = instance.get_run_records(dg.RunsFilter(statuses=begun))
-    found = [record for record in records if record.dagster_run.job_name == INGEST_JOB.name]
+    found = [record for record in records if _is_ours(record.dagster_run)]
     for record in found:
         if _has_no_process(record.dagster_run, locks):
             reason = "the process that executed this run was killed"
@@ -67,6 +68,11 @@ def end_dead_runs(instance: dg.DagsterInstance, locks: RunLocks | None = None) -
         if run is not None and not run.is_finished:
             reason = "no process holds its lock: its process, machine or network ended"
             instance.report_run_failed(run, reason)
+
+
+def _is_ours(run: dg.DagsterRun) -> bool:
+    """Return True if a run was executed or requested by this code location."""
+    return PROCESS_TAG in run.tags or run.tags.get("dagster/code_location") == LOCATION
 
 
 def _has_no_process(run: dg.DagsterRun, locks: RunLocks | None) -> bool:

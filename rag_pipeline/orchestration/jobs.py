@@ -4,17 +4,17 @@ from typing import Final
 
 import dagster as dg
 
-from rag_pipeline.core.models import Stage
+from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.store_check import store_matches_ledger
 
 _AUDIT = dg.AssetSelection.checks(store_matches_ledger)
 
 INGEST_JOB: Final = dg.define_asset_job(
     "ingest",
-    selection=dg.AssetSelection.assets(*(stage.value for stage in Stage)) - _AUDIT,
+    selection=dg.AssetSelection.assets(BOOK_INDEX).without_checks(),
     description=(
-        "Index the documents that the run config or the selected partitions name. Without either, "
-        "index everything in the docs folder that changed since the last run."
+        "Index the documents that the run config names. By default, index everything in the docs "
+        "folder that changed since the last run."
     ),
 )
 """The ingestion job, which the command line, the sensor, the schedule and the UI start."""

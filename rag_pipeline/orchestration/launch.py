@@ -1,54 +1,66 @@
 """Execution of the ingestion job inside a command, on the Dagster instance that the UI shows."""
 
 import errno
+import json
 import os
+import sqlite3
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster._core.events import RunFailureReason
-from dagster._core.instance.ref import InstanceRef
-from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
+import yaml
 from sqlalchemy.exc import DBAPIError
 
+from rag_pipeline.adapters.local_files import write_text_atomically
 from rag_pipeline.core.protocols.state import RunLocks
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.instance import lock_opening
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.run_config import IngestConfig
-from rag_pipeline.orchestration.run_life import hold_run
+from rag_pipeline.orchestration.run_life import LOCATION, hold_run
+
+_COMMAND_SETTINGS = "command.yaml"
+"""Dagster's settings for a command: those of dagster.yaml, except for the logs of the output."""
 
 _NO_OUTPUT_LOGS = {
-    "compute_logs": {
-        "module": NoOpComputeLogManager.__module__,
-        "class": NoOpComputeLogManager.__name__,
-    }
+    "module": "dagster.core.storage.noop_compute_log_manager",
+    "class": "NoOpComputeLogManager",
 }
+_ORIGIN = {
+    "__class__": "ExternalPipelineOrigin",
+    "external_repository_origin": {
+        "__class__": "ExternalRepositoryOrigin",
+        "repository_location_origin": {
+            "__class__": "RegisteredRepositoryLocationOrigin",
+            "location_name": LOCATION,
+        },
+        "repository_name": "__repository__",
+    },
+    "pipeline_name": INGEST_JOB.name,
+}
+"""The origin of the ingestion job in the code location, as Dagster stores it with a run."""
 
 
-def open_instance(log_level: str | None = None) -> dg.DagsterInstance:
+def open_instance() -> dg.DagsterInstance:
     """Open the Dagster instance at DAGSTER_HOME, without a copy of the run's output in its logs.
 
     Dagster copies the output with child processes. Ctrl-C in a terminal reaches them too, and they
     would print tracebacks. The user of a command sees its output anyway.
 
     Only one process does this at a time; see `lock_opening`.
-
-    Args:
-        log_level: Lowest level of the log lines that this process and its children write; None for
-            that of the instance's settings. Dagster's events do not depend on it.
     """
-    overrides: dict[str, Any] = dict(_NO_OUTPUT_LOGS)
-    if log_level is not None:
-        overrides["python_logs"] = {"python_log_level": log_level}
-    home = os.environ["DAGSTER_HOME"]
-    with lock_opening(Path(home)):
-        settings = InstanceRef.from_dir(home, overrides=overrides)
-        return dg.DagsterInstance.from_ref(settings)
+    home = Path(os.environ["DAGSTER_HOME"])
+    with lock_opening(home):
+        known = home / "dagster.yaml"
+        settings = yaml.safe_load(known.read_text("utf-8")) if known.is_file() else None
+        text = yaml.safe_dump((settings or {}) | {"compute_logs": _NO_OUTPUT_LOGS})
+        write_text_atomically(home / _COMMAND_SETTINGS, text)
+        return dg.DagsterInstance.from_config(str(home), _COMMAND_SETTINGS)
 
 
 def run_ingest_job(
@@ -79,7 +91,12 @@ def run_ingest_job(
     run_id = str(uuid.uuid4())
     with convert_database_errors(), open_instance() as instance:
         end_dead_runs(instance, locks)
-        with hold_run(run_id, locks) as tags:
+        origin: Any = dg.deserialize_value(json.dumps(_ORIGIN))
+        # Dagster's UI finds a run by the origin of its job: in the timeline, on the page of the
+        # job, and to execute it again. A run in this process would have none.
+        create = partial(instance.create_run_for_job, remote_job_origin=origin)
+        vars(instance)["create_run_for_job"] = create
+        with hold_run(run_id, locks) as tags, _hold_databases():
             result = definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
                 run_config={
                     "ops": {"ingestion": {"config": config.model_dump()}},
@@ -95,10 +112,26 @@ def run_ingest_job(
     return result.success
 
 
+@contextmanager
+def _hold_databases() -> Iterator[None]:
+    """Keep a connection to each SQLite database of Dagster open during the `with` block.
+
+    SQLite copies its write-ahead log into the database each time the last connection is closed, and
+    that is slow.
+    """
+    home = Path(os.environ["DAGSTER_HOME"])
+    with ExitStack() as stack:
+        for path in (*home.glob("*.db"), *home.glob("*/*.db")):
+            connection = stack.enter_context(closing(sqlite3.connect(path)))
+            # SQLite opens the file only when a table is read. No transaction stays open.
+            connection.execute("select count(*) from sqlite_master").close()
+        yield
+
+
 def was_interrupted(event: dg.DagsterEvent) -> bool:
     """Return True if the event says that a signal ended the run."""
-    ended = event.is_job_failure and event.job_failure_data.failure_reason
-    return ended is RunFailureReason.UNEXPECTED_TERMINATION
+    reason = event.job_failure_data.failure_reason if event.is_job_failure else None
+    return reason is not None and reason.name == "UNEXPECTED_TERMINATION"
 
 
 @contextmanager

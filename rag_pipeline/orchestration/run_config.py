@@ -9,7 +9,7 @@ from rag_pipeline.core.errors import ConfigurationError
 
 
 class IngestConfig(dg.Config):
-    """Run config of an ingestion without partitions.
+    """Run config of an ingestion.
 
     The defaults ingest everything that changed.
     """
@@ -25,6 +25,13 @@ class IngestConfig(dg.Config):
     delete_ids: list[str] = pydantic.Field(
         default_factory=list,
         description="Documents to remove if their files no longer exist. Only with doc_ids.",
+    )
+    plan: str = pydantic.Field(
+        default="",
+        description=(
+            "Hash of the documents, settings and collection that the run was planned for. A run "
+            "that finds others changes nothing and fails. Only with doc_ids."
+        ),
     )
     rewrite: bool = pydantic.Field(
         default=False,

@@ -14,6 +14,9 @@ import dagster as dg
 
 from rag_pipeline.core.protocols.state import RunLock, RunLocks
 
+LOCATION: Final = "rag_pipeline"
+"""Name of the code location, as in workspace.yaml and pyproject.toml."""
+
 PROCESS_TAG: Final = "rag_pipeline/process"
 """Run tag: host and process id of the process that executes the run."""
 

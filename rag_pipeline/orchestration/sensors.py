@@ -1,23 +1,26 @@
-"""The sensor `docs_changes`, which starts an ingestion run when the docs folder has changed."""
+"""The sensor `docs_changes`, which starts ingestion runs when the docs folder has changed."""
 
 import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.core.models import DiscoveredDoc
+from rag_pipeline.core.models import DiscoveredDoc, Stage
 from rag_pipeline.ingestion.finishing import refresh_ledger_if_idle
-from rag_pipeline.ingestion.planning import Scan, leave_moved, scan_docs
+from rag_pipeline.ingestion.planning import Scan, hash_plan, leave_moved, scan_docs
+from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
+from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB
-from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline.orchestration.waits import REQUEST_TAG, choose_due, find_wait
 
-DOCS_TAG = "rag_pipeline/docs"  # run tag: how many documents the run indexes and removes
+DOCS_TAG = "rag_pipeline/docs"
+"""Run tag: how many documents the run indexes and removes."""
 
 _NAMED = 5  # most documents named in a skip reason
 
@@ -27,17 +30,22 @@ _NAMED = 5  # most documents named in a skip reason
     job=INGEST_JOB,
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Start one ingestion run when documents are added, changed, moved or deleted.",
+    description=(
+        "Start ingestion runs when documents are added, changed, moved or deleted, and correct "
+        "partitions that a killed run left behind."
+    ),
 )
 def docs_changes(
     context: dg.SensorEvaluationContext, ingestion: dg.ResourceParam[IngestionResource]
 ) -> dg.SensorResult | dg.SkipReason:
     """Compare the docs folder with the ledger, and request runs for the differences.
 
-    The ledger records which documents are indexed, so the sensor needs no cursor of its own. It
-    requests one run of at most INGEST_RUN_DOCS documents, and the next tick requests the rest. A
-    failed document is requested again after a wait, which grows with each failure of the same
-    content.
+    The ledger records which documents are indexed. A change of more than INGEST_RUN_DOCS documents
+    is divided into several runs, which Dagster's run queue and launcher distribute. A document that
+    failed because of its content is not requested again before its file changes. After a failure
+    of a service, it is requested after a wait that grows with each failure.
+
+    The cursor is a hash of the ledger and of the last run, for which the partitions are correct.
     """
     try:
         end_dead_runs(context.instance, ingestion.context.services.run_locks)
@@ -46,7 +54,15 @@ def docs_changes(
         scan = scan_docs(ingestion.context)
     except RagPipelineError as error:
         return dg.SkipReason(str(error))
-    return _request_runs(context, ingestion, scan, runs)
+    cursor = context.cursor
+    if not runs and len(scan.discovery.docs) <= ingestion.context.settings.doc_partitions_limit:
+        cursor = _hash_state(context.instance, scan)
+        if cursor != context.cursor:
+            reconcile(context.instance, ingestion.context, scan)
+    found = _request_runs(context, ingestion, scan, runs)
+    if isinstance(found, str):
+        return dg.SensorResult(skip_reason=found, cursor=cursor)
+    return dg.SensorResult(run_requests=found, cursor=cursor)
 
 
 def _request_runs(
@@ -54,80 +70,94 @@ def _request_runs(
     ingestion: IngestionResource,
     scan: Scan,
     runs: Sequence[dg.DagsterRun],
-) -> dg.SensorResult | dg.SkipReason:
-    """Request a run for the differences that a scan has found, unless a run is in progress."""
-    if runs:
-        name = runs[0].run_id[:8]
-        return dg.SkipReason(f"run {name} is in progress; the docs folder is checked after it")
-    plan, now = scan.plan, datetime.now(UTC)
-    due = choose_due(scan, now)
+) -> list[dg.RunRequest] | str:
+    """Return the runs for the differences of a scan that no run covers, or why there are none."""
+    covered = set[str]()
+    for run in runs:
+        doc_ids = _read_config(run).get("doc_ids")
+        if doc_ids is None:
+            name = run.run_id[:8]
+            return f"run {name} is in progress; the docs folder is checked after it"
+        covered.update(doc_ids, _read_config(run).get("delete_ids", ()))
+    plan, now, book = scan.plan, datetime.now(UTC), ingestion.context
+    due = [doc for doc in choose_due(scan, now) if doc.doc_id not in covered]
     due_ids = {doc.doc_id for doc in due}
-    waiting = [str(doc.doc_id) for doc in plan.process if doc.doc_id not in due_ids]
-    due = due[: ingestion.context.settings.ingest_run_docs]  # a later tick requests the rest
-    doc_ids = [str(doc.doc_id) for doc in due]
-    requested = set(doc_ids)
-    postponed = [doc for doc in plan.process if doc.doc_id not in requested]
-    gone = leave_moved(plan.delete, scan.entries, postponed)
+    postponed = [doc for doc in plan.process if doc.doc_id not in due_ids]
+    gone = [it for it in leave_moved(plan.delete, scan.entries, postponed) if it not in covered]
     for failure in scan.discovery.failures:
         context.log.warning(failure.message)
     if not due and not gone:
+        if runs:
+            return f"{len(runs)} runs index {len(covered)} documents"
         if scan.collection_id:
-            refresh_ledger_if_idle(ingestion.context, scan)
+            refresh_ledger_if_idle(book, scan)
         unread = [failure.doc_path for failure in scan.discovery.failures]
-        return dg.SkipReason(_describe_rest(len(plan.unchanged), waiting, unread))
-    keys = [to_partition_key(doc.doc_id) for doc in due]
-    fingerprints = {ingestion.context.fingerprint_of(doc.doc_id) for doc in due}
-    digest = _digest_request(due, gone, sorted(fingerprints))
-    wait = find_wait(context.instance, INGEST_JOB.name, digest, now)
-    if wait is not None:
-        return dg.SkipReason(wait)
-    config = {"doc_ids": doc_ids, "delete_ids": [str(doc_id) for doc_id in gone]}
-    return dg.SensorResult(
-        run_requests=[
-            dg.RunRequest(
-                job_name=INGEST_JOB.name,
-                run_config={"ops": {"ingestion": {"config": config}}},
-                tags={
-                    DOCS_TAG: f"{len(due)} to index, {len(gone)} to remove",
-                    REQUEST_TAG: digest,
-                },
-            )
-        ],
-        dynamic_partitions_requests=[DOC_PARTITIONS.build_add_request(keys)] if keys else [],
+        failed = [str(doc.doc_id) for doc in postponed]
+        return _describe_rest(len(plan.unchanged), failed, unread)
+    size = book.settings.ingest_run_docs
+    pages = [due[start : start + size] for start in range(0, len(due), size)] or [[]]
+    # Old paths are deleted with the last page, when most of the new ones are indexed.
+    requests = [
+        _make_request(ingestion, scan, page, gone if page is pages[-1] else ()) for page in pages
+    ]
+    waits = [find_wait(context.instance, it.tags[REQUEST_TAG], now) for it in requests]
+    ready = [it for it, wait in zip(requests, waits, strict=True) if wait is None]
+    return ready or next(wait for wait in waits if wait)
+
+
+def _make_request(
+    ingestion: IngestionResource, scan: Scan, docs: Sequence[DiscoveredDoc], gone: Sequence[str]
+) -> dg.RunRequest:
+    book = ingestion.context
+    doc_ids, delete_ids = [str(doc.doc_id) for doc in docs], [str(doc_id) for doc_id in gone]
+    config: dict[str, object] = {"doc_ids": doc_ids, "delete_ids": delete_ids}
+    if book.settings.database_url and scan.collection_id:
+        config["plan"] = hash_plan(book, scan.collection_id, docs)
+    content = [[(doc.doc_id, doc.sha256, book.fingerprint_of(doc.doc_id)) for doc in docs]]
+    digest = hashlib.sha256(json.dumps([content, delete_ids]).encode()).hexdigest()[:16]
+    return dg.RunRequest(
+        job_name=INGEST_JOB.name,
+        run_config={"ops": {"ingestion": {"config": config}}},
+        tags={DOCS_TAG: f"{len(docs)} to index, {len(gone)} to remove", REQUEST_TAG: digest},
     )
 
 
 def _list_in_flight(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """Return the unfinished ingestion runs."""
+    """Return the unfinished runs that index documents, started by anybody."""
     runs = instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT)))
-    return [run for run in runs if run.job_name == INGEST_JOB.name]
+    return [run for run in runs if run.job_name == INGEST_JOB.name or _selects_documents(run)]
 
 
-def _digest_request(
-    docs: Sequence[DiscoveredDoc], gone: Sequence[str], fingerprints: Sequence[str]
-) -> str:
-    """Return 16 hex digits that identify a run request by its documents, content and settings.
-
-    Args:
-        docs: Documents to index.
-        gone: Ids of documents to remove.
-        fingerprints: Fingerprints of the settings and model that the index is built with.
-    """
-    content = [[(doc.doc_id, doc.sha256) for doc in docs], list(gone), list(fingerprints)]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+def _selects_documents(run: dg.DagsterRun) -> bool:
+    names = {key.to_user_string() for key in run.asset_selection or ()}
+    return not names.isdisjoint({*Stage, BOOK_INDEX})
 
 
-def _describe_rest(unchanged: int, waiting: Sequence[str], unread: Sequence[str]) -> str:
+def _read_config(run: dg.DagsterRun) -> dict[str, Any]:
+    config: Any = run.run_config
+    return dict(config.get("ops", {}).get("ingestion", {}).get("config", {}))
+
+
+def _hash_state(instance: dg.DagsterInstance, scan: Scan) -> str:
+    """Return a hash of what the ledger records and of how the last run ended."""
+    runs = instance.get_runs(limit=1)
+    entries = sorted((str(key), entry.version) for key, entry in scan.entries.items())
+    failures = sorted((str(key), one.failed_at) for key, one in scan.failures.items())
+    state = (scan.collection_id, entries, failures, [(run.run_id, run.status) for run in runs])
+    return hashlib.sha256(repr(state).encode()).hexdigest()[:16]
+
+
+def _describe_rest(unchanged: int, failed: Sequence[str], unread: Sequence[str]) -> str:
     """Describe why the sensor has nothing to do, for the UI.
 
     Args:
         unchanged: Number of documents that are indexed and unchanged.
-        waiting: Failed documents that are tried again later.
+        failed: Documents that failed and wait for a change of their file or for a service.
         unread: Documents that cannot be read.
     """
     reason = f"{unchanged} documents are up to date"
-    if waiting:
-        reason += f"; {len(waiting)} failed and will be tried again: {_name_some(waiting)}"
+    if failed:
+        reason += f"; {len(failed)} failed: {_name_some(failed)}"
     if unread:
         reason += f"; {len(unread)} cannot be read: {_name_some(unread)}"
     return reason

@@ -7,14 +7,14 @@ from typing import Any
 import dagster as dg
 
 from rag_pipeline.core.errors import CollectionMissingError, RagPipelineError
-from rag_pipeline.core.models import Stage
 from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL, AuditFinding, AuditReport
 from rag_pipeline.ingestion.upkeep.repair import audit_index
+from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.resources import IngestionResource
 
 STORE_CHECK = "store_matches_ledger"
 
-_POINTS = dg.AssetKey(Stage.POINTS.value)
+_INDEX = dg.AssetKey(BOOK_INDEX)
 _LISTED_FINDINGS = 20
 _REPAIR = "rag-pipeline audit --repair"
 _REINDEX = "rag-pipeline ingest; add --rebuild if the embedding model was changed"
@@ -25,7 +25,7 @@ _REINDEX = "rag-pipeline ingest; add --rebuild if the embedding model was change
     specs=[
         dg.AssetCheckSpec(
             STORE_CHECK,
-            asset=_POINTS,
+            asset=_INDEX,
             description=(
                 "The store contains exactly the points that were indexed: none is missing, stale, "
                 "altered, or without a document. The check reads the whole collection. The nightly "
@@ -106,6 +106,6 @@ def _judge_missing(
     If Dagster has recorded no ingestion yet, a missing collection is correct and the check passes.
     Otherwise the check fails with the message of `error`.
     """
-    if instance.get_latest_materialization_event(_POINTS) is None:
+    if instance.get_latest_materialization_event(_INDEX) is None:
         return dg.AssetCheckResult(passed=True, description="Nothing has been ingested yet")
     return dg.AssetCheckResult(passed=False, description=str(error))

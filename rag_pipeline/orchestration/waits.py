@@ -8,7 +8,7 @@ import dagster as dg
 
 from rag_pipeline.core.models import DiscoveredDoc
 from rag_pipeline.core.protocols.state import LedgerFailure
-from rag_pipeline.ingestion.planning import Scan
+from rag_pipeline.ingestion.planning import Scan, fails_itself
 
 REQUEST_TAG: Final = "rag_pipeline/request"
 """Run tag: hash of the requested work, to count its failures."""
@@ -22,12 +22,15 @@ _COUNTED_RUNS: Final = 12  # at this many failures in a row the wait has its max
 def choose_due(scan: Scan, now: datetime) -> list[DiscoveredDoc]:
     """Return the documents to process that need not wait after a failure."""
     failures = scan.failures
-    return [doc for doc in scan.plan.process if is_due(failures.get(doc.doc_id), doc.sha256, now)]
+    return [
+        doc
+        for doc in scan.plan.process
+        if not fails_itself(failures.get(doc.doc_id), doc)
+        and is_due(failures.get(doc.doc_id), doc.sha256, now)
+    ]
 
 
-def find_wait(
-    instance: dg.DagsterInstance, job_name: str, digest: str, now: datetime
-) -> str | None:
+def find_wait(instance: dg.DagsterInstance, digest: str, now: datetime) -> str | None:
     """Return a sentence on why a request must wait, for the UI, or None if it may run now.
 
     A request waits after a failed run of the same request, such as a run that could not reach the
@@ -35,11 +38,10 @@ def find_wait(
 
     Args:
         instance: The Dagster instance with the earlier runs.
-        job_name: Name of the job of the request.
         digest: Hash of the request, which is the value of the tag REQUEST_TAG of its runs.
         now: The current time.
     """
-    runs = dg.RunsFilter(job_name=job_name, tags={REQUEST_TAG: digest})
+    runs = dg.RunsFilter(tags={REQUEST_TAG: digest})
     records = instance.get_run_records(runs, limit=_COUNTED_RUNS)
     failed = list(takewhile(_has_failed, records))
     if not failed:

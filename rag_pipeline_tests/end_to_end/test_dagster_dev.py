@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_pipeline.core.models import Stage
 from rag_pipeline_tests.book import PAGES, make_page, make_paragraph
 from rag_pipeline_tests.end_to_end.command import Command, embed, make_command
 from rag_pipeline_tests.loopback import serve
@@ -28,20 +29,27 @@ LARGE = "module-1/large.md"
 PATIENCE_S = 240.0  # three times as long as a tick and a run on a busy machine with two cores
 
 RUNS = """
-{ runsOrError { ... on Runs { results { runId status pipelineName tags { key } } } } }
+{ runsOrError { ... on Runs { results { runId status pipelineName tags { key }
+  repositoryOrigin { repositoryLocationName } } } } }
 """
 STATUSES = """
 { assetNodes(assetKeys: [{path: ["qdrant_points"]}]) { assetPartitionStatuses {
   ... on DefaultPartitionStatuses { materializedPartitions failedPartitions } } } }
 """
 CHECKS = """
-{ assetNodes(assetKeys: [{path: ["qdrant_points"]}]) { assetChecksOrError {
+{ assetNodes(assetKeys: [{path: ["book_index"]}]) { assetChecksOrError {
   ... on AssetChecks { checks { name canExecuteIndividually jobNames
     executionForLatestMaterialization { status } } } } } }
 """
 LAUNCH = """
 mutation ($params: ExecutionParams!) { launchRun(executionParams: $params) {
   __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }
+"""
+
+
+REEXECUTE = """
+mutation ($params: ReexecutionParams!) { launchRunReexecution(reexecutionParams: $params) {
+  __typename ... on PythonError { message } } }
 """
 
 
@@ -124,19 +132,26 @@ def find_descendants(pid: int) -> list[int]:
     return found
 
 
+def make_home(command: Command) -> Path:
+    """Create DAGSTER_HOME with the project's settings, and return it."""
+    home = command.root / "dagster-home"
+    home.mkdir(exist_ok=True)
+    settings = Path(__file__).parents[2] / "dagster.yaml"
+    (home / "dagster.yaml").write_text(settings.read_text("utf-8"), "utf-8")
+    return home
+
+
 @contextmanager
 def run_dagster_dev(command: Command) -> Iterator[Server]:
     """Run `dagster dev` as `make dev` does in the background of a shell, where SIGINT is ignored.
 
     After the `with` block, SIGTERM must end it with all its processes.
     """
-    home = command.root / "dagster-home"
-    home.mkdir()
-    settings = Path(__file__).parents[2] / "dagster.yaml"
-    (home / "dagster.yaml").write_text(settings.read_text("utf-8"), "utf-8")
+    home = make_home(command)
     port = find_free_port()
     log = (command.root / "dagster-dev.log").open("wb")
-    arguments = ["-m", "rag_pipeline.definitions", "-h", "127.0.0.1", "-p", str(port)]
+    workspace = Path(__file__).parents[2] / "workspace.yaml"
+    arguments = ["-w", str(workspace), "-h", "127.0.0.1", "-p", str(port)]
     prepared = [sys.executable, "-m", "rag_pipeline.orchestration.instance"]
     dev = [sys.executable, "-m", "dagster", "dev", *arguments]
     process = subprocess.Popen(
@@ -182,9 +197,17 @@ def is_ours(pid: int, home: Path) -> bool:
 def test_the_daemon_ingests_changed_pages_with_one_run_per_tick(tmp_path: Path) -> None:
     with serve(embed) as embedding:
         command = make_command(tmp_path, embedding.url)
+        home = str(make_home(command))
+        assert command.run("ingest", DAGSTER_HOME=home).code == 0
         with run_dagster_dev(command) as server:
             assert wait_for(lambda: server.ended_runs(1)) == ["SUCCESS"]
             assert server.partitions() == {"materialized": set(PAGES), "failed": set()}
+            (first,) = server.runs()
+            assert first["repositoryOrigin"] == {"repositoryLocationName": "rag_pipeline"}
+            again = {"parentRunId": first["runId"], "strategy": "ALL_STEPS"}
+            reply = server.ask(REEXECUTE, params=again)["launchRunReexecution"]
+            assert reply["__typename"] == "LaunchRunSuccess", reply
+            assert wait_for(lambda: server.ended_runs(2)) == ["SUCCESS"] * 2
 
             book = command.book
             book.write("new.md", make_page("New", ("A", make_paragraph(90))))
@@ -192,41 +215,41 @@ def test_the_daemon_ingests_changed_pages_with_one_run_per_tick(tmp_path: Path) 
             book.move("intro.md", "module-2/intro.md")
             (book.docs / "module-1/small page.md").unlink()
             broken = book.write("broken.md", "---\ntitle: [\n---\n")
-            assert wait_for(lambda: server.ended_runs(2)) == ["SUCCESS", "FAILURE"]
+            assert wait_for(lambda: server.ended_runs(3))[2:] == ["FAILURE"]
             there = {LARGE, "new.md", "module-2/intro.md"}
-            assert server.partitions()["materialized"] == there
+            assert server.partitions() == {"materialized": there, "failed": {"broken.md"}}
 
             broken.write_text("---\ntitle: Mended\n---\n\nWhole.\n", "utf-8")
-            assert wait_for(lambda: server.ended_runs(3)) == ["SUCCESS", "FAILURE", "SUCCESS"]
-            assert server.partitions()["materialized"] == there | {"broken.md"}
+            assert wait_for(lambda: server.ended_runs(4))[2:] == ["FAILURE", "SUCCESS"]
+            there |= {"broken.md"}
+            assert server.partitions() == {"materialized": there, "failed": set()}
+            assert all(run["pipelineName"] == "ingest" for run in server.runs())
 
             assert launch(server, LARGE) == "LaunchRunSuccess"
-            assert wait_for(lambda: server.ended_runs(4))[-1] == "SUCCESS"
-            assert all(run["pipelineName"] == "ingest" for run in server.runs()[:3])
+            assert wait_for(lambda: server.ended_runs(5))[-1] == "SUCCESS"
+            assert server.partitions() == {"materialized": there, "failed": set()}
 
             assert server.store_check()["canExecuteIndividually"] == "CAN_EXECUTE"
-            left_out = server.store_check()["executionForLatestMaterialization"]
-            assert left_out == {"status": "SKIPPED"}  # the run of a single document skips the check
             assert launch_store_check(server) == "LaunchRunSuccess"
-            assert wait_for(lambda: server.ended_runs(5))[-1] == "SUCCESS"
+            assert wait_for(lambda: server.ended_runs(6))[-1] == "SUCCESS"
             found = server.store_check()["executionForLatestMaterialization"]
             assert found["status"] == "SUCCEEDED"
-        report = command.run("ingest", "--json").json
+        report = command.run("ingest", "--json", DAGSTER_HOME=home).json
         assert (report["docs_unchanged"], report["docs_processed"]) == (4, 0)
 
 
 def launch(server: Server, partition: str) -> str:
     """Materialize one document as the button in the UI does; return the type of the reply."""
     selector = {
-        "pipelineName": "ingest",
-        "assetSelection": [{"path": [name]} for name in ("embeddings", "qdrant_points")],
+        "pipelineName": "__ASSET_JOB",
+        "assetSelection": [{"path": [stage.value]} for stage in Stage],
     }
     return _launch(server, selector, [{"key": "dagster/partition", "value": partition}])
 
 
 def launch_store_check(server: Server) -> str:
     """Run only the audit, as the button next to the check does; return the type of the reply."""
-    check = {"assetKey": {"path": ["qdrant_points"]}, "name": "store_matches_ledger"}
+    check = {"assetKey": {"path": ["book_index"]}, "name": "store_matches_ledger"}
     selector = {
         "pipelineName": "__ASSET_JOB",
         "assetSelection": [],
@@ -237,7 +260,7 @@ def launch_store_check(server: Server) -> str:
 
 def _launch(server: Server, selector: dict[str, Any], tags: list[dict[str, str]]) -> str:
     place = {
-        "repositoryLocationName": "rag_pipeline.definitions",
+        "repositoryLocationName": "rag_pipeline",
         "repositoryName": "__repository__",
     }
     params = {"selector": place | selector, "mode": "default", "executionMetadata": {"tags": tags}}

@@ -12,7 +12,7 @@ from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.partitions import DOC_PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rag_pipeline.orchestration.resources import IngestionResource
     from rag_pipeline_tests.book import Book
@@ -38,20 +38,45 @@ class DagsterBook:
         config: Mapping[str, Any] | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> dg.ExecuteInProcessResult:
-        """Run the ingestion job with these partitions or config; return failed runs too."""
-        if partition_range is not None:
-            tags = {
-                "dagster/asset_partition_range_start": partition_range[0],
-                "dagster/asset_partition_range_end": partition_range[1],
-            }
+        """Run the ingestion job with this config, or the assets of these partitions as the UI does.
+
+        A failed run is returned too.
+        """
+        if partition is not None or partition_range is not None:
+            first, last = partition_range or (partition, partition)
+            ends = {"start": str(first), "end": str(last)}
+            tags = {f"dagster/asset_partition_range_{end}": key for end, key in ends.items()}
+            return self.run_assets(STAGES, tags)
         run_config = QUIET | ({"ops": {"ingestion": {"config": dict(config)}}} if config else {})
         return self.definitions.resolve_job_def(INGEST_JOB.name).execute_in_process(
             run_config=run_config,
             instance=self.instance,
-            partition_key=partition,
             tags=dict(tags or {}),
             raise_on_error=False,
         )
+
+    def run_assets(
+        self, names: Sequence[str], tags: Mapping[str, str] | None = None
+    ) -> dg.ExecuteInProcessResult:
+        """Materialize assets with all their checks, as the pages of the UI do."""
+        job = self.definitions.resolve_implicit_global_asset_job_def()
+        return job.execute_in_process(
+            run_config=QUIET,
+            instance=self.instance,
+            asset_selection=[dg.AssetKey(name) for name in names],
+            tags=dict(tags or {}),
+            raise_on_error=False,
+        )
+
+    def read_verdicts(self, check: str, *partitions: str) -> dict[str, str]:
+        """Return the last verdict of a check for each partition, such as `SUCCEEDED`."""
+        key = dg.AssetCheckKey(dg.AssetKey("qdrant_points"), check)
+        storage = self.instance.event_log_storage
+        found: dict[str, str] = {}
+        for record in reversed(storage.get_asset_check_execution_history(key, limit=1000)):
+            if record.partition in partitions:
+                found[record.partition] = record.status.value
+        return found
 
     @property
     def partitions(self) -> set[str]:

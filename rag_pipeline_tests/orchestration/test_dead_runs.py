@@ -26,7 +26,7 @@ from rag_pipeline.orchestration import dead_runs, run_life
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.resources import IngestionResource
-from rag_pipeline.orchestration.run_life import LOCK_TAG, PROCESS_TAG, begin_run, hold_run
+from rag_pipeline.orchestration.run_life import LOCATION, LOCK_TAG, PROCESS_TAG, begin_run, hold_run
 from rag_pipeline_tests.adapters.database.databases import run_postgres
 
 if TYPE_CHECKING:
@@ -185,7 +185,11 @@ def test_a_repeated_run_is_not_dead_because_of_the_tags_of_the_first(
     assert read_status(dagster_book, repeated) is dg.DagsterRunStatus(status)
 
 
-@pytest.mark.parametrize("tags", [{}, {LOCK_TAG: "book/first"}], ids=["new", "repeated"])
+@pytest.mark.parametrize(
+    "tags",
+    [{"dagster/code_location": LOCATION}, {PROCESS_TAG: "elsewhere:7", LOCK_TAG: "book/first"}],
+    ids=["new", "repeated"],
+)
 def test_a_run_that_was_started_but_took_no_lock_is_dead_after_a_long_time(
     dagster_book: DagsterBook,
     locks: BookState,

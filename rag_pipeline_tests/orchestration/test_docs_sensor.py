@@ -13,20 +13,26 @@ import pytest
 
 from rag_pipeline.core.errors import StoreUnavailableError
 from rag_pipeline.core.ids import DocId
+from rag_pipeline.core.models import DocFailure
+from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB, NIGHTLY_RECONCILIATION
+from rag_pipeline.orchestration.partitions import mark_failed
 from rag_pipeline.orchestration.sensors import docs_changes
 from rag_pipeline_tests.book import PAGES, make_page, make_paragraph
+from rag_pipeline_tests.ingestion.records import make_failure
+from rag_pipeline_tests.orchestration.dagster_book import STAGES
 from rag_pipeline_tests.orchestration.test_ingestion_assets import BROKEN, LARGE
 
 if TYPE_CHECKING:
     from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
 
 
-def tick(dagster_book: DagsterBook) -> dg.SensorResult | dg.SkipReason:
+def tick(dagster_book: DagsterBook, cursor: str | None = None) -> dg.SensorResult | dg.SkipReason:
     """Evaluate the sensor once."""
     context = dg.build_sensor_context(
         instance=dagster_book.instance,
+        cursor=cursor,
         resources={"ingestion": dagster_book.resource},
         definitions=dagster_book.definitions,
     )
@@ -38,18 +44,22 @@ def tick(dagster_book: DagsterBook) -> dg.SensorResult | dg.SkipReason:
 def skip(dagster_book: DagsterBook) -> str:
     """Evaluate the sensor once, check that it requests no run, and return its reason."""
     result = tick(dagster_book)
-    assert isinstance(result, dg.SkipReason), result
-    return result.skip_message or ""
+    reason = result.skip_reason if isinstance(result, dg.SensorResult) else result
+    assert reason is not None, result
+    return reason.skip_message or ""
 
 
 def request(dagster_book: DagsterBook) -> dg.RunRequest:
-    """Evaluate the sensor once, add the partitions it requests, and return its run request."""
+    """Evaluate the sensor once, and return its only run request."""
+    (run_request,) = request_all(dagster_book)
+    return run_request
+
+
+def request_all(dagster_book: DagsterBook) -> list[dg.RunRequest]:
+    """Evaluate the sensor once, and return its run requests."""
     result = tick(dagster_book)
     assert isinstance(result, dg.SensorResult), result
-    for change in result.dynamic_partitions_requests or ():
-        dagster_book.add_partitions(*change.partition_keys)
-    (run_request,) = result.run_requests or ()
-    return run_request
+    return list(result.run_requests or ())
 
 
 def config_of(run_request: dg.RunRequest) -> dict[str, list[str]]:
@@ -74,7 +84,6 @@ def wait_over(dagster_book: DagsterBook, doc_id: str, seconds: int) -> None:
 def test_all_documents_of_a_new_folder_are_requested_as_one_run(dagster_book: DagsterBook) -> None:
     run_request = request(dagster_book)
     assert config_of(run_request) == {"doc_ids": sorted(PAGES), "delete_ids": []}
-    assert dagster_book.partitions == set(PAGES)
     assert run_request.run_key is None
     assert carry_out(dagster_book, run_request)
     assert skip(dagster_book) == "3 documents are up to date"
@@ -131,18 +140,72 @@ def test_nothing_is_requested_while_a_run_is_in_progress(dagster_book: DagsterBo
     )
     assert f"run {run.run_id[:8]} is in progress" in skip(dagster_book)
     dagster_book.instance.report_run_canceled(run)
-    assert isinstance(tick(dagster_book), dg.SensorResult)
+    assert request_all(dagster_book)
+
+
+def test_a_large_change_is_divided_into_runs_that_later_ticks_do_not_repeat(
+    dagster_book: DagsterBook,
+) -> None:
+    context = dagster_book.resource.context
+    settings = context.settings.model_copy(update={"ingest_run_docs": 2})
+    vars(dagster_book.resource)["context"] = replace(context, settings=settings)
+    requests = request_all(dagster_book)
+    pages = [config_of(it)["doc_ids"] for it in requests]
+    assert [len(page) for page in pages] == [2, 1]
+    assert sorted(it for page in pages for it in page) == sorted(PAGES)
+    for run_request in requests:
+        dagster_book.instance.create_run_for_job(
+            dagster_book.definitions.resolve_job_def(INGEST_JOB.name),
+            run_config=run_request.run_config,
+        )
+    assert skip(dagster_book) == "2 runs index 3 documents"
+    dagster_book.book.write("new.md", PAGES["intro.md"])
+    assert config_of(request(dagster_book))["doc_ids"] == ["new.md"]
+
+
+def test_a_tick_corrects_partitions_that_a_killed_run_left_behind(
+    dagster_book: DagsterBook,
+) -> None:
+    dagster_book.book.write("broken.md", BROKEN)
+    carry_out(dagster_book, request(dagster_book))
+    instance = dagster_book.instance
+    job = dagster_book.definitions.resolve_job_def(INGEST_JOB.name)
+    run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    wrong = DocFailure("intro.md", "parsed_docs", "KilledError", "killed")
+    mark_failed(instance, run, wrong)
+    mark_failed(instance, run, replace(wrong, doc_path="gone.md"))
+    instance.report_run_failed(run)
+    states = dict.fromkeys(PAGES, "MATERIALIZED") | {"broken.md": "FAILED"}
+    assert dagster_book.statuses("qdrant_points") == states | {
+        "intro.md": "FAILED",
+        "gone.md": "FAILED",
+    }
+    result = tick(dagster_book)
+    assert dagster_book.statuses("qdrant_points") == states
+    assert isinstance(result, dg.SensorResult)
+    again = tick(dagster_book, result.cursor)
+    assert isinstance(again, dg.SensorResult)
+    assert again.cursor == result.cursor
 
 
 @pytest.mark.parametrize(
     ("pid", "dead"), [(2**22 + 1, True), (os.getpid(), False)], ids=["dead", "alive"]
 )
+@pytest.mark.parametrize("job_name", ["ingest", "__ASSET_JOB"])
 def test_a_run_whose_process_was_killed_does_not_block_the_sensor(
-    dagster_book: DagsterBook, pid: int, *, dead: bool
+    dagster_book: DagsterBook, job_name: str, pid: int, *, dead: bool
 ) -> None:
     instance = dagster_book.instance
+    job = dagster_book.definitions.resolve_implicit_global_asset_job_def()
+    assets = None
+    if job_name == "ingest":
+        job = dagster_book.definitions.resolve_job_def(job_name)
+    else:
+        assets = frozenset(dg.AssetKey(name) for name in STAGES)
+        job = job.get_subset(asset_selection=assets)
     run = instance.create_run_for_job(
-        dagster_book.definitions.resolve_job_def(INGEST_JOB.name),
+        job,
+        asset_selection=assets,
         tags={"rag_pipeline/process": f"{os.uname().nodename}:{pid}"},
         status=dg.DagsterRunStatus.STARTED,
     )
@@ -150,7 +213,7 @@ def test_a_run_whose_process_was_killed_does_not_block_the_sensor(
     after = instance.get_run_by_id(run.run_id)
     assert after is not None
     assert after.is_failure == dead
-    assert isinstance(tick(dagster_book), dg.SensorResult) == dead
+    assert bool(request_all(dagster_book)) == dead
 
 
 def test_a_repeated_run_that_starts_is_not_failed_because_of_the_tag_of_the_first(
@@ -177,25 +240,35 @@ def test_a_run_of_another_machine_is_not_marked_as_failed(dagster_book: DagsterB
     assert "in progress" in skip(dagster_book)
 
 
-def test_a_broken_page_is_named_and_waits_longer_after_each_failure(
+def test_a_broken_page_is_named_and_not_tried_again_before_it_changes(
     dagster_book: DagsterBook,
 ) -> None:
     dagster_book.book.write("broken.md", BROKEN)
     assert not carry_out(dagster_book, request(dagster_book))
-    for wait in (60, 120, 240):
-        reason = "3 documents are up to date; 1 failed and will be tried again: "
-        assert skip(dagster_book) == reason + "broken.md"
-        wait_over(dagster_book, "broken.md", wait - 5)
-        assert "broken.md" in skip(dagster_book)
-        wait_over(dagster_book, "broken.md", wait)
-        run_request = replace_tags(request(dagster_book))
-        assert config_of(run_request) == {"doc_ids": ["broken.md"], "delete_ids": []}
-        assert not carry_out(dagster_book, run_request)
+    wait_over(dagster_book, "broken.md", 100_000)
+    assert skip(dagster_book) == "3 documents are up to date; 1 failed: broken.md"
+    assert dagster_book.run(config={"reread": True}).success  # as every night
+    assert dagster_book.statuses("qdrant_points")["broken.md"] == "FAILED"
 
 
-def replace_tags(run_request: dg.RunRequest) -> dg.RunRequest:
-    """Return the request without tags, so that its failed run does not delay the next request."""
-    return run_request.with_replaced_attrs(tags={})
+def test_a_page_that_a_service_failed_waits_longer_after_each_failure(
+    dagster_book: DagsterBook,
+) -> None:
+    carry_out(dagster_book, request(dagster_book))
+    dagster_book.book.edit(LARGE, "## Two", "## Duo")
+    ledger = dagster_book.book.open_ledger(dagster_book.book.catalog.current_id() or "")
+    sha256 = next(
+        doc.sha256
+        for doc in scan_docs(dagster_book.resource.context).discovery.docs
+        if doc.doc_id == LARGE
+    )
+    failure = replace(make_failure(LARGE, sha256), stage="qdrant_points")
+    for attempts, wait in ((1, 60), (2, 120), (3, 240)):
+        ledger.record_failure(replace(failure, attempts=attempts))
+        wait_over(dagster_book, LARGE, wait - 5)
+        assert LARGE in skip(dagster_book)
+        wait_over(dagster_book, LARGE, wait)
+        assert config_of(request(dagster_book))["doc_ids"] == [LARGE]
 
 
 def test_a_broken_page_that_changes_or_is_deleted_is_requested_immediately(
@@ -247,9 +320,7 @@ def test_a_moved_page_is_removed_only_together_with_indexing_its_new_path(
     book.move("intro.md", "moved.md")
     ledger = book.open_ledger(book.catalog.current_id() or "")
     sha256 = ledger.entries()[DocId("intro.md")].sha256
-    from rag_pipeline_tests.ingestion.records import make_failure  # noqa: PLC0415  # used only here
-
-    failure = make_failure("moved.md", sha256)
+    failure = replace(make_failure("moved.md", sha256), stage="qdrant_points")
     ledger.record_failure(replace(failure, failed_at=datetime.now(UTC).isoformat()))
     assert "moved.md" in skip(dagster_book)
     wait_over(dagster_book, "moved.md", 60)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from rag_pipeline.core.models import Stage
 from rag_pipeline.evaluation.gates import (
     ANSWER_GATES,
     CONVERSATION_GATES,
@@ -17,6 +16,8 @@ from rag_pipeline.evaluation.gates import (
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 from rag_pipeline.evaluation.rendering import draw_scores, render_markdown, to_png
+from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
+from rag_pipeline.orchestration.run_life import begin_run
 
 if TYPE_CHECKING:  # an ingestion loads this module too, and must not load what answers questions
     from rag_pipeline.evaluation.book import BookEvaluation
@@ -26,7 +27,9 @@ ASSET_NAME = "retrieval_evaluation"
 
 @dg.asset(
     name=ASSET_NAME,
-    deps=[Stage.POINTS.value],
+    deps=[BOOK_INDEX],
+    # Off until the automation sensor is switched on, because an evaluation can cost money.
+    automation_condition=dg.AutomationCondition.on_cron("0 4 * * *"),
     group_name="evaluation",
     kinds={"python"},
     check_specs=[
@@ -48,6 +51,7 @@ def retrieval_evaluation(
 
     Yields one result with the measures as metadata and one check result per quality gate.
     """
+    begin_run(context.instance, context.run.run_id, None)
     evaluation: BookEvaluation = evaluate_collection()
     for gate in evaluation.gates:
         context.log.info(gate.sentence)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from rag_pipeline.core.models import Stage
+from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
+from rag_pipeline.orchestration.run_life import begin_run
 
 if TYPE_CHECKING:  # an ingestion loads this module too, and must not load the question log
     from rag_pipeline.evaluation.feedback import LogEntries
@@ -29,6 +30,7 @@ def answer_feedback(
     read_question_log: dg.ResourceParam[Callable[[], Any]],
 ) -> dg.MaterializeResult[None]:
     """Report the ratings of the answers in the question log."""
+    begin_run(context.instance, context.run.run_id, None)
     entries = read_question_log()
     if entries is None or not entries.answers:
         return _explain(context, entries)
@@ -44,7 +46,7 @@ def answer_feedback(
 
 
 @dg.asset(
-    deps=[Stage.POINTS.value],
+    deps=[BOOK_INDEX],
     group_name=GROUP,
     kinds={"python"},
     description=(
@@ -59,6 +61,7 @@ def unanswered_questions(
     group_unanswered: dg.ResourceParam[Callable[[Any], Any]],
 ) -> dg.MaterializeResult[None]:
     """Report the unanswered questions in the question log."""
+    begin_run(context.instance, context.run.run_id, None)
     entries = read_question_log()
     if entries is None or not entries.answers:
         return _explain(context, entries)

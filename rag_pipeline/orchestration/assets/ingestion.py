@@ -1,35 +1,41 @@
-"""The five ingestion assets, one per stage, as one Dagster multi-asset.
+"""The ingestion assets: five per document, one for each stage, and one for the whole index.
 
-One run can process any set of documents, and a failed document does not affect the other documents.
-The assets only log to Dagster what the ingestion in `ingestion.run` does.
+The five assets have a partition per document. A run of selected partitions indexes these documents.
+`book_index` has no partitions. Its run, the job `ingest`, indexes what changed or what its run
+config lists. All runs report each document in the same way: see `partitions`.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
-from urllib.parse import unquote
 
 import dagster as dg
 
-from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import Chunk, DocFailure, Stage
-from rag_pipeline.core.rules import Fault
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.events import (
-    DocDeleted,
-    IngestionEvent,
-    RunPlanned,
-    StageDone,
-)
+from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent, RunPlanned, StageDone
+from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.orchestration.checks import CHECK_SPECS, log_checks, yield_check_outputs
-from rag_pipeline.orchestration.partitions import DOC_PARTITIONS, to_doc_id, to_partition_key
+from rag_pipeline.orchestration.checks import log_checks, reconcile
+from rag_pipeline.orchestration.partitions import (
+    CODE_VERSION,
+    DOC_PARTITIONS,
+    mark_failed,
+    mark_indexed,
+    read_selected_keys,
+    remove_partitions,
+    to_doc_id,
+)
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline.orchestration.run_config import IngestConfig, refuse_fields
 from rag_pipeline.orchestration.run_life import begin_run
 
+BOOK_INDEX = "book_index"
+"""Name of the asset that stands for the whole index."""
+
 _PREVIEW_CHUNKS = 20  # rows; the event log never deletes them
 _PREVIEW_CHARACTERS = 80
+_LISTED_FAILURES = 100
 
 _DESCRIPTIONS = {
     Stage.DISCOVERED: "The Markdown files that Docusaurus builds, with the hash of their content.",
@@ -51,6 +57,7 @@ def _specs() -> list[dg.AssetSpec]:
             skippable=True,
             group_name="ingestion",
             description=_DESCRIPTIONS[stage],
+            code_version=CODE_VERSION,
             kinds={"qdrant"} if stage is Stage.POINTS else {"python"},
         )
         for place, stage in enumerate(stages)
@@ -59,130 +66,133 @@ def _specs() -> list[dg.AssetSpec]:
 
 @dg.multi_asset(
     specs=_specs(),
-    can_subset=True,
     backfill_policy=dg.BackfillPolicy.single_run(),
-    check_specs=CHECK_SPECS,
-    name="ingestion",
+    name="documents",
 )
-def ingestion_assets(
-    context: dg.AssetExecutionContext,
-    config: IngestConfig,
-    ingestion: dg.ResourceParam[IngestionResource],
+def document_assets(
+    context: dg.AssetExecutionContext, ingestion: dg.ResourceParam[IngestionResource]
 ) -> Iterator[Any]:
-    """Ingest the documents that the partitions or the run config name, and log what happens.
-
-    Without partitions, the run config decides, and its default is every new, changed or deleted
-    document. A materialization is logged per document and stage, and a result per asset check.
+    """Index the documents of the selected partitions, even if they are unchanged.
 
     Raises:
         dagster.Failure: At least one document failed; the other documents are indexed.
     """
-    instance, run_id = context.instance, context.run.run_id
-    begin_run(instance, run_id, ingestion.context.services.run_locks)
-    known_keys = instance.get_dynamic_partitions(str(DOC_PARTITIONS.name))
+    keys = read_selected_keys(context.run, context.instance)
+    _ingest(context, ingestion, IngestionRequest(tuple(str(to_doc_id(key)) for key in keys)))
+    yield from ()
+
+
+@dg.multi_asset(
+    specs=[
+        dg.AssetSpec(
+            BOOK_INDEX,
+            deps=[Stage.POINTS.value],
+            skippable=True,
+            group_name="ingestion",
+            description=(
+                "The whole search index. Materialize it to index what changed in the docs folder. "
+                "It has a new version only if a document changed. Of a book with more than "
+                "DOC_PARTITIONS_LIMIT documents, it is the only record; such a book has no "
+                "partitions."
+            ),
+            code_version=CODE_VERSION,
+            kinds={"qdrant"},
+        )
+    ],
+    name="ingestion",
+)
+def book_index(
+    context: dg.AssetExecutionContext,
+    config: IngestConfig,
+    ingestion: dg.ResourceParam[IngestionResource],
+) -> Iterator[Any]:
+    """Index what the run config says; by default every new, changed or deleted document.
+
+    Raises:
+        dagster.Failure: At least one document failed; the other documents are indexed.
+    """
+    _ingest(context, ingestion, read_request(config))
+    yield from ()
+
+
+def read_request(config: IngestConfig) -> IngestionRequest:
+    """Return the ingestion request of a run config.
+
+    Raises:
+        ConfigurationError: The config sets fields that would have no effect in this run.
+    """
+    if config.doc_ids is None:
+        refuse_fields(config, {"delete_ids", "rewrite", "plan"}, "without doc_ids")
+        return IngestionRequest(rebuild=config.rebuild, reread=config.reread)
+    refuse_fields(config, {"rebuild", "reread"}, "with doc_ids")
+    return IngestionRequest(
+        tuple(config.doc_ids), tuple(config.delete_ids), rewrite=config.rewrite, plan=config.plan
+    )
+
+
+def _ingest(
+    context: dg.AssetExecutionContext, ingestion: IngestionResource, request: IngestionRequest
+) -> None:
+    """Run an ingestion, and report each document and the whole index to Dagster."""
+    begin_run(context.instance, context.run.run_id, ingestion.context.services.run_locks)
     report, planned = IngestionReport(), None
-    faults = dict[DocId, tuple[Fault, ...]]()
-    deleted = set[DocId]()
-    run = ingestion.run(_read_request(context, config), run_id)
-    with closing(run) as events:
+    with closing(ingestion.run(request, context.run.run_id)) as events:
         for event in events:
             report.add(event)
-            _log_event(context, event)
             if isinstance(event, RunPlanned):
                 planned = event
-            elif isinstance(event, StageDone) and event.stage is Stage.POINTS:
-                faults[event.doc_id] = event.faults
-            elif isinstance(event, DocDeleted):
-                deleted.add(event.doc_id)
-    if faults:
-        log_checks(context, faults)
+            elif planned is not None and not _is_summarized(ingestion, planned):
+                _log_event(context, event)
     if planned is not None:
-        _forget_gone(instance, known_keys, planned, deleted)
-    context.log.info("ingestion report: %s", report.to_json())
-    instance.add_run_tags(
-        run_id,
-        {"docs_processed": str(report.docs_processed), "docs_failed": str(report.docs_failed)},
-    )
+        if _is_summarized(ingestion, planned):
+            remove_partitions(context.instance, planned.scan, ())
+        else:
+            # The plan is older than what other runs have indexed meanwhile.
+            reconcile(context.instance, ingestion.context, scan_docs(ingestion.context))
+    if report.docs_processed or report.docs_deleted or report.docs_failed:
+        context.log_event(dg.AssetMaterialization(BOOK_INDEX, metadata=_summarize(report)))
     if report.failures:
         raise dg.Failure(
             description=f"{report.docs_failed} document(s) failed; all other documents are indexed",
             metadata={failure.doc_path: failure.message for failure in report.failures},
             allow_retries=False,
         )
-    yield from yield_check_outputs(context)
 
 
-def _read_request(context: dg.AssetExecutionContext, config: IngestConfig) -> IngestionRequest:
-    """Return the ingestion request of a run.
-
-    Selected partitions determine the documents; without partitions the run config does.
-
-    Raises:
-        ConfigurationError: The config sets fields that would have no effect in this run.
-    """
-    if context.has_partition_key or context.has_partition_key_range:
-        refuse_fields(config, set(IngestConfig.model_fields), "with selected partitions")
-        doc_ids = tuple(str(to_doc_id(key)) for key in context.partition_keys)
-        return IngestionRequest(doc_ids)
-    if config.doc_ids is None:
-        refuse_fields(config, {"delete_ids", "rewrite"}, "without doc_ids")
-        return IngestionRequest(rebuild=config.rebuild, reread=config.reread)
-    refuse_fields(config, {"rebuild", "reread"}, "with doc_ids")
-    return IngestionRequest(tuple(config.doc_ids), tuple(config.delete_ids), rewrite=config.rewrite)
+def _is_summarized(ingestion: IngestionResource, planned: RunPlanned) -> bool:
+    """Return True if the book has too many documents for a partition each."""
+    limit = ingestion.context.settings.doc_partitions_limit
+    return len(planned.scan.discovery.docs) > limit
 
 
 def _log_event(context: dg.AssetExecutionContext, event: IngestionEvent) -> None:
-    """Log one ingestion event to Dagster.
-
-    A finished stage becomes an asset materialization. For the plan of the run, a partition is added
-    for each document to be processed. Failures and deletions become log lines. Other events are
-    ignored.
-    """
+    """Report one ingestion event to Dagster: a finished stage, a failure or a deletion."""
     if isinstance(event, DocFailure):
         context.log.error("%s failed in %s: %s", event.doc_path, event.stage, event.message)
-    elif isinstance(event, RunPlanned):
-        keys = [to_partition_key(doc_id) for doc_id in event.doc_ids]
-        context.instance.add_dynamic_partitions(str(DOC_PARTITIONS.name), keys)
+        mark_failed(context.instance, context.run, event)
     elif isinstance(event, DocDeleted):
         context.log.info("%s and its %d points were removed", event.doc_id, event.point_count)
     elif isinstance(event, StageDone):
-        materialization = dg.AssetMaterialization(
-            event.stage.value,
-            partition=to_partition_key(event.doc_id),
-            metadata=_metadata(event),
-            tags={"dagster/data_version": event.data_version},
-        )
-        # `context.log_event` would also keep each event in memory until the run ends, which is too
-        # much for a rebuild: it processes all documents in one run.
-        step = context.op_execution_context.get_step_execution_context()
-        dg.DagsterEvent.asset_materialization(step, materialization)
+        mark_indexed(context, event.stage, event.doc_id, event.data_version, _metadata(event))
+        if event.stage is Stage.POINTS:
+            log_checks(context, event.doc_id, event.faults)
 
 
-def _forget_gone(
-    instance: dg.DagsterInstance,
-    known_keys: Iterable[str],
-    planned: RunPlanned,
-    deleted: Collection[DocId],
-) -> None:
-    """Delete the partitions of documents that are neither in the docs folder nor in the ledger.
-
-    The ledger records which documents are indexed. A document may have left it earlier than in this
-    run, or never been in it (a rebuild starts with an empty ledger), so all partitions are compared
-    and not only `deleted`. A document that could not be read, or whose folder could not be read,
-    keeps its partition.
-
-    Args:
-        instance: The Dagster instance.
-        known_keys: The partition keys that existed before the run scanned the docs folder.
-        planned: The plan of the run, with its scan of the docs folder.
-        deleted: Documents that the run removed.
-    """
-    in_folder = (doc.doc_id for doc in planned.scan.discovery.docs)
-    in_ledger = (doc_id for doc_id in planned.scan.plan.delete if doc_id not in deleted)
-    kept = {to_partition_key(doc_id) for doc_id in (*in_folder, *in_ledger)}
-    for key in known_keys:
-        if key not in kept and not planned.scan.discovery.is_hidden(unquote(key)):
-            instance.delete_dynamic_partition(str(DOC_PARTITIONS.name), key)
+def _summarize(report: IngestionReport) -> dict[str, Any]:
+    """Return the metadata of an ingestion: its numbers, which Dagster plots, and its report."""
+    numbers = {
+        name: value for name, value in report.to_json().items() if isinstance(value, (int, float))
+    }
+    lines = ["| Stage | Seconds |", "|---|---|"]
+    lines += [f"| {name} | {seconds:.2f} |" for name, seconds in report.stage_seconds.items()]
+    for title, texts in (
+        ("Failed", [failure.message for failure in report.failures]),
+        ("Warnings", report.warnings),
+    ):
+        if texts:
+            lines += ["", f"**{title}**", ""]
+            lines += [f"- {_escape_cell(text)}" for text in texts[:_LISTED_FAILURES]]
+    return {**numbers, "report": dg.MetadataValue.md("\n".join(lines))}
 
 
 def _metadata(result: StageDone) -> Mapping[str, dg.MetadataValue[Any] | int | float | str]:
