@@ -118,6 +118,8 @@ class GroundingRule:
         standout: If above 0, the confidence is also limited by how far the best passage stands out
             from what unrelated questions reach: it is `ANSWERED_FROM` at `STANDOUT_FROM`
             deviations, and its logit grows by this number per deviation.
+        near: If above 0, the confidence is at least `COVERED_FROM` from this cosine on. A small
+            book lacks many words, so a question in other words must not hide a near passage.
     """
 
     semantic: float = 0.0
@@ -129,6 +131,7 @@ class GroundingRule:
     log_size: float = 0.0
     bias: float = 0.0
     standout: float = 0.0
+    near: float = 0.0
 
     def confidence(self, signals: Signals) -> float:
         """Return the probability, 0 to 1, that the passages contain the answer."""
@@ -145,7 +148,9 @@ class GroundingRule:
         if self.standout > 0 and signals.standout is not None:
             level = math.log(ANSWERED_FROM / (1 - ANSWERED_FROM))
             logit = min(logit, level + self.standout * (signals.standout - STANDOUT_FROM))
-        return 1 / (1 + math.exp(-max(-60.0, min(60.0, logit))))
+        probability = 1 / (1 + math.exp(-max(-60.0, min(60.0, logit))))
+        is_near = 0 < self.near <= signals.semantic
+        return max(probability, COVERED_FROM) if is_near else probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,7 @@ DEFAULT_RULE: Final = GroundingRule(semantic=16.8, support=19.7, known=9.7, bias
 """For the published local model, and for results built by hand, whose scores are cosines."""
 
 TEXTBOOK_RULE: Final = GroundingRule(
-    semantic=5.8, support=9.2, cover=0.9, known=4.0, headings=4.2, length=2.8, bias=-15.3
+    semantic=5.8, support=9.2, cover=0.9, known=4.0, headings=4.2, length=2.8, bias=-15.3, near=0.45
 )
 """For the local model that was trained on questions to textbooks (ADR 58)."""
 

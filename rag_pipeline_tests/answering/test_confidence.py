@@ -96,3 +96,12 @@ def test_a_short_question_needs_all_of_its_words_and_a_long_one_does_not() -> No
     )
     short, long = (TEXTBOOK_RULE.confidence(replace(signals, word_count=count)) for count in (2, 9))
     assert short < ANSWERED_FROM < long
+
+
+def test_a_near_passage_is_shown_although_the_book_uses_other_words() -> None:
+    signals = Signals(
+        semantic=0.5, support=0.4, cover=0.3, known=0.3, headings=0.0, word_count=3, chunk_count=22
+    )
+    assert choose_level(TEXTBOOK_RULE.confidence(signals)) is Level.CLOSEST_PASSAGES
+    far = replace(signals, semantic=0.3)
+    assert choose_level(TEXTBOOK_RULE.confidence(far)) is Level.NOT_COVERED

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.vectors import Point
 
-QUESTION = "How can a hand pick up an egg?"
+QUESTION = "How does a soft gripper pick up an egg?"
 SHORT = ServiceLimits(query_s=3.0, breaker_failures=2, breaker_reset_s=60.0)
 
 
