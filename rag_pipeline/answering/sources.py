@@ -33,7 +33,7 @@ def build_sources(
         question: The question of the reader, for which long tables are cut to the rows that answer
             it. If None, tables stay whole.
     """
-    from rag_pipeline.retrieval.candidates import section_of  # noqa: PLC0415  # loads numpy
+    from rag_pipeline.retrieval.open_index import section_of  # noqa: PLC0415  # loads numpy
 
     groups: dict[str, list[ScoredChunk]] = {}
     left = max_tokens

@@ -51,12 +51,11 @@ if TYPE_CHECKING:
         TermWeight,
     )
     from rag_pipeline.retrieval.opening import open_retriever
-    from rag_pipeline.retrieval.options import RetrieverOptions
     from rag_pipeline.retrieval.outline import ContentsPage, ContentsSection
     from rag_pipeline.retrieval.protection.limits import ServiceLimits
     from rag_pipeline.retrieval.queries import Mode, Query
     from rag_pipeline.retrieval.relatedness import SelectionVerdict
-    from rag_pipeline.retrieval.retriever import Retriever
+    from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
     from rag_pipeline.retrieval.service import RetrievalService
 
 __all__ = [
@@ -119,7 +118,7 @@ _MODULES: Final = {
     "ScoredChunk": "rag_pipeline.retrieval.models",
     "TermWeight": "rag_pipeline.retrieval.models",
     "Retriever": "rag_pipeline.retrieval.retriever",
-    "RetrieverOptions": "rag_pipeline.retrieval.options",
+    "RetrieverOptions": "rag_pipeline.retrieval.retriever",
     "RetrievalService": "rag_pipeline.retrieval.service",
     "SelectionVerdict": "rag_pipeline.retrieval.relatedness",
     "ServiceLimits": "rag_pipeline.retrieval.protection.limits",

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.protocols.stores import Channel, PointFilter
-from rag_pipeline.core.text.terms import find_distinct_terms
-from rag_pipeline.retrieval.ranking import Candidate, Distribution, Place
+from rag_pipeline.retrieval.ranking import Candidate, Distribution
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.models import Payload
-    from rag_pipeline.core.protocols.stores import VectorIndex
-    from rag_pipeline.retrieval.ranking import FusionWeights
+    from rag_pipeline.retrieval.open_index import OpenIndex
+    from rag_pipeline.retrieval.ranking import FusionWeights, Place
     from rag_pipeline.retrieval.search import Search
 
 DEPTH: Final = 100
@@ -28,33 +26,28 @@ Only near candidates are compared with the question by windows, and only they ca
 compare all of them would take longer than the rest of the search (ADR 28).
 """
 
-_FIELDS: Final = (
-    "doc_path",
-    "anchor",
-    "title",
-    "section_heading",
-    "heading_breadcrumb",
-    "chunk_index",
-    "content_hash",
-    "word_count",
-    "source",
-    "common_path",
-    "is_latest",
-    "is_default_locale",
-)
-"""Payload fields that ranking reads for each candidate; the other fields are read only for hits."""
 
-_MARKER_WORDS: Final = 1  # the `##` before a heading in its chunk's text counts as a word
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the search stage found for a question.
+
+    Attributes:
+        candidates: The near points with their scores in every channel, by ascending point id.
+        far: By channel, the scores of the points that are too far to be candidates.
+        exhausted: True if the store has no candidates besides those found.
+        parts: The same for each sub-question of a compound question.
+    """
+
+    candidates: tuple[Candidate, ...]
+    far: Mapping[Channel, Sequence[float]]
+    exhausted: bool
+    parts: tuple[Found, ...] = ()
 
 
 def gather_candidates(
-    index: VectorIndex,
-    searches: Sequence[Search],
-    depth: int,
-    places: PlaceCache,
-    weights: FusionWeights,
-) -> None:
-    """Find the candidate points of each search and score each of them in every channel.
+    opened: OpenIndex, searches: Sequence[Search], depth: int, weights: FusionWeights
+) -> list[Found]:
+    """Find the candidate points of each search and of its parts, scored in every channel.
 
     The points found are the `depth` best by dense vector and the `depth` best by BM25. The best of
     them in both channels together are near and become candidates. Windows (vectors of four words)
@@ -64,124 +57,99 @@ def gather_candidates(
     scores of near points, and one for the places in the book that are not cached yet.
 
     Args:
-        index: The collection to search.
-        searches: Searches with vectors; `scores`, `candidates`, `far` and `exhausted` are set.
+        opened: The collection to search.
+        searches: Searches with vectors.
         depth: Number of points to request from each channel, at least 1.
-        places: A cache of the document, section and position of each point.
         weights: The weights of vectors and BM25, by which near points are chosen.
 
     Raises:
         StoreUnavailableError: The store is unreachable, timed out or is locked by another process.
         PayloadError: A stored point has a missing or invalid payload field.
     """
-    best: list[tuple[Search, Channel]] = [
-        (search, channel)
-        for search in searches
+    asked = [*searches, *(part for search in searches for part in search.parts)]
+    found = iter(_gather(opened, asked, depth, weights))
+    whole = [next(found) for _ in searches]
+    return [
+        replace(own, parts=tuple(next(found) for _ in search.parts))
+        for search, own in zip(searches, whole, strict=True)
+    ]
+
+
+def _gather(
+    opened: OpenIndex, searches: Sequence[Search], depth: int, weights: FusionWeights
+) -> list[Found]:
+    index = opened.store
+    best = [
+        (at, channel)
+        for at, search in enumerate(searches)
         for channel in search.channels
         if channel is not Channel.WINDOWS
     ]
-    found = index.search_many(
-        [search.ask(channel, depth, search.where) for search, channel in best]
+    hits = index.search_many(
+        [searches[at].ask(channel, depth, searches[at].where) for at, channel in best]
     )
-    for search in searches:
-        search.scores = {channel: {} for channel in search.channels}
-    for (search, channel), hits in zip(best, found, strict=True):
-        search.scores[channel] = dict(hits)
-    near = [(search, sorted(_find_near(search, depth, weights))) for search in searches]
-
-    gaps = [
-        (search, channel, missing)
-        for search, point_ids in near
-        for channel in search.channels
-        if (missing := _find_missing(point_ids, search.scores[channel]))
+    scores: list[dict[Channel, dict[PointId, float]]] = [
+        {channel: {} for channel in search.channels} for search in searches
     ]
-    found = index.search_many(
+    for (at, asked_by), own in zip(best, hits, strict=True):
+        scores[at][asked_by] = dict(own)
+    # The far scores are those of the first request, so they are read before the gaps are filled.
+    nears = [
+        _find_near(own, search.windowed, depth, weights)
+        for search, own in zip(searches, scores, strict=True)
+    ]
+    gaps = [
+        (at, channel, missing)
+        for at, (near, _, _) in enumerate(nears)
+        for channel in searches[at].channels
+        if (missing := tuple(pid for pid in sorted(near) if pid not in scores[at][channel]))
+    ]
+    hits = index.search_many(
         [
-            search.ask(channel, len(missing), PointFilter(point_ids=missing))
-            for search, channel, missing in gaps
+            searches[at].ask(channel, len(missing), PointFilter(point_ids=missing))
+            for at, channel, missing in gaps
         ]
     )
-    for (search, channel, _), hits in zip(gaps, found, strict=True):
-        search.scores[channel].update(hits)
+    for (at, channel, _), own in zip(gaps, hits, strict=True):
+        scores[at][channel].update(own)
+    places = opened.find_places(sorted({pid for near, _, _ in nears for pid in near}))
+    return [
+        Found(
+            _describe([places[pid] for pid in sorted(near) if pid in places], own), far, exhausted
+        )
+        for (near, far, exhausted), own in zip(nears, scores, strict=True)
+    ]
 
-    placed = places.look_up(index, sorted({pid for _, point_ids in near for pid in point_ids}))
-    for search, point_ids in near:
-        places_of_near = [placed[point_id] for point_id in point_ids if point_id in placed]
-        search.candidates = _describe(places_of_near, search.scores)
 
-
-def _find_near(search: Search, depth: int, weights: FusionWeights) -> list[PointId]:
-    """Return the points that are best in both channels together; set `far` and `exhausted`.
+def _find_near(
+    scores: Mapping[Channel, Mapping[PointId, float]],
+    windowed: bool,  # noqa: FBT001  # from the search
+    depth: int,
+    weights: FusionWeights,
+) -> tuple[list[PointId], dict[Channel, list[float]], bool]:
+    """Return the points that are best in both channels together, the far scores, and `exhausted`.
 
     A point that is missing from the hits of a channel counts there with the highest score that it
     can have: the score of the last hit, or 0 for BM25 if all points with a term were found.
     """
-    union = sorted(set().union(*search.scores.values()))
-    count = max(1, round(NEAR_SHARE * depth)) if search.windowed else len(union)
+    union = sorted(set().union(*scores.values()))
+    count = max(1, round(NEAR_SHARE * depth)) if windowed else len(union)
     totals = [0.0] * len(union)
-    for channel, weight in ((Channel.DENSE, weights.semantic), (Channel.BM25, weights.bm25)):
-        scores = search.scores.get(channel, {})
-        distribution = Distribution.of(scores.values())
-        most = 0.0 if len(scores) < depth else min(scores.values())
-        placed = distribution.place([scores.get(point_id, most) for point_id in union])
+    for ranked_by, weight in ((Channel.DENSE, weights.semantic), (Channel.BM25, weights.bm25)):
+        found = scores.get(ranked_by, {})
+        distribution = Distribution.of(found.values())
+        most = 0.0 if len(found) < depth else min(found.values())
+        placed = distribution.place([found.get(point_id, most) for point_id in union])
         totals = [total + weight * own for total, own in zip(totals, placed, strict=True)]
     order = sorted(zip([-total for total in totals], union, strict=True))
     near = [point_id for _, point_id in order[:count]]
     kept = set(near)
-    search.far = {
-        channel: [score for point_id, score in scores.items() if point_id not in kept]
-        for channel, scores in search.scores.items()
+    far = {
+        channel: [score for point_id, score in found.items() if point_id not in kept]
+        for channel, found in scores.items()
     }
-    search.exhausted = len(search.scores[Channel.DENSE]) < depth and len(near) == len(union)
-    return near
-
-
-class PlaceCache:
-    """A cache of the place of each point in the book: its document, section and position.
-
-    Args:
-        lasting: True if the collection cannot change while it is open, as in the embedded store.
-            Each point is then read only once. If False, each look-up reads the store again.
-    """
-
-    def __init__(self, *, lasting: bool) -> None:
-        self._lasting = lasting
-        # A tuple that is replaced as a whole, so that no thread combines one collection with the
-        # places of another.
-        self._read: tuple[VectorIndex | None, dict[PointId, Place]] = (None, {})
-
-    def look_up(self, index: VectorIndex, point_ids: Sequence[PointId]) -> dict[PointId, Place]:
-        """Return the document, section and position of each point id.
-
-        Ids that the store does not have are left out. The result is the whole cache, so it may also
-        contain points that were looked up before.
-
-        Raises:
-            PayloadError: A stored point has a missing or invalid payload field.
-        """
-        cached_index, cached = self._read
-        known = cached if self._lasting and index is cached_index else {}
-        missing = [point_id for point_id in point_ids if point_id not in known]
-        if missing:
-            payloads = index.fetch_fields(missing, _FIELDS)
-            read = {pid: _read_place(pid, payload) for pid, payload in payloads.items()}
-            known = {**known, **read}
-            self._read = (index, known)
-        return known
-
-
-def section_of(doc_path: str, anchor: str | None, heading: str) -> str:
-    """Return a section's key, which is unique over all documents: `doc_path#anchor`.
-
-    Without an anchor, the key ends with the heading of the section.
-    """
-    return f"{doc_path}#{anchor or heading}"
-
-
-def _find_missing(
-    point_ids: Sequence[PointId], scores: Mapping[PointId, float]
-) -> tuple[PointId, ...]:
-    return tuple(point_id for point_id in point_ids if point_id not in scores)
+    exhausted = len(scores[Channel.DENSE]) < depth and len(near) == len(union)
+    return near, far, exhausted
 
 
 def _describe(
@@ -196,48 +164,3 @@ def _describe(
         windows, bm25 = by_windows.get(point_id, dense), by_bm25.get(point_id, 0.0)
         candidates.append(Candidate(place, dense, windows, bm25))
     return tuple(candidates)
-
-
-def _read_place(point_id: PointId, payload: Payload) -> Place:
-    doc_path, heading, content_hash = (
-        _read_text(point_id, payload, name)
-        for name in ("doc_path", "section_heading", "content_hash")
-    )
-    chunk_index, word_count = (
-        _read_number(point_id, payload, name) for name in ("chunk_index", "word_count")
-    )
-    anchor = payload.get("anchor")
-    common_path = payload.get("common_path")
-    page = f"{payload.get('source') or ''}/{common_path}" if common_path else doc_path
-    section = section_of(page, str(anchor) if anchor else None, heading)
-    is_bare = word_count <= len(heading.split()) + _MARKER_WORDS
-    bare_heading = heading if is_bare else None
-    is_default = all(payload.get(mark, True) for mark in ("is_latest", "is_default_locale"))
-    title = str(payload.get("title") or "")
-    path = payload.get("heading_breadcrumb")
-    return Place(
-        point_id,
-        page,
-        section,
-        chunk_index,
-        content_hash,
-        bare_heading,
-        is_default,
-        word_count,
-        find_distinct_terms(" ".join([title, *map(str, path if isinstance(path, list) else ())])),
-        find_distinct_terms(heading or title),
-    )
-
-
-def _read_number(point_id: PointId, payload: Payload, name: str) -> int:
-    value = payload.get(name)
-    if not isinstance(value, int):
-        raise PayloadError(f"{point_id:016x}", name, value)
-    return value
-
-
-def _read_text(point_id: PointId, payload: Payload, name: str) -> str:
-    value = payload.get(name)
-    if not isinstance(value, str):
-        raise PayloadError(f"{point_id:016x}", name, value)
-    return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.text.terms import extract_terms
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.protocols.stores import VectorIndex
     from rag_pipeline.core.vectors import FloatVector
-    from rag_pipeline.retrieval.candidates import PlaceCache
+    from rag_pipeline.retrieval.candidates import Found
+    from rag_pipeline.retrieval.models import Evidence
+    from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.ranking import Candidate, FusionWeights, Place, Ranked
     from rag_pipeline.retrieval.search import Search
 
@@ -44,13 +46,29 @@ _SPARE: Final = 2  # further candidates whose vectors are read at once, to repla
 _DEEPEN_FACTOR: Final = 4  # growth of the search depth when duplicates leave too few hits
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The candidates that were chosen as the hits of a search.
+
+    Attributes:
+        hits: The chosen candidates, best first.
+        nearest: The highest similarity of a candidate to the question, -1 to 1.
+        candidate_count: Number of candidates that were ranked.
+    """
+
+    hits: tuple[Ranked, ...]
+    nearest: float
+    candidate_count: int
+
+
 def choose_hits(
-    index: VectorIndex,
+    opened: OpenIndex,
     searches: Sequence[Search],
-    places: PlaceCache,
+    found: Sequence[Found],
+    evidence: Sequence[Evidence],
     weights: FusionWeights,
     dedup_threshold: float,
-) -> None:
+) -> list[Chosen]:
     """Rank the candidates of each search and choose its hits.
 
     If duplicates leave too few hits, the search is repeated with more candidates. More candidates
@@ -59,36 +77,52 @@ def choose_hits(
     without any text below them) are chosen last.
 
     Args:
-        index: The collection, for vectors and further candidates.
-        searches: Searches with candidates and evidence. Their `chosen`, `nearest`, `passages` and
-            `bare` are set.
-        places: A cache of the places of points in the book.
+        opened: The collection, for vectors and further candidates.
+        searches: The searches.
+        found: The candidates of each search.
+        evidence: The term weights of each search.
         weights: The weights of the fused score.
         dedup_threshold: Two chunks whose vectors have a higher cosine are near-duplicates.
     """
-    near = NearDuplicates(index, dedup_threshold)
-    for search in searches:
-        search.nearest = max((candidate.semantic for candidate in search.candidates), default=0.0)
-        _rank(search, weights)
+    near = NearDuplicates(opened.store, dedup_threshold)
+    orders = [_rank(own, known, weights) for own, known in zip(found, evidence, strict=True)]
     near.load(
         [
             hit.candidate
-            for search in searches
-            for hit in search.passages[: _count_wanted(search) + _SPARE]
+            for search, (passages, _) in zip(searches, orders, strict=True)
+            for hit in passages[: _count_wanted(search) + _SPARE]
         ]
     )
-    for search in searches:
-        count, depth = _count_wanted(search), DEPTH
-        search.chosen = select(search.passages, count, near.is_near)
-        while len(search.chosen) < count and not search.exhausted:
-            depth *= _DEEPEN_FACTOR
-            gather_candidates(index, [search], depth, places, weights)
-            _rank(search, weights)
-            search.chosen = select(search.passages, count, near.is_near, search.chosen)
-        search.chosen = select(search.bare, count, near.is_near, search.chosen)
-        if search.parts:
-            of_parts = [fuse(part.candidates, weights, far=part.far) for part in search.parts]
-            search.chosen = place_parts(search.chosen, of_parts, search.offered)
+    return [
+        _choose(opened, *entry, near, weights)
+        for entry in zip(searches, found, evidence, orders, strict=True)
+    ]
+
+
+def _choose(
+    opened: OpenIndex,
+    search: Search,
+    found: Found,
+    evidence: Evidence,
+    order: tuple[list[Ranked], list[Ranked]],
+    near: NearDuplicates,
+    weights: FusionWeights,
+) -> Chosen:
+    nearest = max((candidate.semantic for candidate in found.candidates), default=0.0)
+    parts = found.parts
+    count, depth = _count_wanted(search), DEPTH
+    passages, bare = order
+    chosen = select(passages, count, near.is_near)
+    while len(chosen) < count and not found.exhausted:
+        depth *= _DEEPEN_FACTOR
+        (found,) = gather_candidates(opened, [replace(search, parts=())], depth, weights)
+        passages, bare = _rank(found, evidence, weights, chosen)
+        chosen = select(passages, count, near.is_near, chosen)
+    chosen = select(bare, count, near.is_near, chosen)
+    if search.parts:
+        of_parts = [fuse(part.candidates, weights, far=part.far) for part in parts]
+        chosen = place_parts(chosen, of_parts, search.offered)
+    return Chosen(tuple(chosen), nearest, len(found.candidates))
 
 
 class NearDuplicates:
@@ -243,23 +277,25 @@ def _count_wanted(search: Search) -> int:
     return max(search.offered, PART_DEPTH if search.parts else 0)
 
 
-def _rank(search: Search, weights: FusionWeights) -> None:
-    """Rank the candidates of a search and store them in its `passages` and `bare`.
+def _rank(
+    found: Found, evidence: Evidence, weights: FusionWeights, before: Sequence[Ranked] = ()
+) -> tuple[list[Ranked], list[Ranked]]:
+    """Return the ranked passages and the ranked bare headings of a search.
 
-    Bare candidates are headings without any text below them. If hits are already chosen, the new
-    scores are scaled to be comparable with the scores of those hits.
+    If hits were chosen before, the scores are scaled to be comparable with theirs.
     """
-    known = search.evidence.terms if search.evidence else ()
-    terms = {term.term: term.weight for term in known}
-    if search.evidence is not None:
-        weights = fit_weights(weights, search.evidence.model, [*terms])
-    fused = fuse(search.candidates, weights, math.fsum(terms.values()), search.far)
+    terms = {term.term: term.weight for term in evidence.terms}
+    weights = fit_weights(weights, evidence.model, [*terms])
+    fused = fuse(found.candidates, weights, math.fsum(terms.values()), found.far)
     ranked = favor_explaining(fused, terms)
-    search.passages, search.bare = arrange(ranked, frozenset(terms))
-    if search.chosen:
-        scale = find_scale(search.chosen, ranked)
-        search.passages = [replace(hit, score=hit.score * scale) for hit in search.passages]
-        search.bare = [replace(hit, score=hit.score * scale) for hit in search.bare]
+    passages, bare = arrange(ranked, frozenset(terms))
+    scale = find_scale(before, ranked)
+    if scale == 1.0:
+        return passages, bare
+    return (
+        [replace(hit, score=hit.score * scale) for hit in passages],
+        [replace(hit, score=hit.score * scale) for hit in bare],
+    )
 
 
 def _is_bare(place: Place, terms: frozenset[str]) -> bool:

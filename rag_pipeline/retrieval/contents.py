@@ -16,14 +16,14 @@ from rag_pipeline.core.site.docusaurus import find_site_path
 from rag_pipeline.retrieval.filters import ANY_VALUE
 from rag_pipeline.retrieval.hits import join_pieces
 from rag_pipeline.retrieval.models import name_edition
+from rag_pipeline.retrieval.open_index import OpenIndex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.models import SiteSettings
-    from rag_pipeline.core.protocols.stores import VectorIndex
-    from rag_pipeline.retrieval.chunk_cache import Piece
+    from rag_pipeline.retrieval.open_index import Piece
     from rag_pipeline.retrieval.outline import ContentsPage
     from rag_pipeline.retrieval.retriever import Retriever
 
@@ -83,7 +83,7 @@ def read_contents(
     wanted = None if url is None else _find_path(url, site)
     return tuple(
         page
-        for page in retriever.read(retriever.outlines.look_up).pages
+        for page in retriever.read_index(OpenIndex.read_outline).pages
         if module in (None, page.module)
         and (
             _is_shown(page.edition, version, locale) if url is None else _is_at(page, wanted, site)
@@ -110,7 +110,7 @@ def count_filter_values(retriever: Retriever) -> dict[str, dict[str, int]]:
         StoreError: The collection is missing or built with another model, or the store failed or
             exceeded the time limit.
     """
-    values = retriever.read(retriever.outlines.look_up).values
+    values = retriever.read_index(OpenIndex.read_outline).values
     return {name: dict(counts) for name, counts in values.items()}
 
 
@@ -133,16 +133,16 @@ def read_section(retriever: Retriever, url: str) -> SectionText:
     wanted = _find_path(url, site)
     anchor = unquote(url.encode("utf-8", "replace").decode().strip().partition("#")[2])
 
-    def read(index: VectorIndex) -> SectionText:
-        for page in retriever.outlines.look_up(index).pages:
+    def read(opened: OpenIndex) -> SectionText:
+        for page in opened.read_outline().pages:
             if _is_at(page, wanted, site):
-                points = index.scroll(PointFilter.any_of(doc_path=[page.doc_path]))
+                points = opened.store.scroll(PointFilter.any_of(doc_path=[page.doc_path]))
                 pieces = [(read_metadata(p.payload), read_text(p.payload)) for p in points]
                 pieces.sort(key=lambda piece: piece[0].chunk_index)
                 return _join_section(page, _cut_section(pieces, anchor), url, anchor)
         raise SectionMissingError(url)
 
-    return retriever.read(read)
+    return retriever.read_index(read)
 
 
 def _find_path(url: str, site: SiteSettings) -> str | None:

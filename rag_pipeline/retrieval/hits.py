@@ -14,9 +14,9 @@ from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols.stores import PointFilter
 from rag_pipeline.core.rules import Rule, find_repeated, register_rule
 from rag_pipeline.core.text.terms import extract_terms
-from rag_pipeline.retrieval.candidates import section_of
 from rag_pipeline.retrieval.evidence import find_chunk_terms
 from rag_pipeline.retrieval.models import ChannelScores, Citation, ScoredChunk, name_edition
+from rag_pipeline.retrieval.open_index import section_of
 from rag_pipeline.retrieval.ranking import scale_scores
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.protocols.embedding import Reranker
     from rag_pipeline.core.protocols.stores import VectorIndex
-    from rag_pipeline.retrieval.chunk_cache import Piece
+    from rag_pipeline.retrieval.choosing import Chosen
+    from rag_pipeline.retrieval.open_index import Piece
     from rag_pipeline.retrieval.search import Search
 
 RESULT_RULES: Final[list[Rule[Sequence[ScoredChunk]]]] = []
@@ -36,18 +37,21 @@ RESULT_RULES: Final[list[Rule[Sequence[ScoredChunk]]]] = []
 _REQUIRED_FIELDS: Final = ("url", "title", "doc_path", "content_type", "content_hash")
 
 
-def build_hits(search: Search, chunks: Mapping[PointId, Piece]) -> list[ScoredChunk]:
+def build_hits(
+    search: Search, chosen: Chosen, chunks: Mapping[PointId, Piece]
+) -> list[ScoredChunk]:
     """Return the chosen candidates of a search as scored chunks with citations, best first.
 
     Args:
-        search: A search whose `chosen` and `nearest` are set.
+        search: The search.
+        chosen: Its chosen candidates.
         chunks: The chunks by the id of their point. Candidates without a chunk, because the point
             was deleted in the meantime, are left out.
     """
     terms = set(extract_terms(search.text))
     hits = []
-    scores = scale_scores(search.chosen, search.nearest)
-    for ranked, score in zip(search.chosen, scores, strict=True):
+    scores = scale_scores(chosen.hits, chosen.nearest)
+    for ranked, score in zip(chosen.hits, scores, strict=True):
         candidate = ranked.candidate
         chunk = chunks.get(candidate.place.point_id)
         if chunk is None:

@@ -61,10 +61,9 @@ def open_retriever(
         read_running_ingestion,
     )
     from rag_pipeline.core.settings import load_settings  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.options import RetrieverOptions  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.protection.limits import Protection  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.ranking import FusionWeights  # noqa: PLC0415  # see module
-    from rag_pipeline.retrieval.retriever import Retriever  # noqa: PLC0415  # see module
+    from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions  # noqa: PLC0415  # see module
     from rag_pipeline.retrieval.store_session import StoreSession  # noqa: PLC0415  # see module
 
     chosen = settings or load_settings()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -14,15 +13,11 @@ from rag_pipeline.core.payload import (
     LATE_INDEXES,
     ChunkMetadata,
     read_edition,
-    read_metadata,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rag_pipeline.core.protocols.stores import VectorIndex
-
-_SERVER_AGE_S: Final = 30.0  # a page edited on a server shows up after this time
 _FOLDER_POSITION: Final = 50.0  # the index does not know the positions of folders in the sidebar
 _INDEX_STEMS: Final = ("index", "readme")
 COUNTED_IN_ALL: Final = frozenset(
@@ -78,39 +73,6 @@ class Outline:
 
     pages: tuple[ContentsPage, ...]
     values: Mapping[str, Mapping[str, int]]
-
-
-class OutlineCache:
-    """A cache of the outline of a collection.
-
-    Args:
-        lasting: True if the collection cannot change while it is open, as in the embedded store.
-            The outline is then read once for each opening. If False, it is read again when the
-            number of chunks has changed and at least every 30 s.
-    """
-
-    def __init__(self, *, lasting: bool) -> None:
-        self._lasting = lasting
-        # A tuple that is replaced as a whole, so that no thread combines one collection with the
-        # outline of another.
-        self._read: tuple[VectorIndex | None, int, float, Outline] = (None, 0, 0.0, Outline((), {}))
-
-    def look_up(self, index: VectorIndex) -> Outline:
-        """Return the outline of an open collection.
-
-        Raises:
-            PayloadError: A stored point has a missing or invalid payload field.
-        """
-        known, count, read_at, outline = self._read
-        now = time.monotonic()
-        if known is index and (
-            self._lasting or (now - read_at < _SERVER_AGE_S and index.count() == count)
-        ):
-            return outline
-        chunks = [read_metadata(point.payload) for point in index.scroll()]
-        outline = outline_book(chunks)
-        self._read = (index, len(chunks), now, outline)
-        return outline
 
 
 def outline_book(chunks: Iterable[ChunkMetadata]) -> Outline:

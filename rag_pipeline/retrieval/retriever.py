@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -20,36 +20,59 @@ from rag_pipeline.core.errors import (
     EmbeddingError,
     StoreError,
 )
+from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
-from rag_pipeline.retrieval.candidates import DEPTH, PlaceCache, gather_candidates
+from rag_pipeline.retrieval.candidates import DEPTH, gather_candidates
 from rag_pipeline.retrieval.choosing import choose_hits
-from rag_pipeline.retrieval.chunk_cache import ChunkCache
-from rag_pipeline.retrieval.evidence import (
-    BookTerms,
-    UnrelatedNearness,
-    compare_words,
-    weigh_terms,
-)
+from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, weigh_terms
 from rag_pipeline.retrieval.hits import build_hits, drop_weak, rerank_hits, widen_hits
 from rag_pipeline.retrieval.models import RetrievalResult
-from rag_pipeline.retrieval.options import RetrieverOptions
-from rag_pipeline.retrieval.outline import OutlineCache
+from rag_pipeline.retrieval.open_index import OpenIndex
 from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.retrieval.queries import Mode, Query, check_queries, name_questions
-from rag_pipeline.retrieval.scopes import SiteEditions, set_scopes
+from rag_pipeline.retrieval.ranking import FusionWeights
+from rag_pipeline.retrieval.scopes import limit_to_scopes
 from rag_pipeline.retrieval.search import prepare_searches
 from rag_pipeline.retrieval.selected_text import retrieve_selected
 from rag_pipeline.retrieval.spelling import choose_result, correct_queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from rag_pipeline.core.protocols.embedding import Embedder, Reranker, SparseEncoder
     from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.sources import Source
+    from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.protection.logs import Operation
     from rag_pipeline.retrieval.search import Search
     from rag_pipeline.retrieval.store_session import StoreSession
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverOptions:
+    """The thresholds, weights and word list of retrieval.
+
+    Attributes:
+        dedup_threshold: Two chunks whose vectors have a higher cosine are near-duplicates, and
+            only the better chunk is returned.
+        selected_text_threshold: The least share of a question's words, 0 to 1, in a selection that
+            answers it. A similar meaning can replace the words.
+        weights: The weights of the fused score.
+        site: The site settings from which URLs of selections are built.
+        sources: The sources of the site, which name the version and language of selections.
+        load_everyday_words: Returns words, in lower case, that are not misspelled although the book
+            lacks them. None corrects no question.
+    """
+
+    dedup_threshold: float = 0.95
+    selected_text_threshold: float = 0.38
+    weights: FusionWeights = FusionWeights()  # noqa: RUF009  # frozen
+    site: SiteSettings = SiteSettings()  # noqa: RUF009  # frozen
+    sources: Sequence[Source] = ()
+    load_everyday_words: Callable[[], AbstractSet[str]] | None = None
+
 
 _Read = TypeVar("_Read")
 
@@ -74,7 +97,6 @@ class Retriever(Closing):
 
     Attributes:
         options: The thresholds and weights.
-        outlines: The cache of the book's table of contents.
     """
 
     def __init__(
@@ -92,12 +114,8 @@ class Retriever(Closing):
         self._encoder = encoder
         self._session = session
         self.options = options or RetrieverOptions()
-        self.outlines = OutlineCache(lasting=session.is_exclusive)
-        self._editions = SiteEditions(lasting=session.is_exclusive)
-        self._places = PlaceCache(lasting=session.is_exclusive)
-        self._chunks = ChunkCache(lasting=session.is_exclusive)
-        self._terms = BookTerms(encoder, lasting=session.is_exclusive)
-        self._unrelated = UnrelatedNearness(lasting=session.is_exclusive)
+        self._opened: OpenIndex | None = None
+        self._unrelated: Sequence[Search] = ()
         self._reranker = reranker
         self._selection_embedder = selection_embedder
         self._protection = protection or Protection()
@@ -192,6 +210,10 @@ class Retriever(Closing):
 
         return self._protection.read_store(use)
 
+    def read_index(self, action: Callable[[OpenIndex], _Read]) -> _Read:
+        """Do the same as `read` with an action that gets the collection and what is known of it."""
+        return self.read(lambda store: action(self._open(store)))
+
     def probe(self) -> None:
         """Check that the collection can be searched: its model, dimension and one point's payload.
 
@@ -210,49 +232,63 @@ class Retriever(Closing):
     def _prepare(self, queries: Sequence[Query]) -> list[Search]:
         choices = _RERANK_FACTOR if self._reranker else 1
         # A model with windows has a rule measured on its own cosines, or its words are compared.
-        if self._embedder.model.window_words is None:
-            self._unrelated.prepare(
-                lambda texts: prepare_searches(
-                    self._embedder, self._encoder, [Query(text) for text in texts]
-                )
-            )
+        if self._embedder.model.window_words is None and not self._unrelated:
+            unrelated = [Query(text) for text in UNRELATED]
+            self._unrelated = prepare_searches(self._embedder, self._encoder, unrelated)
         return prepare_searches(self._embedder, self._encoder, queries, choices)
 
+    def _open(self, store: PointStore) -> OpenIndex:
+        """Return what is known about an open collection; a new one begins empty."""
+        opened = self._opened
+        if opened is None or opened.store is not store:
+            opened = OpenIndex(store, self._encoder, lasting=self._session.is_exclusive)
+            self._opened = opened
+        return opened
+
     def _search(self, searches: Sequence[Search]) -> list[RetrievalResult]:
-        with self._session.use() as index:
-            parts = [part for search in searches for part in search.parts]
-            options = self.options
-            set_scopes(index, searches, self._editions, self.outlines, options.site)
-            gather_candidates(index, [*searches, *parts], DEPTH, self._places, options.weights)
-            if not any(search.candidates for search in searches) and index.count() == 0:
-                raise CollectionMissingError(index.collection_id, "the vector store")
-            unrelated = self._unrelated.look_up(index)
-            fingerprint = self._embedder.model.fingerprint
-            weigh_terms(index, self._terms, searches, fingerprint, unrelated)
-            choose_hits(index, searches, self._places, options.weights, options.dedup_threshold)
-            chosen = {hit.candidate.place.point_id for search in searches for hit in search.chosen}
-            chunks = self._chunks.look_up(index, sorted(chosen))
-            for search in searches:
-                query, search.hits = search.query, build_hits(search, chunks)
-                if self._reranker is not None and search.hits:
-                    hits = rerank_hits(self._reranker, query.question, search.hits)
-                    search.hits = hits[: query.result_count]
-                search.hits = drop_weak(search.hits, query.min_relative_score)
-                if query.expand_to_section_tokens is not None:
-                    search.hits = widen_hits(index, search.hits, query.expand_to_section_tokens)
-            compare_words(index, searches)
+        with self._session.use() as store:
+            opened, options = self._open(store), self.options
+            searches = limit_to_scopes(opened, searches, options.site)
+            found = gather_candidates(opened, searches, DEPTH, options.weights)
+            if not any(own.candidates for own in found) and store.count() == 0:
+                raise CollectionMissingError(store.collection_id, "the vector store")
+            unrelated = opened.measure_unrelated(self._unrelated)
+            evidence = weigh_terms(opened, searches, self._embedder.model.fingerprint, unrelated)
+            chosen = choose_hits(
+                opened, searches, found, evidence, options.weights, options.dedup_threshold
+            )
+            chunks = opened.find_chunks(
+                sorted({hit.candidate.place.point_id for own in chosen for hit in own.hits})
+            )
+            hits = [
+                self._finish(store, search, build_hits(search, own, chunks))
+                for search, own in zip(searches, chosen, strict=True)
+            ]
+            evidence = compare_words(store, searches, evidence, hits)
         return [
             RetrievalResult(
-                chunks=tuple(search.hits),
+                chunks=tuple(own_hits),
                 query=search.query,
                 mode=Mode.NORMAL,
-                total_candidates=len(search.candidates),
-                index_id=index.collection_id,
+                total_candidates=own.candidate_count,
+                index_id=store.collection_id,
                 notice=search.scope.notice,
-                evidence=search.evidence and replace(search.evidence, words=tuple(search.words)),
+                evidence=known,
             )
-            for search in searches
+            for search, own, own_hits, known in zip(searches, chosen, hits, evidence, strict=True)
         ]
+
+    def _finish(
+        self, store: PointStore, search: Search, hits: list[ScoredChunk]
+    ) -> list[ScoredChunk]:
+        """Rerank the hits of a search, drop weak hits and expand texts, if that is asked for."""
+        query = search.query
+        if self._reranker is not None and hits:
+            hits = rerank_hits(self._reranker, query.question, hits)[: query.result_count]
+        hits = drop_weak(hits, query.min_relative_score)
+        if query.expand_to_section_tokens is not None:
+            hits = widen_hits(store, hits, query.expand_to_section_tokens)
+        return hits
 
     def _search_corrected(
         self, results: list[RetrievalResult], operation: Operation

@@ -1,10 +1,10 @@
-"""The first stage of retrieval (splitting and embedding), and the state of one question."""
+"""The first stage of retrieval: split and embed questions."""
 
 from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -18,12 +18,9 @@ from rag_pipeline.retrieval.filters import Scope, build_point_filter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.protocols.embedding import Embedder, SparseEncoder, WindowEmbedder
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector, SparseVector
-    from rag_pipeline.retrieval.models import Evidence, ScoredChunk, WordNearness
     from rag_pipeline.retrieval.queries import Query
-    from rag_pipeline.retrieval.ranking import Candidate, Ranked
 
 MAX_PARTS: Final = 3  # sub-questions of a compound question
 
@@ -54,28 +51,19 @@ _PAIR_TERMS: Final = 1
 _MAX_CHARS: Final = 1_000  # the time grows with the square; longer texts are not compound questions
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Search:
-    """A question and what the stages find for it. Each stage reads earlier fields and sets its own.
+    """A question, ready to be searched for.
 
     Attributes:
         offered: Number of hits to choose: the number of results, or more if a reranker follows.
         text: The question without white space at its ends, or one of its sub-questions.
-        where: The filter that points must match, with the scope once it is set.
+        where: The filter that points must match, with that of the scope.
         vectors: The vector of `text`, and the vectors of its tokens except stop words.
         terms: The BM25 terms of `text`; may be empty.
         windowed: True if the collection has windows (vectors of four words each).
-        scope: The versions and languages that are searched.
         parts: A search for each sub-question of a compound question; empty for other questions.
-        candidates: The near points; `scores` has their scores by channel and point id. `far` has,
-            by channel, the scores of the points that are too far to be candidates.
-        exhausted: True if the store has no candidates besides those found.
-        passages: The ranked candidates in the order in which they are to be chosen.
-        bare: The ranked candidates that are headings without text; they are chosen last.
-        nearest: The highest similarity of a candidate to the question, -1 to 1.
-        chosen: The candidates that were chosen as results.
-        hits: The results that were built from `chosen`.
-        words: The similarity of the first hits to each word of the question.
+        scope: The versions and languages that are searched.
     """
 
     query: Query
@@ -86,23 +74,7 @@ class Search:
     terms: SparseVector
     windowed: bool
     parts: tuple[Search, ...] = ()
-
-    scope: Scope = field(default_factory=Scope)
-
-    # Set by the search stage; candidates are ordered by ascending point id.
-    scores: dict[Channel, dict[PointId, float]] = field(default_factory=dict)
-    candidates: tuple[Candidate, ...] = ()
-    far: dict[Channel, list[float]] = field(default_factory=dict)
-    exhausted: bool = False
-    evidence: Evidence | None = None
-
-    # Set by the fusing, choosing and presenting stages; each list is ordered best first.
-    passages: list[Ranked] = field(default_factory=list)
-    bare: list[Ranked] = field(default_factory=list)
-    nearest: float = 0.0
-    chosen: list[Ranked] = field(default_factory=list)
-    hits: list[ScoredChunk] = field(default_factory=list)
-    words: list[WordNearness] = field(default_factory=list)
+    scope: Scope = Scope()  # noqa: RUF009  # frozen
 
     @property
     def channels(self) -> list[Channel]:

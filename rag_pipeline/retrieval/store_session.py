@@ -7,11 +7,15 @@ collection is closed, because the child process would keep the store locked as l
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import contextmanager
 from copy import copy
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Final, Protocol
+from weakref import WeakSet
 
 from rag_pipeline.core.errors import (
     CollectionMissingError,
@@ -19,8 +23,6 @@ from rag_pipeline.core.errors import (
     StoreError,
     StoreLockedError,
 )
-from rag_pipeline.retrieval.forks import keep_inherited, watch_forks
-from rag_pipeline.retrieval.open_collection import OpenCollection, Opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +30,103 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols.state import IngestionProgress
     from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
     from rag_pipeline.core.vectors import EmbeddingSpace
+
+
+class PausableSession(Protocol):
+    """A session that holds an open collection, such as a StoreSession."""
+
+    def pause(self, deadline: float) -> None:
+        """Close the collection before a fork, at the latest when the clock reaches a time."""
+
+    def resume(self) -> None:
+        """Allow uses again, in the parent process after the fork."""
+
+    def forget(self) -> None:
+        """Reset the session, in the child process after the fork."""
+
+
+_FORK_WAIT_S: Final = 10.0
+"""Seconds that a fork waits for running queries; only a hung query takes longer."""
+_sessions: Final[WeakSet[PausableSession]] = WeakSet()
+_inherited: Final[list[object]] = []
+_forking: Final = threading.RLock()
+"""A lock that is held during a fork, so that two forks do not resume each other's sessions."""
+
+
+def watch_forks(session: PausableSession) -> None:
+    """Pause a session before each fork, and resume or reset it after the fork.
+
+    A session that is no longer used is forgotten.
+    """
+    with _forking:
+        _register()
+        _sessions.add(session)
+
+
+def keep_inherited(opened: object) -> None:
+    """Keep an open collection of the parent process in a child process for as long as it runs."""
+    _inherited.append(opened)
+
+
+def _pause_all() -> None:
+    _forking.acquire()
+    deadline = time.monotonic() + _FORK_WAIT_S
+    for session in list(_sessions):
+        session.pause(deadline)
+
+
+def _resume_all() -> None:
+    for session in list(_sessions):
+        session.resume()
+    _forking.release()
+
+
+def _forget_all() -> None:
+    for session in list(_sessions):
+        session.forget()
+    _forking.release()
+
+
+@cache
+def _register() -> None:
+    """Register the fork handlers once, when the first session is created.
+
+    Handlers that are registered last run first. Ours must run before those of the file lock
+    library, because no lock can be released after them. The catalog has already imported that
+    library.
+    """
+    os.register_at_fork(before=_pause_all, after_in_parent=_resume_all, after_in_child=_forget_all)
+
+
+@dataclass(slots=True)
+class OpenCollection:
+    """An open collection and its users.
+
+    Attributes:
+        users: Number of `use` blocks that are running.
+        last_used: The `time.monotonic()` at which a user last left.
+        closing: True if the last user must close the collection.
+    """
+
+    store: PointStore
+    users: int = 0
+    last_used: float = 0.0
+    closing: bool = False
+
+
+@dataclass(slots=True)
+class Opening:
+    """The opening of the collection by one thread, for which the other threads wait.
+
+    Attributes:
+        error: The reason why it failed, if it has.
+        closing: True if the last user must close the collection after the opening.
+    """
+
+    ended: threading.Event = field(default_factory=threading.Event)
+    error: StoreError | None = None
+    closing: bool = False
+
 
 _MAKE_WAY_S = 0.3  # seconds; a waiting process tries at least every 0.25 s
 _LOOK_S = 0.25  # seconds between two checks of an idle session for a waiting process

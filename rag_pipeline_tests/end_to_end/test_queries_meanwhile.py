@@ -13,8 +13,7 @@ import pytest
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.retrieval import Query
-from rag_pipeline.retrieval.options import RetrieverOptions
-from rag_pipeline.retrieval.retriever import Retriever
+from rag_pipeline.retrieval.retriever import Retriever, RetrieverOptions
 from rag_pipeline.retrieval.store_session import StoreSession
 from rag_pipeline_tests.book import Book, make_book, make_page, make_paragraph
 

@@ -10,7 +10,8 @@ from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.answering import apply_grounding_policy
 from rag_pipeline.retrieval import Query, QueryFilters
-from rag_pipeline.retrieval.evidence import MAX_TERMS, UNRELATED, BookTerms, UnrelatedNearness
+from rag_pipeline.retrieval.evidence import MAX_TERMS, UNRELATED
+from rag_pipeline.retrieval.open_index import OpenIndex
 from rag_pipeline.retrieval.search import prepare_searches
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.protocols.stores import ChannelQuery
     from rag_pipeline.retrieval import Retriever
-    from rag_pipeline.retrieval.search import Search
 
 
 def test_each_term_has_its_word_its_weight_and_whether_the_book_contains_it(
@@ -74,8 +74,8 @@ def test_a_term_is_looked_up_once_if_the_collection_cannot_change(
     retriever: Retriever, monkeypatch: pytest.MonkeyPatch, *, lasting: bool
 ) -> None:
     asked: list[int] = []
-    book = BookTerms(Bm25Encoder(), lasting=lasting)
     with retriever.session.use() as index:
+        book = OpenIndex(index, Bm25Encoder(), lasting=lasting)
         search_many = index.search_many
 
         def count_queries(queries: Sequence[ChannelQuery]) -> list[list[tuple[PointId, float]]]:
@@ -83,8 +83,8 @@ def test_a_term_is_looked_up_once_if_the_collection_cannot_change(
             return search_many(queries)
 
         monkeypatch.setattr(index, "search_many", count_queries)
-        first = book.look_up(index, ["gripper", "quokka"])
-        second = book.look_up(index, ["gripper", "quokka", "scanner"])
+        first = book.weigh(["gripper", "quokka"])
+        second = book.weigh(["gripper", "quokka", "scanner"])
     # The term `quokka` is not in the book, so it is always looked up again.
     assert asked == ([2, 2] if lasting else [2, 3])
     assert first[0] == second[0] > 0
@@ -131,7 +131,7 @@ def test_a_book_answers_its_own_questions_and_refuses_unrelated_questions(
 ) -> None:
     for question, held in {
         "How does a soft gripper pick up an egg?": True,
-        "What does setting use_sim_time to true change?": True,
+        "How do nodes follow the clock of the simulator?": True,
         "What do rain and glass do to ranges of a laser scanner?": True,
         "What is the capital of France?": False,
         "Who won the football World Cup in 1998?": False,
@@ -143,20 +143,14 @@ def test_a_book_answers_its_own_questions_and_refuses_unrelated_questions(
 def test_unrelated_questions_are_measured_once_per_collection(
     retriever: Retriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    embedded: list[Sequence[str]] = []
-
-    def embed(texts: Sequence[str]) -> list[Search]:
-        embedded.append(texts)
-        return prepare_searches(LocalEmbedder(), Bm25Encoder(), [Query(text) for text in texts])
-
-    unrelated = UnrelatedNearness(lasting=True)
+    queries = [Query(text) for text in UNRELATED]
+    searches = prepare_searches(LocalEmbedder(), Bm25Encoder(), queries)
     with retriever.session.use() as index:
-        assert unrelated.look_up(index) is None
-        for _ in range(2):
-            unrelated.prepare(embed)
-            measured = unrelated.look_up(index)
-            monkeypatch.setattr(index, "search_many", lambda _: pytest.fail("asked again"))
-    assert embedded == [UNRELATED]
+        opened = OpenIndex(index, Bm25Encoder(), lasting=True)
+        assert opened.measure_unrelated(()) is None
+        measured = opened.measure_unrelated(searches)
+        monkeypatch.setattr(index, "search_many", lambda _: pytest.fail("asked again"))
+        assert opened.measure_unrelated(searches) == measured
     assert measured is not None
     mean, deviation = measured
     monkeypatch.undo()

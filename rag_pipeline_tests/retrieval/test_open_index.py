@@ -1,4 +1,4 @@
-"""The cache of chunks, over a real store."""
+"""What is cached of an open collection, over a real store."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.retrieval import chunk_cache
-from rag_pipeline.retrieval.chunk_cache import ChunkCache
+from rag_pipeline.retrieval import open_index
+from rag_pipeline.retrieval.open_index import OpenIndex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +32,9 @@ def test_only_a_lasting_collection_is_read_once(
             return fetch(wanted)
 
         monkeypatch.setattr(index, "fetch", count)
-        cache = ChunkCache(lasting=lasting)
-        first = cache.look_up(index, ids)
-        assert cache.look_up(index, ids) == first
+        cache = OpenIndex(index, Bm25Encoder(), lasting=lasting)
+        first = cache.find_chunks(ids)
+        assert cache.find_chunks(ids) == first
         assert list(first) == ids
         assert len(asked) == reads
 
@@ -41,10 +42,10 @@ def test_only_a_lasting_collection_is_read_once(
 def test_the_cache_is_bounded_and_leaves_out_missing_points(
     retriever: Retriever, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunk_cache, "MAX_CACHED_CHUNKS", 2)
+    monkeypatch.setattr(open_index, "MAX_CACHED_CHUNKS", 2)
     with retriever.session.use() as index:
         ids = [point.point_id for point in index.scroll()][:3]
-        cache = ChunkCache(lasting=True)
+        cache = OpenIndex(index, Bm25Encoder(), lasting=True)
         for _ in range(2):
-            assert list(cache.look_up(index, [*ids, PointId(1)])) == ids
-        assert len(cache._read[1]) == 2  # noqa: SLF001  # the bound is not visible outside
+            assert list(cache.find_chunks([*ids, PointId(1)])) == ids
+        assert len(cache._chunks) == 2  # noqa: SLF001  # the bound is not visible outside
