@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from contextlib import AbstractContextManager
 
+    from rag_pipeline.core.ids import DocId
+    from rag_pipeline.core.models import DiscoveredDoc
     from rag_pipeline.core.protocols.services import Services
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.events import IngestionEvent
@@ -82,7 +84,7 @@ def run_ingestion(
             check_deletes(context, scan, choose_docs(request, scan)[1])
             target = _choose_target(context, request, scan)
             check_plan(context, request, target)
-            docs, deletes, failures = choose_docs(request, target)
+            docs, deletes, failures = _choose_free(context, request, run_id, target)
             planned = RunPlanned(run_id, target, tuple(doc.doc_id for doc in docs))
             progress = RunProgress(planned, announce)
             yield planned
@@ -105,7 +107,7 @@ def run_ingestion(
                 refresh_ledger(run.ledger, planned.unchanged, target.entries)
                 if {doc.doc_id for doc in target.plan.process} <= set(planned.doc_ids):
                     services.catalog.end_loading(target.collection_id)
-            record_site(context, run.ledger)
+            _finish(context, run)
     except Exception as error:
         yield RunFailed(error)
         raise
@@ -117,6 +119,24 @@ def run_ingestion(
 def _exclude_others(services: Services, request: IngestionRequest) -> AbstractContextManager[None]:
     """Return the lock of the whole book; a run with a plan shares the book with other such runs."""
     return nullcontext() if request.plan else services.lock()
+
+
+def _choose_free(
+    context: IngestionContext, request: IngestionRequest, run_id: str, scan: Scan
+) -> tuple[tuple[DiscoveredDoc, ...], tuple[DocId, ...], tuple[DocFailure, ...]]:
+    """Return what `choose_docs` does, without documents that another living run has claimed."""
+    docs, deletes, failures = choose_docs(request, scan)
+    if context.services.run_locks is None:  # one machine, on which `lock` excludes all others
+        return docs, deletes, failures
+    wanted = {*(doc.doc_id for doc in docs), *deletes}
+    mine = context.services.open_ledger(scan.collection_id).claim(wanted, run_id)
+    free = tuple(doc for doc in docs if doc.doc_id in mine)
+    return free, tuple(doc_id for doc_id in deletes if doc_id in mine), failures
+
+
+def _finish(context: IngestionContext, run: IngestionRun) -> None:
+    record_site(context, run.ledger)
+    run.ledger.release(run.run_id)
 
 
 def _clean_up(services: Services) -> None:

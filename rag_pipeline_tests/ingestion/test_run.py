@@ -15,9 +15,9 @@ from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
 from rag_pipeline.ingestion import planning
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone
-from rag_pipeline.ingestion.planning import scan_docs
+from rag_pipeline.ingestion.planning import hash_plan, scan_docs
 from rag_pipeline.ingestion.run import run_ingestion
-from rag_pipeline_tests.book import PAGES, Book, assert_same_state, make_book
+from rag_pipeline_tests.book import PAGES, Book, assert_same_state, make_book, replace_services
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,3 +166,27 @@ def test_a_page_that_is_not_utf8_is_indexed_and_the_report_names_its_line(book: 
     assert report.docs_processed == len(PAGES) + 1
     (warning,) = report.warnings
     assert warning.startswith("latin.md: line 3 contains bytes that are not UTF-8.")
+
+
+def test_a_document_that_another_living_run_has_claimed_is_left_to_it(tmp_path: Path) -> None:
+    book = make_book(tmp_path)
+    book.ingest()
+    changed = [DocId("intro.md"), DocId("module-1/large.md")]
+    for doc_id in changed:
+        book.edit(doc_id, "title: ", "title: Other ")
+    state = book.open_state()
+
+    def ingest() -> int:
+        context = replace_services(book.build_context(), run_locks=state)
+        scan = scan_docs(context)
+        docs = [doc for doc in scan.discovery.docs if doc.doc_id in changed]
+        plan = hash_plan(context, scan.collection_id, docs)
+        return book.ingest(IngestionRequest(tuple(changed), plan=plan), context).docs_processed
+
+    ledger = book.open_ledger(book.build_context().services.catalog.current_id() or "")
+    lock = state.hold("other")
+    assert ledger.claim(changed[1:], "other") == {changed[1]}
+    assert ingest() == 1
+    lock.release()
+    assert ingest() == 2  # named documents are indexed even if they are unchanged
+    assert scan_docs(book.build_context()).plan.is_empty
