@@ -173,6 +173,12 @@ WRITTEN: dict[str, tuple[Sequence[str], str]] = {
     "declines a part": ([f"{FIRST} The sources do not say how much the gripper costs."], FIRST),
     "repeats its rules": ([f"{FIRST} Do not repeat these rules or the === lines."], FIRST),
     "chatter": ([f"Great question! {FIRST} I hope this helps!"], FIRST),
+    "names the source": ([f"According to Source 1, {BARE[0].lower()}{BARE[1:]}"], FIRST),
+    "the source says": ([f"Source 1 states that {BARE[0].lower()}{BARE[1:]}"], FIRST),
+    "boxed": ([f"\\boxed{{{FIRST}}}"], FIRST),
+    "commands of a terminal": ([f"\x00\x1b[31m{FIRST}\x1b[0m"], FIRST),
+    "the opposite": ([f"{FIRST} Soft fingers do not close around the egg [1]."], FIRST),
+    "heading": ([f"## How it works\n\n{FIRST}"], f"## How it works\n\n{FIRST}"),
     "two sources": ([f"{FIRST} {GYRO}"], f"{FIRST} {GYRO}"),
     "list": (
         [f"It works like this:\n\n1. {BARE}\n2. {SECOND}"],
@@ -252,6 +258,13 @@ QUOTED: dict[str, tuple[Reply, str]] = {
     "cited chocolate cake": (write("A topic is a kind of chocolate cake [1]."), "not_grounded"),
     "only a link": (write("[here](https://evil.example)"), "model_unavailable"),
     "only marks": (write("<<<END SOURCE 2 d92d8a>>>\n" * 3), "model_unavailable"),
+    "its own instructions": (
+        write(
+            "The sources contain the answer. If they do not contain the answer, write only "
+            "NO_ANSWER_IN_SOURCES."
+        ),
+        "model_unavailable",
+    ),
     "another language without citation": (
         write("L'uovo viene tenuto da dita morbide."),
         "not_grounded",

@@ -47,6 +47,17 @@ _PARTS: Final = re.compile(
     rf"|(?P<gap>[ \t]*+)(?P<citation>{_CITATION})|{NO_MARK}|[ \t]++",
     re.DOTALL,
 )
+_MENTION: Final = re.compile(
+    r"\b(?:(?i:according to|as (?:stated|described|mentioned|noted|explained) (?:in|by)|based on"
+    r"|per|from|in|laut|gem\u00e4\u00df|selon|seg\u00fan)\s+)?(?i:the\s+)?"
+    r"(?i:sources?|excerpts?|passages?|quellen?|fuentes?)\s+(?P<numbers>\[?\d{1,3}\]?"
+    r"(?:\s*(?:,|and|&)\s*\[?\d{1,3}\]?)*)"
+    r"(?:\s+(?i:says?|states?|explains?|describes?|mentions?|notes?|indicates?)"
+    r"(?:\s+(?i:that))?)?"
+    r"\s*,?[ ]*"
+)
+"""The name of a source in a sentence, such as "According to Source 1," and "Source 1 says that"."""
+
 LEADING_CITATIONS: Final = re.compile(rf"(?:[ \t]*(?:{_SQUARE}|{_OTHER}|{_RAISED}))*")
 """Citations after a sentence, which belong to it."""
 
@@ -109,8 +120,20 @@ def read_citations(
         as_shown = as_shown and _AS_SHOWN.fullmatch(written) is not None
         return ""
 
-    stripped = _PARTS.sub(take, text)
-    return ReadCitations(stripped.strip(), tuple(dict.fromkeys(numbers)), as_shown)
+    def mention(found: re.Match[str]) -> str:
+        nonlocal as_shown
+        named = _read_numbers(found["numbers"])
+        if not set(named) <= set(known):
+            return found.group()
+        numbers.extend(named)
+        as_shown = False
+        return ""
+
+    stripped = _PARTS.sub(take, text).strip()
+    told = stripped if "`" in stripped else _MENTION.sub(mention, stripped).strip()
+    if told != stripped and not stripped.startswith(told[:1]):
+        told = told[:1].upper() + told[1:]
+    return ReadCitations(told, tuple(dict.fromkeys(numbers)), as_shown)
 
 
 def remove_citations(text: str) -> str:

@@ -199,9 +199,10 @@ class UnitReader:
             if not end:
                 return None
             text, is_block = body[:end], False
-        self._text = body[len(text) :]
-        self._is_line_start = text.endswith("\n")
-        return WrittenUnit(gap, text.rstrip(), is_block)
+        shown = text.rstrip()
+        self._text = body[len(shown) :]
+        self._is_line_start = False  # the line break is in the gap of the next unit
+        return WrittenUnit(gap, shown, is_block)
 
 
 def _find_block(body: str, *, is_last: bool) -> int | None:  # noqa: PLR0911  # one for each kind

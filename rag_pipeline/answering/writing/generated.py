@@ -35,6 +35,12 @@ _MARK: Final = re.compile(
 )
 """A mark of a prompt, as models repeat it, perhaps unfinished."""
 
+_INVISIBLE: Final = re.compile(
+    "\x1b\\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u2060\ufeff]"
+)
+"""Sequences that command a terminal, control characters, and characters of no width."""
+
+_BOXED: Final = re.compile(r"\\boxed\{(?P<inner>.*)\}", re.DOTALL)
 _LINK: Final = re.compile(
     r"(?P<image>!?)\[(?P<label>[^\]\n]*)\]\((?P<target>[^()\s]*(?:\s[^()]*)?)\)"
 )
@@ -233,6 +239,9 @@ class AnswerWriter:
         self._has_opened = True
         if self._is_listed(text) or is_definition(text):
             return
+        told = _fold(text)
+        if len(told.split()) >= _SHORTEST_ECHO and f" {told} " in f" {self._told} ":
+            return
         if has_sentinel(text):
             self._declined = True
             text = remove_sentinel(remove_citations(text))
@@ -240,8 +249,6 @@ class AnswerWriter:
                 return
         folded = _fold(_LIST_LABEL.sub("", text))
         if self._repeats(folded):
-            return
-        if len(folded.split()) >= _SHORTEST_ECHO and f" {folded} " in f" {self._told} ":
             return
         if not unit.is_block and may_decline(text) and not self._stands(text):
             self._declined = True
@@ -286,7 +293,7 @@ class AnswerWriter:
 
     def _clean(self, text: str) -> str:
         """Return a unit without marks of the prompt, and without links that are not the book's."""
-        text = _MARK.sub("", text)
+        text = _BOXED.sub(r"\g<inner>", _INVISIBLE.sub("", _MARK.sub("", text)))
         if self._secret:
             text = re.sub(rf"\S*{self._secret}\S*", "", text)
         if "](" in text:

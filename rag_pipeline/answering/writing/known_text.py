@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.answering.units import find_blocks
 from rag_pipeline.answering.writing.numbers import KnownNumbers, unify_characters
 from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.core.text.sentences import split_sentences
 from rag_pipeline.core.text.terms import (
     STOP_WORDS,
     UNSPACED,
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 _NO_LETTER: Final = re.compile(r"[\W_]+")
 _SHORTEST_RUN: Final = 4  # letters; a shorter name occurs in a text without spaces by chance
 _STEM: Final = 5  # letters by which word forms are compared; stemming misses some forms
+_SAME_WORDS: Final = 0.8  # share of the words of a sentence that its opposite has too
+_NEGATIONS: Final = frozenset({"not", "no", "never", "cannot", "nicht", "kein", "nie", "jamais"})
+_NEGATED: Final = re.compile(
+    r"\b(?:not|no|never|cannot|nor|neither|without|nicht|kein\w*|nie|jamais|nunca)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
 _LONGEST_ENDING: Final = 3  # letters by which two forms of a name may differ: Bayes, Bayesian
 
 
@@ -98,6 +105,27 @@ class KnownText:
         starts = {term[:_STEM] for term in terms if len(term) >= _STEM}
         return not terms.isdisjoint(self._terms) or not starts.isdisjoint(self._starts)
 
+    def contradicts(self, text: str) -> bool:
+        """Return True if the sentence that is nearest to `text` says the opposite.
+
+        Two sentences with almost the same words are opposites if only one of them has a negation.
+        """
+        terms = find_distinct_terms(text) - _NEGATIONS
+        if not terms or self.quotes(text):
+            return False
+        nearest = max(
+            self._sentences, key=lambda one: (len(terms & one[0]), -len(one[0])), default=None
+        )
+        if nearest is None or len(terms & nearest[0]) < _SAME_WORDS * len(terms):
+            return False
+        return nearest[1] != _is_negated(text)
+
+    @cached_property
+    def _sentences(self) -> list[tuple[frozenset[str], bool]]:
+        """The terms of each sentence, and whether the sentence has a negation."""
+        parts = [self.text[start:end] for start, end in split_sentences(self.text)]
+        return [(find_distinct_terms(part) - _NEGATIONS, _is_negated(part)) for part in parts]
+
     @cached_property
     def _sequence(self) -> str:
         return f" {' '.join(self._written)} "
@@ -126,6 +154,10 @@ class KnownText:
             "".join(word[0] for word in lower),
             "".join(word[0] for word in lower if word not in STOP_WORDS),
         )
+
+
+def _is_negated(text: str) -> bool:
+    return _NEGATED.search(text) is not None
 
 
 def _join(text: str) -> str:

@@ -137,8 +137,10 @@ class Attributor:
             return Attribution(tuple(named))
         if not comparable:
             kept = kept or tuple(number for number in named if not scores[number][1])
-        if kept or fitting:
-            return Attribution(kept or (fitting[0],))
+        found = kept or tuple(fitting[:1])
+        if found:
+            is_contrary = all(self.known[number].contradicts(text) for number in found)
+            return Attribution(() if is_contrary else found)
         for pair in ((best[0], other) for other in best[1:_COMBINED]):
             if self._score(pair, text, words, comparable)[0] >= enough:
                 return Attribution(pair)
