@@ -18,7 +18,7 @@ from rag_pipeline.serving.chat.completions import make_chat_router
 from rag_pipeline.serving.mcp.mounting import mount_mcp
 from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.protection.access import read_access_rules
-from rag_pipeline.serving.protection.rate_limits import limit_rate, read_rate_limits
+from rag_pipeline.serving.protection.rate_limits import Turns, limit_rate, read_rate_limits
 from rag_pipeline.serving.protection.requests import ProtectedApp
 from rag_pipeline.serving.readiness import Readiness
 from rag_pipeline.serving.site import find_site_path, mount_site
@@ -62,6 +62,7 @@ def create_app(
     site_path = find_site_path(settings.site.base_url) if site_dir else None
     rules = read_access_rules(settings, hosts, site_path)
     limits = read_rate_limits(settings, measured.count_rate_failure)
+    turns = Turns(settings.serve_client_answers)
     app = FastAPI(title="RoboTutor", docs_url=None, redoc_url=None, lifespan=_warm_up)
     app.state.service = Service(
         assistant,
@@ -81,7 +82,9 @@ def create_app(
         app.add_api_route("/", greet, include_in_schema=False, response_class=PlainTextResponse)
     # Each of these runs before the ones above it.
     app.add_middleware(GZipMiddleware, minimum_size=_COMPRESSED_FROM_BYTES, compresslevel=5)
-    app.add_middleware(limit_rate, limits=limits, on_refusal=measured.count_rate_limited)
+    app.add_middleware(
+        limit_rate, limits=limits, on_refusal=measured.count_rate_limited, turns=turns
+    )
     app.add_middleware(catch_errors)
     app.add_middleware(ProtectedApp, rules=rules, rates=limits)
     app.add_middleware(measured.watch_requests)

@@ -61,6 +61,12 @@ class Settings(LibrarySettings):
         "600/minute",
         "The highest rate of questions of all clients together. If empty, there is no limit.",
     )
+    serve_client_answers: int = rules.SERVING.setting(
+        2,
+        "The number of questions of one client that are answered at the same time. Others of the "
+        "client wait. Increase it if many readers share one address.",
+        bounds={"ge": 1, "le": 1000},
+    )
     serve_rate_url: rules.Address = rules.SERVING.setting(
         "",
         "The place where several processes count requests together, such as "

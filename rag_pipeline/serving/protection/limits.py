@@ -35,11 +35,8 @@ machine could send a question on a connection that was being closed.
 MAX_CONNECTIONS: Final = 512
 """Open connections. For a new one, the connection is closed that has been idle for longest."""
 
-CLIENT_ANSWERS: Final = 4
-"""Questions of one client that are answered at the same time. Others of the client wait."""
-
 CLIENT_WAITING: Final = 20
-"""Questions of one client that wait. More are refused."""
+"""Questions of one client that wait for others of it (SERVE_CLIENT_ANSWERS). More are refused."""
 
 READ_RATE: Final = "600/minute"
 """The highest rate of other requests of one client to the API, such as those for sections."""

@@ -24,7 +24,6 @@ from limits.strategies import MovingWindowRateLimiter as LocalLimiter
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.serving.protection.limits import (
-    CLIENT_ANSWERS,
     CLIENT_WAITING,
     KEY_RATE,
     READ_RATE,
@@ -212,9 +211,13 @@ class Turns:
     """The questions of each client that are answered at the same time.
 
     Others of the client wait, so that one client never occupies all threads.
+
+    Args:
+        running: Questions of one client that are answered at the same time.
+        waiting: Questions of one client that wait; more are refused.
     """
 
-    def __init__(self, running: int = CLIENT_ANSWERS, waiting: int = CLIENT_WAITING) -> None:
+    def __init__(self, running: int, waiting: int = CLIENT_WAITING) -> None:
         self._running = running
         self._most = running + waiting
         self._clients: dict[str, tuple[asyncio.Semaphore, int]] = {}
@@ -252,9 +255,9 @@ def limit_rate(
         app: The application.
         limits: Counts the requests.
         on_refusal: Called for each request that is refused.
-        turns: Limits the questions of a client that are answered at the same time.
+        turns: Limits the questions of a client that are answered at the same time; None for no
+            limit.
     """
-    turns = turns or Turns()
 
     async def refuse(send: Send, kind: str, wait_s: float) -> None:
         if on_refusal is not None:
@@ -271,7 +274,7 @@ def limit_rate(
             if wait_s is not None:
                 await refuse(send, kind, wait_s)
                 return
-            if kind == "question":
+            if kind == "question" and turns is not None:
                 async with turns.take(limits.hash_client(client)) as has_turn:
                     if has_turn:
                         await app(scope, receive, send)
