@@ -179,6 +179,8 @@ WRITTEN: dict[str, tuple[Sequence[str], str]] = {
     "commands of a terminal": ([f"\x00\x1b[31m{FIRST}\x1b[0m"], FIRST),
     "the opposite": ([f"{FIRST} Soft fingers do not close around the egg [1]."], FIRST),
     "heading": ([f"## How it works\n\n{FIRST}"], f"## How it works\n\n{FIRST}"),
+    "its rules in other words": ([f"2. End every sentence with a number [1].\n{FIRST}"], FIRST),
+    "announces the answer": ([f"The answer is:\n\n{FIRST}"], f"The answer is:\n\n{FIRST}"),
     "two sources": ([f"{FIRST} {GYRO}"], f"{FIRST} {GYRO}"),
     "list": (
         [f"It works like this:\n\n1. {BARE}\n2. {SECOND}"],

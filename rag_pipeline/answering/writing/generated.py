@@ -21,7 +21,7 @@ from rag_pipeline.answering.writing.cleaning import TagFilter, UnitReader
 from rag_pipeline.answering.writing.declining import has_sentinel, may_decline, remove_sentinel
 from rag_pipeline.answering.writing.support import Attributor
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS
-from rag_pipeline.core.text.terms import extract_words
+from rag_pipeline.core.text.terms import extract_words, find_distinct_terms
 
 if TYPE_CHECKING:
     from rag_pipeline.answering.models import GroundedResponse, Notice
@@ -77,6 +77,8 @@ _LOOP: Final = re.compile(r"(?P<part>.{3,150}?)(?P=part){3,}.{0,150}\Z", re.DOTA
 _LOOP_CHARS: Final = 700  # characters at the end of an unfinished sentence that are searched
 _LOOP_STEP: Final = 120
 _ROUNDS: Final = 2  # repeated sentences after which a model is stopped
+_FEWEST_TERMS: Final = 3  # of a sentence that consists of words of the instructions
+_LONGEST_LEAD: Final = 4  # terms of a sentence that only introduces what follows
 _SHORTEST_ECHO: Final = 5  # words; a shorter sentence may stand in the instructions by chance
 _SHOWN_SENTENCES: Final = 5
 _LONGEST_SHOWN: Final = 120
@@ -143,6 +145,7 @@ class AnswerWriter:
             (*(one.text for one in sources), *(one.citation.url for one in sources))
         )
         self._told = _fold(f"{instructions}\n{question}")
+        self._rules, self._asked = find_distinct_terms(instructions), find_distinct_terms(question)
         self._tags = TagFilter(self._book)
         self.shown = ""
         self.is_ended = False
@@ -253,7 +256,8 @@ class AnswerWriter:
         if not unit.is_block and may_decline(text) and not self._stands(text):
             self._declined = True
             return
-        self._attribute(text, is_block=unit.is_block)
+        if unit.is_block or not self._is_echo(text):
+            self._attribute(text, is_block=unit.is_block)
 
     def _attribute(self, text: str, *, is_block: bool) -> None:
         known = self._attributor.known
@@ -262,7 +266,9 @@ class AnswerWriter:
             return
         found = self._attributor.attribute(read.text, read.numbers)
         self._dropped.update(number for number in read.numbers if number not in known)
-        if found.numbers:
+        introduces = read.text.rstrip("*_ ").endswith((":", "\uff1a")) or read.text.startswith("#")
+        is_lead = introduces and len(find_distinct_terms(read.text)) <= _LONGEST_LEAD
+        if found.numbers and not is_lead:
             same = tuple(sorted(read.numbers)) == tuple(sorted(found.numbers))
             kept = same and read.as_shown
             shown = text if kept else place_citations(read.text, found.numbers, is_block=is_block)
@@ -270,7 +276,6 @@ class AnswerWriter:
             self._corrected += bool(read.numbers) and not same
             self._add(shown, tuple(sorted(found.numbers)))
             return
-        introduces = read.text.rstrip("*_ ").endswith((":", "\uff1a")) or read.text.startswith("#")
         if found.is_neutral or (introduces and not found.missing):
             self._leads.append((self._gap, read.text))
             self._gap = ""
@@ -316,6 +321,12 @@ class AnswerWriter:
     def _replace_address(self, found: re.Match[str]) -> str:
         address = found.group().strip("<>").rstrip(".,;:!?'\"*_")
         return found.group() if address in self._book else found.group().strip("<>")[len(address) :]
+
+    def _is_echo(self, text: str) -> bool:
+        """Return True if a sentence repeats the instructions in other words."""
+        terms = find_distinct_terms(remove_citations(_LIST_LABEL.sub("", text)))
+        is_foreign = terms.isdisjoint(self._asked)
+        return is_foreign and len(terms) >= _FEWEST_TERMS and terms <= self._rules
 
     def _stands(self, text: str) -> bool:
         return self._attributor.contains(remove_citations(text))
