@@ -47,7 +47,7 @@ TEXT = (
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Settings of the small book, which is indexed, and of a service without rate limits."""
     folder = tmp_path_factory.mktemp("book")
-    return index_book(folder, serve_client_rate="", serve_total_rate="")
+    return index_book(folder, serve_client_rate="", serve_total_rate="", serve_client_answers=64)
 
 
 def stream(settings: Settings, server: LoopbackServer, timeout_s: float = WAIT_S) -> list[Event]:
