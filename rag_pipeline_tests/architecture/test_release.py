@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shlex
-import subprocess
 from pathlib import Path
 from types import ModuleType  # noqa: TC003  # pytest reads annotations of fixtures
 
@@ -62,13 +60,3 @@ def test_the_wheel_is_tested_with_each_locked_version(release: ModuleType) -> No
     requirements = [Requirement(line) for line in lines]
     assert not any(requirement.extras for requirement in requirements)
     assert "dagster" in {requirement.name for requirement in requirements}
-
-
-def test_the_image_constrains_each_version_without_extras() -> None:
-    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
-    command = re.search(r"RUN (sed .*) > constraints.txt", dockerfile)
-    assert command is not None
-    lines = subprocess.run(
-        shlex.split(command[1]), cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.splitlines()
-    assert not any(Requirement(line).extras for line in lines)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
-from rag_pipeline.core.errors import MissingDependencyError, StoreError
+from rag_pipeline.core.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -64,17 +64,6 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Close the connections. The next use opens them again."""
-
-
-class NewerDatabaseError(StoreError):
-    """A newer release of this package has changed the tables."""
-
-    def __init__(self, place: str, stored: str) -> None:
-        super().__init__(
-            f"the tables of {place} have version {stored}, which a newer release of rag-pipeline "
-            f"made; this release knows version {SCHEMA_VERSION}. Install the newer release, or "
-            "choose another database"
-        )
 
 
 def require_packages(extra: str, *names: str) -> None:

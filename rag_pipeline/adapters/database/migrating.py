@@ -14,8 +14,8 @@ from sqlalchemy import create_engine, event, pool, text
 from rag_pipeline.adapters.database.connecting import (
     SCHEMA_VERSION,
     VERSION_TABLE,
-    NewerDatabaseError,
 )
+from rag_pipeline.core.errors import NewerDatabaseError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -49,7 +49,7 @@ def migrate(engine: Engine, place: str) -> None:
         table = {"version_table": VERSION_TABLE}
         stored = MigrationContext.configure(connection, opts=table).get_current_revision()
         if stored is not None and stored > SCHEMA_VERSION:
-            raise NewerDatabaseError(place, stored)
+            raise NewerDatabaseError(place, stored, SCHEMA_VERSION)
         if stored != SCHEMA_VERSION:
             config.attributes.update(connection=connection, **table)
             command.upgrade(config, "head")

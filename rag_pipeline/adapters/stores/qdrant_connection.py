@@ -24,6 +24,7 @@ from rag_pipeline.adapters.http import (
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     ConfigurationError,
+    RequestTooLargeError,
     StoreError,
     StoreNotWritableError,
     StoreTimeoutError,
@@ -49,10 +50,6 @@ _REFUSES_WRITES: Final = re.compile(
 )
 _TOO_LARGE: Final = re.compile(r"larger than allowed|too large|upsert limit", re.IGNORECASE)
 _KEEP_ALIVE_S: Final = 20.0
-
-
-class RequestTooLargeError(StoreError):
-    """The server accepts only smaller requests, so the same content must be sent in parts."""
 
 
 class QdrantConnection:

@@ -16,8 +16,8 @@ from rag_pipeline.adapters.stores.engine_store import (
     to_engine_vector,
     to_named_vectors,
 )
-from rag_pipeline.adapters.stores.qdrant_connection import RequestTooLargeError
 from rag_pipeline.adapters.stores.qdrant_layout import SEARCH_PARAMS
+from rag_pipeline.core.errors import RequestTooLargeError
 from rag_pipeline.core.payload import LATE_INDEXES
 from rag_pipeline.core.protocols.stores import ChannelQuery, PointFilter
 
