@@ -118,10 +118,17 @@ def every_line_is_in_one_block(case: Case) -> None:
 
 
 def no_chunk_crosses_a_heading(case: Case) -> None:
+    """A chunk belongs to the last heading above it whose containers are still open."""
     headings = case.parsed.document.headings
     for chunk in case.chunks:
-        above = [heading for heading in headings if heading.line <= chunk.start_line]
-        last = above[-1] if above else None
+        above = [block for block in case.parsed.blocks if block.start_line <= chunk.start_line]
+        around = above[-1].containers
+        open_above = [
+            headings[block.heading]
+            for block in above
+            if block.heading is not None and around[: len(block.containers)] == block.containers
+        ]
+        last = open_above[-1] if open_above else None
         assert not [h for h in headings if chunk.start_line < h.line <= chunk.end_line]
         assert chunk.heading_level == (last.level if last else 0)
         assert chunk.anchor == (last.anchor if last else None)
