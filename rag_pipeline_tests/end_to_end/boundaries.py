@@ -18,9 +18,17 @@ if TYPE_CHECKING:
 _WRITES = {
     "cache": ("put_many",),
     "embedder": ("embed_passages",),
-    "ledger": ("record", "record_begun", "record_failure", "forget"),
+    "ledger": (
+        "record",
+        "record_begun",
+        "record_failure",
+        "forget",
+        "claim",
+        "release",
+        "record_site",
+    ),
     "store": ("upsert", "set_payloads", "delete"),
-    "catalog": ("create", "switch_to", "discard"),
+    "catalog": ("create", "switch_to", "discard", "end_loading"),
 }
 _HALVED = ("upsert", "set_payloads", "delete")
 """Writes of several points, which a store may complete only in part."""
@@ -126,6 +134,16 @@ class _WatchedCatalog(_Watched):
 def watch(context: IngestionContext, boundaries: Boundaries) -> IngestionContext:
     """Return a context whose services report every write to the boundaries."""
 
+    @contextmanager
+    def announce() -> Iterator[Callable[[int, int], None]]:
+        with context.services.announce() as tell:
+
+            def tell_and_pass(done: int, total: int) -> None:
+                tell(done, total)
+                boundaries.pass_moment("progress", f"after progress.announce of {done}")
+
+            yield tell_and_pass
+
     def open_ledger(collection_id: str) -> Any:
         return _Watched(context.services.open_ledger(collection_id), "ledger", boundaries)
 
@@ -135,6 +153,7 @@ def watch(context: IngestionContext, boundaries: Boundaries) -> IngestionContext
         embedder=_Watched(context.services.embedder, "embedder", boundaries),
         catalog=_WatchedCatalog(context.services.catalog, "catalog", boundaries),
         open_ledger=open_ledger,
+        announce=announce,
     )
 
 

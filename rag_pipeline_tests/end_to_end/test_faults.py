@@ -42,6 +42,7 @@ FAULTS = {
     "catalog": StoreError("no answer"),
     "embedder": EmbeddingServiceError("overloaded"),
     "cache": StoreError("the cache's disk is full"),
+    "progress": StoreError("no answer"),
     "ledger": OSError(errno.ENOSPC, "No space left on device"),
 }
 
@@ -103,6 +104,8 @@ def test_the_next_run_repairs_a_fault_at_any_moment(
     clean = book.build_clean(tmp_path / "clean").read_state()
     moments, _ = run_with_fault(book, -1, lasting=False)
     assert len(moments) > 25
+    seen = {name.split()[1].partition(".")[0] for name in moments}
+    assert seen == FAULTS.keys()  # no service may be forgotten
     for number in range(len(moments)) if memory else choose_last_of_each(moments):
         name = moments[number]
         book = build_book(tmp_path / "book", memory=memory)
