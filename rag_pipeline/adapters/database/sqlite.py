@@ -15,6 +15,7 @@ from rag_pipeline.adapters.database.connecting import (
     VERSION_TABLE,
     Connection,
     describe_cause,
+    require_packages,
 )
 from rag_pipeline.adapters.local_files import hold_lock, is_damage, move_aside, warn_once
 from rag_pipeline.core.errors import StoreError, StoreLockedError
@@ -32,6 +33,7 @@ BUSY_TIMEOUT_S: Final = 30.0
 """Longest wait for another process that writes, in seconds. A transaction takes milliseconds."""
 
 _RETRY_S: Final = 0.01
+_CREATED_WITH: Final = "pipeline", "sqlalchemy", "alembic"  # an extra, and its packages for tables
 _MEMORY: Final = "file::memory:"
 
 
@@ -44,11 +46,15 @@ class SqliteDatabase:
     Args:
         path: The file. The file and its folder are created by the first use.
         timeout_s: Longest wait in seconds for another process that writes.
+        begins_again: If False, a damaged file stays in its place, and its use is an error.
     """
 
-    def __init__(self, path: Path, timeout_s: float = BUSY_TIMEOUT_S) -> None:
+    def __init__(
+        self, path: Path, timeout_s: float = BUSY_TIMEOUT_S, *, begins_again: bool = True
+    ) -> None:
         self.path = path
         self._timeout_s = timeout_s
+        self._begins_again = begins_again
         self._lock = RLock()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, ...] | None = None
@@ -88,7 +94,7 @@ class SqliteDatabase:
                 try:
                     return self._transact(durability, action)
                 except sqlite3.DatabaseError as error:
-                    if not is_damage(error):
+                    if not (self._begins_again and is_damage(error)):
                         raise
                     self._begin_again()
                     return self._transact(durability, action)
@@ -136,6 +142,8 @@ class SqliteDatabase:
             uri, may_write = f"{self.path.resolve().as_uri()}?immutable=1", False
             place = uri if self.path.exists() else _MEMORY
         else:
+            if not self.path.exists():
+                require_packages(*_CREATED_WITH)  # before there is an empty file
             if self._file is None:  # a folder that was moved away later stays away
                 folder.mkdir(parents=True, exist_ok=True)
             self.path.touch(mode=0o600)  # readers' questions are personal data
@@ -153,6 +161,7 @@ class SqliteDatabase:
                 for setting in ("foreign_keys = on", "secure_delete = on"):
                     connection.execute(f"pragma {setting}").close()
             if _read_version(connection) != SCHEMA_VERSION:
+                require_packages(*_CREATED_WITH)
                 from rag_pipeline.adapters.database.migrating import (  # noqa: PLC0415  # once
                     migrate_sqlite,
                 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.adapters.database.sqlite import SqliteDatabase, use_write_ahead_log
-from rag_pipeline.core.errors import StoreError
+from rag_pipeline.core.errors import MissingDependencyError, StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,6 +135,19 @@ def test_a_damaged_file_is_kept_aside_while_two_processes_have_it_open(
     (aside,) = tmp_path.glob("state.sqlite.damaged-*T??????")
     assert aside.read_bytes().startswith(b"no database")
     assert caplog.text.count(aside.name) == 1
+
+
+def test_without_the_packages_that_create_tables_no_empty_file_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state.sqlite"
+    monkeypatch.setattr("rag_pipeline.adapters.database.connecting.find_spec", lambda _: None)
+    with pytest.raises(MissingDependencyError, match=r"rag-pipeline\[pipeline\]"):
+        read_one(SqliteDatabase(path))
+    assert not path.exists()
+    path.touch()  # as a process leaves it that is killed before it creates the tables
+    with pytest.raises(MissingDependencyError):
+        read_one(SqliteDatabase(path))
 
 
 def test_a_folder_that_cannot_be_written_is_only_read(
