@@ -21,7 +21,7 @@ from rag_pipeline.core.protocols.state import IngestionProgress
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -123,7 +123,9 @@ class BookState:
             yield announce
         finally:
             lock.release()
+            # A server may see the lock as held for a moment after it was released.
             with suppress(StoreError):  # the next ingestion deletes the row too
+                self._end_announcements([run_id])
                 self._end_dead_announcements()
 
     def read_progress(self) -> IngestionProgress | None:
@@ -166,16 +168,18 @@ class BookState:
         return [(row, _PROGRESS + row[0] in held) for row in rows]
 
     def _end_dead_announcements(self) -> None:
-        dead = [
-            {"state_name": self.state_name, "run_id": row[0]}
-            for row, is_living in self._read_announcements()
-            if not is_living
-        ]
+        dead = [row[0] for row, is_living in self._read_announcements() if not is_living]
         if dead:
-            self.database.write(lambda used: used.change(_END, dead), is_durable=False)
+            self._end_announcements(dead)
+
+    def _end_announcements(self, run_ids: Sequence[str]) -> None:
+        rows = [{"state_name": self.state_name, "run_id": run_id} for run_id in run_ids]
+        self.database.write(lambda used: used.change(_END, rows), is_durable=False)
 
 
-def open_book_state(settings: Settings, timeout_s: float = BUSY_TIMEOUT_S) -> BookState:
+def open_book_state(
+    settings: Settings, timeout_s: float = BUSY_TIMEOUT_S, *, begins_again: bool = True
+) -> BookState:
     """Return the state of a book at DATABASE_URL, or in its folder below DATA_DIR.
 
     The database is opened by its first use.
@@ -183,6 +187,7 @@ def open_book_state(settings: Settings, timeout_s: float = BUSY_TIMEOUT_S) -> Bo
     Args:
         settings: Settings of the book.
         timeout_s: Longest wait in seconds for another process that writes to a SQLite file.
+        begins_again: Rename a damaged SQLite file and begin a new one; see `SqliteDatabase`.
 
     Raises:
         ConfigurationError: DATABASE_URL is not the address of a Postgres database, or STATE_NAME is
@@ -191,7 +196,8 @@ def open_book_state(settings: Settings, timeout_s: float = BUSY_TIMEOUT_S) -> Bo
     """
     if not settings.database_url:
         locks = FileLocks(settings.state_dir / "locks")
-        file = SqliteDatabase(settings.state_dir / DATABASE_NAME, timeout_s)
+        path = settings.state_dir / DATABASE_NAME
+        file = SqliteDatabase(path, timeout_s, begins_again=begins_again)
         return BookState(file, "", locks, locks)
     if not settings.state_name:
         remedy = "Choose a name for the book's state, and set it on each machine"
