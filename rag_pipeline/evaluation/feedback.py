@@ -384,7 +384,7 @@ def read_log(settings: Settings) -> LogEntries | None:
         MissingDependencyError: A package of the extra `serve` is not installed.
         QuestionLogError: The log cannot be read.
     """
-    log = open_question_log(settings)
+    log = open_question_log(settings, begins_again=False)
     if log is None:
         return None
     try:

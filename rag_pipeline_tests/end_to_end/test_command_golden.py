@@ -67,6 +67,7 @@ def test_a_broken_log_is_one_clear_error(call: Callable[..., Outcome], command: 
     told = call("golden-entry", "--from-log", "a1")
     assert_one_line(told, 1, "the question log cannot be read", "not a database")
     assert str(command.root) not in told.err
+    assert not list(settings.state_dir.glob("*.damaged-*"))
 
 
 @pytest.mark.parametrize(

@@ -140,11 +140,16 @@ class SqlQuestionLog(Closing):
             self._expired_at = now
 
 
-def open_question_log(settings: Settings) -> QuestionLog | None:
+def open_question_log(settings: Settings, *, begins_again: bool = True) -> QuestionLog | None:
     """Return the question log, or None if QUESTION_LOG_DAYS is 0.
 
     The database is opened when the log is first used. A database that is unreachable now can thus
     be used later.
+
+    Args:
+        settings: Settings of the book.
+        begins_again: Rename a damaged SQLite file and begin a new one. If False, reading a damaged
+            log is an error, because its answers are missing.
 
     Raises:
         ConfigurationError: QUESTION_LOG_URL is not the address of a Postgres or SQLite database.
@@ -156,9 +161,11 @@ def open_question_log(settings: Settings) -> QuestionLog | None:
     address = settings.question_log_url.strip()
     database: Database
     if not address:
-        database = open_book_state(settings, _BUSY_TIMEOUT_S).database
+        state = open_book_state(settings, _BUSY_TIMEOUT_S, begins_again=begins_again)
+        database = state.database
     elif address.startswith(_SQLITE) and len(address) > len(_SQLITE):
-        database = SqliteDatabase(Path(address.removeprefix(_SQLITE)), _BUSY_TIMEOUT_S)
+        path = Path(address.removeprefix(_SQLITE))
+        database = SqliteDatabase(path, _BUSY_TIMEOUT_S, begins_again=begins_again)
     else:
         from rag_pipeline.adapters.database.postgres import (  # noqa: PLC0415  # imports SQLAlchemy
             PostgresDatabase,
