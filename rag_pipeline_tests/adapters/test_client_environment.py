@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,10 +35,18 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def ask(url: str) -> str:
     """Return the answer of the chat service at a URL."""
-    model = OpenAIChatModel(
-        model="m", api_key="", base_url=url, timeout_s=20, max_tokens=50, sleep=lambda _: None
-    )
-    return "".join(model.stream(MESSAGES))
+
+    async def skip_wait(_: float) -> None:
+        """Try again at once."""
+
+    async def collect() -> str:
+        model = OpenAIChatModel(
+            model="m", api_key="", base_url=url, timeout_s=20, max_tokens=50, sleep=skip_wait
+        )
+        async with aclosing(model.stream(MESSAGES)) as stream:
+            return "".join([piece async for piece in stream])
+
+    return asyncio.run(collect())
 
 
 def embed(url: str) -> object:

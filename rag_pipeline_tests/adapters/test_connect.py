@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import logging
 import subprocess
 import sys
+from contextlib import aclosing
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -35,6 +37,8 @@ from rag_pipeline_tests.loopback import Reply, serve
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rag_pipeline.adapters.chat_model import OpenAIChatModel
 
 KEY = "sk-secret-0123456789abcdef"
 HIDDEN = "hunter2-hunter2"
@@ -251,7 +255,7 @@ def ask_service(service: str, url: str) -> None:
         case "chat":
             model = connect_chat_model(keys)
             assert model is not None
-            next(model.stream([ChatMessage("user", "Why?")]))
+            asyncio.run(read_first_piece(model))
         case "qdrant":
             connect_catalog(load_settings(qdrant_url=url)).current_id()
         case _:
@@ -259,6 +263,12 @@ def ask_service(service: str, url: str) -> None:
                 pytest.importorskip("cohere", reason="the cohere extra is not installed")
             chosen = keys.model_copy(update={"embedding_provider": EmbeddingProvider(service)})
             connect_embedder(chosen).embed_query("Why?")
+
+
+async def read_first_piece(model: OpenAIChatModel) -> str:
+    """Return the first piece of an answer of the chat model."""
+    async with aclosing(model.stream([ChatMessage("user", "Why?")])) as stream:
+        return await anext(stream)
 
 
 def test_each_provider_names_the_modules_of_its_client() -> None:

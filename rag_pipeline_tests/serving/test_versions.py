@@ -84,7 +84,7 @@ def test_an_answer_for_a_reader_of_an_old_page_says_which_version_it_is_from(
 ) -> None:
     answer = post(client, "/v1/answers", source_url=OLD_PAGE)
     assert {source["version"] for source in answer["sources"]} == {"1.0.x"}
-    assert {"code": "scope", "text": SCOPE_NOTICE} in answer["notices"]
+    assert {"code": "scope", "text": SCOPE_NOTICE, "data": {}} in answer["notices"]
     assert "> Soft grippers (version 1.0.x)](/book/docs/1.0/" in answer["text"]
 
 
