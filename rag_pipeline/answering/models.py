@@ -211,6 +211,8 @@ class Answer:
         model: Name of the model that wrote the answer; None if no model was used.
         notices: Hints for the reader. Those of `grounding` come first.
         explanation: For each passage, the reasons why it was chosen, as a text for a reader.
+        model_error: Code and message of the failure for which passages are quoted instead of the
+            model's answer, or after a part of it; None if the model did not fail.
     """
 
     question: str
@@ -225,6 +227,7 @@ class Answer:
     model: str | None = None
     notices: tuple[Notice, ...] = ()
     explanation: tuple[str, ...] = ()
+    model_error: str | None = None
 
     @property
     def cited_numbers(self) -> tuple[int, ...]:

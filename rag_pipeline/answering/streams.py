@@ -80,6 +80,7 @@ class AsyncAnswerStream:
         self._written: ChatStream | None = None
         self._writer: AnswerWriter | None = None
         self._answer: Answer | None = None
+        self._model_error: str | None = None
         self._is_reading = self._is_closed = False
         self._pieces = self._write()
 
@@ -147,7 +148,8 @@ class AsyncAnswerStream:
                 for piece in ready:
                     yield piece
                 self._answer = entry
-            self._answer = _complete(self._answer, prepared, operation)
+            answer = replace(self._answer, model_error=self._model_error)
+            self._answer = _complete(answer, prepared, operation)
 
     async def _ask_model(  # noqa: C901  # one branch for each end of a model's answer
         self, model: ChatModel, operation: Operation
@@ -165,7 +167,7 @@ class AsyncAnswerStream:
         except Exception as error:  # noqa: BLE001  # no failure of a model may lose the passages
             self._check_open()
             failure = error
-            _note_failure(operation, error)
+            self._model_error = _note_failure(operation, error)
         writer = self._writer
         if writer is None:  # the model was not asked, because it fails again and again
             yield self._voice.note("model_unavailable", error=_name(failure))
@@ -200,7 +202,7 @@ class AsyncAnswerStream:
                     f"the model {model.name} wrote no answer, or a content filter blocked it. "
                     "Raise ANSWER_MAX_TOKENS, rephrase the question or choose another model"
                 )
-                _note_failure(operation, failure)
+                self._model_error = _note_failure(operation, failure)
             yield self._voice.note("model_unavailable", error=_name(failure))
         else:
             yield self._voice.note("not_grounded")
@@ -351,11 +353,16 @@ def _is_answered(prepared: PreparedAnswer) -> bool:
     return prepared.grounding.level is Level.ANSWERED
 
 
-def _note_failure(operation: Operation, error: Exception) -> None:
-    """Write a failure of the model to the log line of the answer, and log its message."""
+def _note_failure(operation: Operation, error: Exception) -> str:
+    """Write a failure of the model to the log line of the answer, and log its message.
+
+    Returns:
+        The code and the message of the failure.
+    """
     operation.details["model_error"] = _name(error)
     message = error.public_message if isinstance(error, RagPipelineError) else describe_kind(error)
     _logger.warning("the answer model failed, so passages are quoted: %s", message)
+    return f"{_name(error)}: {message}"
 
 
 def _name(error: Exception | None) -> str:

@@ -448,7 +448,7 @@ def evaluate_answers(
 ) -> AnswersReport:
     """Ask every question, selected-text case and term of a golden set, and score the answers.
 
-    If an answer fails with an exception, the result records its message, and the run continues.
+    If an answer or its model fails, the result records the message, and the run continues.
     Terms are only asked about if no model is used.
 
     Args:
@@ -507,11 +507,12 @@ class _Reply:
 
 def _try(ask: Asker, query: Query) -> _Reply:
     started = time.perf_counter()
-    answer, error = None, None
     try:
-        answer = ask(query)
+        given = ask(query)
+        error = given.model_error
+        answer = given if error is None else None  # quotes are no answers of the model
     except Exception as failure:  # noqa: BLE001  # any failure is recorded as a failed answer
-        error = name_error(failure)
+        answer, error = None, name_error(failure)
     return _Reply(answer, error, (time.perf_counter() - started) * 1000)
 
 

@@ -349,9 +349,7 @@ def _check_model(report: AnswersReport, bounds: AnswerBounds) -> tuple[GateResul
         if report.model is not None
         and (one.kind in {"generated", None} or not _MODEL_NOTICES.isdisjoint(one.notices))
     ]
-    answered = [
-        one for one in asked if one.error is None and "model_unavailable" not in one.notices
-    ]
+    answered = [one for one in asked if one.error is None]
     answerable = [one for one in answered if one.answerable]
     cited = [number < one.cited_count for one in answered for number in range(one.sentence_count)]
     grounded = [
@@ -386,7 +384,7 @@ def _check_model(report: AnswersReport, bounds: AnswerBounds) -> tuple[GateResul
 
 
 _DECLINED: Final = frozenset({"model_declined"})
-_MODEL_NOTICES: Final = frozenset({"model_unavailable", "model_declined", "not_grounded"})
+_MODEL_NOTICES: Final = frozenset({"model_declined", "not_grounded"})
 """Notices of an answer that a model should have written."""
 
 
