@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SELECTION = "A servo holds its joint at an angle."
 ASKED = ("query", "What holds a servo?", "--selected-text", SELECTION)
 QUOTES = "Put an argument with spaces in quotes"
+HIDDEN = "sk-secret-0123456789abcdef"
 UNRELATED = ("query", "Which glue holds wooden chairs?", "--selected-text", SELECTION)
 
 
@@ -50,24 +51,37 @@ def test_a_question_is_answered_from_the_book_if_the_model_cannot_be_reached(
         told = call(*ASKED, "--json", **model_at(server.url), ANSWER_TIMEOUT_S="1")
     assert (told.code, told.json["kind"], told.json["model"]) == (0, "extracted", None)
     assert told.json["passages"]
-    assert told.json["notices"][-1].startswith("The answer model could not be used")
-    assert "ANSWER_SERVICE_UNAVAILABLE" in told.json["notices"][-1]
+    notice = told.json["notices"][-1]
+    assert (notice["code"], notice["data"]) == (
+        "model_unavailable",
+        {"error": "ANSWER_SERVICE_UNAVAILABLE"},
+    )
 
 
-def test_a_rejected_key_is_an_error_in_one_json_document(call: Callable[..., Outcome]) -> None:
-    with serve([Reply(401, {"error": {"message": "wrong key"}})]) as server:
-        told = call(*ASKED, "--json", **model_at(server.url))
-    assert (told.code, told.json["error"]["code"]) == (2, "CONFIGURATION_ERROR")
+def test_a_rejected_key_gives_quotes_and_one_line_that_names_its_setting(command: Command) -> None:
+    settings = {"OPENAI_API_KEY": HIDDEN, "ANSWER_MODEL": "m"}
+    with serve([Reply(401, {"error": {"message": f"wrong key {HIDDEN}"}})]) as server:
+        told = command.run(*ASKED, "--json", **settings, OPENAI_BASE_URL=f"{server.url}/v1")
+    notice = told.json["notices"][-1]
+    assert (told.code, notice["code"]) == (0, "model_unavailable")
+    assert notice["data"] == {"error": "CONFIGURATION_ERROR"}
+    assert told.json["passages"]
+    [line] = told.err.splitlines()
+    assert "OPENAI_API_KEY: " in line
+    assert HIDDEN not in told.out + told.err
 
 
 def test_a_question_unrelated_to_the_selection_is_answered_only_on_request(
     call: Callable[..., Outcome],
 ) -> None:
-    with serve([stream_reply("None is named [1].")]) as server:
+    with serve([stream_reply("A servo holds its joint [1].")]) as server:
         refused = call(*UNRELATED, "--json", **model_at(server.url))
         assert refused.json["reason"] == "unrelated_to_selection"
         given = call(*UNRELATED, "--even-if-unrelated", "--json", **model_at(server.url))
-    assert (given.json["kind"], given.json["answer"]) == ("generated", "None is named [1].")
+    assert (given.json["kind"], given.json["answer"]) == (
+        "generated",
+        "A servo holds its joint [1].",
+    )
 
 
 @pytest.mark.parametrize("asked", ["search", "query"])
@@ -153,32 +167,36 @@ def test_every_filter_has_options_on_the_command_line(
     assert {hit["metadata"]["module"] for hit in several} == {"module-1", "module-2"}
 
 
-def test_a_refusal_of_the_model_lists_related_sections(call: Callable[..., Outcome]) -> None:
+def test_the_passages_are_quoted_if_the_model_declines(call: Callable[..., Outcome]) -> None:
     asked = ("query", "Which joint of the robot moves by rule 7?")
     assert call("ingest").code == 0
     with serve(embed_or_write(DECLINED)) as server:
         told = call(*asked, **model_at(server.url))
         record = call(*asked, "--json", **model_at(server.url)).json
-    assert told.out.startswith(
-        "The book does not seem to answer this directly.\n\nRelated sections:\n- "
-    )
-    assert (record["kind"], record["level"], record["reason"]) == (
-        "refused",
-        "not_covered",
-        "model_declined",
-    )
+    assert (record["kind"], record["level"]) == ("extracted", "answered")
+    [notice] = record["notices"]
+    assert notice["code"] == "model_declined"
+    assert told.out.startswith(f"{notice['text']}\n\n")
+    assert "The joint of robot 63 moves by rule 45." in told.out
+    assert "The joint of robot 63 moves by rule 45." in record["passages"][0]["text"]
 
 
-def test_what_a_model_invents_is_noted_below_its_answer(call: Callable[..., Outcome]) -> None:
-    written = "It does [1]. The rule has 4711 parts in OpenJoint [1][99]."
+def test_what_a_model_invents_is_left_out_and_noted_below_its_answer(
+    call: Callable[..., Outcome],
+) -> None:
+    written = "The joint of robot 63 moves by rule 45 [1]. Rule 4711 is in OpenJoint [1][99]."
     asked = ("query", "Which joint of the robot moves by rule 7?")
     assert call("ingest").code == 0
     with serve(embed_or_write(written)) as server:
         told = call(*asked, **model_at(server.url))
         record = call(*asked, "--json", **model_at(server.url)).json
-    assert told.out.startswith(written.replace("[99]", ""))
-    assert "Note: The cited sources do not contain: 4711, OpenJoint.\n" in told.out
-    assert record["level"] == "answered"
+    assert told.out.startswith("The joint of robot 63 moves by rule 45 [1].\nSources:\n")
+    assert "4711" not in told.out
+    dropped = {notice["code"]: notice for notice in record["notices"]}["sentences_dropped"]
+    assert dropped["data"]["count"] == 1
+    assert "4711" in dropped["data"]["sentences"][0]
+    assert f"Note: {dropped['text']}" in told.out
+    assert (record["kind"], record["level"]) == ("generated", "answered")
     assert 0.5 <= record["explanation"]["confidence"] <= 1
     assert [source["number"] for source in record["sources"]][:1] == [1]
     sections = [
@@ -224,7 +242,9 @@ def test_a_misspelled_question_is_searched_by_its_correction(call: Callable[...,
         explained = call("query", asked, "--explain", **model_at(server.url)).out
     found = record["explanation"]
     assert (record["question"], found["search_question"]) == (asked, corrected)
-    assert record["notices"][0] == f'Showing results for "{corrected}".'
+    notice = record["notices"][0]
+    assert (notice["code"], notice["data"]) == ("search_changed", {"question": corrected})
+    assert notice["text"] == f'Showing results for "{corrected}".'
     assert found["question_kind"] == "other"
     assert found["signals"]["known"] == 1.0
     assert 0 < found["confidence"] <= 1
