@@ -65,7 +65,7 @@ def test_a_broken_log_is_one_clear_error(call: Callable[..., Outcome], command: 
     for extra in ("-wal", "-shm"):
         (settings.state_dir / f"{DATABASE_NAME}{extra}").unlink(missing_ok=True)
     told = call("golden-entry", "--from-log", "a1")
-    assert_one_line(told, 1, "the question log cannot be read", "not a database")
+    assert_one_line(told, 1, "the question log cannot be read", "not a database", "backup")
     assert str(command.root) not in told.err
     assert not list(settings.state_dir.glob("*.damaged-*"))
 

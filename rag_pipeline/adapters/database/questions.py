@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sqlite3
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from rag_pipeline.adapters.database.connecting import (
     require_packages,
 )
 from rag_pipeline.adapters.database.sqlite import SqliteDatabase
+from rag_pipeline.adapters.local_files import is_damage
 from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import QuestionLogError, StoreError
 from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
@@ -214,4 +216,9 @@ def _translate(action: str) -> Iterator[None]:
     except StoreError as error:
         cause = error.__cause__ or error
         message = f"the question log cannot be {action}: {describe_cause(cause)}"
+        if isinstance(cause, sqlite3.Error) and is_damage(cause):
+            message += (
+                ". Restore the file from a backup. Otherwise the service renames it and begins a "
+                "new one with its next answer"
+            )
         raise QuestionLogError(message) from error
