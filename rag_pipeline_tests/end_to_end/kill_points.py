@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 KILLED = 9
 """Exit status of a run that was killed at the chosen moment."""
 
-_SUBJECT = re.compile(r" [\w/-]+(?: \w+)?\.md$|(?<=upsert) of \d+$")
+_SUBJECT = re.compile(r" [\w/-]+(?: \w+)?\.md$|(?:(?<=upsert)|(?<=announce)) of \d+$")
 _DIGITS = 5  # decimals of vector components; the store normalizes again, which changes the last
 
 EDITED = "module-1/large.md"
