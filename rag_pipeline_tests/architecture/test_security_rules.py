@@ -1,0 +1,103 @@
+"""Rules about dangerous calls in the package, besides those of bandit, which ruff checks."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline_tests.architecture.test_repository import MODULES, ROOT, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SITE_READERS = ("ingestion/site/", "ingestion/partials/", "ingestion/pages/", "ingestion/discovery")
+READS = {"open", "read_text", "read_bytes", "write_text", "write_bytes"}
+STARTS_PROGRAMS = {
+    "rag_pipeline/evaluation/fingerprint.py",  # asks git for the revision
+    "rag_pipeline/ingestion/site/node_config.py",  # runs the site's configuration, with consent
+}
+RUNS_CODE = {"eval", "exec", "compile", "__import__"}
+UNSAFE_MODULES = {"pickle", "marshal", "shelve", "dill", "telnetlib", "ftplib", "xml"}
+
+
+def calls(tree: ast.AST) -> Iterator[tuple[ast.Call, str, str]]:
+    """Yield each call with the name of the called function and of what stands before its dot."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            match node.func:
+                case ast.Name(id=name):
+                    yield node, name, ""
+                case ast.Attribute(attr=name, value=owner):
+                    yield node, name, ast.unparse(owner)
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Return the first parts of the names of imported modules."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def breaks_a_rule(path: str, tree: ast.AST) -> Iterator[str]:
+    """Yield a line for each call or import that the package must not contain."""
+    for module in sorted(imported(tree) & UNSAFE_MODULES):
+        yield f"{path} imports {module}"
+    if "subprocess" in imported(tree) and path not in STARTS_PROGRAMS:
+        yield f"{path} may start programs"
+    for node, name, owner in calls(tree):
+        place = f"{path}:{node.lineno}"
+        options = {option.arg: ast.unparse(option.value) for option in node.keywords}
+        if (not owner and name in RUNS_CODE) or f"{owner}.{name}" in {"os.system", "os.popen"}:
+            yield f"{place} runs code"
+        if owner == "yaml" and name in {"load", "load_all"}:
+            yield f"{place} reads YAML that may create objects"
+        if owner in {"zlib", "gzip", "bz2", "lzma"} and name == "decompress":
+            yield f"{place} unpacks data without a limit"
+        if options.get("shell") == "True" or options.get("verify") == "False":
+            yield f"{place} uses a shell, or does not check certificates"
+        reads_site = any(f"rag_pipeline/{part}" in path for part in SITE_READERS)
+        if reads_site and name in READS:
+            yield f"{place} opens a file of a site without core.site.files"
+
+
+def test_no_module_makes_a_dangerous_call() -> None:
+    found = [
+        line
+        for path in MODULES
+        for line in breaks_a_rule(name_of(path), ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "import subprocess",
+        "eval(text)",
+        "os.system(text)",
+        "yaml.load(text)",
+        "zlib.decompress(data)",
+        "run(text, shell=True)",
+        "Client(verify=False)",
+        "path.read_text()",
+        "open(path)",
+    ],
+)
+def test_each_rule_finds_its_call(source: str) -> None:
+    assert list(breaks_a_rule("rag_pipeline/ingestion/site/new.py", ast.parse(source)))
+
+
+def test_the_linter_checks_the_rules_of_bandit() -> None:
+    lint = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"][
+        "lint"
+    ]
+    assert lint["select"] == ["ALL"]
+    assert not [rule for rule in lint["ignore"] if rule.startswith("S")]
