@@ -36,7 +36,7 @@ mv "$folder/dev.lock" requirements-dev.lock
 
 # Without hashes and extras, the lock is a list of constraints.
 sed -nE 's/^([a-z0-9].*) \\$/\1/p' requirements.lock | sed -E 's/\[[a-z0-9,-]+\]//' >"$folder/constraints.txt"
-for name in $(sed -nE 's/^([a-z0-9-]+)==.*/\1/p' deploy/requirements.txt); do
+sed -nE 's/^([a-z0-9-]+)==.*/\1/p' deploy/requirements.txt | while read -r name; do
     sed -i.bak "/^$name==/d" "$folder/constraints.txt"
 done
 compile deploy/requirements.txt --constraints "$folder/constraints.txt" -o "$folder/deploy.lock"

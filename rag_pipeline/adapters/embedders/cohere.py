@@ -15,11 +15,10 @@ from rag_pipeline.adapters.embedders.provider import Provider
 from rag_pipeline.adapters.embedders.service import (
     BatchAnswer,
     ServiceEmbedder,
-    TooLargeError,
     is_too_large,
 )
 from rag_pipeline.adapters.http import UNREADABLE
-from rag_pipeline.core.errors import MissingDependencyError
+from rag_pipeline.core.errors import EmbeddingTooLargeError, MissingDependencyError
 
 try:
     import cohere
@@ -122,7 +121,7 @@ class CohereEmbedder(ServiceEmbedder):
         translated = self._service.translate_status(
             status, body or "no message", headers.get("retry-after")
         )
-        return TooLargeError(str(translated)) if is_too_large(status, body) else translated
+        return EmbeddingTooLargeError(str(translated)) if is_too_large(status, body) else translated
 
 
 EMBEDDER: Final = CohereEmbedder

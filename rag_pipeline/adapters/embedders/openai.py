@@ -16,7 +16,6 @@ from rag_pipeline.adapters.embedders.provider import Provider
 from rag_pipeline.adapters.embedders.service import (
     BatchAnswer,
     ServiceEmbedder,
-    TooLargeError,
     is_too_large,
 )
 from rag_pipeline.adapters.http import UNREADABLE
@@ -26,7 +25,7 @@ from rag_pipeline.adapters.openai_api import (
     read_reason,
     translate_error,
 )
-from rag_pipeline.core.errors import EmbeddingError
+from rag_pipeline.core.errors import EmbeddingError, EmbeddingTooLargeError
 from rag_pipeline.core.text.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class OpenAIEmbedder(ServiceEmbedder):
                 return self._request(texts, purpose)
             translated = translate_error(error, self._service, self._timeout_s)
             if is_too_large(error.status_code, reason):
-                translated = TooLargeError(str(translated))
+                translated = EmbeddingTooLargeError(str(translated))
             raise translated from None
         except openai.APIError as error:
             raise translate_error(error, self._service, self._timeout_s) from None

@@ -19,6 +19,7 @@ from rag_pipeline.core.errors import (
     EmbeddingDimensionError,
     EmbeddingError,
     EmbeddingServiceError,
+    EmbeddingTooLargeError,
 )
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingUsage
 
@@ -67,12 +68,6 @@ _TOO_LARGE: Final = {
 """Words of services that refuse a request because of its size, by HTTP status."""
 
 _SHORTEST: Final = 200  # characters; a text that is refused at this length is not cut further
-
-
-class TooLargeError(EmbeddingError):
-    """A service refused a request because a text, or the number of texts, is too large for it."""
-
-    code = EmbeddingError.code
 
 
 def is_too_large(status: int, text: object) -> bool:
@@ -264,7 +259,7 @@ class ServiceEmbedder(ABC):
         """
         try:
             return self._embed_whole(batch, purpose, longest_wait_s, failures)
-        except TooLargeError:
+        except EmbeddingTooLargeError:
             halves = _halve(batch)
             if halves is None:
                 raise

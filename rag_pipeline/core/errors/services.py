@@ -51,6 +51,10 @@ class EmbeddingDimensionError(EmbeddingError):
         )
 
 
+class EmbeddingTooLargeError(EmbeddingError):
+    """A service refused a request because a text, or the number of texts, is too large for it."""
+
+
 class StoreError(RagPipelineError):
     """The vector store, or a file that ingestion keeps beside it, cannot be used.
 
