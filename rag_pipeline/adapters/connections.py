@@ -5,10 +5,8 @@ The trace events that the clients emit tell which connection a request uses.
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -59,49 +57,28 @@ def limit_answers(http: ModuleType, seconds: float) -> dict[str, list[Callable[[
 
 
 class RequestLine:
-    """A handle with which any thread can abort the current request of an HTTP client.
+    """A handle with which the current request of an asynchronous HTTP client can be aborted.
 
-    The client must send only one request at a time. Retries and redirects are aborted too. For an
-    asynchronous client, use the methods that begin with `a`, in its event loop only.
+    The client must send only one request at a time. Retries and redirects are aborted too. Use the
+    handle only in the event loop of the client.
 
     Attributes:
-        hung_up: True after `hang_up` was called.
+        hung_up: True after `ahang_up` was called.
     """
 
     def __init__(self) -> None:
         self.hung_up = False
-        self._socket: socket.socket | None = None
-        self._stream: Any = None  # a network stream of an asynchronous client
+        self._stream: Any = None
 
-    def attach(self, request: Any) -> None:  # noqa: ANN401  # a request class of `httpx` or `httpx2`
-        """Follow the connection that a request will use, so that `hang_up` can end it.
+    async def aattach(self, request: Any) -> None:  # noqa: ANN401  # a request class of `httpx2`
+        """Follow the connection that a request will use, so that `ahang_up` can end it.
 
         Pass this method to the client as an event hook for requests.
         """
-        request.extensions["trace"] = self._follow
-
-    def hang_up(self) -> None:
-        """End the client's current connection and, as soon as it is made, each later one.
-
-        The method may be called from any thread. A read that waits for data ends with an error.
-        """
-        self.hung_up = True
-        if self._socket is not None:
-            with suppress(OSError):  # the connection has already ended
-                self._socket.shutdown(socket.SHUT_RDWR)
-
-    def _follow(self, event: str, details: dict[str, Any]) -> None:
-        if event.endswith(_CONNECTED):
-            self._socket = details["return_value"].get_extra_info("socket")
-            if self.hung_up:
-                self.hang_up()
-
-    async def aattach(self, request: Any) -> None:  # noqa: ANN401  # a request class of `httpx2`
-        """Do the same as `attach`, as an event hook of an asynchronous client."""
         request.extensions["trace"] = self._afollow
 
     async def ahang_up(self) -> None:
-        """Do the same as `hang_up` for an asynchronous client.
+        """End the client's current connection and, as soon as it is made, each later one.
 
         It closes the stream instead of the socket: uvloop does not give access to its sockets.
         """

@@ -109,7 +109,7 @@ test.each([
   const {panel} = await openBook({book: service.book});
   await panel.open();
   expect(await panel.ask(QUESTION)).toBe('done');
-  await panel.waitForText('The model is not available. The book is quoted.');
+  await panel.waitForText('The model could not answer.');
   await panel.waitForText('no horizontal component');
   const text = await panel.turn.innerText();
   expect(text).not.toMatch(/500|429|HTTP|Error|undefined|null/);

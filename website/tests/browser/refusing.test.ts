@@ -24,12 +24,13 @@ test('a refusal links to related sections', async () => {
   expect(links.filter((link) => !link.startsWith(book))).toEqual([]);
 });
 
-test('a model that declines is shown as a refusal, with the passages', async () => {
+test('a model that declines does not overrule the book, which is quoted', async () => {
   await setScript(findModel(), {pieces: ['The sources do not answer this question.']});
   const {panel} = await openBook({book: findWriting().book});
   await panel.open();
-  expect(await panel.ask('What is the zero moment point?')).toBe('refused');
-  await panel.waitForText('I could not find an answer in these passages.');
+  expect(await panel.ask('What is the zero moment point?')).toBe('done');
+  await panel.waitForText('The model found no answer in these passages.');
+  await panel.waitForText('no horizontal component');
   expect(await panel.turn.innerText()).not.toContain('The sources do not answer');
 });
 

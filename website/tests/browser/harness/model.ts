@@ -134,7 +134,7 @@ function encode(content: string, finish: string | null): string {
 
 /** Returns a text with the number of its source, or else the first sentence of the first source. */
 function quote(prompt: string, text?: string): string[] {
-  const pattern = /<<<SOURCE (\d+) \w+>>>([\s\S]*?)<<<END SOURCE/g;
+  const pattern = /=== SOURCE (\d+) \w+ ===\n([\s\S]*?)(?=\n=== |$)/g;
   const sources = [...prompt.matchAll(pattern)].map(([, number, body]) => ({
     number: number as string,
     body: (body as string).replace(/\s+/g, ' '),
