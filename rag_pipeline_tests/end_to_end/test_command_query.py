@@ -205,6 +205,17 @@ def test_what_a_model_invents_is_left_out_and_noted_below_its_answer(
     assert len(set(sections)) == len(sections)
 
 
+def test_a_model_that_writes_the_same_for_every_question_is_not_recommended(
+    call: Callable[..., Outcome],
+) -> None:
+    assert call("ingest").code == 0
+    with serve(embed_or_write("Rule 4711 is in OpenJoint [1].")) as server:
+        told = call("check-model", **model_at(server.url))
+        record = call("check-model", "--json", **model_at(server.url))
+    assert (told.code, record.code) == (1, 1)
+    assert record.json["is_useful"] is False
+
+
 def embed_or_write(text: str) -> Callable[[Received], Reply]:
     """Return the plan of a server that embeds texts, and whose chat model writes `text`."""
     return lambda request: embed(request) if "embeddings" in request.path else stream_reply(text)
