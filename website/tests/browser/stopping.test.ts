@@ -6,7 +6,7 @@ import {findModel, findWriting} from './harness/scripted';
 
 const QUESTION = 'What is the zero moment point?';
 const SCRIPT = {
-  pieces: Array.from({length: 5}, (_, number) => `Sentence ${number} says it [1]. `),
+  pieces: Array.from({length: 5}, (_, number) => `Robot ${number} walks here [1]. `),
   held: ['The end [1].'],
 };
 
@@ -15,11 +15,11 @@ test('Stop keeps the text so far and ends the work of the model', async () => {
   const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
-  await panel.waitForText('Sentence 2 says it');
+  await panel.waitForText('Robot 2 walks here');
   await panel.button('Stop').click();
   await panel.waitForStatus('stopped');
   const text = await panel.turn.innerText();
-  expect(text).toContain('Sentence 1 says it');
+  expect(text).toContain('Robot 1 walks here');
   await expect.poll(async () => (await readState(findModel())).writing).toBe(0);
   expect(await panel.button('Stop').count()).toBe(0);
   // Nothing may arrive after the answer was stopped.
@@ -39,7 +39,7 @@ test('Try again replaces a stopped answer', async () => {
   await panel.button('Try again').click();
   await panel.waitForStatus('done');
   await panel.waitForText('A complete answer');
-  expect(await panel.turn.innerText()).not.toContain('Sentence 1');
+  expect(await panel.turn.innerText()).not.toContain('Robot 1');
   expect(await panel.turns.count()).toBe(1);
   expect(sent.map((body) => body.question)).toEqual([QUESTION, QUESTION]);
 });
