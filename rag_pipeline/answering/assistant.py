@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag_pipeline.answering.opening import LateRetriever
 from rag_pipeline.answering.preparing import PreparedAnswer, plan_question, search_plan
-from rag_pipeline.answering.streams import AnswerStream, AsyncAnswerStream, run_async
+from rag_pipeline.answering.streams import (
+    AnswerStream,
+    AsyncAnswerStream,
+    WriteLimits,
+    run_async,
+)
 from rag_pipeline.answering.voice import Voice, read_voice
 from rag_pipeline.answering.wording import reword
 from rag_pipeline.core.closing import Closing
@@ -55,6 +60,8 @@ class Assistant(Closing):
     Attributes:
         chat_model: The answering model, or None.
         voice: The name, language and style of the assistant.
+        limits: The longest times of writing an answer. By default there are none; the service sets
+            its own.
     """
 
     def __init__(
@@ -68,6 +75,7 @@ class Assistant(Closing):
         self._searcher = retriever
         self.chat_model = chat_model
         self.voice = voice or Voice()
+        self.limits = WriteLimits()
         self._marks_ungrounded = marks_ungrounded
         self._pool: ThreadPoolExecutor | None = None
         self._opening = Lock()
@@ -201,6 +209,7 @@ class Assistant(Closing):
             self.arun,
             self.voice,
             marks=self._marks_ungrounded,
+            limits=self.limits,
         )
 
     def _search(

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import threading
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,7 +21,12 @@ from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.answering.sources import cite_sources
 from rag_pipeline.answering.writing.generated import AnswerWriter
 from rag_pipeline.core.closing import Closing
-from rag_pipeline.core.errors import AnswerContextError, AnswerError, RagPipelineError
+from rag_pipeline.core.errors import (
+    AnswerContextError,
+    AnswerError,
+    AnswerTimeoutError,
+    RagPipelineError,
+)
 from rag_pipeline.core.errors.hiding import describe_kind
 
 if TYPE_CHECKING:
@@ -43,6 +48,19 @@ _Result = TypeVar("_Result")
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class WriteLimits:
+    """The longest times of writing one answer, in seconds. If None, there is no limit.
+
+    Attributes:
+        model_s: From the request to the last text of a model. What is left out is quoted.
+        quote_s: For choosing and quoting passages, the wait for a thread included.
+    """
+
+    model_s: float | None = None
+    quote_s: float | None = None
+
+
 class AsyncAnswerStream:
     """An asynchronous iterator over the pieces of an answer's text while it is being written.
 
@@ -56,6 +74,7 @@ class AsyncAnswerStream:
         run: Runs a function in a thread of the assistant.
         voice: The language of the fixed sentences.
         marks: Whether sentences that are in no source are marked; otherwise they are left out.
+        limits: The longest times.
 
     Attributes:
         prepared: The question with its passages.
@@ -70,8 +89,10 @@ class AsyncAnswerStream:
         voice: Voice,
         *,
         marks: bool = False,
+        limits: WriteLimits | None = None,
     ) -> None:
         self.prepared = prepared
+        self._limits = limits or WriteLimits()
         self._run = run
         self._protection = protection
         self._voice = voice
@@ -105,6 +126,7 @@ class AsyncAnswerStream:
 
         Raises:
             AnswerError: The stream was closed before the answer was complete.
+            AnswerTimeoutError: No passage could be chosen in time.
         """
         async for _ in self:
             pass
@@ -143,7 +165,9 @@ class AsyncAnswerStream:
                         else:
                             notice = piece
             if self._answer is None:
-                ready, entry = await self._run(lambda: exhaust(give_ready(prepared, notice, voice)))
+                ready, entry = await self._quote(
+                    lambda: exhaust(give_ready(prepared, notice, voice))
+                )
                 self._check_open()
                 for piece in ready:
                     yield piece
@@ -181,7 +205,9 @@ class AsyncAnswerStream:
             answer = self._make_answer(written, model.name, complete=complete)
             if failure is not None:
                 notice = self._voice.note("cut_off_quotes")
-                more, answer = await self._run(lambda: append_quotes(answer, self.prepared, notice))
+                more, answer = await self._quote(
+                    lambda: append_quotes(answer, self.prepared, notice)
+                )
                 self._check_open()
                 yield more
             self._answer = answer
@@ -213,6 +239,8 @@ class AsyncAnswerStream:
         If the prompt is too long for the model, ask once more with half of the sources.
         """
         prepared, most = self.prepared, None
+        limit_s, now = self._limits.model_s, asyncio.get_running_loop().time()
+        until = None if limit_s is None else now + limit_s
         with self._protection.chat_model.passing():
             while True:
                 prompt = build_prompt(
@@ -236,7 +264,7 @@ class AsyncAnswerStream:
                 written = self._written = model.stream(prompt.messages, stop=STOP)
                 reading = asyncio.create_task(asyncio.to_thread(writer.prepare))
                 try:
-                    async for piece in written:
+                    while (piece := await _read_until(written, until)) is not None:
                         await reading
                         shown = writer.feed(piece)
                         if shown:
@@ -255,6 +283,19 @@ class AsyncAnswerStream:
                 finally:
                     await reading
                     await written.aclose()
+
+    async def _quote(self, action: Callable[[], _Result]) -> _Result:
+        """Choose and quote passages in a thread of the assistant, within the limit of time."""
+        limit = asyncio.timeout(self._limits.quote_s)
+        try:
+            async with limit:
+                quoted: _Result = await self._run(action)
+                return quoted
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            message = "no passage could be chosen in time. Try again later, or select less text"
+            raise AnswerTimeoutError(message) from None
 
     def _make_answer(self, written: Written, model: str, *, complete: bool) -> Answer:
         grounding = self.prepared.grounding
@@ -334,6 +375,26 @@ def _get_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="answers", daemon=True).start()
     return loop
+
+
+async def _read_until(written: ChatStream, until: float | None) -> str | None:
+    """Return the next piece of a model's text, or None after the last.
+
+    Raises:
+        AnswerTimeoutError: The time of the event loop has reached `until`.
+    """
+    limit = asyncio.timeout_at(until)
+    try:
+        async with limit:
+            return await anext(aiter(written), None)
+    except TimeoutError:
+        if not limit.expired():  # the model raised it
+            raise
+        message = (
+            "the model had not ended its answer when its time was over. Lower ANSWER_MAX_TOKENS, "
+            "or choose a faster model"
+        )
+        raise AnswerTimeoutError(message) from None
 
 
 async def _read_next(stream: AsyncAnswerStream) -> str | None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -225,10 +226,12 @@ def _answer(
     """Answer the query and print the answer with its sources, or print a JSON record."""
     from rag_pipeline.adapters.connect import load_model_early
     from rag_pipeline.answering.reading.small_talk import find_reply
-    from rag_pipeline.cli.progress import tell_running_ingestion
+    from rag_pipeline.cli.progress import tell_note, tell_running_ingestion
     from rag_pipeline.retrieval import Mode
 
     asked.check()
+    # A failure of the model is told below the answer, after the name of the program.
+    logging.getLogger("rag_pipeline.answering").addHandler(logging.NullHandler())
     is_searched = asked.mode is Mode.NORMAL and not find_reply(asked)
     if is_searched:
         tell_running_ingestion(settings)
@@ -248,6 +251,8 @@ def _answer(
         answer = stream.answer
         if is_searched and stream.result and not stream.result.chunks:
             _tell_unknown_values(assistant.retriever, asked.filters)
+    if answer.model_error is not None:
+        tell_note(f"the model could not answer: {answer.model_error.partition(': ')[2]}")
     record = record_query(answer, stream.result)
     text = show_quotes(answer) if model is None else show_answer_sources(answer)
     if explain:

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
 from starlette.middleware.gzip import GZipMiddleware
 
+from rag_pipeline.answering.streams import WriteLimits
 from rag_pipeline.serving import operating
 from rag_pipeline.serving.api import answers, search
 from rag_pipeline.serving.api.failures import catch_errors
@@ -17,6 +18,7 @@ from rag_pipeline.serving.api.problems import add_problem_handlers
 from rag_pipeline.serving.chat.completions import make_chat_router
 from rag_pipeline.serving.mcp.mounting import mount_mcp
 from rag_pipeline.serving.metrics import Metrics
+from rag_pipeline.serving.protection import limits as fixed
 from rag_pipeline.serving.protection.access import read_access_rules
 from rag_pipeline.serving.protection.rate_limits import Turns, limit_rate, read_rate_limits
 from rag_pipeline.serving.protection.requests import ProtectedApp
@@ -46,6 +48,8 @@ def create_app(
 ) -> FastAPI:
     """Return the service over an assistant. Each application can be started once.
 
+    The assistant gets the limits of time that the service has for writing an answer.
+
     Args:
         settings: The settings of the process.
         assistant: Answers the questions. The caller closes it.
@@ -59,6 +63,7 @@ def create_app(
     """
     measured = metrics or Metrics()
     measured.watch_breakers(assistant.protection)
+    assistant.limits = WriteLimits(fixed.ANSWER_S, fixed.QUOTE_S)
     site_path = find_site_path(settings.site.base_url) if site_dir else None
     rules = read_access_rules(settings, hosts, site_path)
     limits = read_rate_limits(settings, measured.count_rate_failure)

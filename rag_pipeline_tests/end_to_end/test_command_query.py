@@ -67,6 +67,7 @@ def test_a_rejected_key_gives_quotes_and_one_line_that_names_its_setting(command
     assert notice["data"] == {"error": "CONFIGURATION_ERROR"}
     assert told.json["passages"]
     [line] = told.err.splitlines()
+    assert line.startswith("rag-pipeline: ")
     assert "OPENAI_API_KEY: " in line
     assert HIDDEN not in told.out + told.err
 

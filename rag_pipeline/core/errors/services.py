@@ -295,7 +295,10 @@ class AnswerContextError(AnswerError):
 
 
 class AnswerTimeoutError(AnswerError):
-    """The answer model sent no text within ANSWER_TIMEOUT_S seconds."""
+    """The answer was not written in time.
+
+    The model sent no text within ANSWER_TIMEOUT_S seconds, or the service reached its own limit.
+    """
 
     code = "ANSWER_TIMEOUT"
     http_status = 504

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -17,6 +19,9 @@ from pydantic import (
 from rag_pipeline.answering.models import Turn
 from rag_pipeline.retrieval.filters import QueryFilters
 from rag_pipeline.retrieval.queries import Mode, Query
+from rag_pipeline.serving.protection.limits import MAX_SELECTION_PARTS
+
+_PART_END: Final = re.compile(r"\n\s*|[.!?]\s|[\u3002\uff01\uff1f]")  # of a line or sentence
 
 
 def _replace_surrogates(value: object) -> object:
@@ -24,10 +29,25 @@ def _replace_surrogates(value: object) -> object:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
+def _check_parts(selection: str) -> str:
+    """Check that a selection does not have too many lines and sentences.
+
+    Raises:
+        ValueError: It has more parts than an answer may take the time for.
+    """
+    count = 1 + sum(1 for _ in _PART_END.finditer(selection))
+    if count > MAX_SELECTION_PARTS:
+        raise ValueError(
+            f"the text has about {count:,} lines and sentences, but the limit is "
+            f"{MAX_SELECTION_PARTS:,}. Select less text"
+        )
+    return selection
+
+
 _Text = Annotated[str, BeforeValidator(_replace_surrogates)]
 _Values = Annotated[list[Annotated[_Text, StringConstraints(max_length=500)]], Field(max_length=50)]
 _Question = Annotated[_Text, StringConstraints(max_length=2_000)]
-_Selection = Annotated[_Text, StringConstraints(max_length=20_000)]
+_Selection = Annotated[_Text, StringConstraints(max_length=20_000), AfterValidator(_check_parts)]
 _Place = Annotated[_Text, StringConstraints(max_length=2_000)]
 _TopK = Annotated[int, Field(ge=1, le=100, strict=True)]
 _Stars = Annotated[int, Field(ge=1, le=5, strict=True)]

@@ -32,6 +32,15 @@ That is longer than proxies keep theirs, usually 60 s. With uvicorn's own 5 s, a
 machine could send a question on a connection that was being closed.
 """
 
+MAX_SELECTION_PARTS: Final = 2_000
+"""Lines and sentences of a selected text. A page of 20,000 characters has about 400."""
+
+QUOTE_S: Final = 20.0
+"""Seconds for choosing and quoting passages, the wait for a thread included."""
+
+ANSWER_S: Final = 600.0
+"""Seconds for the whole text of a model. What it has not written by then is quoted."""
+
 MAX_CONNECTIONS: Final = 512
 """Open connections. For a new one, the connection is closed that has been idle for longest."""
 
