@@ -5,6 +5,7 @@ All of it is read from the index, so it shows what questions can find.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -80,15 +81,13 @@ def read_contents(
             exceeded the time limit.
     """
     site = retriever.options.site
-    wanted = None if url is None else _find_path(url, site)
-    return tuple(
-        page
-        for page in retriever.read_index(OpenIndex.read_outline).pages
-        if module in (None, page.module)
-        and (
-            _is_shown(page.edition, version, locale) if url is None else _is_at(page, wanted, site)
-        )
-    )
+    pages: tuple[ContentsPage, ...] = retriever.read_index(OpenIndex.read_outline).pages
+    if url is None:
+        pages = tuple(page for page in pages if _is_shown(page.edition, version, locale))
+    else:
+        found = _find_page(pages, _find_path(url, site), site)
+        pages = () if found is None else (found,)
+    return tuple(page for page in pages if module in (None, page.module))
 
 
 def _is_shown(edition: Edition, version: str | None, locale: str | None) -> bool:
@@ -122,7 +121,8 @@ def read_section(retriever: Retriever, url: str) -> SectionText:
     Args:
         retriever: A retriever over the collection.
         url: Address on the site, with or without host, base URL and trailing slash. The path of a
-            document, such as `module-1/intro.md`, is accepted too.
+            document, such as `module-1/intro.md`, and the address of a page's Markdown file, as
+            in `llms.txt`, are accepted too.
 
     Raises:
         SectionMissingError: The book has no page or section at the URL.
@@ -134,13 +134,13 @@ def read_section(retriever: Retriever, url: str) -> SectionText:
     anchor = unquote(url.encode("utf-8", "replace").decode().strip().partition("#")[2])
 
     def read(opened: OpenIndex) -> SectionText:
-        for page in opened.read_outline().pages:
-            if _is_at(page, wanted, site):
-                points = opened.store.scroll(PointFilter.any_of(doc_path=[page.doc_path]))
-                pieces = [(read_metadata(p.payload), read_text(p.payload)) for p in points]
-                pieces.sort(key=lambda piece: piece[0].chunk_index)
-                return _join_section(page, _cut_section(pieces, anchor), url, anchor)
-        raise SectionMissingError(url)
+        page = _find_page(opened.read_outline().pages, wanted, site)
+        if page is None:
+            raise SectionMissingError(url)
+        points = opened.store.scroll(PointFilter.any_of(doc_path=[page.doc_path]))
+        pieces = [(read_metadata(p.payload), read_text(p.payload)) for p in points]
+        pieces.sort(key=lambda piece: piece[0].chunk_index)
+        return _join_section(page, _cut_section(pieces, anchor), url, anchor)
 
     return retriever.read_index(read)
 
@@ -152,9 +152,22 @@ def _find_path(url: str, site: SiteSettings) -> str | None:
     return find_site_path(url.encode("utf-8", "replace").decode().strip().partition("#")[0], site)
 
 
-def _is_at(page: ContentsPage, path: str | None, site: SiteSettings) -> bool:
-    """Return True if a page has a path below the site, or is the document with this path."""
-    return path is not None and path in (find_site_path(page.url, site), page.doc_path)
+def _find_page(
+    pages: Sequence[ContentsPage], path: str | None, site: SiteSettings
+) -> ContentsPage | None:
+    """Return the page with a path below the site, or whose document or Markdown file has it.
+
+    The Markdown file of the page `docs/robots` is `docs/robots.md` or `docs/robots/index.md`. A
+    page or document with exactly this path comes first.
+    """
+    if path is None:
+        return None
+    wanted = [path]
+    if path.endswith(".md"):
+        stem = path.removesuffix(".md")
+        wanted += [stem, re.sub(r"(^|/)index$", "", stem)]
+    named = [(page, {find_site_path(page.url, site), page.doc_path}) for page in pages]
+    return next((page for name in wanted for page, names in named if name in names), None)
 
 
 def _cut_section(pieces: Sequence[Piece], anchor: str) -> list[Piece]:

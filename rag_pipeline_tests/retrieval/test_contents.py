@@ -64,6 +64,8 @@ def test_the_contents_of_one_module_leave_out_the_others(retriever: Retriever) -
         "/book/docs/module-1/1.2-ros2/topics",
         "https://example.org/book/docs/module-1/1.2-ros2/topics/#publishers",
         "module-1/1.2-ros2/topics.md",
+        "https://example.org/book/docs/module-1/1.2-ros2/topics.md",
+        "/book/docs/module-1/1.2-ros2/topics/index.md#publishers",
     ],
 )
 def test_the_contents_of_one_address_are_its_page(retriever: Retriever, url: str) -> None:

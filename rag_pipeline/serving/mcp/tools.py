@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 MAX_PAGE_TOKENS: Final = 20_000
 _MAX_QUESTION_CHARS: Final = 2_000
-_PAGE_SCHEME: Final = "textbook://page/"
 _Version: TypeAlias = Annotated[
     str | None, Field(description="Version of the docs, such as 2.0; without it, the latest.")
 ]
@@ -51,10 +50,12 @@ class TextbookTools:
 
     Args:
         assistant: Finds passages and writes answers.
+        scheme: The scheme of the URIs of resources.
     """
 
-    def __init__(self, assistant: Assistant) -> None:
+    def __init__(self, assistant: Assistant, scheme: str) -> None:
         self._assistant = assistant
+        self._scheme = scheme
 
     async def search_docs(  # noqa: PLR0913, PLR0917  # one argument for each field of the tool
         self,
@@ -184,7 +185,7 @@ class TextbookTools:
         if module is not None and module not in modules:
             raise ToolError(f"there is no module {module!r:.60}. Use one of {', '.join(modules)}")
         chosen = [page for page in pages if module in {None, page.module}]
-        entries = [_list_page(page, with_sections=module is not None) for page in chosen]
+        entries = [self._list_page(page, with_sections=module is not None) for page in chosen]
         note = ""
         if _count(entries) > MAX_RESULT_TOKENS and module is not None:
             entries = [entry.model_copy(update={"sections": []}) for entry in entries]
@@ -200,7 +201,7 @@ class TextbookTools:
         version: _Version = None,
         locale: _Locale = None,
     ) -> TextbookAnswer:
-        """Answer a question from the textbook alone, with numbered sources.
+        """Answer a question from the textbook only, with numbered sources.
 
         Use it for a finished, cited answer. It says so when the book does not cover the question.
         Use search_docs instead to compare several passages or to read code.
@@ -236,7 +237,7 @@ class TextbookTools:
         )
 
     async def read_toc(self) -> str:
-        """The table of contents of the textbook, as Markdown."""  # noqa: D401  # shown to a reader
+        """Return the table of contents, as Markdown."""
         assistant = self._assistant
         with resource_errors():
             pages = await assistant.arun(lambda: read_contents(assistant.retriever))
@@ -246,12 +247,12 @@ class TextbookTools:
             if page.module != module:
                 module = page.module
                 lines.append(f"\n## {module}\n")
-            lines.append(f"- [{page.title}]({_name_resource(page)}): {page.url}")
+            lines.append(f"- [{page.title}]({self._name_resource(page)}): {page.url}")
         text = "\n".join(["# Contents", *lines])
         return _cut_resource(text, "list_contents with a module shows the rest.")
 
     async def read_page(self, path: str) -> str:
-        """The text of a page of the textbook, as Markdown."""  # noqa: D401  # shown to a reader
+        """Return the text of a page, as Markdown."""
         assistant = self._assistant
         with resource_errors():
             pages = await assistant.arun(
@@ -259,9 +260,24 @@ class TextbookTools:
             )
             wanted = next((page for page in pages if path in _name_paths(page)), None)
             if wanted is None:
-                raise ResourceNotFoundError(f"there is no page {path!r:.100}. Read textbook://toc")
+                raise ResourceNotFoundError(
+                    f"there is no page {path!r:.100}. Read {self._scheme}://toc"
+                )
             found = await assistant.arun(lambda: read_section(assistant.retriever, wanted.url))
         return _cut_resource(found.text, f"read_section shows the rest of {wanted.url}.")
+
+    def _list_page(self, page: ContentsPage, *, with_sections: bool) -> ContentsEntry:
+        return ContentsEntry(
+            title=page.title,
+            url=page.url,
+            module=page.module,
+            chapter=page.chapter,
+            resource=self._name_resource(page),
+            sections=[section.heading for section in page.sections] if with_sections else [],
+        )
+
+    def _name_resource(self, page: ContentsPage) -> str:
+        return f"{self._scheme}://page/{page.doc_path}"
 
 
 def _list(value: str | None) -> list[str] | None:
@@ -271,21 +287,6 @@ def _list(value: str | None) -> list[str] | None:
 def _cut_resource(text: str, advice: str) -> str:
     part = cut_text(text, len(text), MAX_PAGE_TOKENS)
     return part if len(part) == len(text) else f"{part}\n\n(The page is longer. {advice})\n"
-
-
-def _list_page(page: ContentsPage, *, with_sections: bool) -> ContentsEntry:
-    return ContentsEntry(
-        title=page.title,
-        url=page.url,
-        module=page.module,
-        chapter=page.chapter,
-        resource=_name_resource(page),
-        sections=[section.heading for section in page.sections] if with_sections else [],
-    )
-
-
-def _name_resource(page: ContentsPage) -> str:
-    return _PAGE_SCHEME + page.doc_path
 
 
 def _name_paths(page: ContentsPage) -> tuple[str, str]:

@@ -34,9 +34,14 @@ _COMMON_HEADERS: Final = {
 _API_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 _SITE_POLICY: Final = "frame-ancestors 'self'; object-src 'none'; base-uri 'self'"
 _CORS_METHODS: Final = "GET, POST, DELETE, OPTIONS"
-_CORS_HEADERS: Final = (
-    "authorization, content-type, last-event-id, mcp-protocol-version, mcp-session-id"
+_CORS_HEADERS: Final = ", ".join(
+    (
+        *("authorization", "content-type", "last-event-id"),
+        *("mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"),
+    )
 )
+"""Request headers that pages may send. The last four are those of the MCP protocol."""
+
 _CORS_EXPOSED: Final = "retry-after, mcp-session-id"
 
 

@@ -15,13 +15,17 @@ from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
+from starlette.middleware.base import BaseHTTPMiddleware
 
 from rag_pipeline.answering import Assistant
+from rag_pipeline.answering.voice import Voice
 from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.retrieval import Query, open_retriever
+from rag_pipeline.retrieval.outline import ContentsPage
 from rag_pipeline.retrieval.retriever import Retriever
 from rag_pipeline.serving.mcp.mounting import mount_mcp
-from rag_pipeline.serving.mcp.server import build_mcp_server
+from rag_pipeline.serving.mcp.server import build_mcp_server, describe_coverage
+from rag_pipeline.serving.protection.requests import protect
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,
@@ -34,7 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from fastapi import Request, Response
     from mcp.types import CallToolResult
+    from starlette.middleware.base import RequestResponseEndpoint
 
 LONG_PAGE = "module-3/3.1-long/long.md"
 LONG = "---\ntitle: Gears\n---\n\n# Gears\n\n## Ratios\n\n" + "\n\n".join(
@@ -144,6 +150,78 @@ with open_assistant(make_settings(Path({str(folder)!r}))) as assistant:
             await use_all_tools(client)
 
     asyncio.run(run())
+
+
+def test_a_page_may_send_every_header_of_the_protocol(assistant: Assistant, folder: Path) -> None:
+    origin = "https://agent.example.org"
+    sent: set[str] = set()
+
+    async def record(request: Request, respond: RequestResponseEndpoint) -> Response:
+        sent.update(request.headers)
+        return await respond(request)
+
+    app = FastAPI()
+    mount_mcp(app, assistant)
+    app.add_middleware(protect, settings=make_settings(folder, serve_origins=origin))
+    app.add_middleware(BaseHTTPMiddleware, dispatch=record)
+
+    async def run(address: str) -> None:
+        async with Client(address) as client:
+            await use_all_tools(client)
+
+    with run_app(app) as url:
+        headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+        preflight = httpx.options(f"{url}/mcp", headers=headers)
+        sent.clear()
+        asyncio.run(run(f"{url}/mcp"))
+    allowed = preflight.headers["access-control-allow-headers"].split(", ")
+    set_by_browsers = {"accept", "accept-encoding", "connection", "content-length", "host"}
+    assert {"mcp-method", "mcp-name", "mcp-protocol-version"} <= sent
+    assert sent - set_by_browsers - {"user-agent"} <= set(allowed)
+
+
+def test_names_and_descriptions_say_which_book_it_is_and_what_it_covers(folder: Path) -> None:
+    voice = Voice(source="2nd Rover Handbook", name="Rover")
+
+    async def run(assistant: Assistant) -> None:
+        async with Client(build_mcp_server(assistant)) as client:
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            resources = [resource.uri for resource in (await client.list_resources()).resources]
+            contents = await client.call_tool("list_contents", {})
+            page = await client.read_resource(contents.structured_content["pages"][0]["resource"])
+        assert tools.keys() == {*TOOLS[:3], "ask_2nd_rover_handbook"}
+        assert [str(uri) for uri in resources] == ["nd-rover-handbook://toc"]
+        assert page.contents[0].text
+        for tool in tools.values():
+            assert "textbook" not in f"{tool.title} {tool.description}"
+        for name in ("search_docs", "ask_2nd_rover_handbook"):
+            assert "the 2nd Rover Handbook" in tools[name].description
+            assert "Embodiment; Lab: measuring a wall; Gears" in tools[name].description
+
+    with Assistant(open_retriever(make_settings(folder)), voice=voice) as opened:
+        asyncio.run(run(opened))
+
+
+def test_the_tools_are_listed_without_an_index(tmp_path: Path) -> None:
+    async def run(assistant: Assistant) -> list[str]:
+        async with Client(build_mcp_server(assistant)) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    with Assistant(open_retriever(make_settings(tmp_path))) as empty:
+        assert asyncio.run(run(empty)) == TOOLS
+
+
+@pytest.mark.parametrize("chapters", [("",), ("one", "two")])
+def test_a_book_without_modules_covers_its_chapters_or_pages(chapters: tuple[str, ...]) -> None:
+    pages = [
+        ContentsPage(f"Page {at} {'x' * 100}", f"/p{at}", f"p{at}.md", "", chapters[at % 2 - 1], ())
+        for at in range(20)
+    ]
+    covered = describe_coverage(pages[:: len(chapters)] if len(chapters) == 1 else pages)
+    assert covered.startswith("It covers: Page 0 ")
+    assert ("and 15 more" in covered) == (len(chapters) == 1)
+    assert ("Page 2 " in covered) == (len(chapters) == 1)
+    assert not describe_coverage([])
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
