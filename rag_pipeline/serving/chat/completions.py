@@ -1,7 +1,8 @@
 """The OpenAI-compatible endpoint, for chat programs such as Open WebUI and LibreChat.
 
 The last user message is the question, and the messages before it are its conversation. System
-messages are ignored, because the instructions of the answering model are RoboTutor's own.
+messages are ignored, because the instructions of the answering model are RoboTutor's own. A task
+about a conversation, such as naming it, gets a short reply without a search.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from pydantic import BaseModel, Field, ValidationError
 
 from rag_pipeline.answering import Turn
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.retrieval import Query
 from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
 from rag_pipeline.serving.api.failures import log_failure
 from rag_pipeline.serving.api.schemas import answer_disconnected
 from rag_pipeline.serving.chat.sources import cite_sources, remove_additions
+from rag_pipeline.serving.chat.tasks import answer_task
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 
     from rag_pipeline.answering import Answer, Assistant, AsyncAnswerStream
 
@@ -59,6 +62,32 @@ class ChatRequest(BaseModel):
 
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
     stream: bool = False
+    stream_options: Any = None
+    response_format: Any = None
+
+    @property
+    def wants_usage(self) -> bool:
+        """True if a stream must end with the number of tokens."""
+        options = self.stream_options
+        return isinstance(options, dict) and options.get("include_usage") is True
+
+    def answer_task(self) -> str | None:
+        """Return the reply to a task of the chat program; None if a reader asks a question."""
+        asked = [entry.text for entry in self.messages if entry.role == "user"]
+        form = self.response_format if isinstance(self.response_format, dict) else None
+        return answer_task(asked[-1], form, is_streamed=self.stream) if asked else None
+
+    def count_usage(self, content: str) -> dict[str, int]:
+        """Return the numbers of cl100k_base tokens of the messages and of the reply."""
+        sent, written = (
+            sum(count_tokens(entry.text) for entry in self.messages),
+            count_tokens(content),
+        )
+        return {
+            "prompt_tokens": sent,
+            "completion_tokens": written,
+            "total_tokens": sent + written,
+        }
 
 
 def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter:
@@ -80,26 +109,33 @@ def make_chat_router(get_assistant: Callable[[Request], Assistant]) -> APIRouter
     async def complete_chat(request: Request) -> Response:
         try:
             body = ChatRequest.model_validate_json(await request.body())
-            question, history = read_conversation(body.messages)
-            preparing = get_assistant(request).astream(Query(question), history=history)
-            stream = await run_while_connected(request.receive, preparing)
+            reply = body.answer_task()
+            if reply is None:
+                return await _answer(get_assistant(request), request, body)
         except (ValidationError, RagPipelineError) as error:
             return _respond_to(error)
-        if stream is None:
-            return answer_disconnected()
-        base_url = str(request.base_url)
         if body.stream:
-            return EventResponse(_stream_chunks(stream, base_url))
-        try:
-            async with stream:
-                answer = await run_while_connected(request.receive, stream.answer())
-        except RagPipelineError as error:
-            return _respond_to(error)
-        if answer is None:
-            return answer_disconnected()
-        return JSONResponse(_complete(answer, base_url))
+            return EventResponse(_stream_reply(body, reply))
+        return JSONResponse(_complete(body, reply))
 
     return router
+
+
+async def _answer(assistant: Assistant, request: Request, body: ChatRequest) -> Response:
+    question, history = read_conversation(body.messages)
+    preparing = assistant.astream(Query(question), history=history)
+    stream = await run_while_connected(request.receive, preparing)
+    if stream is None:
+        return answer_disconnected()
+    base_url = str(request.base_url)
+    if body.stream:
+        return EventResponse(_stream_chunks(body, stream, base_url))
+    async with stream:
+        answer = await run_while_connected(request.receive, stream.answer())
+    if answer is None:
+        return answer_disconnected()
+    links, annotations = cite_sources(answer, lambda url: urljoin(base_url, url))
+    return JSONResponse(_complete(body, answer.text + links, annotations, _name_finish(answer)))
 
 
 def read_conversation(messages: Sequence[ChatMessage]) -> tuple[str, list[Turn]]:
@@ -126,24 +162,48 @@ def read_conversation(messages: Sequence[ChatMessage]) -> tuple[str, list[Turn]]
     return question, turns
 
 
-def _complete(answer: Answer, base_url: str) -> dict[str, object]:
-    links, annotations = cite_sources(answer, lambda url: urljoin(base_url, url))
+def _complete(
+    body: ChatRequest,
+    content: str,
+    annotations: Sequence[Mapping[str, object]] = (),
+    finish: str = "stop",
+) -> dict[str, object]:
     message = {
         "role": "assistant",
-        "content": answer.text + links,
+        "content": content,
         "refusal": None,
-        "annotations": annotations,
+        "annotations": list(annotations),
     }
-    choice = {
-        "index": 0,
-        "message": message,
-        "finish_reason": "stop" if answer.complete else "length",
-        "logprobs": None,
-    }
-    return {**_head("chat.completion"), "choices": [choice]}
+    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
+    head = _head("chat.completion")
+    return {**head, "choices": [choice], "usage": body.count_usage(content)}
 
 
-async def _stream_chunks(stream: AsyncAnswerStream, base_url: str) -> AsyncGenerator[bytes, None]:
+def _name_finish(answer: Answer) -> str:
+    return "stop" if answer.complete else "length"
+
+
+async def _stream_reply(body: ChatRequest, reply: str) -> AsyncGenerator[bytes, None]:
+    """Yield the reply to a task as server-sent events."""
+    head = _head("chat.completion.chunk")
+    yield _encode(head, {"role": "assistant", "content": reply})
+    for event in _end_stream(body, head, reply, "stop"):
+        yield event
+
+
+def _end_stream(
+    body: ChatRequest, head: Mapping[str, object], content: str, finish: str
+) -> Iterator[bytes]:
+    """Yield the events after the content of a stream."""
+    yield _encode(head, {}, finish)
+    if body.wants_usage:
+        yield _encode_data({**head, "choices": [], "usage": body.count_usage(content)})
+    yield b"data: [DONE]\n\n"
+
+
+async def _stream_chunks(
+    body: ChatRequest, stream: AsyncAnswerStream, base_url: str
+) -> AsyncGenerator[bytes, None]:
     """Yield an answer as server-sent events of chunks; the last chunk has the annotations.
 
     If the model declines after it has begun, its text stays and the refusal follows as a paragraph,
@@ -170,8 +230,8 @@ async def _stream_chunks(stream: AsyncAnswerStream, base_url: str) -> AsyncGener
     before = 0 if is_continued else len(sent) + 2
     links, annotations = cite_sources(answer, lambda url: urljoin(base_url, url), before)
     yield _encode(head, {"content": rest + links, "annotations": annotations})
-    yield _encode(head, {}, "stop" if answer.complete else "length")
-    yield b"data: [DONE]\n\n"
+    for event in _end_stream(body, head, sent + rest + links, _name_finish(answer)):
+        yield event
 
 
 def _head(kind: str) -> dict[str, object]:

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from rag_pipeline.answering import Assistant, Turn
 from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.core.site.markdown_links import encode_target
+from rag_pipeline.core.text.tokens import count_tokens
 from rag_pipeline.retrieval import open_retriever
 from rag_pipeline.serving.chat.completions import ChatMessage, make_chat_router, read_conversation
 from rag_pipeline_tests.answering.factories import ScriptedModel
@@ -261,3 +262,44 @@ def test_a_missing_index_is_an_error_without_a_path(
             app.state.assistant = assistant
     assert raised.value.code == "COLLECTION_MISSING"
     assert str(folder) not in str(raised.value)
+
+
+TASK = (
+    '### Task:\nName it.\n### Output:\nJSON format: { "title": "your title" }\n'
+    "<chat_history>\nUSER: What is a topic?\nASSISTANT: A channel.\n</chat_history>\n"
+)
+
+
+def test_a_long_task_gets_a_reply_without_a_search_instead_of_a_refusal(
+    client: openai.OpenAI, app: FastAPI, assistant: Assistant
+) -> None:
+    message = TASK + "- Be brief.\n" * 300
+    app.state.assistant = None
+    try:
+        completion = ask(client, message)
+        chunks = stream(client, message)
+    finally:
+        app.state.assistant = assistant
+    assert completion.choices[0].message.content == '{"title": "What is a topic"}'
+    assert join(chunks) == completion.choices[0].message.content
+    assert chunks[-1].choices[0].finish_reason == "stop"
+
+
+@pytest.mark.parametrize("question", [QUESTION, TASK])
+def test_usage_counts_the_tokens_of_messages_and_reply(
+    client: openai.OpenAI, question: str
+) -> None:
+    completion = ask(client, question)
+    usage = completion.usage
+    assert usage is not None
+    assert usage.prompt_tokens == count_tokens(question)
+    assert usage.completion_tokens == count_tokens(completion.choices[0].message.content or "")
+    assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+    *chunks, last = client.chat.completions.create(
+        model="robotutor",
+        messages=make_messages([question]),
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+    assert (last.choices, last.usage) == ([], usage)
+    assert all(chunk.usage is None for chunk in chunks)
