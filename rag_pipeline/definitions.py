@@ -31,6 +31,7 @@ _RESOURCES: Final = {
     "evaluate_collection": "Measures search and answers with the golden set of questions.",
     "read_question_log": "Reads the questions, answers and ratings of the question log.",
     "group_unanswered": "Groups the questions that the book did not answer.",
+    "write_feedback_page": "Writes the page for authors about the question log.",
 }
 """What the Dagster UI says about each resource."""
 
@@ -50,6 +51,7 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
         "evaluate_collection": _evaluate,
         "read_question_log": _read_log,
         "group_unanswered": _group_unanswered,
+        "write_feedback_page": _write_feedback_page,
     } | dict(resource_overrides or {})
     return dg.Definitions(
         assets=[
@@ -102,6 +104,12 @@ def _group_unanswered(entries: Any) -> Any:  # noqa: ANN401  # see above
     from rag_pipeline.evaluation.feedback import group_unanswered
 
     return group_unanswered(load_settings(), entries)
+
+
+def _write_feedback_page(entries: Any, unanswered: Any) -> Any:  # noqa: ANN401  # see above
+    from rag_pipeline.evaluation.feedback_page import write_page
+
+    return write_page(load_settings(), entries, unanswered)
 
 
 defs = build_defs()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_pipeline.cli.indexing import ingest_and_tell, open_ingestion
-from rag_pipeline.cli.loading import load_book
+from rag_pipeline.cli.loading import load_book, load_index
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result
 from rag_pipeline.core.errors import ConfigurationError
@@ -158,6 +158,41 @@ def sweep(
         ],
     }
     print_result(record, render_sweep(result), as_json=as_json)
+
+
+@commands.command("report-feedback")
+def report_feedback(
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", help="File to write. Default: feedback.html in the book's state folder."
+        ),
+    ] = None,
+    docs_dir: DocsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write an HTML page about the question log: levels, unanswered questions and ratings.
+
+    The page groups the questions that the book did not answer and names the sections nearest to
+    them. It has a download of all questions as CSV.
+    """
+    from rag_pipeline.evaluation.feedback import list_feedback_numbers, read_log
+    from rag_pipeline.evaluation.feedback import report_feedback as count_feedback
+    from rag_pipeline.evaluation.feedback_page import write_page
+
+    settings = load_index(docs_dir)
+    if html is not None:
+        prepare_file("--html", html)
+    entries = read_log(settings)
+    if entries is None:
+        raise ConfigurationError("QUESTION_LOG_DAYS", "it is 0", "Set the number of days to keep")
+    path = write_page(settings, entries, path=html)
+    report = count_feedback(entries.answers, entries.ratings)
+    text = (
+        f"{report.answer_count} answers, {report.unanswered_count} not fully answered\nPage: {path}"
+    )
+    record = {"page": str(path), **list_feedback_numbers(report), "by_level": report.by_level}
+    print_result(record, text, as_json=as_json)
 
 
 @commands.command()

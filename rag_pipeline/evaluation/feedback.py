@@ -87,12 +87,14 @@ class Week:
         answer_count: Number of answers.
         unanswered_count: Number of answers at the level `closest_passages` or `not_covered`.
         helpful: Share of ratings that are 4 or 5; None without ratings.
+        by_level: Number of answers by level. Replies, such as to a greeting, count as `reply`.
     """
 
     monday: date
     answer_count: int
     unanswered_count: int
     helpful: Interval | None
+    by_level: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class FeedbackReport:
         weeks: Every week with an answer, oldest first.
         tags: Number of ratings by tag, most frequent first.
         notes: At most 10 notes, newest first.
+        by_level: Number of answers by level. Replies, such as to a greeting, count as `reply`.
     """
 
     answer_count: int
@@ -116,6 +119,7 @@ class FeedbackReport:
     weeks: tuple[Week, ...]
     tags: dict[str, int]
     notes: tuple[Note, ...]
+    by_level: dict[str, int]
 
 
 def report_feedback(answers: Sequence[LoggedAnswer], ratings: Sequence[Rating]) -> FeedbackReport:
@@ -140,6 +144,7 @@ def report_feedback(answers: Sequence[LoggedAnswer], ratings: Sequence[Rating]) 
         weeks=tuple(_split_weeks(answers, given)),
         tags=dict(tags.most_common()),
         notes=tuple(notes[:_MAX_NOTES]),
+        by_level=_count_levels(answers),
     )
 
 
@@ -150,6 +155,10 @@ def is_unanswered(answer: LoggedAnswer) -> bool:
 
 def _count_unanswered(answers: Sequence[LoggedAnswer]) -> int:
     return sum(is_unanswered(one) for one in answers)
+
+
+def _count_levels(answers: Sequence[LoggedAnswer]) -> dict[str, int]:
+    return dict(Counter("reply" if one.kind == "reply" else one.level for one in answers))
 
 
 def _find_helpful(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> Interval | None:
@@ -183,7 +192,13 @@ def _split_weeks(answers: Sequence[LoggedAnswer], given: dict[str, int]) -> list
         day = one.asked_at.date()
         by_week[day - timedelta(days=day.weekday())].append(one)
     return [
-        Week(monday, len(asked), _count_unanswered(asked), _find_helpful(asked, given))
+        Week(
+            monday,
+            len(asked),
+            _count_unanswered(asked),
+            _find_helpful(asked, given),
+            _count_levels(asked),
+        )
         for monday, asked in sorted(by_week.items())
     ]
 
@@ -489,10 +504,10 @@ _ADVICE: Final = (
 
 def render_feedback(report: FeedbackReport) -> str:
     """Return the report on ratings as Markdown."""
-    unanswered = _show_part(report.unanswered_count, report.answer_count)
+    unanswered = show_part(report.unanswered_count, report.answer_count)
     lines = [
-        f"**SC-005**, the share of ratings that are 4 or 5: {_show_share(report.helpful)}. "
-        + _judge(report),
+        f"**SC-005**, the share of ratings that are 4 or 5: {show_share(report.helpful)}. "
+        + judge_goal(report),
         "",
         f"Answers in the log: {report.answer_count}. Not fully answered: {unanswered}.",
     ]
@@ -502,7 +517,7 @@ def render_feedback(report: FeedbackReport) -> str:
         lines += ["", header, "|---|---|---|---|"]
     lines += [
         f"| {week.monday} | {week.answer_count} | "
-        f"{_show_part(week.unanswered_count, week.answer_count)} | {_show_share(week.helpful)} |"
+        f"{show_part(week.unanswered_count, week.answer_count)} | {show_share(week.helpful)} |"
         for week in report.weeks
     ]
     if report.worst_sections:
@@ -520,11 +535,13 @@ def render_feedback(report: FeedbackReport) -> str:
 
 def render_unanswered(report: UnansweredReport) -> str:
     """Return the report on unanswered questions as Markdown."""
-    part = _show_part(report.count, report.answer_count)
+    part = show_part(report.count, report.answer_count)
     lines = [f"Questions that were not answered, or whose answers were rated 1 or 2: {part}."]
     if report.by_reason:
         lines += ["", "| reason | answers |", "|---|---|"]
-        lines += [f"| {_name(key)} | {count} |" for key, count in report.by_reason.items()]
+        lines += [
+            f"| {_escape(name_reason(key))} | {count} |" for key, count in report.by_reason.items()
+        ]
     if report.unlogged_count:
         lines += ["", f"Only counted, because the text was not logged: {report.unlogged_count}."]
         lines.append("LOG_QUESTIONS=true logs the text of later questions.")
@@ -605,7 +622,9 @@ def _find_folder(urls: Sequence[str]) -> str:
 def _render_group(number: int, cluster: QuestionCluster) -> list[str]:
     shown = cluster.questions[:_SHOWN_QUESTIONS]
     count = len(cluster.answer_ids)
-    reasons = ", ".join(f"{_name(key)} ({times})" for key, times in cluster.by_reason.items())
+    reasons = ", ".join(
+        f"{_escape(name_reason(key))} ({times})" for key, times in cluster.by_reason.items()
+    )
     lines = [f"**{number}. {_escape(shown[0])}** (asked {count} times)", ""]
     lines += [f"- also: {_escape(question)}" for question in shown[1:]]
     if len(cluster.questions) > len(shown):
@@ -618,7 +637,7 @@ def _render_group(number: int, cluster: QuestionCluster) -> list[str]:
 
 def _render_single(cluster: QuestionCluster) -> str:
     page = _show_page(cluster.pages[0]) if cluster.pages else "none"
-    reason = _name(next(iter(cluster.by_reason)))
+    reason = _escape(name_reason(next(iter(cluster.by_reason))))
     question = _escape(cluster.questions[0])
     return f"| {question} | {reason} | {page} | {_show_code(cluster.answer_ids[0])} |"
 
@@ -627,11 +646,13 @@ def _show_page(page: NearPage) -> str:
     return f"{_escape(page.place)} ({page.similarity:.2f})"
 
 
-def _name(reason: str) -> str:
-    return _REASONS.get(reason) or _escape(reason)
+def name_reason(reason: str) -> str:
+    """Return a reason in words, as plain text; an unknown reason as it is."""
+    return _REASONS.get(reason, reason)
 
 
-def _judge(report: FeedbackReport) -> str:
+def judge_goal(report: FeedbackReport) -> str:
+    """Return a sentence that says if the share of good ratings reaches the goal."""
     if report.helpful is None:
         return "There are no ratings yet."
     if report.helpful.low >= GOAL:
@@ -641,14 +662,16 @@ def _judge(report: FeedbackReport) -> str:
     return f"The ratings are too few to tell if the goal of {GOAL:.0%} is reached."
 
 
-def _show_share(interval: Interval | None) -> str:
+def show_share(interval: Interval | None) -> str:
+    """Return a share of ratings with its interval and count, or "not measured"."""
     if interval is None:
         return "not measured"
     ratings = _count(interval.count, "rating")
     return f"{interval.mean:.0%} ({interval.low:.0%} to {interval.high:.0%}, {ratings})"
 
 
-def _show_part(count: int, total: int) -> str:
+def show_part(count: int, total: int) -> str:
+    """Return a count with its share of a total."""
     return f"{count} of {total} ({count / total:.0%})" if total else str(count)
 
 

@@ -31,9 +31,12 @@ if TYPE_CHECKING:
 def run_job(entries: LogEntries | None) -> dict[str, dict[str, object]]:
     """Run the feedback job with these entries and return the metadata of each asset."""
     report = UnansweredReport(1, {"not_covered": 1}, 1, ())
-    return run_definitions(
-        build_defs({"read_question_log": lambda: entries, "group_unanswered": lambda _: report})
-    )
+    resources = {
+        "read_question_log": lambda: entries,
+        "group_unanswered": lambda _: report,
+        "write_feedback_page": lambda *_: "feedback.html",
+    }
+    return run_definitions(build_defs(resources))
 
 
 def run_definitions(definitions: dg.Definitions) -> dict[str, dict[str, object]]:
@@ -56,6 +59,7 @@ def test_the_reports_are_in_the_metadata() -> None:
     assert metadata["answer_feedback"]["helpful_share"] == 1.0
     assert "**SC-005**" in str(metadata["answer_feedback"]["report"])
     assert metadata["unanswered_questions"]["unanswered_count"] == 1
+    assert metadata["unanswered_questions"]["page"] == "feedback.html"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +95,9 @@ def test_a_real_log_and_a_real_index_give_real_reports(settings: Settings) -> No
     assert f"| {question} |" in report
     assert "Laser Scanners" in report
     assert metadata["unanswered_questions"]["cluster_count"] == 1
+    page = settings.state_dir / "feedback.html"
+    assert metadata["unanswered_questions"]["page"] == str(page)
+    assert question in page.read_text()
 
 
 @pytest.mark.parametrize(("days", "message"), [("0", "no question log"), ("90", "is empty")])

@@ -52,15 +52,17 @@ def answer_feedback(
     description=(
         "The questions that the book did not answer, or whose answers were rated 1 or 2. Similar "
         "questions are grouped, and each group names the pages nearest to it. The groups are "
-        "suggestions for what the book could explain."
+        "suggestions for what the book could explain. The page is for authors, as `rag-pipeline "
+        "report-feedback` writes it."
     ),
 )
 def unanswered_questions(
     context: dg.AssetExecutionContext,
     read_question_log: dg.ResourceParam[Callable[[], Any]],
     group_unanswered: dg.ResourceParam[Callable[[Any], Any]],
+    write_feedback_page: dg.ResourceParam[Callable[[Any, Any], Any]],
 ) -> dg.MaterializeResult[None]:
-    """Report the unanswered questions in the question log."""
+    """Report the unanswered questions in the question log, and write the page for authors."""
     begin_run(context.instance, context.run.run_id, None)
     entries = read_question_log()
     if entries is None or not entries.answers:
@@ -71,6 +73,7 @@ def unanswered_questions(
     return dg.MaterializeResult(
         metadata={
             "report": dg.MetadataValue.md(render_unanswered(report)),
+            "page": dg.MetadataValue.path(write_feedback_page(entries, report)),
             "unanswered_count": report.count,
             "unlogged_count": report.unlogged_count,
             "cluster_count": report.cluster_count,
