@@ -53,6 +53,7 @@ _FENCE: Final = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>[^\n`]*)\n")
 _WRAPPERS: Final = frozenset({"markdown", "md", "text", "txt", "plaintext"})
 _BLOCK: Final = re.compile(r"\n[ \t]*(?=\n|[-*+] |\d{1,3}[.)] |#{1,6} |`{3}|~{3}|\||\$\$)")
 _HAS_END: Final = re.compile(rf"[{SENTENCE_MARKS}\n]")
+_ROWS_END: Final = re.compile(r"\n(?=[^|])")
 _LONGEST_UNIT: Final = 2_000  # characters; a longer text without an end is cut
 
 
@@ -146,6 +147,8 @@ class UnitReader:
         self._text = ""
         self._is_line_start = True
         self._is_first = True
+        self._awaited: re.Pattern[str] | None = None  # the end of the block that has begun
+        self._seen = 0  # characters in which that end was sought
 
     @property
     def pending(self) -> str:
@@ -163,6 +166,12 @@ class UnitReader:
         may_end = _HAS_END.search(piece) or piece[:1].isspace() or piece[-1:].isspace()
         if not is_last and not may_end and len(self._text) < _LONGEST_UNIT:
             return
+        if self._awaited is not None and not is_last:
+            found = self._awaited.search(self._text, max(0, self._seen - _LONGEST_TAG))
+            self._seen = len(self._text)
+            if found is None:
+                return
+        self._awaited = None
         while self._text.strip():
             if self._is_first and self._text.lstrip().startswith('{"') and not is_last:
                 return  # the answer as JSON is read as a whole
@@ -178,7 +187,7 @@ class UnitReader:
 
     def drop(self) -> None:
         """Forget the text whose end is not known yet."""
-        self._text = ""
+        self._text, self._awaited = "", None
 
     def _cut(self, *, is_last: bool) -> WrittenUnit | None:
         body = self._text.lstrip()
@@ -186,6 +195,7 @@ class UnitReader:
         is_line_start = self._is_line_start or "\n" in gap
         length = _find_block(body, is_last=is_last) if is_line_start else 0
         if length is None:
+            self._awaited, self._seen = _find_awaited(body), len(self._text)
             return None
         if length:
             text = body[:length]
@@ -203,6 +213,14 @@ class UnitReader:
         self._text = body[len(shown) :]
         self._is_line_start = False  # the line break is in the gap of the next unit
         return WrittenUnit(gap, shown, is_block)
+
+
+def _find_awaited(body: str) -> re.Pattern[str] | None:
+    """Return a pattern that finds where a block can end whose end has not arrived."""
+    fence = _FENCE.match(body)
+    if fence:
+        return re.compile(rf"{fence['mark'][0]}{{{len(fence['mark'])},}}[ \t]*\n")
+    return _ROWS_END if body.startswith("|") else None
 
 
 def _find_block(body: str, *, is_last: bool) -> int | None:  # noqa: PLR0911  # one for each kind

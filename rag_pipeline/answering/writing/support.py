@@ -86,7 +86,7 @@ class Attributor:
     def __init__(self, sources: Sequence[Source], question: str) -> None:
         self.known = {source.number: KnownText(source) for source in sources}
         self._asked = frozenset(extract_terms(question))
-        self._written: list[str] = []
+        self._written = _Written()
 
     @cached_property
     def _ordinary(self) -> frozenset[str]:
@@ -97,10 +97,19 @@ class Attributor:
         """True if a capital letter inside a sentence marks a name."""
         return not _has_many_capitals(" ".join(one.text for one in self.known.values()))
 
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset[str]().union(*(source.words for source in self.known.values()))
+
+    @cached_property
+    def _is_english(self) -> bool:
+        words = [word for one in self.known.values() for word in extract_words(one.text)]
+        return _is_english(sum(word.casefold() in STOP_WORDS for word in words), len(words))
+
     def prepare(self) -> None:
         """Read the sources, so that the first sentence need not wait for it."""
         self.attribute("Prepared for 1 sentence.", ())
-        self._written.clear()
+        self._written = _Written()
 
     def contains(self, text: str) -> bool:
         """Return True if the words of a text stand in a source one after the other."""
@@ -120,9 +129,9 @@ class Attributor:
                 word; it needs their numbers, names and code, and the model's citation.
         """
         text = unify_characters(text)
-        self._written.append(text)
+        self._written.add(text)
         words = _list_content_words(text)
-        comparable = _are_comparable(" ".join(self._written), list(self.known.values()))
+        comparable = self._is_comparable()
         named = [number for number in dict.fromkeys(cited) if number in self.known]
         scores = {number: self._score([number], text, words, comparable) for number in self.known}
         is_claim = bool(words or any(find_numbers(text)) or _LITERAL.search(text))
@@ -146,6 +155,15 @@ class Attributor:
                 return Attribution(pair)
         missing = scores[best[0]][1] if best else ()
         return Attribution((), missing, is_claim=len(words) > 1 or bool(missing))
+
+    def _is_comparable(self) -> bool:
+        """Return True if answer and sources are in the same language and have spaces."""
+        written = self._written
+        if written.is_unspaced:
+            return False
+        if self._is_english and _is_english(written.stop_count, written.word_count):
+            return True
+        return len(written.short & self._words) >= _SAME_LANGUAGE * len(written.short)
 
     def _score(
         self,
@@ -287,21 +305,25 @@ def _has_name_shape(word: str) -> bool:
     return any(char.isupper() or char.isdigit() or char == "_" for char in word[1:])
 
 
-def _are_comparable(answer: str, sources: Sequence[KnownText]) -> bool:
-    """Return True if an answer and its sources are in the same language and have spaces."""
-    if UNSPACED.search(answer):
-        return False
-    known = frozenset[str]().union(*(source.words for source in sources))
-    written = [word for source in sources for word in extract_words(source.text)]
-    said = [word.casefold() for word in extract_words(answer)]
-    if _is_english(said) and _is_english(written):
-        return True
-    short = {word for word in said if len(word) <= _SHORT and word.isalpha()}
-    return len(short & known) >= _SAME_LANGUAGE * len(short)
+class _Written:
+    """The words of an answer so far, counted to tell its language."""
+
+    def __init__(self) -> None:
+        self.is_unspaced = False
+        self.stop_count = self.word_count = 0
+        self.short: set[str] = set()
+
+    def add(self, text: str) -> None:
+        """Count the words of a sentence."""
+        words = [word.casefold() for word in extract_words(text)]
+        self.is_unspaced = self.is_unspaced or UNSPACED.search(text) is not None
+        self.stop_count += sum(word in STOP_WORDS for word in words)
+        self.word_count += len(words)
+        self.short.update(word for word in words if len(word) <= _SHORT and word.isalpha())
 
 
-def _is_english(words: Sequence[str]) -> bool:
-    return sum(word.casefold() in STOP_WORDS for word in words) >= _ENGLISH * len(words)
+def _is_english(stop_count: int, word_count: int) -> bool:
+    return stop_count >= _ENGLISH * word_count
 
 
 def _has_many_capitals(text: str) -> bool:

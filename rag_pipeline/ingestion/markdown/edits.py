@@ -79,6 +79,7 @@ class BlockEdits:
         self._holds: list[Hold] = []
         self._open: list[tuple[int, int]] = []
         self._unclosed_ticks: dict[int, int] = {}
+        self._unclosed_comments = (0, -1)  # a range in which no comment ends
 
     def replace(self, start: int, end: int, replacement: str) -> None:
         """Record an edit that replaces the source from `start` to `end` with `replacement`.
@@ -210,8 +211,12 @@ class BlockEdits:
         return closing.end()
 
     def _comment(self, start: int, after: int, end: int) -> int:
+        low, high = self._unclosed_comments
+        if low <= after and end <= high:
+            return after
         close = self.source.find("-->", after, end)
         if close < 0:
+            self._unclosed_comments = after, end
             return after
         self._remove(start, close + 3)
         return close + 3
