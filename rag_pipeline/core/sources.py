@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 
 class SourceKind(StrEnum):
-    """The part of Docusaurus that builds the pages of a source, and thus their addresses."""
+    """The part of Docusaurus that builds the pages of a source, and thus their addresses.
+
+    `API` is Redocusaurus, which shows one OpenAPI document as one page.
+    """
 
     DOCS = "docs"
     BLOG = "blog"
     PAGES = "pages"
+    API = "api"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

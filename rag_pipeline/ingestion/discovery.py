@@ -224,7 +224,8 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
         try:
             _check_link(walk, entry)
             if entry.is_dir():
-                if walk.patterns.reads_folder(entry.name):
+                is_api = walk.source is not None and walk.source.kind is SourceKind.API
+                if walk.patterns.reads_folder(entry.name) and not is_api:
                     walk.pending.append((Path(entry.path), doc_path + "/", ancestors | {identity}))
             elif _may_be_page(walk, doc_path) and walk.is_wanted(doc_path):
                 _read_file(walk, entry, doc_path)
@@ -236,6 +237,8 @@ def _read_folder(walk: _Walk, folder: Path, prefix: str, ancestors: _Folders) ->
 
 def _may_be_page(walk: _Walk, doc_path: str) -> bool:
     """Return True for a Markdown file of the source, and for a category that may have an index."""
+    if walk.source is not None and walk.source.kind is SourceKind.API:
+        return find_place(walk.source, doc_path) in (walk.source.include or ())
     if is_category(doc_path):
         return walk.source is None or walk.source.kind is SourceKind.DOCS
     return walk.patterns.builds(find_place(walk.source, doc_path))
@@ -286,7 +289,8 @@ def _read_file(walk: _Walk, entry: os.DirEntry[str], doc_path: str) -> None:
             return
         imported = read_imports(place, path, content, built)
         digest = hash_content(content, imported)
-        visibility = find_visibility(normalize_source(content))
+        is_page = walk.source is None or walk.source.kind is not SourceKind.API
+        visibility = find_visibility(normalize_source(content)) if is_page else Visibility.LISTED
         if imported:  # a later scan must read the file again, to see changes of the other files
             mtime_ns = -1
     doc = DiscoveredDoc(doc_id, path, digest, status.st_size, mtime_ns, built, walk.source)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import yaml
 from yaml.constructor import SafeConstructor
 
+from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
 from rag_pipeline.core.site.docusaurus import base_id
 from rag_pipeline.core.site.files import find_page_root
@@ -20,11 +21,17 @@ from rag_pipeline.core.sources import SourceKind, find_edition, find_place, stri
 from rag_pipeline.core.text.source_lines import find_page_line
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_operation
+from rag_pipeline.ingestion.markdown.openapi_spec import write_spec
 from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.scope import Use
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_file
 from rag_pipeline.ingestion.partials.cards import is_category, write_category
-from rag_pipeline.ingestion.partials.files import find_site_dir, locate_page, read_imports
+from rag_pipeline.ingestion.partials.files import (
+    find_site_dir,
+    is_spec,
+    locate_page,
+    read_imports,
+)
 from rag_pipeline.ingestion.partials.splicing import Splicer
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, read_page, take_addresses
 
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.models import DiscoveredDoc, Heading, SiteSettings
     from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
+    from rag_pipeline.ingestion.markdown.openapi_spec import SpecPage
     from rag_pipeline.ingestion.markdown.page import PageContent
     from rag_pipeline.ingestion.partials.files import ImportedFiles
 
@@ -84,10 +92,15 @@ def parse_doc(
     if imported is None:
         imported = read_imports(find_place(doc.source, doc.doc_id), doc.path, source, doc.built)
     text = normalize_source(source)
+    spec = None
     if is_category(doc.doc_id):
         text = write_category(text, imported)
+    elif is_spec(doc.doc_id):
+        spec = _read_spec(doc, text, imported)
+        text = spec.text
     front_matter = read_front_matter(doc.doc_id, text)
-    mdx = not is_category(doc.doc_id) and is_mdx(doc.doc_id, front_matter, site)
+    is_written = spec is not None or is_category(doc.doc_id)
+    mdx = not is_written and is_mdx(doc.doc_id, front_matter, site)
     content = read_content(
         text,
         front_matter.end,
@@ -97,6 +110,9 @@ def parse_doc(
         component_text=site.component_text,
     )
     content, problems = _add_operation(doc, front_matter, content)
+    if spec is not None:
+        content = _set_anchors(content, spec)
+        problems += [f"{doc.doc_id}: {problem}" for problem in spec.problems]
     title = find_title(text, front_matter.end, content.headings)
     document = _build_document(doc, site, front_matter, content.headings, title)
     if not (content.uses or content.left_out or content.unread or content.unread_tags or problems):
@@ -121,6 +137,28 @@ def parse_doc(
     document = replace(document, headings=tuple(headings))
     parsed = ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
     return _take_built_page(parsed, imported)
+
+
+def _read_spec(doc: DiscoveredDoc, text: str, imported: ImportedFiles) -> SpecPage:
+    """Return an OpenAPI document as a page.
+
+    Raises:
+        DocumentReadError: The file is no OpenAPI document.
+    """
+    place = find_place(doc.source, doc.doc_id)
+    spec = write_spec(text, locate_page(doc.path, find_site_dir(place, doc.path)), imported)
+    if spec is None:
+        problem = "it is not an OpenAPI document in JSON or YAML. Correct it, or remove its source"
+        raise DocumentReadError(doc.doc_id, problem)
+    return spec
+
+
+def _set_anchors(content: PageContent, spec: SpecPage) -> PageContent:
+    """Return the content of an OpenAPI document with the ids of its headings on the site."""
+    headings = (
+        replace(heading, anchor=spec.anchors.get(heading.line)) for heading in content.headings
+    )
+    return replace(content, headings=tuple(headings))
 
 
 def _has_operation(front_matter: FrontMatter) -> bool:
@@ -274,7 +312,7 @@ def find_content_type(doc_path: str, front_matter: FrontMatter) -> ContentType:
     if named is not None:
         return named
     *folders, name = doc_path.lower().split("/")
-    if _has_operation(front_matter):
+    if _has_operation(front_matter) or is_spec(name):
         return ContentType.API
     if any("capstone" in _WORD.findall(folder) for folder in folders):
         return ContentType.ASSESSMENT

@@ -92,7 +92,7 @@ def mark_failed(instance: dg.DagsterInstance, run: dg.DagsterRun, failure: DocFa
     not. The run's own plan does not name documents, so this function logs such a plan for one
     document. Nothing is logged about a folder that could not be read.
     """
-    if not failure.doc_path.endswith(MARKDOWN_SUFFIXES):
+    if not failure.doc_path.endswith((*MARKDOWN_SUFFIXES, ".json", ".yaml", ".yml")):
         return
     key = to_partition_key(failure.doc_path)
     instance.add_dynamic_partitions(_NAME, [key])

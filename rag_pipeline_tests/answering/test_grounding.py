@@ -55,8 +55,23 @@ def test_passages_that_cover_the_question_suffice() -> None:
 
 def ground(cosine: float, unknown: Sequence[str] = ()) -> GroundedResponse:
     """Return the decision about `QUESTION` and one passage of the given similarity."""
-    result = make_result(QUESTION, [make_chunk(cosine=cosine)], unknown=unknown)
+    chunk = make_chunk("It walks and balances.", section="Gait", cosine=cosine)
+    result = make_result(QUESTION, [chunk], unknown=unknown)
     return apply_grounding_policy(result, QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Where must nobody stand?", "Nobody may stand here; nobody must."),
+        ("What does error 409 mean?", "- `409`: Another program holds the arm"),
+        ("What is armId for?", "- `armId` (path): Serial number"),
+    ],
+)
+def test_a_passage_with_the_words_of_a_question_is_never_hidden(question: str, text: str) -> None:
+    chunk = make_chunk(text, section="Other", cosine=0.1)
+    grounded = apply_grounding_policy(make_result(question, [chunk]), question)
+    assert grounded.level is Level.CLOSEST_PASSAGES
 
 
 def test_the_three_levels_follow_from_the_confidence() -> None:

@@ -13,7 +13,6 @@ import pytest
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.markdown.openapi import read_operations, write_operation
 from rag_pipeline.ingestion.parsing import parse_doc
 
 if TYPE_CHECKING:
@@ -199,26 +198,6 @@ def test_a_damaged_or_huge_operation_is_reported_and_the_page_is_indexed(packed:
 def test_data_of_a_component_that_is_no_json_is_reported() -> None:
     parsed, _ = _chunk(_make_page(_pack(b"{}"), "<StatusCodes responses={load()}>\n</StatusCodes>"))
     assert parsed.notes.components == ("StatusCodes",)
-
-
-def test_deep_and_circular_schemas_end() -> None:
-    schema: dict[str, Any] = {"type": "string"}
-    for _ in range(200):
-        schema = {"type": "object", "properties": {"next": schema}}
-    spec = {
-        "paths": {"/a": {"get": {"responses": {"200": {"$ref": "#/components/r"}}}}},
-        "components": {
-            "r": {
-                "description": "Fine",
-                "content": {"x": {"schema": {"$ref": "#/components/tree"}}},
-            },
-            "tree": {"properties": {"left": {"$ref": "#/components/tree"}, "deep": schema}},
-        },
-    }
-    (operation,) = read_operations(spec)
-    text = write_operation(operation, 2)
-    assert "- `200`: Fine" in text
-    assert text.count("\n") < 2_000
 
 
 def test_ordinary_front_matter_called_api_is_no_operation() -> None:

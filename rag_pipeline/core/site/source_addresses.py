@@ -94,12 +94,14 @@ def build_source_permalink(place: str, site: SiteSettings, kind: SourceKind, slu
     Args:
         place: Path of the file below the folder of its source.
         site: Base URL, route and trailing slash, from `locate_source`.
-        kind: `BLOG` or `PAGES`.
+        kind: `BLOG`, `PAGES` or `API`. The only page of an `API` source is at its route.
         slug: Value of `slug` in the front matter; may be empty. It is relative to the route.
 
     Source:
         blogUtils.js of @docusaurus/plugin-content-blog, and urlUtils.js of @docusaurus/utils.
     """
+    if kind is SourceKind.API:
+        return join_permalink(site, "")
     if not slug:
         slug = _find_post_slug(place) if kind is SourceKind.BLOG else _find_page_slug(place)
     return join_permalink(site, slug)

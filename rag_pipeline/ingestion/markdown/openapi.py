@@ -36,7 +36,6 @@ _LIMITS: Final = {
     "maxItems": "at most this many items:",
     "pattern": "pattern",
 }
-_METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "event")
 
 
 def unpack_operation(packed: str) -> dict[str, Any] | None:
@@ -89,16 +88,10 @@ def write_component(name: str, props: Mapping[str, Any]) -> str:
     return "\n".join(shown)
 
 
-def write_operation(operation: Mapping[str, Any], level: int = 0) -> str:
-    """Return the Markdown of a whole operation.
-
-    Args:
-        operation: The operation, with its method and path.
-        level: Level of the heading with the summary; 0 for no heading.
-    """
-    summary = _text(operation.get("summary")) or _text(operation.get("operationId"))
-    parts = [f"{'#' * level} {summary}"] if level and summary else []
-    parts.append(write_component("MethodEndpoint", operation))
+def write_operation(operation: Mapping[str, Any]) -> str:
+    """Return the Markdown of an operation, with its method and path, without a heading."""
+    parts = [write_component("MethodEndpoint", operation)]
+    parts.append("Deprecated." if operation.get("deprecated") is True else "")
     parts.append(_text(operation.get("description")))
     for title, rows in (
         ("Parameters", _write_parameters(operation.get("parameters"))),
@@ -111,39 +104,6 @@ def write_operation(operation: Mapping[str, Any], level: int = 0) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def read_operations(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the operations of an OpenAPI document, each with its method and path."""
-    paths = spec.get("paths")
-    for path, entries in (paths if isinstance(paths, dict) else {}).items():
-        if not isinstance(entries, dict):
-            continue
-        shared = entries.get("parameters")
-        for method in _METHODS:
-            operation = entries.get(method)
-            if isinstance(operation, dict):
-                own = [*_list(shared), *_list(operation.get("parameters"))]
-                resolved = _resolve({**operation, "parameters": own}, spec)
-                yield {**resolved, "method": method, "path": path}
-
-
-def _resolve(value: Any, spec: Mapping[str, Any], depth: int = 0) -> Any:  # noqa: ANN401  # JSON
-    """Return a part of an OpenAPI document with its local references replaced."""
-    if depth > 2 * _MOST_NESTED:
-        return None
-    if isinstance(value, list):
-        return [_resolve(one, spec, depth + 1) for one in value]
-    if not isinstance(value, dict):
-        return value
-    target = value.get("$ref")
-    if isinstance(target, str) and target.startswith("#/"):
-        found: Any = spec
-        for step in target[2:].split("/"):
-            key = step.replace("~1", "/").replace("~0", "~")
-            found = found.get(key) if isinstance(found, dict) else None
-        return _resolve(found, spec, depth + 1)
-    return {name: _resolve(one, spec, depth + 1) for name, one in value.items()}
-
-
 def _write_parameters(parameters: Any) -> Iterator[str]:  # noqa: ANN401  # JSON
     for entry in _list(parameters):
         if not isinstance(entry, dict):
@@ -151,6 +111,8 @@ def _write_parameters(parameters: Any) -> Iterator[str]:  # noqa: ANN401  # JSON
         schema = _dict(entry.get("schema")) or entry
         facts = [_text(entry.get("in")), *_read_facts(schema)]
         yield from _write_row(entry, facts, required=entry.get("required") is True, depth=0)
+        if entry.get("in") == "body":  # of Swagger 2
+            yield from _write_schema(schema, 1)
 
 
 def _write_item(props: Mapping[str, Any]) -> Iterator[str]:
@@ -176,6 +138,7 @@ def _write_responses(responses: Any) -> Iterator[str]:  # noqa: ANN401  # JSON
         yield f"- `{status}`" + (f": {described}" if described else "")
         for content in _dict(_dict(response).get("content")).values():
             yield from _write_schema(_dict(content).get("schema"), 1)
+        yield from _write_schema(_dict(response).get("schema"), 1)  # of Swagger 2
 
 
 def _write_schema(value: Any, depth: int) -> Iterator[str]:  # noqa: ANN401  # JSON

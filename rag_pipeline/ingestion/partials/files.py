@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.site.files import MAX_FILE_BYTES, find_page_root, read_site_file
+from rag_pipeline.ingestion.markdown.openapi_spec import find_references
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, find_imports
 from rag_pipeline.ingestion.markdown.source import normalize_source
 from rag_pipeline.ingestion.partials.cards import is_category, read_cards
@@ -47,6 +48,8 @@ def read_imports(
     root = find_page_root(place, path)
     if built and describes(built, content):
         found[MANIFEST_FILE] = built
+    if is_spec(path.name):
+        return _read_spec_files(place, path, content, root)
     if CARD_LIST.encode() in content or is_category(path.name):
         base = find_site_dir(place, path)
         folder = posixpath.dirname(locate_page(path, base))
@@ -67,6 +70,30 @@ def read_imports(
             data = found[wanted] = _read_file(site_dir / wanted, root, left)
             left -= len(data or b"")
             if data is not None and wanted.endswith(MARKDOWN_SUFFIXES):
+                pending.append((wanted, data))
+    return found
+
+
+def is_spec(doc_path: str) -> bool:
+    """Return True for an OpenAPI document, which is JSON or YAML; a category is none."""
+    return doc_path.endswith((".json", ".yaml", ".yml")) and not is_category(doc_path)
+
+
+def _read_spec_files(place: str, path: Path, content: bytes, root: Path) -> dict[str, bytes | None]:
+    """Read the files that an OpenAPI document refers to, directly or through others."""
+    found: dict[str, bytes | None] = {}
+    site_dir = find_site_dir(place, path)
+    left = _MOST_BYTES
+    pending = [(locate_page(path, site_dir), content)]
+    while pending:
+        importer, source = pending.pop()
+        for target in find_references(normalize_source(source)):
+            wanted = posixpath.normpath(posixpath.join(posixpath.dirname(importer), target))
+            if wanted in found or wanted.startswith(("../", "/")):
+                continue
+            data = found[wanted] = _read_file(site_dir / wanted, root, left)
+            left -= len(data or b"")
+            if data is not None:
                 pending.append((wanted, data))
     return found
 

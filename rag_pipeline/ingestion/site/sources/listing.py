@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.site.source_entries import read_sources
 from rag_pipeline.core.sources import Source, SourceKind
+from rag_pipeline.ingestion.site.sources.api_specs import list_api_specs
 from rag_pipeline.ingestion.site.sources.locales import Locale, list_locales
 from rag_pipeline.ingestion.site.sources.page_options import (
     note_unread_options,
@@ -105,6 +106,8 @@ def list_sources(
         for locale in _choose_locales(config, path, parts, found.notes)
         for part in parts
     ]
+    if not only:
+        sources += list_api_specs(config, site_dir, docs_dir, found.notes)
     if len(sources) == 1 and sources[0].folder == docs_dir and not sources[0].has_own_rules:
         return found
     try:
@@ -247,7 +250,7 @@ def _has_pages(folder: Path | None, patterns: PagePatterns) -> bool:
 
 def _note_unclear_plugins(config: ObjectLiteral) -> Iterator[str]:
     """Yield a note about each plugin that may build pages and is a guess or not known."""
-    lists = [list_plugins(config, kind) for kind in SourceKind]
+    lists = [list_plugins(config, kind) for kind in SourceKind if kind is not SourceKind.API]
     yield from dict.fromkeys(
         [_describe_left_out(*one) for found in lists for one in found.left_out]
         + [_describe_guess(*one) for found in lists for one in found.guesses]

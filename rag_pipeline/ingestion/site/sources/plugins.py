@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.site.literals import Literal
 
 _PRESET: Final = "a preset"
+API_PRESET: Final = "redocusaurus"
+"""The preset that shows OpenAPI documents; each document is an instance of a plugin."""
+
 _CLASSIC: Final = {"classic", "@docusaurus/classic", "@docusaurus/preset-classic"}
 
 
@@ -158,7 +161,7 @@ def list_plugins(config: ObjectLiteral, kind: SourceKind) -> PluginList:
 
 def list_unknown_plugins(config: ObjectLiteral) -> Iterator[tuple[str, str]]:
     """Yield name and route of each plugin that is not Docusaurus's own and has a route of pages."""
-    known = {name for kind in SourceKind for name in _list_names(kind)}
+    known = {name for kind in _DEFAULTS for name in _list_names(kind)}
     entries = config.get("plugins")
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, list) and isinstance(entry[0], str) and entry[0] not in known:
@@ -208,7 +211,7 @@ def _list_options(config: ObjectLiteral, kind: SourceKind) -> Iterator[tuple[str
             # A function is a plugin of the site itself, which is not one of Docusaurus's.
             if isinstance(_find_head(entry), FunctionLiteral):
                 continue
-            plugin, options = _split_entry(entry)
+            plugin, options = split_entry(entry)
             if isinstance(plugin, Computed):
                 yield what, plugin
             elif plugin in wanted:
@@ -217,7 +220,7 @@ def _list_options(config: ObjectLiteral, kind: SourceKind) -> Iterator[tuple[str
                     yield f"the {kind} plugin", found
                 elif found is not False:
                     yield f"the {kind} plugin", ObjectLiteral()
-            elif place == "presets" and plugin:
+            elif place == "presets" and plugin and plugin != API_PRESET:
                 yield what, f"{plugin} is not Docusaurus's own"
 
 
@@ -226,7 +229,7 @@ def _find_head(entry: Literal) -> Literal:
     return entry[0] if isinstance(entry, list) and entry else entry
 
 
-def _split_entry(entry: Literal) -> tuple[str | Computed, Literal]:
+def split_entry(entry: Literal) -> tuple[str | Computed, Literal]:
     """Return the plugin of an entry, and its options; an empty name if the entry is left out."""
     plugin, options = guess(entry), None
     if isinstance(plugin, list):

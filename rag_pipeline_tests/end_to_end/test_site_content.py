@@ -1,0 +1,224 @@
+"""Tests of answers from what sites contain besides prose: components, tabs, tables, API pages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.answering import open_assistant
+from rag_pipeline.core.settings import load_settings
+from rag_pipeline.retrieval import Query
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rag_pipeline.answering import Answer, Assistant
+
+_ROWS = "\n".join(
+    f"| `{part}.{name}` | {number} ms | Sets the {name} of the {part}. |"
+    for number, (part, name) in enumerate(
+        (part, name)
+        for part in ("brake", "servo", "wrist", "lidar", "pump", "lamp", "belt", "valve", "horn")
+        for name in ("mode", "delay", "gain", "offset", "level", "rate", "limit", "window")
+    )
+)
+PAGES = {
+    "docs/start.mdx": """---
+title: Start
+---
+<Head>
+  <title>Start with the Zebra robot kit | internal draft name</title>
+</Head>
+
+Read this page first.
+
+## Install the package
+
+<InstallTabs command="add @arm/driver-next" />
+
+## Options of the driver
+
+<Param name="maxCurrent" type="number" defaultValue="3.5">Limits the current.</Param>
+
+## First run
+
+<Steps items={["Unlock the brake lever", "Press the green key twice"]} />
+
+<Callout text="Never stand inside the yellow circle." />
+
+<svg><title>Icon of a walrus</title></svg>
+
+<noscript>Turn on the scripts.</noscript>
+""",
+    "docs/install.mdx": """---
+title: Install the driver
+---
+Choose your system.
+
+<Tabs>
+<TabItem value="linux" label="Linux">
+
+Add the package source first.
+
+### Signing key on Linux
+
+Import the key with the keyring tool before the first update.
+
+</TabItem>
+<TabItem value="windows" label="Windows">
+
+Run the installer with administrator rights; it restarts the spooler service.
+
+</TabItem>
+</Tabs>
+
+After both, the driver loads at the next boot.
+
+## Maintenance
+
+<details>
+<summary>Old machines</summary>
+
+#### Machines before 2015
+
+They need the legacy firmware image.
+
+</details>
+
+Clean the optical sensor every six months with ethanol.
+""",
+    "docs/tools/index.mdx": "---\ntitle: Tools\n---\n<DocCardList />\n",
+    "docs/tools/welder.md": """---
+title: Welding torch
+description: Join steel plates with the torch.
+---
+The torch needs argon.
+""",
+    "docs/calibration/_category_.json": """{"label": "Calibration", "link": {"type":
+"generated-index", "description": "How to reach the factory accuracy of 0.05 millimetres."}}""",
+    "docs/calibration/zero.md": "---\ntitle: Zeroing\ndescription: Use the jig.\n---\nAttach it.\n",
+    "docs/settings.md": f"""---
+title: Settings of the machine
+---
+## Reference
+
+| Setting | Default | Meaning |
+|---|---|---|
+{_ROWS}
+""",
+    "docs/open.api.mdx": """---
+title: "Open the gripper"
+api: eJyrVkrLz1eyUkpKLFKqBQAhpAQW
+---
+<MethodEndpoint method={"post"} path={"/arms/{armId}/gripper/open"}>
+
+</MethodEndpoint>
+
+<Heading id={"request"} as={"h2"}>Request</Heading>
+
+<ParamsDetails parameters={[{"name":"armId","in":"path","required":true,
+"description":"Serial number of the arm","schema":{"type":"string"}}]}>
+
+</ParamsDetails>
+
+<Heading id={"responses"} as={"h2"}>
+  <Translate id="theme.openapi.responses.title">Responses</Translate>
+</Heading>
+
+<StatusCodes responses={{"200":{"description":"The gripper is open"},
+"409":{"description":"Another program holds the arm"}}}>
+
+</StatusCodes>
+""",
+    "docs/launch.md": "---\nunlisted: true\n---\nThe Mark Two costs 900 euros.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def assistant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assistant]:
+    """An assistant for a site with the pages, which the local model embedded."""
+    root = tmp_path_factory.mktemp("site")
+    for name, text in PAGES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (root / "docusaurus.config.js").write_text(
+        "module.exports={title:'T',url:'https://cards.example',baseUrl:'/',"
+        "presets:[['classic',{blog:false}]]};",
+        encoding="utf-8",
+    )
+    own = {"DOCS_DIR": str(root / "docs"), "DATA_DIR": str(root / "data"), "HOME": str(root)}
+    command = [sys.executable, "-m", "rag_pipeline.cli", "ingest"]
+    done = subprocess.run(
+        command,
+        env={"PATH": os.environ["PATH"]} | own,
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    settings = load_settings(
+        _env_file="",
+        docs_dir=root / "docs",
+        data_dir=root / "data",
+        site_base_url="https://cards.example/",
+    )
+    with open_assistant(settings) as opened:
+        yield opened
+
+
+def _ask(assistant: Assistant, question: str) -> Answer:
+    return assistant.answer(Query(question))
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted", "place"),
+    [
+        ("Where must I never stand?", "Never stand inside the yellow circle.", "first-run"),
+        ("What do I do on the first run?", "Unlock the brake lever", "first-run"),
+        ("How do I install the package?", "add @arm/driver-next", "install-the-package"),
+        ("What is the default of maxCurrent?", "defaultValue: 3.5", "options-of-the-driver"),
+        ("Which tools are there?", "Join steel plates with the torch.", "/docs/tools/"),
+        ("What accuracy has calibration?", "0.05 millimetres", "/docs/category/calibration"),
+        ("What is armId?", "Serial number of the arm", "#request"),
+        ("What does status 409 mean?", "Another program holds the arm", "#responses"),
+        ("How do I install on Windows?", "Run the installer with admin", "/docs/install"),
+        ("Which key do I import on Linux?", "Import the key", "#signing-key-on-linux"),
+        ("How do I clean the optical sensor?", "with ethanol", "#maintenance"),
+    ],
+)
+def test_an_answer_quotes_the_right_part_and_cites_its_place(
+    assistant: Assistant, question: str, quoted: str, place: str
+) -> None:
+    passage = _ask(assistant, question).passages[0]
+    assert quoted in passage.text
+    assert passage.citation.url.endswith(place)
+
+
+@pytest.mark.parametrize("asked", ["wrist.delay", "the delay of the wrist"])
+def test_one_row_of_a_long_table_is_quoted_with_the_header(
+    assistant: Assistant, asked: str
+) -> None:
+    passage = _ask(assistant, f"What is the default of {asked}?").passages[0]
+    header, line, *rows = passage.text.split("\n")
+    assert (header, line[:4]) == ("| Setting | Default | Meaning |", "|---")
+    assert rows == ["| `wrist.delay` | 17 ms | Sets the delay of the wrist. |"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who is the Zebra robot kit for?",
+        "What is on the icon of a walrus?",
+        "What does the Mark Two cost?",
+        "How do I bake bread?",
+    ],
+)
+def test_what_a_page_does_not_show_is_never_quoted(assistant: Assistant, question: str) -> None:
+    shown = _ask(assistant, question).text
+    assert not any(word in shown for word in ("Zebra", "walrus", "900 euros"))
