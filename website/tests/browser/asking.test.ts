@@ -16,7 +16,7 @@ test('an answer from the book has citations and lists its sources as links', asy
 
   expect(await panel.citations.count()).toBeGreaterThan(0);
   expect((await panel.citations.first().innerText()).trim()).toMatch(/^\[?1\]?$/);
-  await panel.turn.getByText('Where the book says this').waitFor();
+  await panel.turn.getByText('The book says').waitFor();
   const links = await panel.turn.locator('a').evaluateAll(readTargets);
   const place = 'balance-zmp-and-capture-point#the-zero-moment-point';
   expect(links.some((link) => link.endsWith(place))).toBe(true);
@@ -64,7 +64,7 @@ test('a greeting gets a reply without sources', async () => {
   await panel.open();
   expect(await panel.ask('hello')).toBe('done');
   expect(await panel.citations.count()).toBe(0);
-  expect(await panel.turn.getByText('Where the book says this').count()).toBe(0);
+  expect(await panel.turn.getByText('The book says').count()).toBe(0);
 });
 
 test('a blank question is not sent', async () => {

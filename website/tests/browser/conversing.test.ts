@@ -27,6 +27,27 @@ test('New conversation forgets the earlier questions', async () => {
   expect(sent[1]?.conversation_id).not.toBe(sent[0]?.conversation_id ?? null);
 });
 
+test('a new conversation can be undone', async () => {
+  const {panel} = await openBook();
+  await panel.open();
+  await panel.ask(QUESTION);
+  await panel.button('New conversation').click();
+  await panel.button('Undo').click();
+  await panel.waitForText(QUESTION);
+  expect(await panel.status()).toBe('done');
+});
+
+test('a link asks its question once', async () => {
+  const {page, panel, sent} = await openBook({path: `${PAGE}?ask=${encodeURIComponent(QUESTION)}`});
+  await panel.field.waitFor();
+  await panel.waitForStatus('done');
+  expect(new URL(page.url()).search).toBe('');
+  await page.reload();
+  await panel.reopen();
+  await panel.waitForText(QUESTION);
+  expect(sent).toHaveLength(1);
+});
+
 test('a reload keeps the conversation and asks nothing again', async () => {
   const {page, panel, sent} = await openBook();
   await panel.open();

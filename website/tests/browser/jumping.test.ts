@@ -119,3 +119,33 @@ test('without the highlight API the page scrolls to the heading', async () => {
     .poll(async () => heading.evaluate((node) => node.getBoundingClientRect().top))
     .toBeLessThan(400);
 });
+
+test('the cited passage stands near a quarter of the height, its heading below the navbar', async () => {
+  const {page, panel} = await openBook({path: 'docs/glossary'});
+  await panel.open();
+  await panel.ask(QUESTION);
+  await panel.citations.first().click();
+  const {top} = await waitForHighlight(page);
+  const navbar = await page.locator('.navbar').evaluate((bar) => bar.getBoundingClientRect().bottom);
+  const heading = await page
+    .locator('#the-zero-moment-point')
+    .evaluate((node) => node.getBoundingClientRect().top);
+  expect(heading).toBeGreaterThan(navbar);
+  expect(top).toBeGreaterThan(heading);
+  expect(top).toBeLessThanOrEqual(400);
+});
+
+test('a jump into a tab shows its text and not only its label', async () => {
+  const quote = 'Rotate the trunk forward quickly when pushed forward';
+  await setScript(findModel(), {quote});
+  const {page, panel} = await openBook({book: findWriting().book});
+  await panel.open();
+  await panel.ask('How does the hip strategy rotate the trunk when a robot is pushed forward?');
+  await panel.citations.first().click();
+  await waitForHighlight(page);
+  const sentence = page.getByText(quote).first();
+  await expect.poll(() => sentence.isVisible()).toBe(true);
+  const box = await sentence.boundingBox();
+  expect(box?.y).toBeGreaterThan(60);
+  expect(box?.y).toBeLessThan(600);
+});

@@ -52,8 +52,10 @@ test('a citation on a phone shows the place and not the sheet', async () => {
   await waitForHighlight(page);
   const focused = await page.evaluate(() => document.activeElement?.textContent);
   expect(focused).toContain('The ZMP is the point on the ground');
-  await panel.open();
+  await page.getByRole('button', {name: 'Back to the answer'}).click();
+  await panel.field.waitFor();
   expect(await panel.turns.count()).toBe(1);
+  expect(await page.getByRole('button', {name: 'Back to the answer'}).count()).toBe(0);
 });
 
 test('a window zoomed to 200% shows everything', async () => {

@@ -12,7 +12,28 @@ test('a question that the book does not cover gets no made-up answer', async () 
   expect(await panel.ask('What is a good recipe for tomato soup?')).toBe('refused');
   await panel.waitForText('The book does not cover this.');
   expect(await panel.citations.count()).toBe(0);
-  expect(await panel.turn.getByText('Where the book says this').count()).toBe(0);
+  expect(await panel.turn.getByText('The book says').count()).toBe(0);
+});
+
+test('a page that does not cover a question says so and offers the whole book', async () => {
+  const {panel, sent} = await openBook();
+  await panel.open();
+  await panel.chooseScope('This page');
+  await panel.ask('What is a good recipe for tomato soup?');
+  await panel.waitForText('This page does not cover this.');
+  await panel.button('Search the whole book').click();
+  await expect.poll(() => sent.length).toBe(2);
+  expect(sent[1]?.filters).toBeUndefined();
+  await panel.waitForEnd();
+});
+
+test('a refusal leads to the search of the site with the question filled in', async () => {
+  const {page, panel} = await openBook();
+  await panel.open();
+  const question = 'Which colour is best for a robot?';
+  await panel.ask(question);
+  await panel.button('Search the site for this').click();
+  await expect.poll(() => page.getByPlaceholder('Search').first().inputValue()).toBe(question);
 });
 
 test('a refusal links to related sections', async () => {

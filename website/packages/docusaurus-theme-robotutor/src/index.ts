@@ -1,7 +1,7 @@
 /** A Docusaurus theme that adds a panel which answers questions about the site. */
 
 import type {LoadContext, Plugin} from '@docusaurus/types';
-import {listPages, type LoadedPage} from './manifest/pages';
+import {listPages, listSubjects, type LoadedPage} from './manifest/pages';
 import {writeManifest} from './manifest/writeManifest';
 import type {CheckedOptions} from './options';
 
@@ -22,10 +22,16 @@ export default function themeRoboTutor(_context: LoadContext, options: CheckedOp
       getTypeScriptThemePath: () => '../src/theme',
       // `docusaurus write-translations` looks for texts in these files.
       getPathsToWatch: () => ['./**/*.js'],
-      contentLoaded: ({actions}) => actions.setGlobalData(settings),
+    }),
+    ...((enabled || manifest) && {
+      allContentLoaded: async ({allContent, actions}) => {
+        pages = listPages(allContent);
+        if (enabled) {
+          actions.setGlobalData({...settings, subjects: listSubjects(pages)});
+        }
+      },
     }),
     ...(manifest && {
-      allContentLoaded: async ({allContent}) => void (pages = listPages(allContent)),
       postBuild: (props) => writeManifest(pages, props),
     }),
   };

@@ -3,6 +3,7 @@
 import {Joi} from '@docusaurus/utils-validation';
 import type {OptionValidationContext} from '@docusaurus/types';
 import {MAX_SUGGESTIONS} from './panel/maxSuggestions';
+import {fillContact} from './answer/contact';
 import {parseShortcut} from './panel/shortcut';
 
 /** The options of a site. Every option has a default. */
@@ -17,6 +18,11 @@ export interface Options {
   greeting?: string;
   /** Questions that an empty panel offers, at most four. Default: made from the page's headings. */
   suggestions?: string[];
+  /**
+   * An address for questions that the book does not answer, such as a new issue or a mail. It may
+   * contain `{question}` and `{page}` after a `?`.
+   */
+  contactUrl?: string;
   /** True shows a button on each page of the docs that copies the page as Markdown. */
   copyPage?: boolean;
   /** False builds the site without the panel. */
@@ -35,6 +41,7 @@ export interface CheckedOptions {
   name: string;
   greeting?: string;
   suggestions?: string[];
+  contactUrl?: string;
   copyPage: boolean;
   enabled: boolean;
   manifest: boolean;
@@ -60,6 +67,10 @@ const shortcut = Joi.string().custom((value: string, joi) => {
   }
 });
 
+const contactUrl = Joi.string().custom((value: string, joi) =>
+  fillContact(value, {question: '', page: ''}) === null ? joi.error('contactUrl') : value,
+);
+
 const text = (maxChars: number): Joi.StringSchema => Joi.string().trim().min(1).max(maxChars);
 
 const schema = Joi.object<CheckedOptions>({
@@ -74,6 +85,11 @@ const schema = Joi.object<CheckedOptions>({
   name: text(40).default('RoboTutor'),
   greeting: text(400),
   suggestions: Joi.array().items(text(200)).max(MAX_SUGGESTIONS),
+  contactUrl: contactUrl.messages({
+    contactUrl:
+      '{{#label}} must begin with https://, http:// or mailto:, and may contain {question} and ' +
+      '{page} only after a "?", such as mailto:help@example.org?body={question}.',
+  }),
   copyPage: Joi.boolean().default(false),
   enabled: Joi.boolean().default(true),
   manifest: Joi.boolean().default(true),

@@ -4,7 +4,10 @@ import {usePluginData} from '@docusaurus/useGlobalData';
 import type {CheckedOptions} from './options';
 
 /** The checked options that components use. */
-export type Settings = Omit<CheckedOptions, 'id' | 'enabled'>;
+export type Settings = Omit<CheckedOptions, 'id' | 'enabled'> & {
+  /** Titles of pages from the parts of the book, for suggestions elsewhere than on its pages. */
+  subjects?: string[];
+};
 
 /** Returns the settings of the site. */
 export const useSettings = (): Settings =>

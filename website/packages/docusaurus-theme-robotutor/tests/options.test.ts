@@ -46,8 +46,15 @@ describe('the options', () => {
     [{servicUrl: ''}, /servicUrl/],
     [{copyPage: 'yes'}, /copyPage/],
     [{enabled: 'no'}, /enabled/],
+    [{contactUrl: 'javascript:alert({question})'}, /contactUrl.*mailto/],
+    [{contactUrl: 'https://{question}/'}, /contactUrl/],
   ])('refuse %j', (options, message) => {
     expect(() => check(options)).toThrow(message);
+  });
+
+  it('accept a template for questions that the book does not answer', () => {
+    const contactUrl = 'mailto:help@example.org?subject={question}&body={page}';
+    expect(check({contactUrl}).contactUrl).toBe(contactUrl);
   });
 
   it('accept no shortcut', () => {
@@ -62,9 +69,10 @@ describe('the theme', () => {
     let data: unknown;
     const theme = themeRoboTutor(context, check({greeting: 'Hi.'}));
     const actions = {setGlobalData: (value: unknown) => (data = value)};
-    void theme.contentLoaded?.({content: undefined, actions} as never);
+    void theme.allContentLoaded?.({allContent: {}, actions} as never);
     expect(data).toEqual({
       serviceUrl: '', name: 'RoboTutor', greeting: 'Hi.', copyPage: false, shortcut: 'mod+i',
+      subjects: [],
     });
   });
 

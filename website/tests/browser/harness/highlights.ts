@@ -9,6 +9,8 @@ export interface Highlighted {
   text: string;
   /** If any of it is inside the window. */
   isVisible: boolean;
+  /** Pixels from the top of the window to its first line. */
+  top: number;
 }
 
 /** Waits until something is highlighted and inside the window, and returns it. */
@@ -31,6 +33,7 @@ export async function readHighlight(page: Page): Promise<Highlighted> {
     const boxes = ranges.flatMap((range) => [...range.getClientRects()]);
     return {
       text: ranges.map(String).join(' ').trim(),
+      top: Math.min(...boxes.filter((box) => box.width > 0).map((box) => box.top)),
       isVisible: boxes.some((box) => box.width > 0 && box.top >= 0 && box.bottom <= innerHeight),
     };
   });

@@ -9,7 +9,7 @@ export function AnswerLink({children, href}: {children: ReactNode; href: string}
   const {latest} = useLinks();
   const toBookUrl = useBookUrl();
   const address = readAddress(href, window.location.origin);
-  if (!address) {
+  if (!address || !latest.current) {
     return children;
   }
   if (!address.internal) {

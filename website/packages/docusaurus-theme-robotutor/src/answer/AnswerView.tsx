@@ -1,17 +1,16 @@
-import {useEffect, useMemo, useRef, type ReactNode} from 'react';
+import {useMemo, useRef, type ReactNode} from 'react';
 import type {AnswerActions, Turn} from '../conversation/model';
 import {sayClosest} from '../conversation/outcome';
 import {isOpen} from '../conversation/turns';
 import {AnswerContext, LinksContext} from './AnswerContext';
-import {AnswerText, loadMarkdown} from './AnswerText';
-import {CopyAnswer} from './CopyAnswer';
+import {AnswerText} from './AnswerText';
 import {Notices, SearchNote} from './Notices';
 import {Passages} from './Passages';
 import {ProblemNote} from './ProblemNote';
 import {Refusal} from './Refusal';
 import {Sources} from './Sources';
-import {isAboutSelection, isQuoted} from './sortSources';
-import {words} from './words';
+import {isQuoted} from './sortSources';
+import {Waiting} from './Waiting';
 import styles from './answer.module.css';
 
 interface AnswerViewProps {
@@ -26,17 +25,12 @@ export function AnswerView({turn, actions}: AnswerViewProps): ReactNode {
   latest.current = value;
   const links = useMemo(() => ({sources: turn.sources, latest}), [turn.sources]);
   const running = isOpen(turn);
-  useEffect(() => {
-    // While the book is searched. A failure shows when there is something to draw.
-    loadMarkdown().catch(() => undefined);
-  }, []);
-  const finished = turn.status === 'done';
   return (
     <AnswerContext.Provider value={value}>
       <LinksContext.Provider value={links}>
         <div className={styles.answer} data-kind={turn.kind}>
           <SearchNote />
-          {running && turn.text === '' && <p className={styles.searching}>{words.searching()}</p>}
+          {running && !isWriting(turn) && <Waiting />}
           {turn.refusal ? (
             <Refusal refusal={turn.refusal} />
           ) : (
@@ -45,20 +39,28 @@ export function AnswerView({turn, actions}: AnswerViewProps): ReactNode {
           <ProblemNote />
           {!running && !turn.refusal && turn.kind !== 'reply' && <Sources />}
           {!running && !turn.refusal && <Notices />}
-          {finished && turn.kind !== 'reply' && <CopyAnswer />}
         </div>
       </LinksContext.Provider>
     </AnswerContext.Provider>
   );
 }
 
+/** Returns true once a model's text arrives. Quotations are drawn when their places are known. */
+const isWriting = (turn: Turn): boolean => turn.model !== undefined && turn.text !== '';
+
 function Body({running, turn}: {running: boolean; turn: Turn}): ReactNode {
+  if (isQuoted(turn)) {
+    return <Passages />;
+  }
+  if (running && !isWriting(turn)) {
+    return null;
+  }
   return (
     <>
       {turn.level === 'closest_passages' && (
-        <p className={styles.closest}>{sayClosest(isAboutSelection(turn))}</p>
+        <p className={styles.note}>{sayClosest(turn.asked)}</p>
       )}
-      {isQuoted(turn) ? <Passages /> : <AnswerText streaming={running} text={turn.text} />}
+      <AnswerText streaming={running} text={turn.text} />
     </>
   );
 }

@@ -40,18 +40,14 @@ export function SearchNote(): ReactNode {
     );
   }
   return (
-    <>
-      <p className={styles.note} dir="auto">
-        {showingWords(searchQuestion)}
-      </p>
-      <div className={styles.offers}>
-        <AskButton
-          className={styles.action}
-          onAsk={() => actions.onAsk({...asked, exactWords: true})}>
-          {exactWords(shorten(asked.question, EXACT_LENGTH))}
-        </AskButton>
-      </div>
-    </>
+    <p className={styles.note} dir="auto">
+      {showingWords(searchQuestion)}{' '}
+      <AskButton
+        className={styles.textButton}
+        onAsk={() => actions.onAsk({...asked, exactWords: true})}>
+        {exactWords(shorten(asked.question, EXACT_LENGTH))}
+      </AskButton>
+    </p>
   );
 }
 

@@ -1,18 +1,30 @@
-import {useMemo, type ReactNode} from 'react';
+import {useMemo, useState, type ReactNode} from 'react';
+import {AskButton} from '../compose/AskButton';
+import {findPart, sayClosest} from '../conversation/outcome';
 import type {Passage} from '../service/protocol';
 import {useAnswer} from './AnswerContext';
 import {AnswerText} from './AnswerText';
-import {chooseQuote, toTextOffsets} from './chooseQuote';
+import {chooseQuote, readHighlights, toTextOffsets} from './chooseQuote';
 import {CitationLink} from './CitationLink';
 import {LEADING} from './Notices';
 import {PlaceLink} from './PlaceLink';
-import {isAboutSelection, showNumber} from './sortSources';
-import {sourcesWords} from './words';
+import {readPlainText, shorten} from './plainText';
+import {showNumber} from './sortSources';
+import {headingWords, words} from './words';
 import styles from './answer.module.css';
 
-/** An answer in the words of the book: quotations, each with its place. */
+/** Characters of the marked sentences of a passage that is folded: about three lines of the panel. */
+const FOLDED_LENGTH = 180;
+
+/**
+ * An answer in the words of the book: quotations, each with its place.
+ *
+ * The best passage is complete. Of the others, the marked sentences are visible.
+ */
 export function Passages(): ReactNode {
-  const {turn} = useAnswer();
+  const {actions, turn} = useAnswer();
+  const isClosest = turn.level === 'closest_passages';
+  const part = findPart(turn.asked);
   const reason = turn.notices.find(({code}) => LEADING.has(code));
   return (
     <section className={styles.passages}>
@@ -21,13 +33,18 @@ export function Passages(): ReactNode {
           {reason.text}
         </p>
       )}
-      {/* Above the closest passages, a sentence says that the book may not say this. */}
-      {turn.level !== 'closest_passages' && (
-        <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
-      )}
+      <h3 className={styles.title}>{headingWords(turn.asked, turn.level)}</h3>
+      {isClosest && <p className={styles.note}>{sayClosest(turn.asked)}</p>}
       {groupBySource(turn.passages).map((passages, at) => (
-        <Quotation key={at} passages={passages} />
+        <Quotation key={at} folds={at > 0} passages={passages} />
       ))}
+      {isClosest && (part === 'page' || part === 'module') && (
+        <AskButton
+          className={styles.action}
+          onAsk={() => actions.onOffer(turn, 'drop_filters')}>
+          {words.wholeBook()}
+        </AskButton>
+      )}
     </section>
   );
 }
@@ -46,8 +63,15 @@ function groupBySource(passages: Passage[]): [Passage, ...Passage[]][] {
   return groups;
 }
 
-function Quotation({passages}: {passages: [Passage, ...Passage[]]}): ReactNode {
+interface QuotationProps {
+  passages: [Passage, ...Passage[]];
+  /** True to show only the marked sentences at first. */
+  folds: boolean;
+}
+
+function Quotation({passages, folds}: QuotationProps): ReactNode {
   const {turn} = useAnswer();
+  const [open, setOpen] = useState(false);
   const {citation, number, text} = passages[0];
   const source = turn.sources.find((each) => each.number === number) ?? {
     ...citation,
@@ -56,18 +80,52 @@ function Quotation({passages}: {passages: [Passage, ...Passage[]]}): ReactNode {
     chunk_id: '',
     content_type: '',
   };
+  const folded = folds ? foldPassages(passages) : null;
   return (
     <figure className={styles.quotation}>
       <figcaption className={styles.caption}>
         <CitationLink shown={showNumber(turn, number)} source={source} withPreview={false} />
         <PlaceLink place={citation} quote={chooseQuote(turn, number)} />
+        {folded !== null && (
+          <button
+            aria-expanded={open}
+            className={styles.fold}
+            type="button"
+            onClick={() => setOpen(!open)}>
+            {open ? words.less() : words.show()}
+          </button>
+        )}
       </figcaption>
-      {passages.map((passage, at) => (
-        <Quote key={at} passage={passage} />
-      ))}
+      {folded !== null && !open ? (
+        <blockquote className={styles.quote} dir="auto">
+          <AnswerText text={folded} />
+        </blockquote>
+      ) : (
+        passages.map((passage, at) => <Quote key={at} passage={passage} />)
+      )}
     </figure>
   );
 }
+
+/**
+ * Returns the marked sentences of passages as short Markdown, or null if nothing would be saved.
+ *
+ * Code and tables are told in words, because their first lines alone say little.
+ */
+function foldPassages(passages: Passage[]): string | null {
+  const marked = passages.map(readHighlights).join('\n\n');
+  const whole = passages.map(({text}) => text.trim()).join('\n\n');
+  if (whole.length <= FOLDED_LENGTH) {
+    return null;
+  }
+  const isProse = !/^\s*(?:\||```|~~~|\$\$)/m.test(marked);
+  if (isProse && marked.length <= 2 * FOLDED_LENGTH && marked !== whole) {
+    return marked;
+  }
+  return escapeMarkdown(shorten(readPlainText(marked), FOLDED_LENGTH));
+}
+
+const escapeMarkdown = (words: string): string => words.replace(/[\\`*_[\]<>#|~$]/g, '\\$&');
 
 function Quote({passage: {text, highlights}}: {passage: Passage}): ReactNode {
   const marks = useMemo(() => toTextOffsets(text, highlights), [text, highlights]);

@@ -2,7 +2,9 @@ import {useContext, type ReactNode} from 'react';
 import {AskButton, AskingContext} from '../compose/AskButton';
 import {sayOutcome, sayRetry} from '../conversation/outcome';
 import {useSettings} from '../settings';
+import {FirstPage} from '../panel/Unavailable';
 import {useAnswer} from './AnswerContext';
+import {words} from './words';
 import styles from './answer.module.css';
 
 /** The reason why an answer did not arrive or is not complete, with a button to ask again. */
@@ -20,6 +22,23 @@ export function ProblemNote(): ReactNode {
       <AskButton className={styles.action} onAsk={() => actions.onRetry(turn)}>
         {sayRetry()}
       </AskButton>
+      {turn.status === 'failed' && <WayOn />}
     </div>
+  );
+}
+
+/** The site's search with the question, or the first page of the book on a site without search. */
+function WayOn(): ReactNode {
+  const {actions, turn} = useAnswer();
+  const {onSearch} = actions;
+  return onSearch ? (
+    <button
+      type="button"
+      className={styles.action}
+      onClick={() => onSearch(turn.asked.question)}>
+      {words.siteSearch()}
+    </button>
+  ) : (
+    <FirstPage />
   );
 }

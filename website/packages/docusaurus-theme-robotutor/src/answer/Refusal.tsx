@@ -1,10 +1,11 @@
 import type {ReactNode} from 'react';
 import {AskButton} from '../compose/AskButton';
-import {sayRefusal} from '../conversation/outcome';
+import {findPart, sayRefusal} from '../conversation/outcome';
 import type {Offer, Refusal as RefusalData} from '../service/protocol';
 import {useAnswer} from './AnswerContext';
 import {Notices} from './Notices';
 import {PlaceLink} from './PlaceLink';
+import {WaysOn} from './WaysOn';
 import {words} from './words';
 import styles from './answer.module.css';
 
@@ -17,10 +18,13 @@ const OFFERS: Record<Offer, () => string> = {
 /** The reason why the book does not answer, sections that may help, and what to do next. */
 export function Refusal({refusal}: {refusal: RefusalData}): ReactNode {
   const {actions, turn} = useAnswer();
-  const offers = refusal.offers.filter((offer) => Object.hasOwn(OFFERS, offer));
+  const part = findPart(turn.asked);
+  const known = refusal.offers.filter((offer) => Object.hasOwn(OFFERS, offer));
+  const isNarrow = part === 'page' || part === 'module';
+  const offers: Offer[] = isNarrow && known.length === 0 ? ['drop_filters'] : known;
   return (
     <div className={styles.refusal} data-reason={refusal.reason}>
-      <p dir="auto">{sayRefusal(refusal)}</p>
+      <p dir="auto">{sayRefusal(refusal, turn.asked)}</p>
       <Notices />
       {refusal.related.length > 0 && (
         <>
@@ -46,6 +50,7 @@ export function Refusal({refusal}: {refusal: RefusalData}): ReactNode {
           ))}
         </div>
       )}
+      <WaysOn />
     </div>
   );
 }

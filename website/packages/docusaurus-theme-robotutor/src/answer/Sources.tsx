@@ -6,8 +6,8 @@ import {chooseQuote} from './chooseQuote';
 import {CitationLink} from './CitationLink';
 import {PlaceLink} from './PlaceLink';
 import {dropHeading, readPlainText, shorten} from './plainText';
-import {isAboutSelection, showNumber, sortSources} from './sortSources';
-import {sourcesWords, words} from './words';
+import {showNumber, sortSources} from './sortSources';
+import {headingWords, words} from './words';
 import styles from './answer.module.css';
 
 /** About three lines of the panel. */
@@ -22,7 +22,9 @@ export function Sources(): ReactNode {
       {cited.length > 0 && (
         <section>
           {turn.level !== 'closest_passages' && (
-            <h3 className={styles.title}>{sourcesWords(isAboutSelection(turn))}</h3>
+            <h3 className={styles.title}>
+              {turn.asked.selection ? headingWords(turn.asked, turn.level) : words.sources()}
+            </h3>
           )}
           <SourceList sources={cited} />
         </section>

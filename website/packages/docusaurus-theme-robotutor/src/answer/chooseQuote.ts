@@ -21,7 +21,8 @@ export function chooseQuote(turn: Turn, number: number, sentenceText = ''): stri
   return (sentenceText && findAgreeing(text, sentenceText)) || text;
 }
 
-function readHighlights(passage: Passage): string {
+/** Returns the sentences of a passage that the service marked; all of it if none is marked. */
+export function readHighlights(passage: Passage): string {
   const quotes = toTextOffsets(passage.text, passage.highlights)
     .map(([start, end]) => passage.text.slice(start, end).trim())
     .filter((quote) => quote !== '');

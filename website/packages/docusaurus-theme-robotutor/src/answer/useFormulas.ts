@@ -1,9 +1,13 @@
 import {useEffect, useState} from 'react';
 
-const load = () => import(/* webpackChunkName: "robotutor-formulas" */ './formulas');
+/** Loads the code that reads and draws formulas. */
+export const loadFormulas = () =>
+  import(/* webpackChunkName: "robotutor-formulas" */ './formulas').then(
+    (module) => (loaded = module),
+  );
 
 /** The code that reads and draws formulas. */
-export type Formulas = Awaited<ReturnType<typeof load>>;
+export type Formulas = typeof import('./formulas');
 
 let loaded: Formulas | null = null;
 
@@ -15,9 +19,8 @@ export function useFormulas(needed: boolean): Formulas | null {
       return undefined;
     }
     let wanted = true;
-    load()
+    loadFormulas()
       .then((module) => {
-        loaded = module;
         if (wanted) {
           setFormulas(module);
         }

@@ -1,12 +1,26 @@
 /** The words that an answer shows on the screen. Sites translate them by their ids. */
 
 import {translate} from '@docusaurus/Translate';
+import type {Asked, Turn} from '../conversation/model';
 
-/** Returns the heading of the passages that an answer quotes or cites. */
-export const sourcesWords = (selected: boolean): string =>
-  selected
-    ? translate({id: 'theme.robotutor.answer.selection', message: 'From your selection'})
-    : translate({id: 'theme.robotutor.answer.sources', message: 'Where the book says this'});
+/** Returns the heading of passages, which says how well they answer. */
+export function headingWords(asked: Asked, level: Turn['level']): string {
+  if (asked.selection) {
+    return translate({id: 'theme.robotutor.answer.selection', message: 'From your selection'});
+  }
+  return level === 'closest_passages'
+    ? translate({id: 'theme.robotutor.answer.mayHelp', message: 'Passages that may help'})
+    : translate({id: 'theme.robotutor.answer.says', message: 'The book says'});
+}
+
+/** Says that passages were found and are being read. */
+export const readingWords = (count: number): string =>
+  count === 1
+    ? translate({id: 'theme.robotutor.answer.readingOne', message: 'Reading a passage …'})
+    : translate(
+        {id: 'theme.robotutor.answer.reading', message: 'Reading {count} passages …'},
+        {count},
+      );
 
 /** Returns the name of a citation for screen readers. */
 export const citationWords = (number: number, place: string): string =>
@@ -40,6 +54,25 @@ export const exactWords = (question: string): string =>
 export const words = {
   searching: () =>
     translate({id: 'theme.robotutor.answer.searching', message: 'Looking in the book …'}),
+  stillSearching: () =>
+    translate({
+      id: 'theme.robotutor.answer.stillSearching',
+      message: 'Still looking in the book …',
+    }),
+  writing: () => translate({id: 'theme.robotutor.answer.writing', message: 'Writing the answer …'}),
+  slow: () =>
+    translate({
+      id: 'theme.robotutor.answer.slow',
+      message: 'This takes longer than usual.',
+    }),
+  showPassages: () =>
+    translate({id: 'theme.robotutor.answer.showPassages', message: 'Show the passages now'}),
+  sources: () =>
+    translate({id: 'theme.robotutor.answer.sources', message: 'Where the book says this'}),
+  show: () => translate({id: 'theme.robotutor.answer.show', message: 'Show'}),
+  contact: () => translate({id: 'theme.robotutor.answer.contact', message: 'Ask a person'}),
+  siteSearch: () =>
+    translate({id: 'theme.robotutor.answer.siteSearch', message: 'Search the site for this'}),
   near: () => translate({id: 'theme.robotutor.answer.near', message: 'Other places to look'}),
   related: () =>
     translate({id: 'theme.robotutor.answer.related', message: 'These sections may help'}),

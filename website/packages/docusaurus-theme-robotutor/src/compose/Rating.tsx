@@ -12,10 +12,12 @@ export interface RatingProps {
   turn: Turn;
   /** Sends the rating; returns false if that failed. `Conversation.rate` fits. */
   onRate: (turn: Turn, rating: Thumb, note?: string) => Promise<boolean>;
+  /** What stands in the same row. */
+  children?: ReactNode;
 }
 
 /** Asks if an answer helped. It shows nothing until the answer is complete. */
-export function Rating({turn, onRate}: RatingProps): ReactNode {
+export function Rating({turn, onRate, children}: RatingProps): ReactNode {
   const questionId = useId();
   const {sending, outcome, send} = useSending(turn, onRate);
   const [asksNote, setAsksNote] = useState(false);
@@ -36,19 +38,22 @@ export function Rating({turn, onRate}: RatingProps): ReactNode {
   };
   return (
     <div className={styles.rating}>
-      <div className={styles.row} role="group" aria-labelledby={questionId}>
-        <span id={questionId}>{sayHelped()}</span>
-        {(['up', 'down'] as const).map((thumb) => (
-          <button
-            key={thumb}
-            ref={thumb === 'down' ? noButton : undefined}
-            type="button"
-            aria-pressed={turn.rating === thumb}
-            onClick={() => void rate(thumb)}
-          >
-            {thumb === 'up' ? sayYes() : sayNo()}
-          </button>
-        ))}
+      <div className={styles.row}>
+        {children}
+        <span className={styles.thumbs} role="group" aria-labelledby={questionId}>
+          <span id={questionId}>{sayHelped()}</span>
+          {(['up', 'down'] as const).map((thumb) => (
+            <button
+              key={thumb}
+              ref={thumb === 'down' ? noButton : undefined}
+              type="button"
+              aria-pressed={turn.rating === thumb}
+              onClick={() => void rate(thumb)}
+            >
+              {thumb === 'up' ? sayYes() : sayNo()}
+            </button>
+          ))}
+        </span>
         <span role="status">{outcome === 'sent' && sayThanks()}</span>
       </div>
       {asksNote && <Note sending={sending} onSend={sendNote} />}

@@ -1,19 +1,29 @@
-import type {ReactNode} from 'react';
+import {useState, type ReactNode} from 'react';
+import {AnswerText} from '../answer/AnswerText';
+import {Unlinked} from '../answer/AnswerContext';
 import type {Selection} from '../conversation/model';
 import styles from './Composer.module.css';
 import {sayFromSelection, sayRemove, sayRemoveSelection, saySelectedText} from './words';
 
-/** Tells that the question is about selected text, which opens below. */
+/** Characters of a selection that are drawn. The rest would slow the panel down and is not read. */
+const MAX_SHOWN = 4000;
+
+/** Tells that the question is about selected text, which opens below as it looks in the page. */
 export function SelectionChip(props: {selection: Selection; onRemove: () => void}): ReactNode {
   const {selection, onRemove} = props;
+  const [open, setOpen] = useState(false);
   return (
     <div className={styles.chip}>
-      <details>
+      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>{sayFromSelection(selection.words)}</summary>
-        {/* It scrolls, so the keyboard must reach it. */}
-        <pre className={styles.selected} tabIndex={0} role="group" aria-label={saySelectedText()}>
-          {selection.text}
-        </pre>
+        {open && (
+          // It scrolls, so the keyboard must reach it.
+          <div className={styles.selected} tabIndex={0} role="group" aria-label={saySelectedText()}>
+            <Unlinked>
+              <AnswerText text={selection.text.slice(0, MAX_SHOWN)} />
+            </Unlinked>
+          </div>
+        )}
       </details>
       <button
         type="button"

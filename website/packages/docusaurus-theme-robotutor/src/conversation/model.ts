@@ -81,7 +81,7 @@ export interface Turn {
   notices: Notice[];
   refusal?: Refusal;
   problem?: Problem;
-  /** The name of the model that wrote the answer; missing if it is quoted from the book. */
+  /** The name of the model that writes the answer; missing if the book is quoted. */
   model?: string;
   rating?: 'up' | 'down';
 }
@@ -100,6 +100,10 @@ export interface AnswerActions {
   onJump: (target: JumpTarget, byKeyboard: boolean) => void;
   onOffer: (turn: Turn, offer: Offer) => void;
   onRetry: (turn: Turn) => void;
+  /** Ends the running answer and shows the passages that were found for it. */
+  onShowPassages: () => void;
+  /** Goes to the site's search; null if the site has none. */
+  onSearch: ((question: string) => void) | null;
   /** Asks the exact words instead of the corrected ones. */
   onAsk: (asked: Asked) => void;
 }

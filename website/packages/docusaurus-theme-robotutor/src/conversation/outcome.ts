@@ -3,7 +3,7 @@
 import {translate} from '@docusaurus/Translate';
 import type {Refusal} from '../service/protocol';
 import {sayProblem} from '../service/words';
-import type {Turn} from './model';
+import type {Asked, Turn} from './model';
 
 /**
  * Returns the sentence for a question without a complete answer.
@@ -12,7 +12,8 @@ import type {Turn} from './model';
  * @param waitS - The seconds until the next question may be asked.
  * @returns An empty text if the answer is complete or still arriving.
  */
-export function sayOutcome({status, problem, refusal}: Turn, name: string, waitS: number): string {
+export function sayOutcome(turn: Turn, name: string, waitS: number): string {
+  const {asked, status, problem, refusal} = turn;
   switch (status) {
     case 'stopped':
       return translate({id: 'theme.robotutor.outcome.stopped', message: 'Stopped.'});
@@ -21,27 +22,51 @@ export function sayOutcome({status, problem, refusal}: Turn, name: string, waitS
     case 'failed':
       return sayProblem(problem?.words ?? 'failed', name, waitS);
     case 'refused':
-      return refusal ? sayRefusal(refusal) : '';
+      return refusal ? sayRefusal(refusal, asked) : '';
     default:
       return '';
   }
 }
 
+/** The part of the book that a question was asked of. */
+export type Part = 'selection' | 'page' | 'module' | 'book';
+
+/** Returns the part of the book that a question was asked of. */
+export function findPart({selection, filters}: Asked): Part {
+  if (selection) {
+    return 'selection';
+  }
+  return filters?.doc_paths?.length ? 'page' : filters?.modules?.length ? 'module' : 'book';
+}
+
 /** Returns the sentence above passages that may not fit the question. */
-export const sayClosest = (aboutSelection: boolean): string =>
-  aboutSelection
-    ? translate({
+export function sayClosest(asked: Asked): string {
+  switch (findPart(asked)) {
+    case 'selection':
+      return translate({
         id: 'theme.robotutor.outcome.closestInSelection',
         message: 'Your selection may not answer this. This part of it comes closest.',
-      })
-    : translate({
-        id: 'theme.robotutor.outcome.closest',
-        message:
-          'The book does not seem to answer this directly. These passages come closest.',
       });
+    case 'page':
+      return translate({
+        id: 'theme.robotutor.outcome.closestOnPage',
+        message: 'This page does not seem to answer this directly.',
+      });
+    case 'module':
+      return translate({
+        id: 'theme.robotutor.outcome.closestInModule',
+        message: 'This module does not seem to answer this directly.',
+      });
+    default:
+      return translate({
+        id: 'theme.robotutor.outcome.closest',
+        message: 'The book does not seem to answer this directly.',
+      });
+  }
+}
 
 /** Returns the sentence of a refusal; for a reason of a later version, that of the service. */
-export function sayRefusal({reason, message}: Refusal): string {
+export function sayRefusal({reason, message}: Refusal, asked: Asked): string {
   switch (reason) {
     case 'unrelated_to_selection':
       return translate({
@@ -55,14 +80,31 @@ export function sayRefusal({reason, message}: Refusal): string {
       });
     case 'no_passages':
     case 'not_covered':
-      return sayNotCovered();
+      return sayNotCovered(asked);
     default:
-      return message || sayNotCovered();
+      return message || sayNotCovered(asked);
   }
 }
 
-const sayNotCovered = (): string =>
-  translate({id: 'theme.robotutor.outcome.notCovered', message: 'The book does not cover this.'});
+function sayNotCovered(asked: Asked): string {
+  switch (findPart(asked)) {
+    case 'page':
+      return translate({
+        id: 'theme.robotutor.outcome.notOnPage',
+        message: 'This page does not cover this.',
+      });
+    case 'module':
+      return translate({
+        id: 'theme.robotutor.outcome.notInModule',
+        message: 'This module does not cover this.',
+      });
+    default:
+      return translate({
+        id: 'theme.robotutor.outcome.notCovered',
+        message: 'The book does not cover this.',
+      });
+  }
+}
 
 /** Returns the words on a button that tries again what failed. */
 export const sayRetry = (): string =>

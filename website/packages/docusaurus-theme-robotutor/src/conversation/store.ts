@@ -15,7 +15,7 @@ import {Countdown} from './countdown';
 import type {Asked, Turn} from './model';
 import {makeRequest} from './requests';
 import {loadConversation, saveConversation} from './storage';
-import {applyEvent, beginTurn, endTurn, failTurn, stopTurn} from './turns';
+import {applyEvent, beginTurn, endTurn, failTurn, quoteSources, stopTurn} from './turns';
 
 /** The state of a conversation that a panel shows. */
 export interface ConversationState {
@@ -27,13 +27,21 @@ export interface ConversationState {
   readonly waitS: number;
   /** True if the service could not be reached the last time. */
   readonly serviceDown: boolean;
+  /** True after the turns were forgotten, until the next question. */
+  readonly canUndo: boolean;
 }
 
 /** Milliseconds between two saves while an answer arrives. */
 const SAVE_EVERY_MS = 2_000;
 
 /** The state of a conversation without turns. */
-export const EMPTY: ConversationState = {turns: [], busy: false, waitS: 0, serviceDown: false};
+export const EMPTY: ConversationState = {
+  turns: [],
+  busy: false,
+  waitS: 0,
+  serviceDown: false,
+  canUndo: false,
+};
 
 /**
  * A conversation with the service.
@@ -45,6 +53,7 @@ export class ConversationStore {
   private state: ConversationState = EMPTY;
   private conversationId: string | undefined;
   private running: {turnId: string; controller: AbortController} | null = null;
+  private forgotten: {turns: Turn[]; conversationId: string | undefined} | null = null;
   private savedAt = 0;
   private readonly listeners = new Set<() => void>();
   private readonly countdown = new Countdown((waitS) => this.update({waitS}));
@@ -94,23 +103,28 @@ export class ConversationStore {
   };
 
   /** Stops the running answer. Its text so far stays. */
-  readonly stop = (): void => {
-    const {running} = this;
-    if (running) {
-      this.running = null;
-      running.controller.abort();
-      this.change(running.turnId, stopTurn, {busy: false});
-      this.save();
-    }
-  };
+  readonly stop = (): void => this.endRunning(stopTurn);
+
+  /** Stops the running answer and shows the passages that were found for it. */
+  readonly showPassages = (): void => this.endRunning(quoteSources);
 
   /** Stops the running answer, forgets all turns and begins a new conversation. */
   readonly clear = (): void => {
-    this.running?.controller.abort();
-    this.running = null;
+    this.stop();
+    this.forgotten = {turns: this.state.turns, conversationId: this.conversationId};
     this.conversationId = undefined;
-    this.update({turns: [], busy: false});
+    this.update({turns: [], canUndo: this.forgotten.turns.length > 0});
     this.save();
+  };
+
+  /** Brings back the turns that were forgotten last, if no question was asked since then. */
+  readonly undo = (): void => {
+    if (this.forgotten && this.state.canUndo) {
+      this.conversationId = this.forgotten.conversationId;
+      this.update({turns: this.forgotten.turns, canUndo: false});
+      this.forgotten = null;
+      this.save();
+    }
   };
 
   /** Sends a rating. Returns false if it could not be stored. */
@@ -128,6 +142,16 @@ export class ConversationStore {
     return true;
   };
 
+  private endRunning(edit: (turn: Turn) => Turn): void {
+    const {running} = this;
+    if (running) {
+      this.running = null;
+      running.controller.abort();
+      this.change(running.turnId, edit, {busy: false});
+      this.save();
+    }
+  }
+
   private isFree(): boolean {
     return !this.running && this.state.waitS === 0;
   }
@@ -136,7 +160,8 @@ export class ConversationStore {
     const running = {turnId: turn.id, controller: new AbortController()};
     const isCurrent = (): boolean => this.running === running;
     this.running = running;
-    this.update({turns, busy: true});
+    this.forgotten = null;
+    this.update({turns, busy: true, canUndo: false});
     this.save();
     const request = makeRequest(turn.asked, earlier, this.conversationId);
     let problem: ServiceError | null = null;

@@ -41,6 +41,7 @@ export function applyEvent(turn: Turn, event: AnswerEvent): Turn {
         ...turn,
         answerId: event.data.answer_id || turn.answerId,
         searchQuestion: event.data.search_question ?? turn.searchQuestion,
+        ...(event.data.model ? {model: event.data.model} : {}),
       };
     case 'sources':
       return {...turn, sources: event.data.sources};
@@ -67,6 +68,31 @@ export const stopTurn = (turn: Turn): Turn => (isOpen(turn) ? {...turn, status: 
 export const failTurn = (turn: Turn, problem: Problem): Turn =>
   isOpen(turn) ? {...turn, status: 'failed', problem} : turn;
 
+/**
+ * Returns the turn with the passages that were found, for a reader who does not wait for an answer
+ * that a model writes.
+ */
+export const quoteSources = (turn: Turn): Turn =>
+  isOpen(turn)
+    ? {
+        ...turn,
+        status: 'done',
+        kind: 'extracted',
+        level: 'closest_passages',
+        text: '',
+        model: undefined,
+        passages: turn.sources.map((source) => ({
+          number: source.number,
+          text: source.text,
+          doc_path: '',
+          start_line: 0,
+          end_line: 0,
+          citation: source,
+          highlights: [],
+        })),
+      }
+    : turn;
+
 function finish(turn: Turn, done: Done): Turn {
   const result = {...turn, ...readResult(turn, done)};
   if (done.kind !== 'refused') {
@@ -86,7 +112,7 @@ function readResult(turn: Turn, done: Done): Partial<Turn> {
     sentences: done.sentences,
     passages: done.passages,
     notices: done.notices,
-    ...(done.model && done.kind === 'generated' ? {model: done.model} : {}),
+    model: done.kind === 'generated' ? (done.model ?? undefined) : undefined,
   };
 }
 

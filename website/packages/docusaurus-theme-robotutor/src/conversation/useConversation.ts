@@ -10,10 +10,14 @@ export interface Conversation extends ConversationState {
   ask(asked: Asked): void;
   /** Stops the running answer. Its text so far stays. */
   stop(): void;
+  /** Stops the running answer and shows the passages that were found for it. */
+  showPassages(): void;
   /** Asks a turn's question again. The new answer takes the place of the old one. */
   retry(turn: Turn): void;
   /** Forgets all turns and begins a new conversation. */
   clear(): void;
+  /** Brings back the turns that were forgotten last, if no question was asked since then. */
+  undo(): void;
   /** Sends a rating. Returns false if it could not be stored. */
   rate(turn: Turn, rating: 'up' | 'down', note?: string): Promise<boolean>;
 }
@@ -28,8 +32,8 @@ const stores = new Map<string, ConversationStore>();
 export function useConversation(settings: ServiceSettings): Conversation {
   const store = findStore(settings);
   const state = useSyncExternalStore(store.subscribe, store.read, () => EMPTY);
-  const {ask, stop, retry, clear, rate} = store;
-  return {...state, ask, stop, retry, clear, rate};
+  const {ask, stop, showPassages, retry, clear, undo, rate} = store;
+  return {...state, ask, stop, showPassages, retry, clear, undo, rate};
 }
 
 function findStore(settings: ServiceSettings): ConversationStore {

@@ -25,22 +25,73 @@ export interface Router {
 }
 
 const PAGE_LIMIT_MS = 10_000;
-// The distance between the navigation bar and the passage.
+// The distance between the navigation bar and the first line below it.
 const MARGIN_PX = 24;
+// The place of a passage, as a share of the window's height, and the lowest one that leaves its
+// heading in view.
+const USUAL_PLACE = 0.25;
+const LOWEST_PLACE = 0.5;
 
 let jumps = 0;
 
-/** Scrolls so that the first line of a place is below the navigation bar. */
-function scrollTo(place: Range | Element, isSmooth: boolean): void {
+/** Returns the top of the first visible line of a place, in pixels below the top of the window. */
+function findTop(place: Range | Element): number {
   const lines = place instanceof Range ? Array.from(place.getClientRects()) : [];
   const line = lines.find(({width, height}) => width > 1 && height > 1);
-  const {top} = line ?? place.getBoundingClientRect();
-  const navbarHeight = findFixedNavbar()?.offsetHeight ?? 0;
+  return (line ?? place.getBoundingClientRect()).top;
+}
+
+/**
+ * Scrolls to a place.
+ *
+ * A heading stands below the navigation bar. A passage stands at a quarter of the window's height, or
+ * up to the middle if its heading is then in view.
+ */
+function scrollTo(place: Range | Element, heading: Element | null, isSmooth: boolean): void {
+  const {innerHeight} = window;
+  const highest = (findFixedNavbar()?.offsetHeight ?? 0) + MARGIN_PX;
+  const top = findTop(place);
+  let at = highest;
+  if (place instanceof Range) {
+    const belowHeading = heading ? highest + top - findTop(heading) : 0;
+    const isNear = belowHeading >= highest && belowHeading <= innerHeight * LOWEST_PLACE;
+    at = Math.max(highest, innerHeight * USUAL_PLACE, isNear ? belowHeading : 0);
+  }
   const isStill = window.matchMedia?.('(prefers-reduced-motion: reduce)').matches;
   window.scrollTo({
-    top: Math.max(0, window.scrollY + top - navbarHeight - MARGIN_PX),
+    top: Math.max(0, window.scrollY + top - at),
     behavior: isSmooth && !isStill ? 'smooth' : 'instant',
   });
+}
+
+/** Labels of what opens on a click. They are not the text that a reader looks for. */
+const LABELS = '[role="tab"], summary';
+
+const isLabel = (node: Node): boolean =>
+  (node instanceof Element ? node : node.parentElement)?.closest(LABELS) != null;
+
+/** Returns the part of a range after labels at its start; the range itself if it has only labels. */
+function skipLabels(range: Range): Range {
+  if (!isLabel(range.startContainer)) return range;
+  const walker = document.createTreeWalker(range.commonAncestorContainer, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (range.intersectsNode(node) && node.textContent?.trim() && !isLabel(node)) {
+      const rest = range.cloneRange();
+      rest.setStart(node, 0);
+      return rest;
+    }
+  }
+  return range;
+}
+
+/** Returns the nearest heading above a range in its article. */
+function findHeading({startContainer}: Range): Element | null {
+  const article = findArticle((found) => found.contains(startContainer));
+  const headings = Array.from(article?.querySelectorAll('h1, h2, h3, h4, h5, h6') ?? []);
+  const isBefore = (heading: Element): boolean =>
+    (heading.compareDocumentPosition(startContainer) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0 ||
+    heading.contains(startContainer);
+  return headings.filter(isBefore).at(-1) ?? null;
 }
 
 /** Options of a jump. */
@@ -80,19 +131,19 @@ export async function showPassage(
     return article && target.text ? findPassage(article, target.text, anchor) : null;
   };
   const show = (place: Range | Element): void => {
-    scrollTo(place, isSmooth);
+    scrollTo(place, place instanceof Range ? findHeading(place) : null, isSmooth);
     if (takesFocus) focusPlace(place);
   };
   let ranges = find();
   for (const range of ranges ?? []) {
-    await reveal(range.startContainer);
+    await reveal(skipLabels(range).startContainer);
     if (!isCurrent()) return null;
   }
   // A tab may render its text again when it is opened.
   if (ranges?.some((range) => range.collapsed)) ranges = find();
-  const first = ranges?.[0];
+  const first = ranges && (ranges.find((range) => !isLabel(range.startContainer)) ?? ranges[0]);
   if (ranges && first) {
-    show(first);
+    show(skipLabels(first));
     if (!highlightRanges(ranges)) return 'section';
     keepHighlight(document.body, ranges, find);
     return 'highlighted';

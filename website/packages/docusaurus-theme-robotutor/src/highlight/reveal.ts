@@ -67,6 +67,9 @@ export async function reveal(node: Node): Promise<void> {
         if (!box.open) box.open = true;
         isChanged = true;
       }
+    } else if (box.matches('[role="tab"][aria-selected="false"]') && box instanceof HTMLElement) {
+      box.click(); // the label itself was looked for
+      isChanged = true;
     } else if (box.matches('[role="tabpanel"][hidden]')) {
       findTab(box)?.click();
       isChanged = true;

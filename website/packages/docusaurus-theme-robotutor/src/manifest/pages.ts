@@ -102,6 +102,35 @@ export function listPages(content: AllContent): LoadedPage[] {
   return pages.sort((one, other) => (one.permalink < other.permalink ? -1 : 1));
 }
 
+/** The most subjects that a page of the site carries. */
+const MAX_SUBJECTS = 4;
+
+/**
+ * Returns titles of docs pages, each the first page of another folder after its index, the folders
+ * evenly spread over the book. Pages at the top, such as a syllabus, are left out if there are folders.
+ */
+export function listSubjects(pages: LoadedPage[]): string[] {
+  const first = new Map<string, LoadedPage>();
+  const position = ({sidebarPosition = Infinity}: LoadedPage): number => sidebarPosition;
+  for (const page of pages) {
+    const folder = page.source.slice(0, page.source.lastIndexOf('/'));
+    const isIndex = /\/(?:index|readme)\.mdx?$/i.test(page.source);
+    const before = first.get(folder);
+    if (page.kind === 'docs' && page.isLatestVersion && !page.unlisted && !isIndex) {
+      if (!before || position(page) < position(before)) {
+        first.set(folder, page);
+      }
+    }
+  }
+  const depth = (folder: string): number => folder.split('/').length;
+  const top = Math.min(...[...first.keys()].map(depth));
+  const deeper = [...first].filter(([folder]) => depth(folder) > top);
+  const chosen = deeper.length > 0 ? deeper : [...first];
+  const titles = [...new Set(chosen.map(([, {title}]) => title))];
+  const step = Math.max(1, titles.length / MAX_SUBJECTS);
+  return titles.filter((_, at) => Math.floor(at / step) !== Math.floor((at - 1) / step));
+}
+
 /** Returns the instances that loaded something. A disabled plugin has no content. */
 const list = (instances: Instances | undefined): [string, object][] =>
   Object.entries(instances ?? {}).filter(

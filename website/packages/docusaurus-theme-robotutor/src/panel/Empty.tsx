@@ -1,34 +1,45 @@
 import type {ReactNode} from 'react';
 import {AskButton} from '../compose/AskButton';
-import type {Asked} from '../conversation/model';
+import type {ScopeId} from '../compose/ScopeChoice';
 import type {Settings} from '../settings';
 import styles from './Panel.module.css';
-import {suggestQuestions} from './suggestions';
-import {makeFilters, type Book} from './useBook';
+import {useSuggestions, type Suggestion} from './suggestions';
+import type {Book} from './useBook';
 import {words} from './words';
 
 interface Props {
   settings: Settings;
   book: Book;
-  onAsk: (asked: Asked) => void;
+  onAsk: (part: ScopeId, question: string) => void;
+  /** Brings back the conversation that was forgotten last; null if there is none. */
+  onUndo: (() => void) | null;
 }
 
 /** The panel's greeting before the first question. */
-export default function Empty({settings, book, onAsk}: Props): ReactNode {
-  const {name, greeting, suggestions} = settings;
+export default function Empty({settings, book, onAsk, onUndo}: Props): ReactNode {
+  const {name, greeting, suggestions, subjects} = settings;
+  const made = useSuggestions(book, subjects);
   return (
     <div className={styles.empty}>
       <p className={styles.greeting}>{greeting ?? words.greeting()}</p>
       <p className={styles.intro}>{words.intro(name)}</p>
       <Suggestions
-        asked={suggestions?.map((question) => ({question})) ?? askAbout(book)}
+        asked={suggestions?.map((question) => ({question, part: 'book'})) ?? made}
         onAsk={onAsk}
       />
+      {onUndo && (
+        <p className={styles.undo}>
+          {words.cleared()}{' '}
+          <button type="button" className={styles.quietButton} onClick={onUndo}>
+            {words.undo()}
+          </button>
+        </p>
+      )}
     </div>
   );
 }
 
-function Suggestions({asked, onAsk}: {asked: Asked[]; onAsk: Props['onAsk']}): ReactNode {
+function Suggestions({asked, onAsk}: {asked: Suggestion[]; onAsk: Props['onAsk']}): ReactNode {
   if (asked.length === 0) {
     return null;
   }
@@ -40,7 +51,9 @@ function Suggestions({asked, onAsk}: {asked: Asked[]; onAsk: Props['onAsk']}): R
       <ul className={styles.suggestions} aria-labelledby="robotutor-suggestions">
         {asked.map((entry) => (
           <li key={entry.question}>
-            <AskButton className={styles.suggestion} onAsk={() => onAsk(entry)}>
+            <AskButton
+              className={styles.suggestion}
+              onAsk={() => onAsk(entry.part, entry.question)}>
               {entry.question}
             </AskButton>
           </li>
@@ -49,12 +62,3 @@ function Suggestions({asked, onAsk}: {asked: Asked[]; onAsk: Props['onAsk']}): R
     </>
   );
 }
-
-/** Questions about the page are asked of that page only. */
-const askAbout = ({page, pages}: Book): Asked[] =>
-  page
-    ? suggestQuestions(page, pages).map((question) => ({
-        question,
-        filters: makeFilters('page', page),
-      }))
-    : [];

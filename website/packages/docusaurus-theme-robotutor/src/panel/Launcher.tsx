@@ -1,9 +1,11 @@
 /** The button on every page. The panel's own code is loaded when a reader needs it. */
 
 import ErrorBoundary from '@docusaurus/ErrorBoundary';
+import {useLocation} from '@docusaurus/router';
 import {useEffect, useMemo, useRef, useState, type ComponentType, type ReactNode} from 'react';
 import {useSettings} from '../settings';
 import {JUMP_KEY, OPEN_KEY, openStorage, readItem, writeItem} from '../storage';
+import {dropAskLink, readAskLink, type AskedByLink} from './askLink';
 import styles from './Launcher.module.css';
 import {isShortcut, nameForAria, parseShortcut} from './shortcut';
 import type {WidgetProps} from './Widget';
@@ -21,6 +23,8 @@ export default function Launcher(): ReactNode {
   const [open, setOpen] = useState(false);
   // Counts how often the reader opened the panel; a reload does not count.
   const [opened, setOpened] = useState(0);
+  const [asked, setAsked] = useState<AskedByLink | null>(null);
+  const {search} = useLocation();
   const button = useRef<HTMLButtonElement>(null);
   const loading = useRef(false);
   // True if the reader asked for the panel. A load that began unasked, such as by the touch before
@@ -65,6 +69,22 @@ export default function Launcher(): ReactNode {
     // The state of the tab is read once.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, []);
+
+  useEffect(() => {
+    const found = readAskLink(search);
+    if (found) {
+      const {pathname, hash} = window.location;
+      window.history.replaceState(
+        window.history.state,
+        '',
+        pathname + dropAskLink(search) + hash,
+      );
+      setAsked(found);
+      show(true);
+    }
+    // A link asks once.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [search]);
 
   useEffect(() => {
     if (Widget) {
@@ -133,6 +153,7 @@ export default function Launcher(): ReactNode {
             shortcut={shortcut}
             open={open}
             opened={opened}
+            asked={asked}
             onShow={show}
             launcher={button}
           />

@@ -1,8 +1,11 @@
 /** The panel with the conversation. */
 
-import {useEffect, useMemo, useRef, type KeyboardEvent, type ReactNode} from 'react';
+import {useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode} from 'react';
+import {loadMarkdown} from '../answer/AnswerText';
+import {loadFormulas} from '../answer/useFormulas';
 import {AskingContext} from '../compose/AskButton';
 import {Composer} from '../compose/Composer';
+import type {ScopeId} from '../compose/ScopeChoice';
 import type {AnswerActions, JumpTarget, Selection} from '../conversation/model';
 import {sayRetry} from '../conversation/outcome';
 import {useConversation} from '../conversation/useConversation';
@@ -15,9 +18,11 @@ import {takeOffer} from './offers';
 import styles from './Panel.module.css';
 import {describeShortcut, type Shortcut} from './shortcut';
 import Unavailable from './Unavailable';
+import {findSearch, openSearch} from './siteSearch';
 import {makeFilters, useBook} from './useBook';
 import {useScope} from './useScope';
 import {useFollow} from './useFollow';
+import type {AskedByLink} from './askLink';
 import type {Layout} from './useLayout';
 import {useLoaded} from './useLoaded';
 import {useKeptFocus} from './useKeptFocus';
@@ -33,6 +38,8 @@ interface Props {
   layout: Layout;
   focusKey: number;
   selection: Selection | null;
+  /** The question of the page's address, which is asked once. */
+  asked: AskedByLink | null;
   onRemoveSelection: () => void;
   onJump: (target: JumpTarget, byKeyboard: boolean) => Promise<JumpResult | null>;
   onClose: () => void;
@@ -48,22 +55,39 @@ const loadTurnList = async () =>
 
 /** Shows the conversation beside the page or over it. It keeps its state while it is closed. */
 export default function Panel(props: Props): ReactNode {
-  const {settings, shortcut, host, open, layout, focusKey, selection} = props;
+  const {settings, shortcut, host, open, layout, focusKey, selection, asked} = props;
   const {onRemoveSelection, onJump, onClose} = props;
   const panel = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const conversation = useConversation(settings);
-  const {turns, busy, waitS, serviceDown, ask, rate} = conversation;
+  const {turns, busy, waitS, ask, rate} = conversation;
   const book = useBook(settings, open);
   const {scope, scopes, choose, afterLoading} = useScope(book);
   const {loaded: TurnList, failed, retry} = useLoaded(loadTurnList, open || turns.length > 0);
-  const follow = useFollow(list, turns, open);
+  const follow = useFollow(list, turns);
   const [said, say] = useAnnouncement(turns, settings.name, open);
   const sheet = layout === 'sheet';
   useModal(panel, host, open && sheet);
   useKeptFocus(panel, open);
 
-  const latest = {conversation, onJump};
+  // What draws answers loads with the panel, so that no answer shows raw Markdown first.
+  useEffect(() => {
+    if (open) {
+      loadMarkdown().catch(() => undefined);
+      loadFormulas().catch(() => undefined);
+    }
+  }, [open]);
+
+  const [hasSearch, setHasSearch] = useState(false);
+  useEffect(() => setHasSearch(findSearch() !== null), [open]);
+  const search = (question: string): void => {
+    if (sheet) {
+      onClose();
+    }
+    requestAnimationFrame(() => requestAnimationFrame(() => openSearch(question)));
+  };
+
+  const latest = {conversation, onJump, search};
   const now = useRef(latest);
   useEffect(() => {
     now.current = latest;
@@ -79,18 +103,28 @@ export default function Panel(props: Props): ReactNode {
       onOffer: (turn, offer) => now.current.conversation.ask(takeOffer(turn.asked, offer)),
       onRetry: (turn) => now.current.conversation.retry(turn),
       onAsk: (asked) => now.current.conversation.ask(asked),
+      onShowPassages: () => now.current.conversation.showPassages(),
+      onSearch: hasSearch ? (question) => now.current.search(question) : null,
     }),
-    [say],
+    [say, hasSearch],
   );
   const asking = useMemo(() => ({canAsk: !busy && waitS === 0, waitS}), [busy, waitS]);
-  const submit = (question: string): void => {
-    if (selection) {
-      ask({question, selection});
-    } else {
-      const pageUrl = window.location.pathname;
-      afterLoading((page) => ask({question, filters: makeFilters(scope, page), pageUrl}));
-    }
+  const askIn = (part: ScopeId, question: string): void => {
+    const pageUrl = window.location.pathname;
+    afterLoading(part, (page) => ask({question, filters: makeFilters(part, page), pageUrl}));
   };
+  const submit = (question: string): void =>
+    selection ? ask({question, selection}) : askIn(scope, question);
+  const askedBefore = useRef<AskedByLink | null>(null);
+  useEffect(() => {
+    if (asked && askedBefore.current !== asked) {
+      askedBefore.current = asked;
+      // The same link again shows the answer that is there.
+      if (turns.at(-1)?.asked.question !== asked.question) {
+        askIn(asked.scope, asked.question);
+      }
+    }
+  });
   const onKeyDown = (event: KeyboardEvent): void => {
     const composing = event.nativeEvent.isComposing || event.keyCode === 229;
     if (event.key === 'Escape' && !event.defaultPrevented && !composing) {
@@ -98,8 +132,6 @@ export default function Panel(props: Props): ReactNode {
       onClose();
     }
   };
-  const lastFailed = turns.at(-1)?.status === 'failed';
-  const unavailable = serviceDown || (turns.length === 0 && book.failed);
 
   return (
     <AskingContext.Provider value={asking}>
@@ -129,15 +161,18 @@ export default function Panel(props: Props): ReactNode {
           aria-label={words.conversation()}
           tabIndex={0}>
           <div className={styles.turns}>
-            {turns.length === 0 && <Empty settings={settings} book={book} onAsk={ask} />}
+            {turns.length === 0 && (
+              <Empty
+                settings={settings}
+                book={book}
+                onAsk={askIn}
+                onUndo={conversation.canUndo ? conversation.undo : null}
+              />
+            )}
             {TurnList && <TurnList turns={turns} actions={actions} onRate={rate} />}
             {failed && turns.length > 0 && <LoadFailed name={settings.name} onRetry={retry} />}
-            {unavailable && (
-              <Unavailable
-                name={settings.name}
-                said={lastFailed}
-                onLeave={sheet ? onClose : () => {}}
-              />
+            {turns.length === 0 && book.failed && (
+              <Unavailable name={settings.name} onLeave={sheet ? onClose : () => {}} />
             )}
           </div>
         </div>

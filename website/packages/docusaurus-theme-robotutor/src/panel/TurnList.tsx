@@ -1,4 +1,7 @@
 import {memo, type ReactNode} from 'react';
+import {AnswerTools} from '../answer/AnswerTools';
+import {Unlinked} from '../answer/AnswerContext';
+import {AnswerText} from '../answer/AnswerText';
 import {AnswerView} from '../answer/AnswerView';
 import {Rating} from '../compose/Rating';
 import type {AnswerActions, Turn} from '../conversation/model';
@@ -25,11 +28,28 @@ const OneTurn = memo(function OneTurn({
 }: Omit<Props, 'turns'> & {turn: Turn}): ReactNode {
   return (
     <article className={styles.turn} data-robotutor="turn" data-status={turn.status}>
-      <p className={styles.question} dir="auto">
-        {turn.asked.question}
-      </p>
+      <div className={styles.question} dir="auto">
+        {turn.asked.selection && <AskedAbout text={turn.asked.selection.text} />}
+        <p>{turn.asked.question}</p>
+      </div>
       <AnswerView turn={turn} actions={actions} />
-      <Rating turn={turn} onRate={onRate} />
+      <Rating turn={turn} onRate={onRate}>
+        <AnswerTools turn={turn} />
+      </Rating>
     </article>
   );
 });
+
+/** Characters of a selection that are drawn. The rest would be out of sight. */
+const MAX_SHOWN = 1500;
+
+/** The selected text that a question is about, as it looks in the page. */
+function AskedAbout({text}: {text: string}): ReactNode {
+  return (
+    <blockquote className={styles.about}>
+      <Unlinked>
+        <AnswerText text={text.slice(0, MAX_SHOWN)} />
+      </Unlinked>
+    </blockquote>
+  );
+}

@@ -11,6 +11,8 @@ import {useJump} from '../highlight/useJump';
 import {AskAboutThis} from '../selection/AskAboutThis';
 import {currentSelection} from '../selection/readSelection';
 import type {Settings} from '../settings';
+import type {AskedByLink} from './askLink';
+import {BackToAnswer} from './BackToAnswer';
 import ColorMode from './ColorMode';
 import Panel from './Panel';
 import {isShortcut, type Shortcut} from './shortcut';
@@ -23,17 +25,21 @@ export interface WidgetProps {
   open: boolean;
   /** How often the reader opened the panel. */
   opened: number;
+  /** The question of the page's address; null without one. */
+  asked: AskedByLink | null;
   onShow: (open: boolean) => void;
   launcher: RefObject<HTMLButtonElement | null>;
 }
 
 /** Shows the panel, the button next to a selection, and the passage that a jump went to. */
 export default function Widget(props: WidgetProps): ReactNode {
-  const {settings, shortcut, open, opened, onShow, launcher} = props;
+  const {settings, shortcut, open, opened, asked, onShow, launcher} = props;
   const [host, setHost] = useState<HTMLElement | null>(null);
   const [selection, setSelection] = useState<Selection | null>(null);
   // Asks the field to take the focus each time it changes.
   const [focusKey, setFocusKey] = useState(0);
+  // True after a jump from a sheet, which hides the answer, until the panel is opened again.
+  const [left, setLeft] = useState(false);
   const layout = useLayout(open);
   const jump = useJump();
   const {pathname} = useLocation();
@@ -53,6 +59,7 @@ export default function Widget(props: WidgetProps): ReactNode {
   }, []);
 
   useEffect(() => {
+    setLeft(false);
     if (opened > 0) {
       const selected = currentSelection(pathname);
       setSelection((before) => selected ?? before);
@@ -83,6 +90,7 @@ export default function Widget(props: WidgetProps): ReactNode {
     const hidesPlace = layout === 'sheet';
     if (hidesPlace) {
       onShow(false);
+      setLeft(true);
       // By then the page is drawn without the sheet.
       await nextFrame();
       await nextFrame();
@@ -112,6 +120,7 @@ export default function Widget(props: WidgetProps): ReactNode {
     <>
       <PendingHighlight />
       {!(open && layout === 'sheet') && <AskAboutThis onAsk={ask} />}
+      {left && !open && <BackToAnswer onBack={() => onShow(true)} />}
       {host &&
         createPortal(
           <ColorMode>
@@ -123,6 +132,7 @@ export default function Widget(props: WidgetProps): ReactNode {
               layout={layout}
               focusKey={focusKey}
               selection={selection}
+              asked={asked}
               onRemoveSelection={() => setSelection(null)}
               onJump={goTo}
               onClose={close}

@@ -1,6 +1,5 @@
 import {useCallback, useEffect, useRef, useState} from 'react';
 import {readPlainText, shorten} from '../answer/plainText';
-import {isAboutSelection} from '../answer/sortSources';
 import type {Turn} from '../conversation/model';
 import {sayClosest, sayOutcome} from '../conversation/outcome';
 import {isOpen} from '../conversation/turns';
@@ -25,7 +24,7 @@ export function describeOutcome(turn: Turn, name: string): string {
   switch (turn.status) {
     case 'done':
       return turn.level === 'closest_passages'
-        ? sayClosest(isAboutSelection(turn))
+        ? sayClosest(turn.asked)
         : shorten(readPlainText(turn.text.replace(CITATIONS, '')), SPOKEN_LENGTH) ||
             words.answered();
     case 'stopped':

@@ -15,10 +15,16 @@ export function findSearch(): HTMLElement | null {
   return fields.find((field) => field.getClientRects().length > 0) ?? null;
 }
 
-/** Takes the reader to the site's search. */
-export function openSearch(): void {
+/** Takes the reader to the site's search, with a question in its field if it has one. */
+export function openSearch(question = ''): void {
   const field = findSearch();
   field?.focus();
+  if (field instanceof HTMLInputElement && question) {
+    // React notices only what the prototype's own setter writes.
+    const {set} = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value') ?? {};
+    set?.call(field, question);
+    field.dispatchEvent(new Event('input', {bubbles: true}));
+  }
   if (field instanceof HTMLButtonElement) {
     field.click();
   }

@@ -1,30 +1,76 @@
-import type {Page} from '../service/requests';
+import {useRef} from 'react';
+import {useLocation} from '@docusaurus/router';
+import {findArticle, NOT_TEXT} from '../article';
+import type {ScopeId} from '../compose/ScopeChoice';
+import type {Heading, Page} from '../service/requests';
 import {MAX_SUGGESTIONS} from './maxSuggestions';
+import type {Book} from './useBook';
 import {words} from './words';
 
 const MAX_HEADING_CHARS = 70;
 
+/** A question that the panel offers, and the part of the book that it is asked of. */
+export interface Suggestion {
+  question: string;
+  part: ScopeId;
+}
+
 /**
- * Returns questions about the sections of the page that the reader is on.
+ * Returns questions for an empty panel, at once: about the sections of the page that the reader is
+ * on, or elsewhere about the subjects of the book.
+ *
+ * They stay the same while the reader is on the page, so that no button moves under the pointer.
+ */
+export function useSuggestions({page, pages}: Book, subjects: string[] = []): Suggestion[] {
+  const {pathname} = useLocation();
+  const kept = useRef<{pathname: string; made: Suggestion[]} | null>(null);
+  if (kept.current?.pathname !== pathname || kept.current.made.length === 0) {
+    const questions = suggestQuestions(page?.sections ?? readHeadings(), page, pages);
+    const about = questions.map((question): Suggestion => ({question, part: 'page'}));
+    const others = subjects.map(
+      (title): Suggestion => ({question: words.bookSuggestion(title), part: 'book'}),
+    );
+    kept.current = {pathname, made: about.length > 0 ? about : others};
+  }
+  return kept.current.made;
+}
+
+/** Returns the headings of the page's article; nothing on a page that is not of the docs. */
+function readHeadings(): Heading[] {
+  const article = findArticle((found) => found.matches('.theme-doc-markdown'));
+  return Array.from(article?.querySelectorAll('h2, h3') ?? [], (element) => {
+    const copy = element.cloneNode(true) as Element;
+    const hasFormula = copy.querySelector('.katex') !== null;
+    copy.querySelectorAll(NOT_TEXT).forEach((part) => part.remove());
+    const heading = hasFormula ? '' : (copy.textContent ?? '').trim();
+    return {heading, url: '', level: Number(element.tagName[1])};
+  });
+}
+
+/**
+ * Returns questions about the sections of a page.
  *
  * Main sections come first, then their subsections. A heading that several pages have, such as
- * "Summary", says nothing about this page, so it is left out.
+ * "Summary", says nothing about this page, so it is left out. Until other pages are known, headings
+ * of one word come last, because most headings that pages share have one word.
  */
-export function suggestQuestions(page: Page, pages: Page[]): string[] {
-  const pagesWith = new Map<string, number>();
-  for (const {sections} of pages) {
-    for (const heading of new Set(sections.map((section) => normalize(section.heading)))) {
-      pagesWith.set(heading, (pagesWith.get(heading) ?? 0) + 1);
-    }
-  }
-  const own = page.sections.filter(
-    ({heading, level}) =>
-      level <= 3 && isSubject(heading) && (pagesWith.get(normalize(heading)) ?? 0) <= 1,
+export function suggestQuestions(
+  sections: Heading[],
+  page: Page | null,
+  pages: Page[],
+): string[] {
+  const others = pages.filter((each) => each !== page);
+  const shared = new Set(
+    others.flatMap((each) => each.sections.map(({heading}) => normalize(heading))),
   );
-  const headings = [
-    ...own.filter(({level}) => level === 2),
-    ...own.filter(({level}) => level === 3),
-  ].map(({heading}) => dropNumber(heading));
+  const own = sections.filter(
+    ({heading, level}) => level <= 3 && isSubject(heading) && !shared.has(normalize(heading)),
+  );
+  const rank = ({heading, level}: Heading): number =>
+    level + (page === null && !/\s/.test(dropNumber(heading)) ? 2 : 0);
+  const headings = [...own]
+    .sort((one, other) => rank(one) - rank(other))
+    .map(({heading}) => dropNumber(heading));
   return [...new Set(headings)].slice(0, MAX_SUGGESTIONS).map(makeQuestion);
 }
 

@@ -1,4 +1,5 @@
 import {useEffect, useLayoutEffect, useRef, useState, type RefObject} from 'react';
+import {isOpen} from '../conversation/turns';
 import type {Turn} from '../conversation/model';
 
 /** Pixels above the end at which a reader still counts as being at the end. */
@@ -7,33 +8,40 @@ const NEAR_PX = 40;
 /** Pixels that stay free above a question at the top of the list. */
 const ABOVE_PX = 16;
 
+/** What a reader does to read, to choose or to write. */
+const TOUCHES = ['wheel', 'touchmove', 'pointerdown', 'click', 'keydown'] as const;
+
 /** How a list of turns follows its newest text. */
 export interface Follow {
   /** True if newer text is out of sight, and the list does not follow it. */
   behind: boolean;
-  /** Scrolls to the end and follows from then on. */
+  /** Scrolls to the end, and follows an answer that is still arriving. */
   jump: () => void;
 }
 
 /**
- * Keeps the newest text in view until the reader scrolls up.
- *
- * While text arrives, the list follows its end. When the answer is complete, its question stays in
- * view if the list has not moved past it, so that a quotation that arrives at once is read from its
- * start.
+ * `end`: the end of the arriving text stays in view. `start`: the latest question stays at the top.
+ * `free`: only the reader moves the list.
  */
-export function useFollow(
-  list: RefObject<HTMLElement | null>,
-  turns: Turn[],
-  open: boolean,
-): Follow {
-  const following = useRef(true);
+type Hold = 'end' | 'start' | 'free';
+
+/**
+ * Keeps the newest text in view while it arrives.
+ *
+ * A new question stands at the top of the list, and a written answer is followed below it. The list
+ * moves no more after the answer has ended, or after the reader has scrolled, clicked or typed.
+ */
+export function useFollow(list: RefObject<HTMLElement | null>, turns: Turn[]): Follow {
+  const hold = useRef<Hold>('start');
   const lastTop = useRef(0);
+  // True if the reader left the end of an answer that was still arriving.
+  const left = useRef(false);
   const [behind, setBehind] = useState(false);
   const last = turns.at(-1);
   const lastId = last?.id;
-  const streaming = last?.status === 'streaming';
-  const quoted = last?.kind === 'extracted' || last?.status === 'refused';
+  const running = last !== undefined && isOpen(last);
+  // Quotations arrive at once and are read from their start.
+  const written = last?.model !== undefined && last.status !== 'refused';
 
   const update = useRef(() => {});
   update.current = () => {
@@ -41,34 +49,50 @@ export function useFollow(
     if (!element) {
       return;
     }
-    if (following.current) {
-      element.scrollTop = chooseTop(element, streaming, quoted);
+    if (hold.current !== 'free') {
+      element.scrollTop = hold.current === 'end' && written ? findEnd(element) : findStart(element);
       lastTop.current = element.scrollTop;
     }
-    setBehind(!following.current && !isAtEnd(element));
+    setBehind(left.current && !isAtEnd(element));
   };
 
-  // A new question is always shown.
   useLayoutEffect(() => {
-    following.current = true;
+    hold.current = running ? 'end' : 'start';
+    left.current = false;
     update.current();
+    // Only a new question moves the list.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [lastId]);
-  useLayoutEffect(() => update.current(), [turns, open]);
+  useLayoutEffect(() => {
+    update.current();
+    if (!running && hold.current === 'end') {
+      hold.current = written ? 'free' : 'start';
+    }
+  }, [turns, running, written]);
 
+  const isRunning = useRef(running);
+  isRunning.current = running;
   useEffect(() => {
     const element = list.current;
-    if (!element) {
+    const panel = element?.closest('[data-robotutor="panel"]') ?? element;
+    if (!element || !panel) {
       return undefined;
     }
+    const release = (): void => {
+      left.current ||= isRunning.current;
+      hold.current = 'free';
+      setBehind(left.current && !isAtEnd(element));
+    };
     const onScroll = (): void => {
-      const {scrollTop} = element;
-      if (scrollTop < lastTop.current - 1) {
-        following.current = false;
-      } else if (isAtEnd(element)) {
-        following.current = true;
+      // Some readers scroll by means that no other event tells of.
+      if (element.scrollTop < lastTop.current - 1) {
+        release();
       }
-      lastTop.current = scrollTop;
-      setBehind(!following.current && !isAtEnd(element));
+      lastTop.current = element.scrollTop;
+      if (isAtEnd(element)) {
+        left.current = false;
+      }
+      setBehind(left.current && !isAtEnd(element));
     };
     // Formulas and code that load later change the height.
     const resized = new ResizeObserver(() => update.current());
@@ -76,8 +100,10 @@ export function useFollow(
     if (element.firstElementChild) {
       resized.observe(element.firstElementChild);
     }
+    TOUCHES.forEach((type) => panel.addEventListener(type, release, {passive: true}));
     element.addEventListener('scroll', onScroll, {passive: true});
     return () => {
+      TOUCHES.forEach((type) => panel.removeEventListener(type, release));
       element.removeEventListener('scroll', onScroll);
       resized.disconnect();
     };
@@ -86,7 +112,8 @@ export function useFollow(
   const jump = (): void => {
     const element = list.current;
     if (element) {
-      following.current = true;
+      hold.current = running ? 'end' : 'free';
+      left.current = false;
       element.scrollTop = element.scrollHeight;
       lastTop.current = element.scrollTop;
       setBehind(false);
@@ -95,19 +122,16 @@ export function useFollow(
   return {behind, jump};
 }
 
-const isAtEnd = (element: HTMLElement): boolean =>
-  element.scrollHeight - element.clientHeight - element.scrollTop <= NEAR_PX;
+const findEnd = (element: HTMLElement): number => element.scrollHeight - element.clientHeight;
 
-function chooseTop(element: HTMLElement, streaming: boolean, quoted: boolean): number {
-  const end = element.scrollHeight - element.clientHeight;
-  if (streaming) {
-    return end;
-  }
+const isAtEnd = (element: HTMLElement): boolean => findEnd(element) - element.scrollTop <= NEAR_PX;
+
+/** Returns the scroll position with the latest question at the top; 0 without one. */
+function findStart(element: HTMLElement): number {
   const turn = element.querySelector<HTMLElement>('[data-robotutor="turn"]:last-of-type');
   if (!turn) {
     return 0;
   }
   const above = turn.getBoundingClientRect().top - element.getBoundingClientRect().top - ABOVE_PX;
-  const start = Math.min(end, Math.max(0, element.scrollTop + above));
-  return quoted ? start : Math.max(element.scrollTop, start);
+  return Math.min(findEnd(element), Math.max(0, element.scrollTop + above));
 }

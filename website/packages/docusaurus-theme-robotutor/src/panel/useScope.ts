@@ -14,8 +14,8 @@ export function useScope(book: Book): {
   scope: ScopeId;
   scopes: Scope[];
   choose: (scope: ScopeId) => void;
-  /** Does something as soon as the page is known, which is mostly at once. */
-  afterLoading: (action: Action) => void;
+  /** Does something as soon as the page is known, which is mostly at once. The book needs no page. */
+  afterLoading: (part: ScopeId, action: Action) => void;
 } {
   const {page, loading} = book;
   const [chosen, setChosen] = useState<ScopeId>('book');
@@ -32,8 +32,8 @@ export function useScope(book: Book): {
   }, [loading, page]);
   const scopes = listScopes(loading ? before : page);
   const scope = scopes.some(({id}) => id === chosen) ? chosen : 'book';
-  const afterLoading = (action: Action): void => {
-    if (loading && scope !== 'book') {
+  const afterLoading = (part: ScopeId, action: Action): void => {
+    if (loading && part !== 'book') {
       waiting.current = action;
     } else {
       action(page);

@@ -48,6 +48,22 @@ export const words = {
       },
       {heading},
     ),
+  bookSuggestion: (title: string): string =>
+    translate(
+      {
+        id: 'theme.robotutor.panel.bookSuggestion',
+        message: 'What does the book say about “{title}”?',
+      },
+      {title},
+    ),
+  cleared: (): string =>
+    translate({
+      id: 'theme.robotutor.panel.cleared',
+      message: 'The conversation was removed.',
+    }),
+  undo: (): string => translate({id: 'theme.robotutor.panel.undo', message: 'Undo'}),
+  back: (): string =>
+    translate({id: 'theme.robotutor.panel.back', message: 'Back to the answer'}),
   smallPrint: (): string =>
     translate({
       id: 'theme.robotutor.panel.smallPrint',

@@ -2,6 +2,7 @@
 import {act} from 'react';
 import {afterEach, describe, expect, it, vi} from 'vitest';
 import {takePending} from '../../src/highlight/pending';
+import {globalData} from '../docusaurus/globalData';
 import {all, clear, press, show} from './rendering';
 import {makeSource, makeTurn, readTurn, recordedNames} from './turns';
 
@@ -24,7 +25,7 @@ describe('answers of the service', () => {
     expect(all('figure')).toHaveLength(2);
     expect(all('figure .katex').length).toBeGreaterThan(0);
     const marked = all('mark').map((mark) => mark.textContent).join(' ');
-    expect(marked).toContain('The zero moment point (ZMP) watches the first danger');
+    expect(marked).toContain('The ZMP is the point on the ground where the moment');
   });
 
   it('does not list a source again that is quoted', async () => {
@@ -76,7 +77,57 @@ describe('answers of the service', () => {
   });
 });
 
+describe('the length of an answer', () => {
+  it('is that of the best passage; of the others the marked sentences are visible', async () => {
+    const long = `${'Much more is said here. '.repeat(20)}The knee bends.`;
+    const quote = (number: number) => ({
+      citation: makeSource({number}),
+      number,
+      text: long,
+      highlights: [[long.length - 15, long.length]] as [number, number][],
+      doc_path: 'a.md',
+      start_line: 1,
+      end_line: 1,
+    });
+    await show(makeTurn({kind: 'extracted', passages: [quote(1), quote(2)]}));
+    const read = (): string[] => all('blockquote').map((each) => each.textContent ?? '');
+    expect(read()).toEqual([long, 'The knee bends.']);
+    await press('Show');
+    expect(read()).toEqual([long, long]);
+    await press('Show less');
+    expect(read()).toEqual([long, 'The knee bends.']);
+  });
+});
+
 describe('refusals', () => {
+  it.each([
+    [{doc_paths: ['a.md']}, 'This page does not cover this.'],
+    [{modules: ['m']}, 'This module does not cover this.'],
+  ])('of a question to %j name that part, and offer the whole book', async (filters, words) => {
+    const onOffer = vi.fn();
+    const refusal = {reason: 'not_covered', message: 'x', related: [], offers: []};
+    const asked = {question: 'Why?', filters};
+    const turn = makeTurn({status: 'refused', refusal, asked});
+    const page = await show(turn, {onOffer});
+    expect(page.textContent).toContain(words);
+    await press('Search the whole book');
+    expect(onOffer).toHaveBeenCalledWith(turn, 'drop_filters');
+  });
+
+  it('lead to the search of the site and to a person, if the site has them', async () => {
+    const onSearch = vi.fn();
+    const before = globalData['docusaurus-theme-robotutor'];
+    const contactUrl = 'https://example.org/new?title={question}&body={page}';
+    globalData['docusaurus-theme-robotutor'] = {...(before as object), contactUrl};
+    const refusal = {reason: 'not_covered', message: 'x', related: [], offers: []};
+    await show(makeTurn({status: 'refused', refusal}), {onSearch});
+    await press('Search the site for this');
+    expect(onSearch).toHaveBeenCalledWith('Why does a robot fall?');
+    const [link] = all('a') as HTMLAnchorElement[];
+    expect(new URL(link!.href).searchParams.get('title')).toBe('Why does a robot fall?');
+    globalData['docusaurus-theme-robotutor'] = before;
+  });
+
   it('offers what the service offers after a selection that does not answer', async () => {
     const onOffer = vi.fn();
     const turn = readTurn('selection_refused');
@@ -151,7 +202,8 @@ describe('problems', () => {
 describe('closest passages', () => {
   it('says that the book may not answer before the passages', async () => {
     const page = await show(readTurn('closest'));
-    expect(page.textContent).toMatch(/^The book does not seem to answer this directly\./);
+    expect(all('h3')[0]?.textContent).toBe('Passages that may help');
+    expect(page.textContent).toContain('The book does not seem to answer this directly.');
     expect(page.textContent).not.toContain('Where the book says this');
   });
 });

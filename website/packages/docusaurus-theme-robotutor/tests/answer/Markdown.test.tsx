@@ -148,7 +148,7 @@ describe('long texts', () => {
 
   it('draws only the last block again while a text of 100 kB arrives', async () => {
     const paragraph = 'Some words of a **book** about robots that walk [1].\n\n';
-    const turn = answer(paragraph.repeat(1800));
+    const turn = {...answer(paragraph.repeat(1800)), model: 'writer'};
     await show({...turn, status: 'streaming'});
     const drawn = new Set<Node>();
     const observer = new MutationObserver((changes) => changes.forEach(({target}) => drawn.add(target)));

@@ -69,5 +69,13 @@ export function makeSource(changes: Partial<Source> = {}): Source {
 /** Returns actions that do nothing, except those given. */
 export function makeActions(changes: Partial<AnswerActions> = {}): AnswerActions {
   const nothing = (): void => undefined;
-  return {onJump: nothing, onOffer: nothing, onRetry: nothing, onAsk: nothing, ...changes};
+  return {
+    onJump: nothing,
+    onOffer: nothing,
+    onRetry: nothing,
+    onAsk: nothing,
+    onShowPassages: nothing,
+    onSearch: null,
+    ...changes,
+  };
 }

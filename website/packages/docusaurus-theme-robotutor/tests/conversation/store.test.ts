@@ -268,6 +268,54 @@ describe('storage', () => {
   });
 });
 
+describe('a new conversation', () => {
+  it('can be undone until the next question', async () => {
+    responses = [respond([encodeAnswer('Yes.')]), respond([encodeAnswer('No.')])];
+    const store = open();
+    await askAndWait(store, 'One?');
+    const {turns} = store.read();
+    store.clear();
+    expect(store.read()).toMatchObject({turns: [], canUndo: true});
+    store.undo();
+    expect(store.read()).toMatchObject({turns, canUndo: false});
+    expect(loadConversation(storage).turns).toHaveLength(1);
+    await askAndWait(store, 'Two?');
+    expect(sent[1]).toMatchObject({conversation_id: 'c1', history: [{question: 'One?'}]});
+  });
+
+  it('cannot be undone after a question, or if there was nothing', async () => {
+    const store = open();
+    store.clear();
+    expect(store.read().canUndo).toBe(false);
+    responses = [respond([encodeAnswer('Yes.')]), respond([encodeAnswer('No.')])];
+    await askAndWait(store, 'One?');
+    store.clear();
+    await askAndWait(store, 'Two?');
+    store.undo();
+    expect(store.read().turns.map(({asked}) => asked.question)).toEqual(['Two?']);
+  });
+});
+
+describe('passages in place of a slow answer', () => {
+  it('are those that were found, and end the request', async () => {
+    const live = new LiveResponse();
+    responses = [live.response];
+    const store = open();
+    store.ask({question: 'Why?'});
+    const source = {number: 1, text: 'It falls.', title: 'T', section: 'S', url: '/a'};
+    live.send(encodeEvent('start', {...START, model: 'm'}) + encodeEvent('sources', {sources: [source]}));
+    await vi.waitFor(() => expect(store.read().turns[0]?.sources).toHaveLength(1), PATIENT);
+    store.showPassages();
+    await vi.waitFor(() => expect(live.isCancelled).toBe(true), PATIENT);
+    expect(store.read()).toMatchObject({
+      busy: false,
+      turns: [{status: 'done', kind: 'extracted', level: 'closest_passages'}],
+    });
+    expect(store.read().turns[0]?.passages).toMatchObject([{number: 1, text: 'It falls.'}]);
+    expect(store.read().turns[0]?.model).toBeUndefined();
+  });
+});
+
 describe('rating', () => {
   it('is kept with its turn if the service stored it', async () => {
     responses = [respond([encodeAnswer('Yes.')]), new Response(null, {status: 204})];

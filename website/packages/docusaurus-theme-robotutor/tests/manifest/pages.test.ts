@@ -1,6 +1,6 @@
 import type {AllContent} from '@docusaurus/types';
 import {describe, expect, it} from 'vitest';
-import {listPages} from '../../src/manifest/pages';
+import {listPages, listSubjects} from '../../src/manifest/pages';
 
 const doc = (name: string, more: object = {}): object => ({
   source: `@site/docs/${name}.md`,
@@ -69,5 +69,24 @@ describe('the pages of a site', () => {
     const version = {versionName: '1', label: '1', isLast: true, docs: [hidden]};
     const [page] = listPages(docs(version));
     expect(page).toMatchObject({unlisted: true, lastUpdatedAt: 1700000000000});
+  });
+});
+
+describe('the subjects of a book', () => {
+  const make = (names: [string, number?][]): string[] => {
+    const pages = names.map(([name, sidebarPosition]) => doc(name, {sidebarPosition}));
+    return listSubjects(listPages(docs({versionName: '1', label: '1', isLast: true, docs: pages})));
+  };
+
+  it('are first pages of folders after the index, spread over the book', () => {
+    const chapters = Array.from({length: 8}, (_, at): [string, number?][] => [
+      [`c${at}/index`, 1], [`c${at}/a-quiz`, 9], [`c${at}/begin`, 2],
+    ]).flat();
+    expect(make([['syllabus', 1], ...chapters])).toEqual([0, 2, 4, 6].map((at) => `c${at}/begin`));
+  });
+
+  it('are the pages themselves in a book without folders', () => {
+    expect(make([['b'], ['a', 1]])).toEqual(['a']);
+    expect(make([])).toEqual([]);
   });
 });

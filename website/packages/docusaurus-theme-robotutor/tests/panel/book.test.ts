@@ -103,27 +103,34 @@ describe('suggestQuestions', () => {
 
   it('takes main sections before their subsections, at most four', () => {
     const page = makePage('/a', [['One', 2], ['One a', 3], ['Two', 2], ['Deep', 4], ['Three', 2]]);
-    expect(suggestQuestions(page, [page])).toEqual(['One', 'Two', 'Three', 'One a'].map(about));
+    expect(suggestQuestions(page.sections, page, [page])).toEqual(['One', 'Two', 'Three', 'One a'].map(about));
     const many = makePage('/b', ['Aa', 'Bb', 'Cc', 'Dd', 'Ee'].map((name) => [name, 2]));
-    expect(suggestQuestions(many, [many])).toHaveLength(4);
+    expect(suggestQuestions(many.sections, many, [many])).toHaveLength(4);
   });
 
   it('leaves out headings that other pages have too', () => {
     const page = makePage('/a', [['Torque', 2], ['Key takeaways', 2]]);
     const other = makePage('/b', [['3. Key Takeaways', 2]]);
-    expect(suggestQuestions(page, [page, other])).toEqual([about('Torque')]);
+    expect(suggestQuestions(page.sections, page, [page, other])).toEqual([about('Torque')]);
   });
 
   it('asks a heading that is a question as it is, and drops section numbers', () => {
     const page = makePage('/a', [['1.2 Why two legs?', 2], ['2. Gaits', 2], ['3D models', 2]]);
-    expect(suggestQuestions(page, [page])).toEqual([
+    expect(suggestQuestions(page.sections, page, [page])).toEqual([
       'Why two legs?', about('Gaits'), about('3D models'),
     ]);
+  });
+
+  it('puts headings of one word last until other pages are known', () => {
+    const page = makePage('/a', [['Summary', 2], ['The capture point', 2], ['Two feet', 3]]);
+    expect(suggestQuestions(page.sections, null, [])).toEqual(
+      ['The capture point', 'Two feet', 'Summary'].map(about),
+    );
   });
 
   it('leaves out headings that make no readable question', () => {
     const long = 'A heading '.repeat(10);
     const page = makePage('/a', [['$x^2$', 2], ['42', 2], [long, 2], ['', 2]]);
-    expect(suggestQuestions(page, [page])).toEqual([]);
+    expect(suggestQuestions(page.sections, page, [page])).toEqual([]);
   });
 });

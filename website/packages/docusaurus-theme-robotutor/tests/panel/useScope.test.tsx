@@ -26,7 +26,7 @@ it('keeps the choice while another page is loading, and then asks that page', ()
   expect(found.scope).toBe('page');
   expect(found.scopes).toHaveLength(3);
   const ask = vi.fn();
-  found.afterLoading(ask);
+  found.afterLoading('page', ask);
   expect(ask).not.toHaveBeenCalled();
   show(<Chooser page={B} loading={false} />);
   expect(ask).toHaveBeenCalledExactlyOnceWith(B);
@@ -35,7 +35,7 @@ it('keeps the choice while another page is loading, and then asks that page', ()
 it('does not wait to ask the whole book', () => {
   render(<Chooser page={null} loading />);
   const ask = vi.fn();
-  found.afterLoading(ask);
+  found.afterLoading('book', ask);
   expect(ask).toHaveBeenCalledOnce();
 });
 

@@ -1,4 +1,4 @@
-import {createContext, useContext, type RefObject} from 'react';
+import {createContext, useContext, type ReactNode, type RefObject} from 'react';
 import type {AnswerActions, Turn} from '../conversation/model';
 import type {Source} from '../service/protocol';
 
@@ -20,6 +20,13 @@ export interface AnswerLinks {
 
 export const AnswerContext = createContext<AnswerContextValue | null>(null);
 export const LinksContext = createContext<AnswerLinks | null>(null);
+
+const NO_LINKS: AnswerLinks = {sources: [], latest: {current: null as never}};
+
+/** Text of the book that is no answer: it has no citations, and its links stay text. */
+export function Unlinked({children}: {children: ReactNode}): ReactNode {
+  return <LinksContext.Provider value={NO_LINKS}>{children}</LinksContext.Provider>;
+}
 
 /** Returns the answer that a component is in. */
 export function useAnswer(): AnswerContextValue {
