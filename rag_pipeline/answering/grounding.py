@@ -17,6 +17,7 @@ from rag_pipeline.answering.confidence import (
 )
 from rag_pipeline.answering.models import GroundedResponse, Level, Notice, Reason
 from rag_pipeline.answering.prompts import build_instruction, format_context, key_sources
+from rag_pipeline.answering.quoting.passages import hide_solutions
 from rag_pipeline.answering.reading.languages import find_languages
 from rag_pipeline.answering.selected_blocks import find_selected_blocks
 from rag_pipeline.answering.sources import build_sources
@@ -71,7 +72,8 @@ def apply_grounding_policy(
         result: Result of `Retriever.retrieve`. If its `evidence` is None, its passages decide.
         question: The question of the user.
         max_context_tokens: Limit for all sources together. The first passage is always complete.
-        voice: The language and the words of refusals and notices; None takes the defaults.
+        voice: The language and the words of refusals and notices, and if it tells the solutions of
+            quizzes. None takes the defaults.
 
     Returns:
         Sources, context, instruction, citations and the decision. In normal mode also up to three
@@ -86,6 +88,8 @@ def apply_grounding_policy(
     )
     if selected:
         sources = tuple(replace(one, blocks=find_selected_blocks(one.text)) for one in sources)
+    elif not voice.tells_solutions:
+        sources = tuple(map(hide_solutions, sources))
     key = key_sources(question, sources, Mode(result.mode))
     context = "\n\n".join(source.text for source in sources) if selected else None
     level, reason, confidence = _decide(result, question)

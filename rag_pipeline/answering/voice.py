@@ -227,7 +227,7 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """How the assistant speaks. The rules of grounding do not depend on it.
+    """How the assistant speaks, and what it keeps to itself.
 
     Attributes:
         source: What the source of all answers is called, such as `book` or `documentation`.
@@ -235,6 +235,7 @@ class Voice:
         audience: For whom it writes.
         instructions: Further instructions about style for a model.
         language: Language of its fixed sentences: en, de, es or fr.
+        tells_solutions: True if it may tell the solutions of quizzes.
     """
 
     source: str = "book"
@@ -242,6 +243,7 @@ class Voice:
     audience: str = "a university student"
     instructions: str = ""
     language: str = "en"
+    tells_solutions: bool = False
 
     @property
     def named_source(self) -> str:
@@ -270,6 +272,7 @@ def read_voice(settings: Settings) -> Voice:
         audience=settings.assistant_audience,
         instructions=settings.assistant_instructions,
         language=settings.assistant_language,
+        tells_solutions=settings.assistant_tells_solutions,
     )
 
 

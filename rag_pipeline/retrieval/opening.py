@@ -31,9 +31,10 @@ def open_retriever(
     """Return a retriever over the collection that the settings name.
 
     The store and the embedding service are first used by the first query. Queries share one
-    connection. The embedded store is released after STORE_IDLE_S seconds without a query, and
-    before the process forks. With a Qdrant server or an embedding service, each forked process
-    must open its own retriever, because two processes must not share one connection.
+    connection. The embedded store is released after STORE_IDLE_S seconds without a query, when
+    another process waits for it, and before the process forks. With a Qdrant server or an embedding
+    service, each forked process must open its own retriever, because two processes must not share
+    one connection.
 
     Args:
         settings: If None, they are read from the environment and `.env`.

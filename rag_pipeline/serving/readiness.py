@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.retrieval import count_filter_values
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline.serving.api.failures import log_failure
 
@@ -57,6 +58,7 @@ class Readiness:
             if not self._is_warm:
                 retriever.retrieve(Query(_WARM_UP))
                 count_tokens(_WARM_UP)  # the first call loads a vocabulary, which takes 0.1 s
+                count_filter_values(retriever)  # reads the outline of the book, which takes 0.5 s
                 self._is_warm = True
             retriever.probe()
         except Exception as error:  # noqa: BLE001  # any error means that a question would fail

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import bisect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.units import find_blocks
-from rag_pipeline.core.models import TextBlockKind
+from rag_pipeline.core.models import ContentType, TextBlockKind
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS
 from rag_pipeline.core.text.terms import count_words, find_distinct_terms
 
@@ -122,6 +122,37 @@ def find_parts(source: Source) -> list[Part]:
         opens = not parts or parts[-1].run != run
         parts.append(_make_part(source, blocks, group, run, opens=opens))
     return parts
+
+
+def hide_solutions(source: Source) -> Source:
+    """Return a source of a quiz without its solutions; return any other source unchanged.
+
+    A solution is the text of a section from a label, such as `Answer`, to the next heading.
+    """
+    if source.content_type != ContentType.QUIZ:
+        return source
+    text, kept, end = "", [], 0
+    solved: set[int] = set()  # runs with a solution so far
+    for part in find_parts(source):
+        if not part.labelled and part.run not in solved:
+            continue
+        solved.add(part.run)
+        shown = source.text[end : part.start].rstrip()
+        kept += _move_blocks(source.blocks, end, part.start, len(text) - end)
+        text, end = text + shown, part.end
+    if not solved:
+        return source
+    kept += _move_blocks(source.blocks, end, len(source.text), len(text) - end)
+    return replace(source, text=text + source.text[end:].rstrip(), blocks=tuple(kept))
+
+
+def _move_blocks(blocks: Sequence[TextBlock], start: int, end: int, by: int) -> list[TextBlock]:
+    """Return the blocks between two offsets with their offsets moved."""
+    return [
+        replace(block, start=block.start + by, end=block.end + by)
+        for block in blocks
+        if start <= block.start and block.end <= end
+    ]
 
 
 def skip_marks(text: str) -> str:

@@ -245,6 +245,12 @@ class LibrarySettings(StoreSettings):
     assistant_language: Literal["en", "de", "es", "fr"] = rules.ASSISTANT.setting(
         "en", "The language of refusals, notices and fixed replies."
     )
+    assistant_tells_solutions: bool = rules.ASSISTANT.setting(
+        False,  # noqa: FBT003  # the default value
+        "Tell the solutions on pages of the type `quiz`. If false, an answer contains the question "
+        "of a quiz with its section, and neither a model nor a reader gets the text below a label "
+        "such as `Answer`. Searches and sections are not changed.",
+    )
 
     chunk_min_tokens: int = rules.CHUNKING.setting(
         200,
@@ -306,8 +312,9 @@ class LibrarySettings(StoreSettings):
         bounds=rules.SHARE,
     )
     store_idle_s: float = rules.RETRIEVAL.setting(
-        2.0,
-        "Seconds without a query after which the embedded store is closed for other processes.",
+        600.0,
+        "Seconds without a query after which the embedded store is closed. It is closed at once if "
+        "another process waits for it.",
         by_site=False,
         bounds={"ge": 0, "le": 3600},
     )

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from rag_pipeline.answering.models import Source
 from rag_pipeline.answering.quoting import passages
-from rag_pipeline.answering.quoting.passages import LONG_LIST_WORDS, find_parts
+from rag_pipeline.answering.quoting.passages import LONG_LIST_WORDS, find_parts, hide_solutions
 from rag_pipeline.answering.units import find_blocks
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.growth import assert_linear
@@ -142,3 +142,52 @@ def test_marks_before_a_text_are_skipped_in_linear_time(mark: str) -> None:
         assert not any(marked.refers_back for _ in range(20))
 
     assert_linear(look, 500)
+
+
+QUIZ = """## Part one
+
+### Question 1: Speed
+
+How fast is it?
+
+- A. 1 m/s
+- B. 2 m/s
+
+Answer
+
+**B.** It is fast.
+
+More of the solution.
+
+### Question 2
+
+Why does it fall?
+
+Answer
+
+It leans.
+
+### Question 3
+
+What is open?"""
+
+
+@pytest.mark.parametrize("text", [QUIZ, "Why?\n\nAnswer\n\nIt leans.", "Answer\n\nIt leans."])
+def test_the_solutions_of_a_quiz_are_hidden_and_its_questions_stay(text: str) -> None:
+    source = replace(make_source(text), content_type="quiz")
+    hidden = hide_solutions(source)
+    assert "lean" not in hidden.text
+    assert "solution" not in hidden.text
+    for asked in ("How fast is it?", "- B. 2 m/s", "Why does it fall?", "What is open?", "Why?"):
+        assert (asked in hidden.text) == (asked in text)
+    known = [(block.kind, hidden.text[block.start : block.end]) for block in hidden.blocks]
+    assert known == [
+        (block.kind, hidden.text[block.start : block.end]) for block in find_blocks(hidden.text)
+    ]
+
+
+def test_only_a_quiz_has_solutions_to_hide() -> None:
+    lab = replace(make_source(QUIZ), content_type="lab")
+    assert hide_solutions(lab) is lab
+    open_quiz = replace(make_source("## A\n\nWhy does it fall?"), content_type="quiz")
+    assert hide_solutions(open_quiz) is open_quiz
