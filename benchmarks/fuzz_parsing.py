@@ -21,7 +21,7 @@ from rag_pipeline.core.errors import DocumentError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, MarkdownFormat, SiteSettings
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks
+from rag_pipeline.ingestion.markdown.blocks import find_text_blocks
 from rag_pipeline.ingestion.parsing import parse_doc
 
 _LONGEST_SECONDS: Final = 10.0

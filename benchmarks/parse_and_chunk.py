@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.source import normalize_source

@@ -22,8 +22,13 @@ from rag_pipeline.answering import open_assistant
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.evaluation.answers import find_facts
 from rag_pipeline.evaluation.golden_set import load_golden_set
-from rag_pipeline.evaluation.metrics import SECTION, hits_section, rank_hits
-from rag_pipeline.evaluation.significance import find_interval, show_interval
+from rag_pipeline.evaluation.metrics import (
+    SECTION,
+    find_interval,
+    hits_section,
+    rank_hits,
+    show_interval,
+)
 from rag_pipeline.retrieval import Query
 
 if TYPE_CHECKING:

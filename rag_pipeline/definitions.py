@@ -8,7 +8,7 @@ import dagster as dg
 from rag_pipeline.adapters.connect import connect_services
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.ingestion.context import IngestionContext
-from rag_pipeline.ingestion.site.settling import settle_site
+from rag_pipeline.ingestion.site.detection import settle_site
 from rag_pipeline.orchestration.assets.evaluation import retrieval_evaluation
 from rag_pipeline.orchestration.assets.feedback import answer_feedback, unanswered_questions
 from rag_pipeline.orchestration.assets.ingestion import book_index, document_assets

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.adapters.database.book_state import BookState
+from rag_pipeline.adapters.database.ledger import BookState
 from rag_pipeline.adapters.database.sqlite import FileLocks, SqliteDatabase
 from rag_pipeline.adapters.database.vectors import SqlEmbeddingCache
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
@@ -18,7 +18,7 @@ from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.stores.qdrant_connection import connect_memory
 from rag_pipeline.core.models import ChunkLimits, SiteSettings
-from rag_pipeline.core.protocols.services import Services
+from rag_pipeline.core.protocols import Services
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.core.models import Payload
-    from rag_pipeline.core.protocols.state import Ledger
-    from rag_pipeline.core.protocols.stores import CollectionCatalog, StoredPoint
+    from rag_pipeline.core.protocols import CollectionCatalog, Ledger, StoredPoint
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.sources import Source
     from rag_pipeline.core.vectors import ChunkVectors

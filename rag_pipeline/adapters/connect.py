@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.adapters.endpoints import read_headers, read_key, read_url
+from rag_pipeline.adapters.http import read_headers, read_key, read_url
 from rag_pipeline.adapters.stores.builds import forget_nothing, name_book
 from rag_pipeline.core.errors import (
     ConfigurationError,
@@ -23,7 +23,7 @@ from rag_pipeline.core.errors import (
     StoreLockedError,
     StoreUnavailableError,
 )
-from rag_pipeline.core.protocols.services import Services
+from rag_pipeline.core.protocols import Services
 from rag_pipeline.core.settings import EmbeddingProvider
 from rag_pipeline.core.state_dirs import describe_indexes
 
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from rag_pipeline.adapters.embedders.local import LocalEmbedder
     from rag_pipeline.adapters.embedders.service import ServiceEmbedder
     from rag_pipeline.adapters.stores.builds import Forget, TakeLock
-    from rag_pipeline.core.protocols.chat import ChatModel
-    from rag_pipeline.core.protocols.embedding import Embedder
-    from rag_pipeline.core.protocols.stores import CollectionCatalog
+    from rag_pipeline.core.protocols import ChatModel, CollectionCatalog, Embedder
     from rag_pipeline.core.settings import Settings
 
 _LEAST_COLLECTION_WAIT_S: Final = 60.0  # deleting old builds may take seconds
@@ -202,7 +200,7 @@ def connect_services(settings: Settings) -> Services:
         MissingDependencyError: The package of the embedding provider or of Postgres is not
             installed.
     """
-    from rag_pipeline.adapters.database.book_state import open_book_state
+    from rag_pipeline.adapters.database.ledger import open_book_state
     from rag_pipeline.adapters.database.vectors import SqlEmbeddingCache
     from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
     from rag_pipeline.adapters.local_files import hold_lock, remove_partial_files

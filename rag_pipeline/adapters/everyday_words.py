@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Final
 
-from rag_pipeline.core.text.tokens import VOCABULARY
+from rag_pipeline.core.text.terms import VOCABULARY
 
 _WORD_PIECE: Final = re.compile(r'"([a-z]+)": ?\d')
 _BPE_TOKEN: Final = re.compile(rb"^(I\S+) ", re.MULTILINE)  # in base64, a blank begins with I

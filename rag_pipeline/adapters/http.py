@@ -1,15 +1,23 @@
-"""Rules for calls to HTTP services: retries, the error for each failure, and safe messages."""
+"""Calls to HTTP services: addresses, clients, retries, and the error for each failure."""
 
 from __future__ import annotations
 
 import base64
+import json
 import math
+import os
 import random
+import ssl
+import threading
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from tenacity import (
     AsyncRetrying,
@@ -20,12 +28,253 @@ from tenacity import (
     stop_before_delay,
 )
 
-from rag_pipeline.adapters.client_environment import advise_on_proxy, describe_broken
-from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
-from rag_pipeline.core.errors.hiding import describe_kind
+from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, describe_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
+    from types import ModuleType
+
+    from pydantic import SecretStr
+
+
+_CERTIFICATES: Final = "SSL_CERT_FILE"
+_SCHEMES: Final = ("all", "https", "http")  # of the variables ALL_PROXY, HTTPS_PROXY, HTTP_PROXY
+
+
+@contextmanager
+def reading_environment() -> Iterator[None]:
+    """Turn the errors of creating an HTTP client into errors that name an environment variable.
+
+    The messages contain no proxy's address, because it may contain a password.
+
+    Raises:
+        ConfigurationError: The file of certificates cannot be read, or a proxy is not usable.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if not _list_proxies("socks"):
+            raise
+        problem = "a SOCKS proxy needs the package socksio, which is not installed"
+        remedy = "Install it with `pip install socksio`, or unset the variable"
+        raise ConfigurationError(_list_proxies("socks"), problem, remedy) from error
+    except OSError as error:
+        path = os.environ.get(_CERTIFICATES)
+        if not path:
+            raise
+        reason = "no certificate in it" if isinstance(error, ssl.SSLError) else error.strerror
+        problem = f"the certificates in {path} cannot be read ({reason})"
+        raise ConfigurationError(
+            _CERTIFICATES, problem, "Set it to a PEM file with certificates, or unset it"
+        ) from error
+    except ValueError as error:
+        if not _list_proxies() or "proxy" not in str(error):
+            raise
+        problem = "the address of the proxy is not valid"
+        raise ConfigurationError(
+            _list_proxies(), problem, "Example: http://localhost:3128"
+        ) from None
+
+
+def describe_broken(cause: BaseException | None) -> str:
+    """Return why a connection was not made or broke off, such as `connect error`.
+
+    For a failure of TLS, the reason says what is wrong with the certificate or the connection.
+    """
+    error = cause
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return (
+                f"its certificate is not accepted: {error.verify_message}; {_CERTIFICATES} can "
+                "name a file with other certificates"
+            )
+        if isinstance(error, ssl.SSLError):
+            return "it does not speak TLS, as https:// requires"
+        error = error.__cause__ or error.__context__
+    return describe_kind(cause) if cause else "no connection"
+
+
+def advise_on_proxy(host: str) -> str:
+    """Return a sentence about the proxy of the environment; empty if none is used for a host.
+
+    Args:
+        host: Host of the service, with or without a port.
+    """
+    names = _list_proxies()
+    if not names or proxy_bypass(host):
+        return ""
+    return f". The environment names a proxy ({names}): check it, or add the host to NO_PROXY"
+
+
+def _list_proxies(scheme: str = "") -> str:
+    """Return the variables that name proxies whose addresses begin with a scheme."""
+    proxies = getproxies()
+    return ", ".join(
+        f"{kind.upper()}_PROXY"
+        for kind in _SCHEMES
+        if proxies.get(kind, "").startswith(scheme) and kind in proxies
+    )
+
+
+_EXAMPLES: Final = {
+    "QDRANT_URL": "http://localhost:6333",
+    "OPENAI_BASE_URL": "http://localhost:8000/v1",
+}
+"""An address as an example for an error message, by setting."""
+
+
+def read_key(setting: str, secret: SecretStr) -> str:
+    """Return an API key without surrounding spaces, checked for use in an HTTP header.
+
+    The check is made here because the error of an HTTP client would show the key.
+
+    Raises:
+        ConfigurationError: The key is empty, or contains spaces, control or non-ASCII characters.
+    """
+    key = secret.get_secret_value().strip()
+    if not key:
+        raise ConfigurationError(
+            setting, "the key is not set", "Set it in the environment or in .env"
+        )
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        problem = "the key contains spaces, line breaks or non-ASCII characters"
+        raise ConfigurationError(setting, problem, "Copy it again, without quotes or line breaks")
+    return key
+
+
+def read_url(setting: str, url: str, *, has_query: bool = False) -> str:
+    """Return a URL without surrounding spaces after checking it; an empty text stays empty.
+
+    An error message never shows the URL, because the URL may contain a password.
+
+    Args:
+        setting: Name of the setting or option, for the error message.
+        url: URL to check.
+        has_query: Accept a query, such as the version of Azure's API.
+
+    Raises:
+        ConfigurationError: The URL does not begin with http:// or https://, has no valid host or
+            port, or has a query or a fragment.
+    """
+    stripped = url.strip()
+    example = f"Example: {_EXAMPLES.get(setting, 'http://localhost:8000')}"
+    if stripped and not stripped.startswith(("http://", "https://")):
+        problem = "the URL does not begin with http:// or https://"
+        raise ConfigurationError(setting, problem, example)
+    try:
+        parts = urlsplit(stripped)
+        is_usable = not stripped or bool(parts.hostname and parts.port != 0)
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise ConfigurationError(setting, "the URL is not valid", example)
+    if (parts.query and not has_query) or parts.fragment:
+        problem = "the URL contains a query or a fragment (? or #)"
+        raise ConfigurationError(
+            setting, problem, "Remove that part; an API key has its own setting"
+        )
+    return stripped
+
+
+def read_headers(setting: str, secret: SecretStr) -> dict[str, str]:
+    """Return the headers in a JSON object; an error message never shows them.
+
+    Raises:
+        ConfigurationError: The text is not a JSON object of texts that a header can contain.
+    """
+    text = secret.get_secret_value().strip()
+    try:
+        headers = json.loads(text or "{}")
+    except ValueError:
+        headers = None
+    usable = isinstance(headers, dict) and all(
+        isinstance(value, str) and f"{name}{value}".isascii() and f"{name}{value}".isprintable()
+        for name, value in headers.items()
+    )
+    if not isinstance(headers, dict) or not usable:
+        problem = "the headers are not a JSON object of texts without line breaks"
+        raise ConfigurationError(setting, problem, 'Example: {"X-Title": "My book"}')
+    return headers
+
+
+_CONNECTED = ("connect_tcp.complete", "start_tls.complete")  # ends of the trace events' names
+
+
+def limit_answers(http: ModuleType, seconds: float) -> dict[str, list[Callable[[Any], None]]]:
+    """Return event hooks that give an HTTP client a time limit for each whole request.
+
+    A client's own read timeout starts again with every byte that arrives. It never stops a
+    response whose headers, chunk lengths or trailers arrive byte by byte.
+
+    Args:
+        http: Module of the client, `httpx` or `httpx2`.
+        seconds: Time limit from the start of a request to the last byte of its response. After
+            that, a read raises the module's own ReadTimeout.
+
+    Returns:
+        Value for the client's `event_hooks` argument.
+    """
+    current = threading.local()  # a request is sent and its response read in one thread
+
+    def begin(request: Any) -> None:  # noqa: ANN401  # a request class of `http`
+        current.deadline = time.monotonic() + seconds
+        request.extensions["trace"] = follow
+
+    def follow(event: str, details: dict[str, Any]) -> None:
+        if event.endswith(_CONNECTED):
+            # The wrapper stays on the connection and also limits later requests. A custom transport
+            # could do the same, but with one the clients ignore the proxies of the environment.
+            stream = details["return_value"]
+            stream.read = partial(read, stream.read)
+
+    def read(
+        read_more: Callable[..., bytes], max_bytes: int, timeout: float | None = None
+    ) -> bytes:
+        left_s = current.deadline - time.monotonic()
+        if left_s <= 0:
+            message = f"the response took longer than {seconds:g} s"
+            raise http.ReadTimeout(message)
+        return read_more(max_bytes, left_s if timeout is None else min(timeout, left_s))
+
+    return {"request": [begin]}
+
+
+class RequestLine:
+    """A handle with which the current request of an asynchronous HTTP client can be aborted.
+
+    The client must send only one request at a time. Retries and redirects are aborted too. Use the
+    handle only in the event loop of the client.
+
+    Attributes:
+        hung_up: True after `ahang_up` was called.
+    """
+
+    def __init__(self) -> None:
+        self.hung_up = False
+        self._stream: Any = None
+
+    async def aattach(self, request: Any) -> None:  # noqa: ANN401  # a request class of `httpx2`
+        """Follow the connection that a request will use, so that `ahang_up` can end it.
+
+        Pass this method to the client as an event hook for requests.
+        """
+        request.extensions["trace"] = self._afollow
+
+    async def ahang_up(self) -> None:
+        """End the client's current connection and, as soon as it is made, each later one.
+
+        It closes the stream instead of the socket: uvloop does not give access to its sockets.
+        """
+        self.hung_up = True
+        if self._stream is not None:
+            await self._stream.aclose()
+
+    async def _afollow(self, event: str, details: dict[str, Any]) -> None:
+        if event.endswith(_CONNECTED):
+            self._stream = details["return_value"]
+            if self.hung_up:
+                await self.ahang_up()
+
 
 _Result = TypeVar("_Result")
 

@@ -6,15 +6,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rag_pipeline.adapters.connect import connect_catalog
-from rag_pipeline.adapters.database.book_state import open_book_state
+from rag_pipeline.adapters.database.ledger import open_book_state
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, StoreError
 from rag_pipeline.core.settings.rules import OWN_DOCS_DIR, OWN_SITE
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import SiteSettings
-    from rag_pipeline.core.protocols.state import IngestionProgress
-    from rag_pipeline.core.protocols.stores import CollectionCatalog
+    from rag_pipeline.core.protocols import CollectionCatalog, IngestionProgress
     from rag_pipeline.core.settings import Settings
 
 

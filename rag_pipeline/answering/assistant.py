@@ -9,8 +9,12 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rag_pipeline.answering.opening import LateRetriever
-from rag_pipeline.answering.preparing import PreparedAnswer, plan_question, search_plan
+from rag_pipeline.answering.preparing import (
+    LateRetriever,
+    PreparedAnswer,
+    plan_question,
+    search_plan,
+)
 from rag_pipeline.answering.streams import (
     AnswerStream,
     AsyncAnswerStream,
@@ -19,8 +23,8 @@ from rag_pipeline.answering.streams import (
 )
 from rag_pipeline.answering.voice import Voice, read_voice
 from rag_pipeline.answering.wording import reword
-from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import StoreTimeoutError
+from rag_pipeline.core.models import Closing
 from rag_pipeline.retrieval.queries import name_questions
 
 if TYPE_CHECKING:
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.models import Answer, Turn
     from rag_pipeline.answering.preparing import Plan
-    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.core.protocols import ChatModel
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.protection.limits import Observer, Protection
     from rag_pipeline.retrieval.queries import Query

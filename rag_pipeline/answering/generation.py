@@ -6,14 +6,14 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from rag_pipeline.answering.assistant import Assistant
-from rag_pipeline.answering.opening import LateRetriever
+from rag_pipeline.answering.preparing import LateRetriever
 from rag_pipeline.answering.reading.small_talk import find_reply
 from rag_pipeline.retrieval.queries import Query, check_query, name_questions
 
 if TYPE_CHECKING:
     from rag_pipeline.answering.models import Answer
     from rag_pipeline.answering.streams import AnswerStream
-    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.core.protocols import ChatModel
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.retriever import Retriever
 

@@ -16,11 +16,15 @@ from rag_pipeline.answering.confidence import (
     measure_signals,
 )
 from rag_pipeline.answering.models import GroundedResponse, Level, Notice, Reason
-from rag_pipeline.answering.prompts import build_instruction, format_context, key_sources
+from rag_pipeline.answering.prompts import (
+    build_instruction,
+    build_sources,
+    format_context,
+    key_sources,
+)
 from rag_pipeline.answering.quoting.passages import hide_solutions
 from rag_pipeline.answering.reading.languages import find_languages
 from rag_pipeline.answering.selected_blocks import find_selected_blocks
-from rag_pipeline.answering.sources import build_sources
 from rag_pipeline.answering.voice import Voice
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.text.terms import find_distinct_terms, is_latin

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from rag_pipeline.core.json_form import to_json
+from rag_pipeline.core.ids import to_json
 from rag_pipeline.core.models import ContentType
 
 if TYPE_CHECKING:

@@ -3,31 +3,107 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
+from rag_pipeline.answering.confidence import weigh_question
 from rag_pipeline.answering.conversations.follow_ups import complete_question, needs_earlier
 from rag_pipeline.answering.conversations.history import choose_turns
 from rag_pipeline.answering.grounding import apply_grounding_policy
+from rag_pipeline.answering.models import Level, Reason
+from rag_pipeline.answering.prompts import cite_sources
+from rag_pipeline.answering.quoting.extracted import quote_answer
 from rag_pipeline.answering.reading.languages import find_foreign_terms
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.answering.reading.small_talk import (
     find_reply,
+    give_reply,
     ground_reply,
     make_empty_result,
     remove_small_talk,
 )
+from rag_pipeline.answering.refusals import refuse
 from rag_pipeline.core.errors import QueryError
+from rag_pipeline.core.models import Closing
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
+from rag_pipeline.retrieval.protection.limits import Protection
 from rag_pipeline.retrieval.queries import Mode, Query, check_query
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
-    from rag_pipeline.answering.models import GroundedResponse, Turn
+    from rag_pipeline.answering.models import Answer, GroundedResponse, Notice, Turn
     from rag_pipeline.answering.voice import Voice
+    from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.models import RetrievalResult
-    from rag_pipeline.retrieval.protection.limits import Protection
+    from rag_pipeline.retrieval.protection.limits import Observer
+    from rag_pipeline.retrieval.retriever import Retriever
+
+
+class LateRetriever(Closing):
+    """A retriever that answers from selected texts without opening the collection.
+
+    Greetings and questions about a selected text thus need no collection and no embedding service.
+
+    Args:
+        settings: Settings with the collection.
+        observe: Called for each operation that ended, with the error or None.
+
+    Attributes:
+        protection: The time limits, circuit breakers and log. The circuit breakers stay the same
+            when the retriever is opened.
+    """
+
+    def __init__(self, settings: Settings, observe: Observer | None = None) -> None:
+        self.protection = Protection(observe=observe)
+        self._settings = settings
+        self._opened: Retriever | None = None
+        self._opening = Lock()
+
+    def open(self) -> Retriever:
+        """Return the retriever; the first call opens it, which may ask the store for its model.
+
+        Raises:
+            RagPipelineError: As described for `open_retriever`. The next call tries again.
+        """
+        from rag_pipeline.retrieval.opening import open_retriever  # noqa: PLC0415  # see __init__
+
+        with self._opening:
+            if self._opened is None:
+                opened = open_retriever(self._settings)
+                self.protection = self.protection.limited_by(opened.protection.limits)
+                self._opened = opened.protected_by(self.protection)
+            return self._opened
+
+    def retrieve(self, query: Query) -> RetrievalResult:
+        """Return the passages for a query; raises the errors of `Retriever.retrieve` and `open`."""
+        if query.mode == Mode.SELECTED_TEXT_ONLY:
+            return self._retrieve_selected(query)
+        return self.open().retrieve(query)
+
+    def close(self) -> None:
+        """Close the collection; a later question opens it again."""
+        with self._opening:
+            if self._opened is not None:
+                self._opened.close()
+
+    def _retrieve_selected(self, query: Query) -> RetrievalResult:
+        from rag_pipeline.adapters.connect import connect_selection_embedder  # noqa: PLC0415  # see __init__
+        from rag_pipeline.retrieval.selected_text import retrieve_selected  # noqa: PLC0415  # see __init__
+
+        if self._opened is not None:
+            return self._opened.retrieve(query)
+        chosen, local = self._settings, connect_selection_embedder()
+        with self.protection.watch("retrieve", [query.question]) as operation:
+            operation.result_count = 1
+            return self.protection.compare(
+                operation,
+                lambda: retrieve_selected(
+                    query, chosen.selected_text_threshold, chosen.site, local, chosen.sources or ()
+                ),
+            )
+
 
 CONTEXT_DEPTH: Final = 30
 """Number of passages that are read if a model writes the answer. They usually fill its context."""
@@ -190,3 +266,74 @@ def _search(query: Query, searcher: Searcher) -> RetrievalResult:
         return result
     found = searcher.retrieve(replace(query, question=terms))
     return replace(found, query=query, search_question=terms)
+
+
+def give_ready(
+    prepared: PreparedAnswer, notice: Notice | None, voice: Voice
+) -> Generator[str, None, Answer]:
+    """Yield the pieces of an answer that no model writes, and return the answer.
+
+    Args:
+        prepared: The question with its passages.
+        notice: Says why passages are quoted. Unless no model is configured, its sentence precedes
+            them.
+        voice: The language of the fixed sentences.
+    """
+    grounded, asked = prepared.grounding, prepared.query.question
+    if grounded.reason is Reason.SMALL_TALK:
+        return give_reply(grounded, asked)
+    if grounded.level is Level.NOT_COVERED:
+        return refuse(grounded, asked, voice)
+    is_told = notice is not None and notice.code != "no_model"
+    message = notice.text if notice is not None and is_told and not grounded.message else ""
+    return _precede(message or grounded.message, _quote(prepared, notice))
+
+
+def append_quotes(answer: Answer, prepared: PreparedAnswer, notice: Notice) -> tuple[str, Answer]:
+    """Return the quotes that follow an answer which broke off, and the answer with them.
+
+    Args:
+        answer: The part of the answer that was shown.
+        prepared: The question with its passages.
+        notice: The sentence before the quotes.
+    """
+    _, quoted = exhaust(_quote(prepared, notice))
+    more = f"\n\n{notice.text}\n\n{quoted.text}"
+    whole = replace(
+        answer,
+        text=answer.text + more,
+        sentences=(*answer.sentences, *quoted.sentences),
+        passages=quoted.passages,
+        explanation=quoted.explanation,
+    )
+    return more, cite_sources(whole)
+
+
+def _quote(prepared: PreparedAnswer, notice: Notice | None) -> Generator[str, None, Answer]:
+    question = prepared.search_question or prepared.question
+    weights = weigh_question(prepared.result.evidence, question)
+    seen = "\n\n".join(turn.answer for turn in prepared.turns) if prepared.is_follow_up else ""
+    notices = () if notice is None else (notice,)
+    return quote_answer(prepared.grounding, question, weights, notices, seen)
+
+
+def _precede(message: str, pieces: Generator[str, None, Answer]) -> Generator[str, None, Answer]:
+    """Yield a message as the first paragraph of an answer, and return the answer with it.
+
+    If the message is empty, the answer does not change.
+    """
+    start = f"{message}\n\n" if message else ""
+    if start:
+        yield start
+    complete = yield from pieces
+    return replace(complete, text=start + complete.text)
+
+
+def exhaust(pieces: Generator[str, None, Answer]) -> tuple[list[str], Answer]:
+    """Return all pieces of an answer, and the answer."""
+    shown = []
+    while True:
+        try:
+            shown.append(next(pieces))
+        except StopIteration as end:
+            return shown, end.value

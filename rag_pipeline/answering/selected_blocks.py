@@ -70,7 +70,7 @@ def find_selected_blocks(text: str) -> tuple[TextBlock, ...]:
         The blocks, as `ingestion.markdown.text_blocks.find_text_blocks` returns them. No text
         causes an error. Empty for a text without visible characters.
     """
-    from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks  # noqa: PLC0415  # loads markdown-it
+    from rag_pipeline.ingestion.markdown.blocks import find_text_blocks  # noqa: PLC0415  # loads markdown-it
 
     lines = text.split("\n")
     starts = [0]

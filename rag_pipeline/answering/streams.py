@@ -15,19 +15,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from rag_pipeline.answering.models import Answer, AnswerKind, Level, Reason
-from rag_pipeline.answering.prompts import STOP, build_prompt
-from rag_pipeline.answering.ready import append_quotes, exhaust, give_ready
+from rag_pipeline.answering.preparing import append_quotes, exhaust, give_ready
+from rag_pipeline.answering.prompts import STOP, build_prompt, cite_sources
 from rag_pipeline.answering.refusals import decline, make_refusal
-from rag_pipeline.answering.sources import cite_sources
 from rag_pipeline.answering.writing.generated import AnswerWriter
-from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import (
     AnswerContextError,
     AnswerError,
     AnswerTimeoutError,
     RagPipelineError,
+    describe_kind,
 )
-from rag_pipeline.core.errors.hiding import describe_kind
+from rag_pipeline.core.models import Closing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from rag_pipeline.answering.preparing import PreparedAnswer
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.answering.writing.generated import Written
-    from rag_pipeline.core.protocols.chat import ChatModel, ChatStream
+    from rag_pipeline.core.protocols import ChatModel, ChatStream
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.protection.limits import Protection
     from rag_pipeline.retrieval.protection.logs import Operation

@@ -6,11 +6,11 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.conversations.rewriting import read_rewrite, rewrite_messages
+from rag_pipeline.answering.conversations.history import read_rewrite, rewrite_messages
 
 if TYPE_CHECKING:
     from rag_pipeline.answering.preparing import Plan
-    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.core.protocols import ChatModel
     from rag_pipeline.retrieval.protection.limits import Protection
 
 REWORDING_S: Final = 5.0

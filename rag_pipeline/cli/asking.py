@@ -14,7 +14,7 @@ from rag_pipeline.cli.loading import load_index
 from rag_pipeline.cli.options import AsJson, AskedMode, DocsDir, FilterValues, TopK, with_filters
 from rag_pipeline.cli.output import print_result, write_text
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.json_form import to_json
+from rag_pipeline.core.ids import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,8 +51,7 @@ def search(
 ) -> None:
     """Find the passages of the book that best match a question, without writing an answer."""
     from rag_pipeline.adapters.connect import load_model_early
-    from rag_pipeline.cli.progress import tell_running_ingestion
-    from rag_pipeline.cli.terminal import show_hits
+    from rag_pipeline.cli.terminal import show_hits, tell_running_ingestion
     from rag_pipeline.retrieval import Query, QueryFilters, open_retriever
 
     asked = Query(
@@ -157,7 +156,7 @@ def _tell_unknown_values(retriever: Retriever, filters: QueryFilters | None) -> 
     """Write a note to standard error for each filter value that no page of the book has."""
     import difflib
 
-    from rag_pipeline.cli.progress import tell_note
+    from rag_pipeline.cli.terminal import tell_note
     from rag_pipeline.core.payload import FILTERS
     from rag_pipeline.retrieval import count_filter_values
     from rag_pipeline.retrieval.filters import ANY_VALUE
@@ -226,7 +225,7 @@ def _answer(
     """Answer the query and print the answer with its sources, or print a JSON record."""
     from rag_pipeline.adapters.connect import load_model_early
     from rag_pipeline.answering.reading.small_talk import find_reply
-    from rag_pipeline.cli.progress import tell_note, tell_running_ingestion
+    from rag_pipeline.cli.terminal import tell_note, tell_running_ingestion
     from rag_pipeline.retrieval import Mode
 
     asked.check()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from rag_pipeline.ingestion.site.node_config import find_loader
+from rag_pipeline.ingestion.site.docusaurus_config import find_loader
 
 
 def has_consent(config: Path) -> bool:

@@ -243,7 +243,7 @@ def _read_axes(values: list[str], settings: Settings) -> dict[str, list[str]]:
     Raises:
         ConfigurationError: An argument has no value, or names a setting that cannot affect results.
     """
-    from rag_pipeline.evaluation.fingerprint import select_settings
+    from rag_pipeline.evaluation.records import select_settings
 
     axes: dict[str, list[str]] = {}
     for value in values:
@@ -272,8 +272,8 @@ def make_address_check(
     """
     from functools import partial
 
-    from rag_pipeline.adapters.endpoints import read_url
-    from rag_pipeline.evaluation.validation.addresses import check_built_site, check_served_site
+    from rag_pipeline.adapters.http import read_url
+    from rag_pipeline.evaluation.validation.report import check_built_site, check_served_site
 
     if site is None:
         return None

@@ -64,7 +64,7 @@ def golden_definitions(docs_dir: DocsDir = None, as_json: AsJson = False) -> Non
     each term. The list is empty if no page is called a glossary.
     """
     from rag_pipeline.evaluation.book import parse_corpus
-    from rag_pipeline.evaluation.definitions import find_definitions, list_definitions
+    from rag_pipeline.evaluation.gates import find_definitions, list_definitions
 
     settings = load_book(docs_dir)
     corpus = parse_corpus(settings)

@@ -40,9 +40,9 @@ def ingest_changes(context: IngestionContext) -> IngestionReport:
     from rag_pipeline.ingestion.finishing import find_ledger
     from rag_pipeline.ingestion.planning import scan_docs
     from rag_pipeline.ingestion.report import IngestionReport
-    from rag_pipeline.ingestion.site.lost_sources import check_sources
+    from rag_pipeline.ingestion.site.detection import check_sources
     from rag_pipeline.ingestion.upkeep.changes import list_changes
-    from rag_pipeline.ingestion.upkeep.recovery import recover_current, report_unchanged
+    from rag_pipeline.ingestion.upkeep.repair import recover_current, report_unchanged
 
     recover_current(context)
     scan = scan_docs(context)
@@ -87,7 +87,7 @@ def rebuild_index(context: IngestionContext) -> IngestionReport:
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
     from rag_pipeline.ingestion.upkeep.changes import list_changes
-    from rag_pipeline.ingestion.upkeep.recovery import recover_current
+    from rag_pipeline.ingestion.upkeep.repair import recover_current
 
     recover_current(context)
     scan = scan_docs(context)
@@ -115,7 +115,7 @@ def run_job(
         ConfigurationError: The Dagster run ended before the ingestion was complete.
         Exception: The ingestion ended with an error, which is raised unchanged.
     """
-    from rag_pipeline.cli.progress import IngestionProgress
+    from rag_pipeline.cli.terminal import IngestionProgress
     from rag_pipeline.ingestion.events import RunEnded, RunFailed
     from rag_pipeline.ingestion.report import IngestionReport
     from rag_pipeline.orchestration.instance import prepare_dagster_home

@@ -61,7 +61,7 @@ def ingest(
     settings, detected = load_book_or_site(docs_dir, site, docs_plugin, run_config=run_config)
     context = open_ingestion(settings)
     if detected and not (rebuild or roll_back):
-        from rag_pipeline.ingestion.site.lost_sources import check_detected
+        from rag_pipeline.ingestion.site.detection import check_detected
 
         check_detected(context, detected)
     if roll_back:
@@ -95,7 +95,7 @@ def ingest_doc(
     from rag_pipeline.core.ids import parse_doc_id
     from rag_pipeline.ingestion.context import IngestionRequest
     from rag_pipeline.ingestion.planning import scan_docs
-    from rag_pipeline.ingestion.upkeep.recovery import recover_current
+    from rag_pipeline.ingestion.upkeep.repair import recover_current
 
     context = open_ingestion(load_book(docs_dir))
     recover_current(context)
@@ -115,7 +115,7 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
 
     Exits with code 1 if a document failed.
     """
-    from rag_pipeline.ingestion.export import chunk_folder
+    from rag_pipeline.ingestion.report import chunk_folder
 
     book = load_book(docs_dir)
     record: Any = chunk_folder(
@@ -137,8 +137,7 @@ def chunks(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
 @commands.command()
 def stats(docs_dir: DocsDir = None, as_json: AsJson = False) -> None:
     """Show what the current collection contains and which model it was built with."""
-    from rag_pipeline.cli.progress import tell_running_ingestion
-    from rag_pipeline.cli.terminal import show_fields
+    from rag_pipeline.cli.terminal import show_fields, tell_running_ingestion
     from rag_pipeline.ingestion.upkeep.stats import read_stats
 
     settings = load_index(docs_dir)
@@ -163,9 +162,13 @@ def audit(
     """
     from rag_pipeline.adapters.local_files import warn_once
     from rag_pipeline.cli.terminal import show_audit
-    from rag_pipeline.ingestion.site.lost_sources import check_sources
-    from rag_pipeline.ingestion.upkeep.recovery import recover_current
-    from rag_pipeline.ingestion.upkeep.repair import audit_index, describe_audit, repair_index
+    from rag_pipeline.ingestion.site.detection import check_sources
+    from rag_pipeline.ingestion.upkeep.repair import (
+        audit_index,
+        describe_audit,
+        recover_current,
+        repair_index,
+    )
 
     context = open_ingestion(load_book(docs_dir))
     collection_id = context.services.catalog.current_id()

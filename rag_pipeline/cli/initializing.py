@@ -49,8 +49,8 @@ def init(
 
     Exits with code 1 if a value is not known.
     """
+    from rag_pipeline.core.site.addresses import describe_source
     from rag_pipeline.core.site.files import write_site_file
-    from rag_pipeline.core.site.source_entries import describe_source
     from rag_pipeline.ingestion.site.site_file import (
         compare_site_file,
         describe_site_file,
@@ -146,7 +146,7 @@ def load_book_or_site(
         remedy = "Leave out --docs-dir; --docs-plugin chooses one of several docs folders"
         raise ConfigurationError("--site", "it cannot be combined with --docs-dir", remedy)
     from rag_pipeline.core.settings import load_settings
-    from rag_pipeline.ingestion.site.settling import settle_detected_site
+    from rag_pipeline.ingestion.site.detection import settle_detected_site
     from rag_pipeline.ingestion.site.site_file import find_site_file, read_site_file
 
     found = _detect(site, docs_plugin, run_config=run_config, may_ask=may_ask)
@@ -173,7 +173,7 @@ def _show_overrides(
 ) -> Iterator[str]:
     """Yield a sentence for each setting that is used although the site has another value."""
     from rag_pipeline.core.settings.rules import OPEN
-    from rag_pipeline.ingestion.site.lost_sources import name_some
+    from rag_pipeline.ingestion.site.detection import name_some
     from rag_pipeline.ingestion.site.site_file import compare_sources, find_site_file
 
     def describe(name: str, problem: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rag_pipeline.adapters.recorded_site import read_recorded_site
 from rag_pipeline.core.errors import ConfigurationError, MissingDependencyError
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.ingestion.site.settling import settle_site
+from rag_pipeline.ingestion.site.detection import settle_site
 
 if TYPE_CHECKING:
     from rag_pipeline.core.settings import Settings

@@ -1,4 +1,4 @@
-"""Identifiers of documents, chunks and points, and the functions that check and derive them."""
+"""Identifiers of documents, chunks and points, and the JSON form that their hashes use."""
 
 from __future__ import annotations
 
@@ -6,12 +6,27 @@ import hashlib
 import os
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Final, NewType
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, NewType
 
 from rag_pipeline.core.errors import DocumentIdError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def to_json(value: Any) -> Any:  # noqa: ANN401  # any data class, and any JSON
+    """Return a data class as `json.loads` would read it: dictionaries, lists, texts and numbers."""
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): to_json(entry) for name, entry in value.items()}
+    return [to_json(entry) for entry in value] if isinstance(value, tuple | list) else value
+
 
 DocId = NewType("DocId", str)
 """Path of a document below the docs folder, with `/` on every system and with the extension."""

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from rag_pipeline.core.editions import DEFAULT_EDITION
-from rag_pipeline.core.text.source_lines import NO_NOTES
+from rag_pipeline.core.sources import DEFAULT_EDITION
+from rag_pipeline.core.text.sentences import NO_NOTES
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Self
 
-    from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.ids import ChunkId, DocId
-    from rag_pipeline.core.sources import Source
-    from rag_pipeline.core.text.source_lines import Hold, LineOrigin, PageNotes, Run, SourceLines
+    from rag_pipeline.core.sources import Edition, Source
+    from rag_pipeline.core.text.sentences import Hold, LineOrigin, PageNotes, Run, SourceLines
+
+
+class Closing(ABC):
+    """Base class of objects that hold a connection or a request until they are closed.
+
+    Use the object in a `with` block, or call `close`.
+    """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the connection or request. A second call does nothing."""
+
+    def __enter__(self) -> Self:
+        """Return the object itself for use in the `with` block."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Close the object at the end of the `with` block, also after an exception."""
+        self.close()
 
 
 class ContentType(StrEnum):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Chunk, ChunkLimits
     from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.protocols.stores import StoredPoint
+    from rag_pipeline.core.protocols import StoredPoint
 
 _Subject = TypeVar("_Subject")
 _Find: TypeAlias = "Callable[[_Subject], Iterator[str]]"

@@ -1,4 +1,4 @@
-"""The sources of a book: the folders of a site whose Markdown files become pages.
+"""The sources of a book, and the edition of a page: its version and its language.
 
 A site with one docs folder needs none. A site with several docs folders, versions, locales, a blog
 or Markdown pages has one source for each of them.
@@ -11,10 +11,39 @@ from enum import StrEnum
 from pathlib import Path  # noqa: TC003  # pydantic evaluates the types of settings
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.editions import DEFAULT_EDITION, Edition
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """The source, version and language that a page belongs to.
+
+    A site with one docs folder, no versions and one language has only the default edition. A field
+    with its default value is stored nowhere.
+
+    Attributes:
+        source: Name of the docs folder, such as `docs` or `api`, or `blog` or `pages`.
+        version: Docusaurus' name of the version, such as `current` or `2.0`.
+        version_label: The name of the version that the site shows, such as `Next` or `2.0.x`.
+        is_latest: False if readers get another version of the source by default.
+        locale: Name of the language, such as `en` or `fr`.
+        is_default_locale: False if readers get another language by default.
+        common_path: Path of the page in its folder, the same in all versions and languages. None if
+            the source has only one of each.
+    """
+
+    source: str | None = None
+    version: str | None = None
+    version_label: str | None = None
+    is_latest: bool = True
+    locale: str | None = None
+    is_default_locale: bool = True
+    common_path: str | None = None
+
+
+DEFAULT_EDITION = Edition()
+"""The edition of all pages of a site with one docs folder, no versions and one language."""
 
 
 class SourceKind(StrEnum):

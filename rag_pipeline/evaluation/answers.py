@@ -17,11 +17,10 @@ from rag_pipeline.answering import AnswerKind
 from rag_pipeline.answering.checking import count_sentences
 from rag_pipeline.answering.quoting.passages import REFERRING_WORDS
 from rag_pipeline.core.models import ChunkLimits, TextBlockKind
-from rag_pipeline.core.text.sentences import split_sentences
-from rag_pipeline.core.text.source_lines import find_page_line
-from rag_pipeline.core.text.tokens import count_tokens
-from rag_pipeline.evaluation.definitions import QUIZZES
-from rag_pipeline.evaluation.fingerprint import hash_parts
+from rag_pipeline.core.text.sentences import find_page_line, split_sentences
+from rag_pipeline.core.text.terms import count_tokens
+from rag_pipeline.evaluation.gates import QUIZZES
+from rag_pipeline.evaluation.metrics import find_interval
 from rag_pipeline.evaluation.records import (
     ANSWERS_VERSION,
     AcceptedAnswer,
@@ -34,11 +33,11 @@ from rag_pipeline.evaluation.records import (
     SelectionAnswer,
     SelectionScores,
     Spread,
+    hash_parts,
 )
 from rag_pipeline.evaluation.report import name_error
-from rag_pipeline.evaluation.significance import find_interval
+from rag_pipeline.ingestion.markdown.blocks import find_text_blocks
 from rag_pipeline.ingestion.markdown.spans import read_span
-from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks
 from rag_pipeline.retrieval import Mode, Query
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from rag_pipeline.evaluation.conversations import (
     load_conversations,
     run_conversations,
 )
-from rag_pipeline.evaluation.fingerprint import build_fingerprint
 from rag_pipeline.evaluation.gates import (
     AnswerBounds,
     GateBounds,
@@ -35,14 +34,15 @@ from rag_pipeline.evaluation.golden_set import (
     load_golden_set,
     validate_against_corpus,
 )
-from rag_pipeline.evaluation.report import evaluate
-from rag_pipeline.evaluation.report_files import (
+from rag_pipeline.evaluation.records import build_fingerprint
+from rag_pipeline.evaluation.rendering import (
     ReportFiles,
     accept,
     load_accepted_answers,
     load_baseline,
     write_report,
 )
+from rag_pipeline.evaluation.report import evaluate
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.retrieval import open_retriever

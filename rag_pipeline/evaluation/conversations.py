@@ -13,7 +13,7 @@ from rag_pipeline.answering.models import Turn
 from rag_pipeline.core.errors import DocumentIdError, GoldenSetError, RagPipelineError
 from rag_pipeline.core.ids import parse_doc_id
 from rag_pipeline.evaluation.gates import REPORT_HALF, GateResult, check_share
-from rag_pipeline.evaluation.significance import find_interval
+from rag_pipeline.evaluation.metrics import find_interval
 from rag_pipeline.retrieval import Query
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.evaluation.golden_entry import choose_half
-from rag_pipeline.evaluation.significance import find_interval
+from rag_pipeline.evaluation.metrics import find_interval
 from rag_pipeline.retrieval.queries import Query
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from rag_pipeline.core.models import JsonValue, ParsedDoc
-    from rag_pipeline.core.protocols.embedding import Embedder
-    from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
+    from rag_pipeline.core.protocols import Embedder, LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.vectors import FloatMatrix
     from rag_pipeline.evaluation.records import Interval

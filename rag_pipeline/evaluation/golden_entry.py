@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.text.terms import extract_terms, extract_words
-from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER
+from rag_pipeline.ingestion.markdown.constructs.text import FRONT_MATTER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

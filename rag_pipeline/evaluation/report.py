@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 
-from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.core.errors.hiding import describe_kind
-from rag_pipeline.core.text.tokens import count_tokens
-from rag_pipeline.evaluation.fingerprint import hash_parts
+from rag_pipeline.core.errors import RagPipelineError, describe_kind
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.evaluation.metrics import (
     DOCUMENT,
     SECTION,
     Ranking,
     TokenMap,
+    find_interval,
     is_flagged,
     name_unit,
     rank_hits,
@@ -38,8 +37,8 @@ from rag_pipeline.evaluation.records import (
     QuestionRun,
     RefusalScores,
     RetrievedChunk,
+    hash_parts,
 )
-from rag_pipeline.evaluation.significance import find_interval
 from rag_pipeline.retrieval import Query
 from rag_pipeline.retrieval.filters import DEFAULT_TOP_K
 

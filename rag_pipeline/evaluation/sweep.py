@@ -31,9 +31,11 @@ from rag_pipeline.evaluation.metrics import (
     NDCG,
     SECTION,
     SUCCESS,
+    PairedTest,
+    compare_pairs,
+    correct_p_values,
     name_budget,
 )
-from rag_pipeline.evaluation.significance import PairedTest, compare_pairs, correct_p_values
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.run import run_ingestion
 

@@ -14,7 +14,7 @@ from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingSpace
 if TYPE_CHECKING:
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import ChunkLimits, SiteSettings
-    from rag_pipeline.core.protocols.services import Services
+    from rag_pipeline.core.protocols import Services
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.sources import Source
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import LedgerConflictError, RagPipelineError, StoreLockedError
 from rag_pipeline.core.rules import find_shared_addresses
-from rag_pipeline.core.site.source_entries import RecordedSite, relate_sources
+from rag_pipeline.core.site.addresses import RecordedSite, relate_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import DiscoveredDoc
-    from rag_pipeline.core.protocols.state import Ledger, LedgerEntry
+    from rag_pipeline.core.protocols import Ledger, LedgerEntry
     from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.planning import Scan
 

@@ -14,11 +14,11 @@ from yaml.constructor import SafeConstructor
 
 from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
+from rag_pipeline.core.site.addresses import build_doc_permalink, name_post
 from rag_pipeline.core.site.docusaurus import base_id
 from rag_pipeline.core.site.files import find_page_root
-from rag_pipeline.core.site.source_addresses import build_doc_permalink, name_post
 from rag_pipeline.core.sources import SourceKind, find_edition, find_place, strips_numbers
-from rag_pipeline.core.text.source_lines import find_page_line
+from rag_pipeline.core.text.sentences import find_page_line
 from rag_pipeline.ingestion.markdown.front_matter import read_front_matter
 from rag_pipeline.ingestion.markdown.openapi import unpack_operation, write_operation
 from rag_pipeline.ingestion.markdown.openapi_spec import write_spec
@@ -26,13 +26,13 @@ from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.scope import Use
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_file
 from rag_pipeline.ingestion.partials.cards import is_category, write_category
-from rag_pipeline.ingestion.partials.files import (
+from rag_pipeline.ingestion.partials.splicing import (
+    Splicer,
     find_site_dir,
     is_spec,
     locate_page,
     read_imports,
 )
-from rag_pipeline.ingestion.partials.splicing import Splicer
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, read_page, take_addresses
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rag_pipeline.ingestion.markdown.front_matter import FrontMatter
     from rag_pipeline.ingestion.markdown.openapi_spec import SpecPage
     from rag_pipeline.ingestion.markdown.page import PageContent
-    from rag_pipeline.ingestion.partials.files import ImportedFiles
+    from rag_pipeline.ingestion.partials.splicing import ImportedFiles
 
 _PACKED: Final = re.compile(r"[A-Za-z0-9+/]{16,}=*$|\{")
 _IMPORTS: Final = re.compile(r"\s*(?:import\s(?:.|\n(?!\n))*\n{2,}\s*)*")

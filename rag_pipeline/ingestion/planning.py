@@ -9,19 +9,18 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rag_pipeline.core.errors import PlanOutdatedError, SpaceMismatchError
-from rag_pipeline.core.errors.documents import DOCUMENT_MISSING
+from rag_pipeline.core.errors import DOCUMENT_MISSING, PlanOutdatedError, SpaceMismatchError
 from rag_pipeline.core.ids import hash_text, parse_doc_id
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.ingestion.discovery import KnownFile, discover_docs
-from rag_pipeline.ingestion.site.config_notes import find_config_notes
+from rag_pipeline.ingestion.site.site_file import find_config_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import DiscoveredDoc
-    from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
+    from rag_pipeline.core.protocols import LedgerEntry, LedgerFailure
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.discovery import Discovery
 

@@ -13,29 +13,65 @@ from rag_pipeline.core.errors import (
     RagPipelineError,
     StoreError,
     StoreNotWritableError,
+    describe_kind,
 )
-from rag_pipeline.core.errors.hiding import describe_kind
 from rag_pipeline.core.models import DocFailure, Stage
-from rag_pipeline.core.protocols.state import LedgerFailure
+from rag_pipeline.core.protocols import LedgerFailure
 from rag_pipeline.ingestion.context import now_utc
-from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, embed_docs
+from rag_pipeline.ingestion.embedding import PART_CHUNKS, embed_docs
 from rag_pipeline.ingestion.planning import leave_moved, plan_ingestion
 from rag_pipeline.ingestion.stages import DocInProgress, prepare_doc
-from rag_pipeline.ingestion.writing import (
-    check_points,
-    delete_doc,
-    record_points,
-    write_points,
-)
+from rag_pipeline.ingestion.writing import check_points, delete_doc, record_points, write_points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import DiscoveredDoc
-    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.protocols import PointStore
+    from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent, StageDone
+    from rag_pipeline.ingestion.planning import Scan
     from rag_pipeline.ingestion.stages import IngestionRun
+
+
+_ALWAYS_ALLOWED: Final = 5  # documents, so that a small book can be changed as one likes
+_SETTING: Final = "MAX_DELETED_SHARE"
+
+
+def check_deletes(context: IngestionContext, scan: Scan, gone: Collection[DocId]) -> None:
+    """Check that a run does not delete too much of a book that several machines share.
+
+    A book with its ledger in DATA_DIR belongs to one machine, whose docs folder is all there is. A
+    document whose content is in the docs folder at another path has moved and does not count.
+
+    Args:
+        context: The settings and services.
+        scan: A scan of all documents.
+        gone: The documents that the run would delete.
+
+    Raises:
+        ConfigurationError: They are more than 5 documents and more than MAX_DELETED_SHARE of the
+            documents in the ledger. Nothing was changed.
+    """
+    if not context.settings.database_url:
+        return
+    contents = {doc.sha256 for doc in scan.discovery.docs}
+    entries = scan.entries
+    lost = sum(doc_id in entries and entries[doc_id].sha256 not in contents for doc_id in gone)
+    share = context.settings.max_deleted_share
+    if lost <= _ALWAYS_ALLOWED or lost <= share * len(entries):
+        return
+    folder = context.settings.docs_dir
+    problem = (
+        f"the run would delete {lost} of {len(entries)} documents, because {folder} does not "
+        f"contain them, and {share:g} is the largest share"
+    )
+    if entries.keys().isdisjoint(doc.doc_id for doc in scan.discovery.docs):
+        problem += ". Another book may have the same QDRANT_COLLECTION or STATE_NAME"
+    remedy = f"Complete the checkout, or run `{_SETTING}=1 rag-pipeline ingest` to delete them"
+    raise ConfigurationError(_SETTING, problem, remedy)
+
 
 _GROUP_CHUNKS: Final = PART_CHUNKS  # limits the work that is lost when the run is killed
 

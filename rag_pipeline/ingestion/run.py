@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.errors import RagPipelineError, RebuildIncompleteError
 from rag_pipeline.core.models import DocFailure
-from rag_pipeline.ingestion.deletions import check_deletes
 from rag_pipeline.ingestion.disk_room import check_room
-from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, StageDone
+from rag_pipeline.ingestion.events import RunEnded, RunFailed, RunPlanned, RunProgress, StageDone
 from rag_pipeline.ingestion.finishing import (
     describe_shared_addresses,
     find_ledger,
@@ -30,9 +29,8 @@ from rag_pipeline.ingestion.planning import (
     plan_ingestion,
     scan_docs,
 )
-from rag_pipeline.ingestion.processing import carry_out
-from rag_pipeline.ingestion.progress import RunProgress
-from rag_pipeline.ingestion.site.lost_sources import check_sources
+from rag_pipeline.ingestion.processing import carry_out, check_deletes
+from rag_pipeline.ingestion.site.detection import check_sources
 from rag_pipeline.ingestion.stages import IngestionRun
 from rag_pipeline.ingestion.writing import read_times_of
 
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import DiscoveredDoc
-    from rag_pipeline.core.protocols.services import Services
+    from rag_pipeline.core.protocols import Services
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.events import IngestionEvent
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.ids import hash_text
 from rag_pipeline.core.models import Stage
-from rag_pipeline.core.protocols.state import LedgerEntry
+from rag_pipeline.core.protocols import LedgerEntry
 from rag_pipeline.core.site.files import find_page_root
 from rag_pipeline.core.sources import find_place
 from rag_pipeline.ingestion.chunking import chunk_doc
@@ -25,15 +25,14 @@ from rag_pipeline.ingestion.markdown.source import (
     read_file,
 )
 from rag_pipeline.ingestion.parsing import parse_doc
-from rag_pipeline.ingestion.partials.files import hash_content, read_imports
+from rag_pipeline.ingestion.partials.splicing import hash_content, read_imports
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
     from rag_pipeline.core.models import Chunk, DiscoveredDoc, DocFailure, Document, ParsedDoc
-    from rag_pipeline.core.protocols.state import Ledger
-    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.protocols import Ledger, PointStore
     from rag_pipeline.core.vectors import ChunkVectors
     from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
     from rag_pipeline.ingestion.planning import Scan

@@ -20,11 +20,11 @@ from rag_pipeline.core.errors import RagPipelineError, StoreError
 from rag_pipeline.core.ids import to_point_id
 from rag_pipeline.core.models import DocFailure, Stage
 from rag_pipeline.core.payload import build_payload
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import DOCUMENT_RULES, IndexedDocument, check_point, find_faults
 from rag_pipeline.core.vectors import Point
 from rag_pipeline.ingestion.context import now_utc
-from rag_pipeline.ingestion.embedding_stage import PART_CHUNKS, read_vectors
+from rag_pipeline.ingestion.embedding import PART_CHUNKS, read_vectors
 from rag_pipeline.ingestion.events import DocDeleted, StageDone
 from rag_pipeline.ingestion.stages import mark_begun
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.ids import DocId, PointId
     from rag_pipeline.core.models import Chunk, Document, Payload
-    from rag_pipeline.core.protocols.stores import PointStore, StoredPoint
+    from rag_pipeline.core.protocols import PointStore, StoredPoint
     from rag_pipeline.core.rules import CheckedPoint, Fault
     from rag_pipeline.core.vectors import ChunkVectors
     from rag_pipeline.ingestion.stages import DocInProgress, IngestionRun

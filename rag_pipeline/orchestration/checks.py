@@ -17,7 +17,8 @@ from rag_pipeline.core.models import Stage
 from rag_pipeline.core.rules import DOCUMENT_RULES, Fault
 from rag_pipeline.ingestion.context import IngestionContext
 from rag_pipeline.ingestion.planning import Scan
-from rag_pipeline.ingestion.upkeep.documents import check_documents
+from rag_pipeline.ingestion.upkeep.audit import check_documents
+from rag_pipeline.orchestration.dead_runs import begin_run
 from rag_pipeline.orchestration.partitions import (
     DOC_PARTITIONS,
     read_selected_keys,
@@ -26,7 +27,6 @@ from rag_pipeline.orchestration.partitions import (
     to_partition_key,
 )
 from rag_pipeline.orchestration.resources import IngestionResource
-from rag_pipeline.orchestration.run_life import begin_run
 
 _POINTS = dg.AssetKey(Stage.POINTS.value)
 

@@ -16,13 +16,12 @@ import yaml
 from sqlalchemy.exc import DBAPIError
 
 from rag_pipeline.adapters.local_files import write_text_atomically
-from rag_pipeline.core.protocols.state import RunLocks
+from rag_pipeline.core.protocols import RunLocks
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.orchestration.dead_runs import end_dead_runs
+from rag_pipeline.orchestration.dead_runs import LOCATION, end_dead_runs, hold_run
 from rag_pipeline.orchestration.instance import lock_opening
 from rag_pipeline.orchestration.jobs import INGEST_JOB
-from rag_pipeline.orchestration.run_config import IngestConfig
-from rag_pipeline.orchestration.run_life import LOCATION, hold_run
+from rag_pipeline.orchestration.resources import IngestConfig
 
 _COMMAND_SETTINGS = "command.yaml"
 """Dagster's settings for a command: those of dagster.yaml, except for the logs of the output."""

@@ -17,7 +17,7 @@ import dagster as dg
 from rag_pipeline.core.errors import DocumentIdError
 from rag_pipeline.core.ids import DocId, parse_doc_id
 from rag_pipeline.core.models import DocFailure, Stage
-from rag_pipeline.core.protocols.state import LedgerEntry
+from rag_pipeline.core.protocols import LedgerEntry
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.vectors import FORMAT_VERSION
 from rag_pipeline.ingestion.planning import Scan

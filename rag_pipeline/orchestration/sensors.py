@@ -15,9 +15,9 @@ from rag_pipeline.ingestion.planning import Scan, hash_plan, leave_moved, scan_d
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
+from rag_pipeline.orchestration.instance import REQUEST_TAG, choose_due, find_wait
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.resources import IngestionResource
-from rag_pipeline.orchestration.waits import REQUEST_TAG, choose_due, find_wait
 
 DOCS_TAG = "rag_pipeline/docs"
 """Run tag: how many documents the run indexes and removes."""

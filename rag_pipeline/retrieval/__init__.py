@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         ValidationFailedError,
     )
     from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.protocols.embedding import Reranker
+    from rag_pipeline.core.protocols import Reranker
     from rag_pipeline.retrieval.contents import (
         SectionText,
         count_filter_values,
@@ -107,7 +107,7 @@ __all__ = [
 
 _MODULES: Final = {
     "ChunkMetadata": "rag_pipeline.core.payload",
-    "Reranker": "rag_pipeline.core.protocols.embedding",
+    "Reranker": "rag_pipeline.core.protocols",
     "ChannelScores": "rag_pipeline.retrieval.models",
     "Citation": "rag_pipeline.retrieval.models",
     "Evidence": "rag_pipeline.retrieval.models",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.protocols.stores import Channel, PointFilter
+from rag_pipeline.core.protocols import Channel, PointFilter
 from rag_pipeline.retrieval.ranking import Candidate, Distribution
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.protocols.stores import VectorIndex
+    from rag_pipeline.core.protocols import VectorIndex
     from rag_pipeline.core.vectors import FloatVector
     from rag_pipeline.retrieval.candidates import Found
     from rag_pipeline.retrieval.models import Evidence

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from rag_pipeline.core.errors import QueryError, SectionMissingError
 from rag_pipeline.core.payload import read_metadata, read_text
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.site.docusaurus import find_site_path
 from rag_pipeline.retrieval.filters import ANY_VALUE
 from rag_pipeline.retrieval.hits import join_pieces
@@ -22,8 +22,8 @@ from rag_pipeline.retrieval.open_index import OpenIndex
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.models import SiteSettings
+    from rag_pipeline.core.sources import Edition
     from rag_pipeline.retrieval.open_index import Piece
     from rag_pipeline.retrieval.outline import ContentsPage
     from rag_pipeline.retrieval.retriever import Retriever

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.ids import ChunkId, to_point_id
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.text.terms import (
     extract_terms,
     extract_words,
@@ -23,7 +23,7 @@ from rag_pipeline.retrieval.models import Evidence, TermWeight, WordNearness
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.protocols.stores import VectorIndex
+    from rag_pipeline.core.protocols import VectorIndex
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.search import Search

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import QueryError
 from rag_pipeline.core.payload import FILTERS, LATE_INDEXES
-from rag_pipeline.core.protocols.stores import ALL_POINTS, PointFilter
+from rag_pipeline.core.protocols import ALL_POINTS, PointFilter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

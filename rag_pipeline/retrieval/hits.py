@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from rag_pipeline.core.errors import ResultInvalidError
 from rag_pipeline.core.ids import is_chunk_id
 from rag_pipeline.core.payload import read_metadata, read_text
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import Rule, find_repeated, register_rule
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.evidence import find_chunk_terms
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import TextBlock
     from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.protocols.embedding import Reranker
-    from rag_pipeline.core.protocols.stores import VectorIndex
+    from rag_pipeline.core.protocols import Reranker, VectorIndex
     from rag_pipeline.retrieval.choosing import Chosen
     from rag_pipeline.retrieval.open_index import Piece
     from rag_pipeline.retrieval.search import Search

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rag_pipeline.core.json_form import to_json
-from rag_pipeline.core.protocols.stores import ALL_POINTS, PointFilter
+from rag_pipeline.core.ids import to_json
+from rag_pipeline.core.protocols import ALL_POINTS, PointFilter
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:

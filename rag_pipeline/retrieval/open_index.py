@@ -7,11 +7,11 @@ import time
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.editions import DEFAULT_EDITION
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.payload import read_metadata, read_text
-from rag_pipeline.core.protocols.stores import ALL_POINTS, Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols import ALL_POINTS, Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.site.docusaurus import find_site_path
+from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.core.text.terms import find_distinct_terms
 from rag_pipeline.retrieval.outline import Outline, outline_book
 from rag_pipeline.retrieval.ranking import Place
@@ -19,12 +19,11 @@ from rag_pipeline.retrieval.ranking import Place
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload, SiteSettings
     from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.protocols.embedding import SparseEncoder
-    from rag_pipeline.core.protocols.stores import VectorIndex
+    from rag_pipeline.core.protocols import SparseEncoder, VectorIndex
+    from rag_pipeline.core.sources import Edition
     from rag_pipeline.retrieval.search import Search
 
 Piece = tuple["ChunkMetadata", str]

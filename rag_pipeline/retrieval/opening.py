@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingSpace
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.protocols.embedding import Embedder, Reranker
+    from rag_pipeline.core.protocols import Embedder, Reranker
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.protection.limits import ServiceLimits
     from rag_pipeline.retrieval.retriever import Retriever

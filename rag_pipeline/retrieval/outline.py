@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.editions import DEFAULT_EDITION, Edition
 from rag_pipeline.core.payload import (
     FILTERS,
     LATE_INDEXES,
     ChunkMetadata,
     read_edition,
 )
+from rag_pipeline.core.sources import DEFAULT_EDITION, Edition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

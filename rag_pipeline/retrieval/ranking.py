@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.protocols.stores import Channel
+from rag_pipeline.core.protocols import Channel
 from rag_pipeline.core.text.terms import is_latin
 
 if TYPE_CHECKING:

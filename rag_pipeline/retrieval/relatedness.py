@@ -20,7 +20,7 @@ from rag_pipeline.core.text.terms import STOP_WORDS, UNSPACED, extract_terms, ex
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rag_pipeline.core.protocols.embedding import Embedder
+    from rag_pipeline.core.protocols import Embedder
 
 RELATED_LIKENESS: Final = 0.32
 """Least cosine of question and sentence at which the selection seems to answer."""

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import (
     CollectionMissingError,
     EmbeddingDimensionError,
     EmbeddingError,
     StoreError,
 )
-from rag_pipeline.core.models import SiteSettings
+from rag_pipeline.core.models import Closing, SiteSettings
 from rag_pipeline.core.payload import read_metadata
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
+from rag_pipeline.core.protocols import Channel, ChannelQuery
 from rag_pipeline.retrieval.candidates import DEPTH, gather_candidates
 from rag_pipeline.retrieval.choosing import choose_hits
 from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, weigh_terms
@@ -41,8 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
-    from rag_pipeline.core.protocols.embedding import Embedder, Reranker, SparseEncoder
-    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.protocols import Embedder, PointStore, Reranker, SparseEncoder
     from rag_pipeline.core.sources import Source
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.protection.logs import Operation

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.editions import DEFAULT_EDITION
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.retrieval.filters import Scope, build_point_filter
 from rag_pipeline.retrieval.open_index import EDITION_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.models import SiteSettings
+    from rag_pipeline.core.sources import Edition
     from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.queries import Query
     from rag_pipeline.retrieval.search import Search

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.text.terms import extract_terms, find_content_words
 from rag_pipeline.core.vectors import QuestionVectors
 from rag_pipeline.retrieval.filters import Scope, build_point_filter
@@ -18,7 +18,7 @@ from rag_pipeline.retrieval.filters import Scope, build_point_filter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.protocols.embedding import Embedder, SparseEncoder, WindowEmbedder
+    from rag_pipeline.core.protocols import Embedder, SparseEncoder, WindowEmbedder
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector, SparseVector
     from rag_pipeline.retrieval.queries import Query
 

@@ -15,8 +15,8 @@ from rag_pipeline.core.errors import DocumentIdError
 from rag_pipeline.core.ids import hash_text, parse_doc_id
 from rag_pipeline.core.models import ContentType
 from rag_pipeline.core.payload import ChunkMetadata
+from rag_pipeline.core.site.addresses import build_doc_permalink, find_source_at
 from rag_pipeline.core.site.docusaurus import HeadingIds, link_to_anchor
-from rag_pipeline.core.site.source_addresses import build_doc_permalink, find_source_at
 from rag_pipeline.core.sources import find_edition, find_place, find_source
 from rag_pipeline.core.text.terms import count_words, extract_words
 from rag_pipeline.retrieval.models import Citation, RetrievalResult, ScoredChunk, name_edition
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.models import SiteSettings
-    from rag_pipeline.core.protocols.embedding import Embedder
+    from rag_pipeline.core.protocols import Embedder
     from rag_pipeline.core.sources import Source
     from rag_pipeline.retrieval.queries import Query
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
-from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import QueryError, ResultInvalidError, ValidationFailedError
+from rag_pipeline.core.models import Closing
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline.retrieval.filters import DEFAULT_TOP_K, QueryFilters
 from rag_pipeline.retrieval.hits import check_results
@@ -24,7 +24,7 @@ from rag_pipeline.retrieval.queries import Query
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.protocols import PointStore
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.models import RetrievalResult, ScoredChunk
     from rag_pipeline.retrieval.retriever import Retriever

@@ -11,15 +11,14 @@ from dataclasses import replace
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.protocols.stores import ALL_POINTS, Channel, ChannelQuery
+from rag_pipeline.core.protocols import ALL_POINTS, Channel, ChannelQuery
 from rag_pipeline.core.text.terms import STOP_WORDS, extract_terms, extract_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-    from rag_pipeline.core.protocols.embedding import SparseEncoder
-    from rag_pipeline.core.protocols.stores import PointFilter, VectorIndex
+    from rag_pipeline.core.protocols import PointFilter, SparseEncoder, VectorIndex
     from rag_pipeline.retrieval.models import Evidence, RetrievalResult
     from rag_pipeline.retrieval.queries import Query
 

@@ -27,8 +27,7 @@ from rag_pipeline.core.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rag_pipeline.core.protocols.state import IngestionProgress
-    from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
+    from rag_pipeline.core.protocols import CollectionCatalog, IngestionProgress, PointStore
     from rag_pipeline.core.vectors import EmbeddingSpace
 
 

@@ -11,16 +11,15 @@ from fastapi.responses import PlainTextResponse
 from starlette.middleware.gzip import GZipMiddleware
 
 from rag_pipeline.answering.streams import WriteLimits
-from rag_pipeline.serving import operating
+from rag_pipeline.serving import readiness
 from rag_pipeline.serving.api import answers, search
-from rag_pipeline.serving.api.failures import catch_errors
-from rag_pipeline.serving.api.problems import add_problem_handlers
+from rag_pipeline.serving.api.problems import add_problem_handlers, catch_errors
 from rag_pipeline.serving.chat.completions import make_chat_router
 from rag_pipeline.serving.mcp.mounting import mount_mcp
 from rag_pipeline.serving.metrics import Metrics
 from rag_pipeline.serving.protection import limits as fixed
 from rag_pipeline.serving.protection.access import read_access_rules
-from rag_pipeline.serving.protection.rate_limits import Turns, limit_rate, read_rate_limits
+from rag_pipeline.serving.protection.limits import Turns, limit_rate, read_rate_limits
 from rag_pipeline.serving.protection.requests import ProtectedApp
 from rag_pipeline.serving.readiness import Readiness
 from rag_pipeline.serving.site import find_site_path, mount_site
@@ -77,7 +76,7 @@ def create_app(
         Readiness(assistant),
     )
     add_problem_handlers(app)
-    for router in (answers.router, search.router, operating.router):
+    for router in (answers.router, search.router, readiness.router):
         app.include_router(router)
     app.include_router(make_chat_router(lambda request: get_service(request).assistant))
     mount_mcp(app, assistant, sorted(rules.hosts), sorted(rules.origins))

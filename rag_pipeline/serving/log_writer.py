@@ -8,14 +8,14 @@ from dataclasses import replace
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.core.closing import Closing
 from rag_pipeline.core.errors import QuestionLogError
+from rag_pipeline.core.models import Closing
 from rag_pipeline.retrieval.queries import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rag_pipeline.core.protocols.question_log import LoggedAnswer, QuestionLog, Rating
+    from rag_pipeline.core.protocols import LoggedAnswer, QuestionLog, Rating
 
 _BATCH: Final = 500
 _TRIES: Final = 3

@@ -1,23 +1,59 @@
-"""The check whether the service can answer: the model is warm and the collection fits."""
+"""Whether the service can answer, and its endpoints for operators."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from rag_pipeline.core.errors import RagPipelineError
-from rag_pipeline.core.errors.hiding import describe_kind
-from rag_pipeline.core.text.tokens import count_tokens
+from fastapi import APIRouter, Depends
+from fastapi.responses import JSONResponse, Response
+
+from rag_pipeline.core.errors import RagPipelineError, describe_kind
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import count_filter_values
 from rag_pipeline.retrieval.queries import Query
-from rag_pipeline.serving.api.failures import log_failure
+from rag_pipeline.serving.api.problems import describe_error, log_failure, make_problem
+from rag_pipeline.serving.metrics import CONTENT_TYPE
+from rag_pipeline.serving.state import Service, get_service
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rag_pipeline.answering.assistant import Assistant
+
+
+router = APIRouter()
+_Shared = Annotated[Service, Depends(get_service)]
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+@router.get("/healthz")
+async def report_health() -> dict[str, str]:
+    """Return that the process is alive."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", response_model=None)
+async def report_readiness(service: _Shared) -> Response:
+    """Return the status 200 if questions can be answered, and otherwise 503 with the reason."""
+    error = await service.readiness.check()
+    if error is None:
+        return JSONResponse({"status": "ready"}, headers=_NO_STORE)
+    code, message, _transient, wait_s = describe_error(error)
+    if not isinstance(error, RagPipelineError):
+        message = f"The check whether questions can be answered failed ({describe_kind(error)})."
+    headers = _NO_STORE if wait_s is None else _NO_STORE | {"Retry-After": str(math.ceil(wait_s))}
+    return make_problem(503, code, message, headers=dict(headers))
+
+
+@router.get("/metrics", include_in_schema=False)
+async def report_metrics(service: _Shared) -> Response:
+    """Return the metrics in the text format of Prometheus."""
+    return Response(service.metrics.render(), media_type=CONTENT_TYPE)
+
 
 _WARM_UP: Final = "What is a robot?"
 _FRESH_S: Final = 1.0

@@ -17,8 +17,7 @@ import uvicorn
 
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.answering.assistant import open_assistant
-from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
-from rag_pipeline.core.errors.hiding import describe_kind
+from rag_pipeline.core.errors import ConfigurationError, RagPipelineError, describe_kind
 from rag_pipeline.retrieval import read_contents
 from rag_pipeline.retrieval.protection.logs import configure_logging
 from rag_pipeline.serving.app import create_app

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rag_pipeline.answering.assistant import Assistant
-    from rag_pipeline.core.protocols.question_log import LoggedAnswer, Rating
+    from rag_pipeline.core.protocols import LoggedAnswer, Rating
     from rag_pipeline.core.settings import Settings
 
 LOG_THREADS: Final = 4

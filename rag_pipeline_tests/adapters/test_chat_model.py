@@ -10,13 +10,13 @@ from threading import Event
 import pytest
 
 from rag_pipeline.adapters.chat_model import (
+    DEFAULT_BASE_URL,
     DEFAULT_MODEL,
     OpenAIChatModel,
     OpenAIChatStream,
     name_limit,
 )
 from rag_pipeline.adapters.connect import connect_chat_model
-from rag_pipeline.adapters.openai_api import DEFAULT_BASE_URL
 from rag_pipeline.core.errors import (
     AnswerError,
     AnswerServiceError,
@@ -24,7 +24,7 @@ from rag_pipeline.core.errors import (
     ConfigurationError,
     RagPipelineError,
 )
-from rag_pipeline.core.protocols.chat import ChatMessage
+from rag_pipeline.core.protocols import ChatMessage
 from rag_pipeline.core.settings import Settings
 from rag_pipeline_tests.loopback import (
     ENDLESS,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.adapters.chat_model import OpenAIChatModel
-from rag_pipeline.adapters.client_environment import describe_broken
 from rag_pipeline.adapters.embedders.openai import OpenAIEmbedder
+from rag_pipeline.adapters.http import describe_broken
 from rag_pipeline.adapters.stores.qdrant_connection import connect_server
 from rag_pipeline.core.errors import AnswerServiceError, ConfigurationError
-from rag_pipeline.core.protocols.chat import ChatMessage
+from rag_pipeline.core.protocols import ChatMessage
 from rag_pipeline_tests.loopback import Reply, find_closed_port, serve
 
 if TYPE_CHECKING:

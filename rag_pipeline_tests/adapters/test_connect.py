@@ -30,7 +30,7 @@ from rag_pipeline.core.errors import (
     RagPipelineError,
     StoreUnavailableError,
 )
-from rag_pipeline.core.protocols.chat import ChatMessage
+from rag_pipeline.core.protocols import ChatMessage
 from rag_pipeline.core.settings import EmbeddingProvider, Settings, load_settings
 from rag_pipeline.core.vectors import FORMAT_VERSION, EmbeddingModel, EmbeddingSpace
 from rag_pipeline_tests.loopback import Reply, serve

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from rag_pipeline.core.protocols.chat import ChatMessage, ChatStream
+    from rag_pipeline.core.protocols import ChatMessage, ChatStream
 
 LOCAL_MODEL = "local/all-MiniLM-L6-v2-int8-7df275c0-late/384/254/64"
 

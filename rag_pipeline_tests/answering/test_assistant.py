@@ -32,7 +32,7 @@ from rag_pipeline_tests.loopback import Reply, serve
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.core.protocols import ChatModel
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.protection.logs import Operation
 

@@ -25,7 +25,7 @@ from rag_pipeline.answering.voice import Voice
 from rag_pipeline.answering.writing.declining import DECLINED
 from rag_pipeline.core.errors import AnswerError, QueryError
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline_tests.adapters.test_chat_model import KEY, stream_reply

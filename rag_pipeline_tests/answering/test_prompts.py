@@ -9,7 +9,7 @@ from rag_pipeline.answering import Turn, Voice
 from rag_pipeline.answering.grounding import apply_grounding_policy
 from rag_pipeline.answering.prompts import build_instruction, build_prompt, make_key
 from rag_pipeline.answering.writing.declining import DECLINED
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline_tests.answering.factories import WALKING, make_chunk, make_result
 

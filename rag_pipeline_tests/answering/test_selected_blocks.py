@@ -15,7 +15,7 @@ from rag_pipeline.answering import answer
 from rag_pipeline.answering.selected_blocks import complete_marks, find_selected_blocks
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.settings import Settings
-from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks
+from rag_pipeline.ingestion.markdown.blocks import find_text_blocks
 from rag_pipeline.retrieval.queries import Mode, Query
 
 SETTINGS = Settings(_env_file=None)  # type: ignore[call-arg]  # pydantic's own argument

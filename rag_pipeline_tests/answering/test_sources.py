@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rag_pipeline.answering.sources import build_sources
-from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks
+from rag_pipeline.answering.prompts import build_sources
+from rag_pipeline.ingestion.markdown.blocks import find_text_blocks
 from rag_pipeline_tests.answering.factories import SENSING, WALKING, make_chunk
 
 if TYPE_CHECKING:

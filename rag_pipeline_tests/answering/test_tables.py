@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pipeline.answering.tables import MOST_ROWS, cut_tables
-from rag_pipeline.answering.units import find_blocks
+from rag_pipeline.answering.tables import MOST_ROWS, cut_tables, find_blocks
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline_tests.growth import assert_linear
 

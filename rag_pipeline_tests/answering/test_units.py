@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pipeline.answering.units import find_blocks, split_units
+from rag_pipeline.answering.tables import find_blocks, split_units
 from rag_pipeline.core.models import TextBlock, TextBlockKind
 
 FORMULA = "$$\n\\tau = F r\n$$"

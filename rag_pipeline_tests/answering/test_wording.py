@@ -23,7 +23,7 @@ from rag_pipeline_tests.answering.factories import (
 from rag_pipeline_tests.loopback import ENDLESS, RESET, Received, Reply, serve
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.core.protocols import ChatModel
 
 FIRST = "What is the capture point of a walking robot?"
 ASKED = "Why does it move?"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 SITE_READERS = ("ingestion/site/", "ingestion/partials/", "ingestion/pages/", "ingestion/discovery")
 READS = {"open", "read_text", "read_bytes", "write_text", "write_bytes"}
 STARTS_PROGRAMS = {
-    "rag_pipeline/evaluation/fingerprint.py",  # asks git for the revision
-    "rag_pipeline/ingestion/site/node_config.py",  # runs the site's configuration, with consent
+    "rag_pipeline/evaluation/records.py",  # asks git for the revision
+    "rag_pipeline/ingestion/site/docusaurus_config.py",  # runs it, with consent
 }
 RUNS_CODE = {"eval", "exec", "compile", "__import__"}
 UNSAFE_MODULES = {"pickle", "marshal", "shelve", "dill", "telnetlib", "ftplib", "xml"}

@@ -7,7 +7,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from rag_pipeline.cli.progress import IngestionProgress
+from rag_pipeline.cli.terminal import IngestionProgress
 
 if TYPE_CHECKING:
     import pytest

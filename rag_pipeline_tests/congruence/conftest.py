@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_pipeline.adapters.stores.qdrant_connection import QdrantConnection
-    from rag_pipeline.core.protocols.stores import CollectionCatalog
+    from rag_pipeline.core.protocols import CollectionCatalog
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from rag_pipeline.core.ids import PointId
 from rag_pipeline_tests.congruence.points import SPACE, make_point
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.protocols.stores import CollectionCatalog
+    from rag_pipeline.core.protocols import CollectionCatalog
 
 
 def build(catalog: CollectionCatalog, point_id: int) -> str:

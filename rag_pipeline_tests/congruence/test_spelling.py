@@ -13,7 +13,7 @@ from rag_pipeline.retrieval.spelling import correct_question
 from rag_pipeline_tests.congruence.points import SPACE, make_rows
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.protocols.stores import CollectionCatalog
+    from rag_pipeline.core.protocols import CollectionCatalog
 
 TEXTS = (
     "The quaternion describes a rotation without gimbal lock.",

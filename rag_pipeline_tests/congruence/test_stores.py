@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter, PointStore
+from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter, PointStore
 from rag_pipeline.core.vectors import ChunkVectors, SparseVector
 from rag_pipeline_tests.congruence.points import (
     ABOVE_SIGNED,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rag_pipeline.core.models import JsonValue, Payload
-    from rag_pipeline.core.protocols.stores import CollectionCatalog
+    from rag_pipeline.core.protocols import CollectionCatalog
     from rag_pipeline.core.vectors import Point
 
 POINTS = make_points()

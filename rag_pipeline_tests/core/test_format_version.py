@@ -15,8 +15,8 @@ from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.core.vectors import FORMAT_VERSION
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.export import chunk_folder, chunk_record
 from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.ingestion.report import chunk_folder, chunk_record
 from rag_pipeline_tests.cases.case_files import read_cases
 
 _DOCS_DIR = Path(__file__).parent.parent / "fixtures" / "docusaurus-edge-docs"

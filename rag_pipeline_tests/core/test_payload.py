@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 
 import pytest
 
-from rag_pipeline.core.editions import Edition
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.models import Chunk, Document, TextBlock, TextBlockKind
 from rag_pipeline.core.payload import (
@@ -20,7 +19,8 @@ from rag_pipeline.core.payload import (
     read_metadata,
     read_text,
 )
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.sources import Edition
 from rag_pipeline.retrieval import QueryFilters
 from rag_pipeline_tests.ingestion.records import TIME, make_chunk, make_document
 

@@ -12,7 +12,7 @@ import pytest
 
 from rag_pipeline.core.ids import to_point_id
 from rag_pipeline.core.models import Chunk, ChunkLimits, TextBlock, TextBlockKind
-from rag_pipeline.core.protocols.stores import StoredPoint
+from rag_pipeline.core.protocols import StoredPoint
 from rag_pipeline.core.rules import (
     COLLECTION_RULES,
     DOCUMENT_RULES,

@@ -10,8 +10,12 @@ import pytest
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import SiteSettings
 from rag_pipeline.core.settings import load_settings
-from rag_pipeline.core.site.source_addresses import locate_source
-from rag_pipeline.core.site.source_entries import describe_source, place_entries, read_sources
+from rag_pipeline.core.site.addresses import (
+    describe_source,
+    locate_source,
+    place_entries,
+    read_sources,
+)
 from rag_pipeline.core.sources import Source, SourceKind, find_source
 
 DOCS = {"name": "docs", "folder": "docs", "prefix": "", "route_base_path": "docs"}

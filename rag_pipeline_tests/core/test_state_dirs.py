@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_pipeline.adapters.database.book_state import BookState
+from rag_pipeline.adapters.database.ledger import BookState
 from rag_pipeline.adapters.database.sqlite import FileLocks, SqliteDatabase
 from rag_pipeline.core.errors import CollectionMissingError, ConfigurationError
 from rag_pipeline.core.state_dirs import DATABASE_NAME, describe_indexes, find_state_dir

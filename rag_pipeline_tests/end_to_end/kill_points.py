@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from rag_pipeline.core.errors import RebuildIncompleteError
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.protocols.stores import PointFilter
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.core.vectors import ChunkVectors, Point, SparseVector
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.planning import scan_docs
@@ -41,7 +41,7 @@ from rag_pipeline_tests.end_to_end.boundaries import Boundaries, watch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rag_pipeline.core.protocols.stores import StoredPoint
+    from rag_pipeline.core.protocols import StoredPoint
     from rag_pipeline.core.vectors import FloatMatrix, FloatVector
     from rag_pipeline.ingestion.context import IngestionContext
 

@@ -12,7 +12,7 @@ from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.cli.terminal import show_audit
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import ChunkLimits, DocFailure
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.vectors import Point, SparseVector
 from rag_pipeline.ingestion.context import IngestionRequest
 from rag_pipeline.ingestion.upkeep.audit import WRONG_MODEL, AuditFinding, AuditReport

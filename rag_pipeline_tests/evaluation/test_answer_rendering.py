@@ -17,8 +17,13 @@ from rag_pipeline.evaluation.records import (
     SelectionAnswer,
     Spread,
 )
-from rag_pipeline.evaluation.rendering import fold_answers, list_goals, render_answers, render_html
-from rag_pipeline.evaluation.report_files import write_report
+from rag_pipeline.evaluation.rendering import (
+    fold_answers,
+    list_goals,
+    render_answers,
+    render_html,
+    write_report,
+)
 from rag_pipeline_tests.evaluation.generated_book import KnowingRetriever, evaluate_generated_book
 from rag_pipeline_tests.evaluation.test_answers import run
 from rag_pipeline_tests.evaluation.test_report import HOSTILE, read_page

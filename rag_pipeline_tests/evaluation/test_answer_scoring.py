@@ -8,7 +8,7 @@ import pytest
 
 from rag_pipeline.answering import Answer, AnswerKind, AnswerSentence, Source
 from rag_pipeline.answering.models import GroundedResponse, Level, Reason
-from rag_pipeline.answering.units import find_blocks
+from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.evaluation.answers import (
     begins_dangling,
     count_words,

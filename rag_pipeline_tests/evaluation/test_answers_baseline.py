@@ -12,7 +12,7 @@ from rag_pipeline.evaluation.answers import compare_answers, make_baseline
 from rag_pipeline.evaluation.book import BASELINE_PATH
 from rag_pipeline.evaluation.golden_set import load_golden_set
 from rag_pipeline.evaluation.records import AcceptedAnswer
-from rag_pipeline.evaluation.report_files import accept, load_accepted_answers
+from rag_pipeline.evaluation.rendering import accept, load_accepted_answers
 from rag_pipeline_tests.evaluation.generated_book import KnowingRetriever, evaluate_generated_book
 from rag_pipeline_tests.evaluation.test_answers import run
 

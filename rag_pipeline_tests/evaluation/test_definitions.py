@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag_pipeline.evaluation.definitions import (
+from rag_pipeline.evaluation.gates import (
     find_definitions,
     is_glossary,
     list_definitions,

@@ -10,7 +10,7 @@ import pytest
 
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.core.errors import QueryEmptyError, QueryError
-from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.core.protocols import Rating
 from rag_pipeline.evaluation.feedback import (
     MAX_QUESTIONS,
     LogEntries,

@@ -10,7 +10,7 @@ import pytest
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.ids import DocId, hash_text
 from rag_pipeline.core.models import DiscoveredDoc, SiteSettings
-from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.core.protocols import Rating
 from rag_pipeline.evaluation.feedback import (
     LogEntries,
     draft_entry,

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.cli.app import app
-from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.core.protocols import Rating
 from rag_pipeline.evaluation.feedback import (
     LogEntries,
     NearPage,

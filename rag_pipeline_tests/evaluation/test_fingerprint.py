@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rag_pipeline.core.settings import Settings, load_settings
 from rag_pipeline.core.vectors import EmbeddingModel
-from rag_pipeline.evaluation.fingerprint import build_fingerprint, find_commit
+from rag_pipeline.evaluation.records import build_fingerprint, find_commit
 from rag_pipeline_tests.evaluation.generated_book import DOCUMENTS, GOLDEN
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import pytest
 
 from rag_pipeline.core.errors import BaselineRefusedError
 from rag_pipeline.evaluation.gates import GATES, GateBounds, check_gates
-from rag_pipeline.evaluation.rendering import render_text
-from rag_pipeline.evaluation.report_files import accept, load_baseline
+from rag_pipeline.evaluation.rendering import accept, load_baseline, render_text
 from rag_pipeline_tests.evaluation.generated_book import (
     GOLDEN,
     ConstantRetriever,

@@ -16,17 +16,15 @@ from rag_pipeline.evaluation.rendering import (
     draw_history,
     draw_ranks,
     draw_scores,
+    dump_report,
+    load_baseline,
+    load_history,
+    load_report,
     render_html,
     render_markdown,
     render_text,
     render_verdict,
     to_png,
-)
-from rag_pipeline.evaluation.report_files import (
-    dump_report,
-    load_baseline,
-    load_history,
-    load_report,
     write_report,
 )
 from rag_pipeline_tests.evaluation.generated_book import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pipeline.core.text.tokens import count_tokens, find_token_ends
+from rag_pipeline.core.text.terms import count_tokens, find_token_ends
 from rag_pipeline.evaluation.golden_set import ExpectedSection
 from rag_pipeline.evaluation.metrics import TokenMap, score_spans
 from rag_pipeline.evaluation.records import RetrievedChunk

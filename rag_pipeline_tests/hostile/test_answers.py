@@ -15,7 +15,7 @@ from rag_pipeline_tests.serving.running_service import index_book, run_service
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.protocols.chat import ChatMessage, ChatStream
+    from rag_pipeline.core.protocols import ChatMessage, ChatStream
     from rag_pipeline.core.settings import Settings
 
 QUESTION = "How does a soft gripper hold an egg?"

@@ -16,7 +16,7 @@ from rag_pipeline.answering import Voice
 from rag_pipeline.answering.models import GroundedResponse, Level, Reason, Source
 from rag_pipeline.answering.quoting.choosing import choose_passages
 from rag_pipeline.answering.selected_blocks import find_selected_blocks
-from rag_pipeline.answering.units import find_blocks, split_units
+from rag_pipeline.answering.tables import find_blocks, split_units
 from rag_pipeline.answering.writing.generated import AnswerWriter
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
 from rag_pipeline.ingestion.chunking import chunk_doc

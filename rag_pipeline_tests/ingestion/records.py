@@ -15,7 +15,7 @@ from rag_pipeline.core.models import (
     TextBlock,
     TextBlockKind,
 )
-from rag_pipeline.core.protocols.state import LedgerEntry, LedgerFailure
+from rag_pipeline.core.protocols import LedgerEntry, LedgerFailure
 
 DOC_ID = DocId("module-1/page.md")
 TIME = "2026-01-02T03:04:05.678+00:00"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_pipeline.core.editions import Edition
 from rag_pipeline.core.models import ChunkLimits, MarkdownFormat, SiteSettings
-from rag_pipeline.ingestion.export import chunk_folder, document_record
+from rag_pipeline.core.sources import Edition
+from rag_pipeline.ingestion.report import chunk_folder, document_record
 from rag_pipeline_tests.ingestion.records import make_document
 
 _DOCS_DIR = Path(__file__).parent.parent / "fixtures" / "docusaurus-edge-docs"
@@ -100,7 +100,7 @@ def test_processes_with_different_hash_seeds_give_equal_bytes() -> None:
         "import json, sys\n"
         "from pathlib import Path\n"
         "from rag_pipeline.core.models import ChunkLimits, MarkdownFormat, SiteSettings\n"
-        "from rag_pipeline.ingestion.export import chunk_folder\n"
+        "from rag_pipeline.ingestion.report import chunk_folder\n"
         "site = SiteSettings('/', 'edge', False, MarkdownFormat.DETECT)\n"
         "record = chunk_folder(Path(sys.argv[1]), site, ChunkLimits())\n"
         "print(json.dumps(record, ensure_ascii=True))\n"

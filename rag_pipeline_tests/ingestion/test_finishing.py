@@ -16,7 +16,7 @@ from rag_pipeline_tests.ingestion.records import make_discovered, make_entry
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_pipeline.core.protocols.state import Ledger
+    from rag_pipeline.core.protocols import Ledger
     from rag_pipeline.ingestion.planning import Scan
 
 

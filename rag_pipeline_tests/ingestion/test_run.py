@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.protocols import PointStore
     from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline.ingestion.planning import Scan
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.core.editions import Edition
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import SiteSettings
-from rag_pipeline.core.sources import Source, SourceKind
+from rag_pipeline.core.sources import Edition, Source, SourceKind
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_doc
 from rag_pipeline.ingestion.planning import scan_docs

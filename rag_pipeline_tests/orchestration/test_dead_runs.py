@@ -14,7 +14,7 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
-from rag_pipeline.adapters.database.book_state import BookState
+from rag_pipeline.adapters.database.ledger import BookState
 from rag_pipeline.adapters.database.postgres import (
     PostgresDatabase,
     PostgresLocks,
@@ -22,17 +22,23 @@ from rag_pipeline.adapters.database.postgres import (
 )
 from rag_pipeline.core.errors import DatabaseUnavailableError
 from rag_pipeline.ingestion.events import RunFailed, StageDone
-from rag_pipeline.orchestration import dead_runs, run_life
-from rag_pipeline.orchestration.dead_runs import end_dead_runs
+from rag_pipeline.orchestration import dead_runs
+from rag_pipeline.orchestration.dead_runs import (
+    LOCATION,
+    LOCK_TAG,
+    PROCESS_TAG,
+    begin_run,
+    end_dead_runs,
+    hold_run,
+)
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.resources import IngestionResource
-from rag_pipeline.orchestration.run_life import LOCATION, LOCK_TAG, PROCESS_TAG, begin_run, hold_run
 from rag_pipeline_tests.adapters.database.databases import run_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rag_pipeline.core.protocols.state import RunLocks
+    from rag_pipeline.core.protocols import RunLocks
     from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
 
@@ -42,7 +48,7 @@ ELSEWHERE = {PROCESS_TAG: "elsewhere:7"}
 
 HOLDER = """
 import sys, time
-from rag_pipeline.adapters.database.book_state import BookState
+from rag_pipeline.adapters.database.ledger import BookState
 from rag_pipeline.adapters.database.postgres import *
 database = PostgresDatabase(connect_postgres("DATABASE_URL", sys.argv[1]), "DATABASE_URL")
 locks = PostgresLocks(database, "book")
@@ -70,7 +76,7 @@ def locks(address: str) -> Iterator[BookState]:
     """The locks of the runs of the book. Those that this process holds are released at the end."""
     state = connect(address)
     yield state
-    held = run_life._held  # noqa: SLF001  # a process of Dagster releases its last lock when it ends
+    held = dead_runs._held  # noqa: SLF001  # a process of Dagster releases its last lock when it ends
     while held:
         held.popitem()[1].release()
     state.database.close()

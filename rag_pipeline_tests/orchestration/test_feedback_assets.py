@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from rag_pipeline.adapters.database.questions import open_question_log
-from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.core.protocols import Rating
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.evaluation.feedback import LogEntries, UnansweredReport

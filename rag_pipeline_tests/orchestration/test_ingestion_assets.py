@@ -10,19 +10,19 @@ import dagster as dg
 import pytest
 
 from rag_pipeline.core.errors import PlanOutdatedError, SpaceMismatchError
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import DOCUMENT_RULES
 from rag_pipeline.ingestion.planning import hash_plan, scan_docs
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX, preview_chunks
+from rag_pipeline.orchestration.dead_runs import PROCESS_TAG, name_process
 from rag_pipeline.orchestration.jobs import INGEST_JOB
-from rag_pipeline.orchestration.run_life import PROCESS_TAG, name_process
 from rag_pipeline_tests.book import PAGES
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk
 from rag_pipeline_tests.orchestration.dagster_book import STAGES
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.protocols import PointStore
     from rag_pipeline.core.vectors import Point
     from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
 

@@ -13,7 +13,7 @@ import pytest
 from rag_pipeline.adapters.local_files import remove_tree
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.vectors import Point, SparseVector
 from rag_pipeline.definitions import build_defs
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX

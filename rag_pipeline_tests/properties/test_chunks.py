@@ -22,7 +22,7 @@ from rag_pipeline.core.models import (
     SiteSettings,
     TextBlockKind,
 )
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.markdown.spans import cut_text, read_span
 from rag_pipeline.ingestion.parsing import parse_doc

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
-from rag_pipeline.core.editions import DEFAULT_EDITION
 from rag_pipeline.core.ids import DocId, hash_text, make_chunk_id, to_point_id
 from rag_pipeline.core.models import ChunkLimits, DiscoveredDoc, SiteSettings
 from rag_pipeline.core.settings import Settings, load_settings
+from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.core.vectors import FORMAT_VERSION, ChunkVectors, EmbeddingSpace, Point
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.embedding import embed_chunks
@@ -22,8 +22,8 @@ from rag_pipeline.ingestion.writing import build_payloads
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rag_pipeline.core.editions import Edition
     from rag_pipeline.core.models import Payload
+    from rag_pipeline.core.sources import Edition
 
 LIMITS = ChunkLimits(min_tokens=30, target_tokens=60, max_tokens=90, overlap_tokens=15)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.ids import PointId
-    from rag_pipeline.core.protocols.stores import ChannelQuery
+    from rag_pipeline.core.protocols import ChannelQuery
     from rag_pipeline.retrieval import Retriever
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.retrieval import QueryFilters
 from rag_pipeline.retrieval.filters import build_point_filter
 

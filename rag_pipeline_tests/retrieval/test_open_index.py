@@ -14,7 +14,7 @@ from rag_pipeline.retrieval.open_index import OpenIndex
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.protocols.stores import StoredPoint
+    from rag_pipeline.core.protocols import StoredPoint
     from rag_pipeline.retrieval import Retriever
 
 

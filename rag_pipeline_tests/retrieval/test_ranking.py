@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.protocols.stores import Channel
+from rag_pipeline.core.protocols import Channel
 from rag_pipeline.core.text.terms import find_distinct_terms
 from rag_pipeline.retrieval.choosing import arrange, select
 from rag_pipeline.retrieval.ranking import (

@@ -24,7 +24,7 @@ from rag_pipeline_tests.retrieval.indexed_book import make_settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.protocols.embedding import Embedder
+    from rag_pipeline.core.protocols import Embedder
 
 DATA = json.loads((Path(__file__).parent / "selected_text_cases.json").read_text("utf-8"))
 SELECTIONS = DATA["selections"]

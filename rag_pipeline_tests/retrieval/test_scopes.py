@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.core.editions import Edition
+from rag_pipeline.core.sources import Edition
 from rag_pipeline.retrieval import (
     Query,
     QueryFilters,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag_pipeline.core.models import TextBlock, TextBlockKind
-from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks
+from rag_pipeline.ingestion.markdown.blocks import find_text_blocks
 from rag_pipeline.retrieval.hits import join_pieces
 from rag_pipeline_tests.answering.factories import make_chunk
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from rag_pipeline.core.protocols.chat import ChatModel
+    from rag_pipeline.core.protocols import ChatModel
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.serving.state import AnswerLog
 

@@ -12,7 +12,7 @@ import pytest
 
 from rag_pipeline.adapters.database.questions import open_question_log
 from rag_pipeline.core.errors import QuestionLogError
-from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.core.protocols import Rating
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline.serving import log_writer
 from rag_pipeline.serving.log_writer import LogWriter
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rag_pipeline.core.protocols.question_log import LoggedAnswer, QuestionLog
+    from rag_pipeline.core.protocols import LoggedAnswer, QuestionLog
 
 
 def open_log(folder: Path) -> QuestionLog:

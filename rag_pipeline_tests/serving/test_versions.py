@@ -9,7 +9,7 @@ import httpx
 import pytest
 from mcp.client.client import Client
 
-from rag_pipeline.core.editions import Edition
+from rag_pipeline.core.sources import Edition
 from rag_pipeline_tests.retrieval.indexed_book import (
     PAGES,
     build_collection,

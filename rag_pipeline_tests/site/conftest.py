@@ -9,7 +9,7 @@ import pytest
 
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.core.settings.rules import OWN_DOCS_DIR
-from rag_pipeline.ingestion.site.settling import settle_site
+from rag_pipeline.ingestion.site.detection import settle_site
 from rag_pipeline_tests.site.proof import BuiltSite, Proof
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from rag_pipeline.ingestion.export import chunk_folder
+from rag_pipeline.ingestion.report import chunk_folder
 from rag_pipeline_tests.site.conftest import ROOT, WEBSITE
 from rag_pipeline_tests.site.proof import check_links, prove_citations
 

@@ -20,8 +20,8 @@ import pytest
 
 from rag_pipeline.core.models import ChunkLimits
 from rag_pipeline.ingestion.discovery import discover_docs
-from rag_pipeline.ingestion.export import chunk_folder
 from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.ingestion.report import chunk_folder
 from rag_pipeline.ingestion.site.detection import detect_site
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE
 from rag_pipeline_tests.site.conftest import WEBSITE

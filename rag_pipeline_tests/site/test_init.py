@@ -101,7 +101,7 @@ def test_the_code_of_a_site_sees_no_secrets_and_ends_in_time(
     config.write_text(check + config.read_text(encoding="utf-8"), encoding="utf-8")
     detect(site, plugin_id="api", run_config=True)
     config.write_text("for (;;) Buffer.alloc(1e8).fill(1) && setTimeout(() => {}, 0);")
-    monkeypatch.setattr("rag_pipeline.ingestion.site.node_config._TIMEOUT_S", 3.0)
+    monkeypatch.setattr("rag_pipeline.ingestion.site.docusaurus_config._TIMEOUT_S", 3.0)
     with pytest.raises(ConfigurationError, match=r"did not end within|exit code"):
         detect(site, run_config=True)
 

@@ -92,9 +92,11 @@ _REMEDIES = {
 
 def list_errors() -> dict[str, list[type[errors.RagPipelineError]]]:
     """Return the error classes by code, the class that declares the code first."""
-    classes = [getattr(errors, name) for name in errors.__all__]
+    classes = [kind for kind in vars(errors).values() if hasattr(kind, "code")]
     found: dict[str, list[type[errors.RagPipelineError]]] = {}
-    for cls in sorted(classes, key=lambda entry: (entry.code, "code" not in vars(entry))):
+    for cls in sorted(
+        classes, key=lambda kind: (kind.code, "code" not in vars(kind), kind.__name__)
+    ):
         found.setdefault(cls.code, []).append(cls)
     return found
 

@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal, NewType, Union
 
 from rag_pipeline.answering import confidence
 from rag_pipeline.answering import models as answering
-from rag_pipeline.core import editions, ids, models, payload
-from rag_pipeline.core.protocols import state
-from rag_pipeline.core.text import source_lines
+from rag_pipeline.core import ids, models, payload, protocols, sources
+from rag_pipeline.core.text import sentences
 from rag_pipeline.evaluation import gates, records
 from rag_pipeline.retrieval import models as retrieval
 from reference.docstrings import read_attributes, read_summary
@@ -23,15 +22,15 @@ Schema = dict[str, Any]
 _NAMES = {
     name: value
     for module in (
-        editions,
+        sources,
         ids,
         models,
-        source_lines,
+        sentences,
         payload,
         retrieval,
         answering,
         confidence,
-        state,
+        protocols,
         records,
         gates,
     )

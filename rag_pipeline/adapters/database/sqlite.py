@@ -162,7 +162,7 @@ class SqliteDatabase:
                     connection.execute(f"pragma {setting}").close()
             if _read_version(connection) != SCHEMA_VERSION:
                 require_packages(*_CREATED_WITH)
-                from rag_pipeline.adapters.database.migrating import (  # noqa: PLC0415  # once
+                from rag_pipeline.adapters.database.postgres import (  # noqa: PLC0415  # once
                     migrate_sqlite,
                 )
 

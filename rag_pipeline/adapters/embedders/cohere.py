@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
-from rag_pipeline.adapters.client_environment import reading_environment
-from rag_pipeline.adapters.connections import limit_answers
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.adapters.embedders.provider import Provider
 from rag_pipeline.adapters.embedders.service import (
@@ -17,7 +15,7 @@ from rag_pipeline.adapters.embedders.service import (
     ServiceEmbedder,
     is_too_large,
 )
-from rag_pipeline.adapters.http import UNREADABLE
+from rag_pipeline.adapters.http import UNREADABLE, limit_answers, reading_environment
 from rag_pipeline.core.errors import EmbeddingTooLargeError, MissingDependencyError
 
 try:

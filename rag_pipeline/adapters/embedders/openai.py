@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from rag_pipeline.adapters.client_environment import reading_environment
-from rag_pipeline.adapters.connections import limit_answers
+from rag_pipeline.adapters.chat_model import (
+    DEFAULT_BASE_URL,
+    TRANSIENT_STATUSES,
+    read_reason,
+    translate_error,
+)
 from rag_pipeline.adapters.embedders.provider import Provider
 from rag_pipeline.adapters.embedders.service import (
     BatchAnswer,
     ServiceEmbedder,
     is_too_large,
 )
-from rag_pipeline.adapters.http import UNREADABLE
-from rag_pipeline.adapters.openai_api import (
-    DEFAULT_BASE_URL,
-    TRANSIENT_STATUSES,
-    read_reason,
-    translate_error,
-)
+from rag_pipeline.adapters.http import UNREADABLE, limit_answers, reading_environment
 from rag_pipeline.core.errors import EmbeddingError, EmbeddingTooLargeError
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.text.terms import count_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,10 +19,9 @@ from rag_pipeline.adapters.stores.engine_store import (
     to_engine_vector,
     to_named_vectors,
 )
-from rag_pipeline.core.errors import StoreDamagedError, StoreError, StoreLockedError
-from rag_pipeline.core.errors.hiding import describe_kind
+from rag_pipeline.core.errors import StoreDamagedError, StoreError, StoreLockedError, describe_kind
 from rag_pipeline.core.payload import INDEXED_FIELDS, LATE_INDEXES
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

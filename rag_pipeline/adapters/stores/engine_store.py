@@ -14,7 +14,7 @@ import numpy as np
 from rag_pipeline.core.errors import StoreError
 from rag_pipeline.core.ids import PointId
 from rag_pipeline.core.payload import LATE_INDEXES
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery, PointFilter, StoredPoint
+from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter, StoredPoint
 from rag_pipeline.core.vectors import ChunkVectors, SparseVector
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from rag_pipeline.adapters.client_environment import reading_environment
-from rag_pipeline.adapters.connections import limit_answers
 from rag_pipeline.adapters.http import (
     Service,
     call_with_retries,
+    limit_answers,
     name_host,
     quote_vendor,
+    reading_environment,
     separate_login,
 )
 from rag_pipeline.core.errors import (

@@ -15,7 +15,7 @@ from qdrant_client import models
 from rag_pipeline.adapters.stores.builds import write_space
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.payload import INDEXED_FIELDS
-from rag_pipeline.core.protocols.stores import Channel
+from rag_pipeline.core.protocols import Channel
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient

@@ -19,7 +19,7 @@ from rag_pipeline.adapters.stores.engine_store import (
 from rag_pipeline.adapters.stores.qdrant_layout import SEARCH_PARAMS
 from rag_pipeline.core.errors import RequestTooLargeError
 from rag_pipeline.core.payload import LATE_INDEXES
-from rag_pipeline.core.protocols.stores import ChannelQuery, PointFilter
+from rag_pipeline.core.protocols import ChannelQuery, PointFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -6,19 +6,17 @@ something that the question asks for and the main passage lacks, or if they are 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.quoting.passages import find_parts
-from rag_pipeline.answering.quoting.valuing import (
-    RANK_STEP,
-    SUB_RANK_STEP,
-    ValuedPart,
-    find_share,
-    share_out,
-    value_parts,
-)
-from rag_pipeline.core.text.terms import find_distinct_terms
+from rag_pipeline.answering.quoting.passages import find_parts, skip_marks
+from rag_pipeline.answering.reading.questions import QuestionKind, read_question
+from rag_pipeline.core.models import ContentType, TextBlockKind
+from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
+from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +24,278 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.models import Source
     from rag_pipeline.answering.quoting.passages import Part
+
+
+HEADED: Final = 1.0
+"""Degree of the text directly below a heading that is the term."""
+
+ENTRY: Final = 0.9
+"""Degree of a text that begins with the term, as an entry of a glossary does."""
+
+_IN_ROW: Final = 0.8
+_SENTENCE: Final = 0.6
+_BELOW_HEADING: Final = 0.5
+_EMPHASIS: Final = 0.3
+
+_WORD: Final = re.compile(r"[^\W_]+(?:\+\+|#)?")
+_BRACKETS: Final = re.compile(r"\(([^()]*)\)")
+_VERSION: Final = re.compile(r"\s\d[\d.]*$")
+_SAYS: Final = (
+    r"(?:(?:is|are|was|were)\s+(?:an?|the|any|what|how|when|one|called|defined)\b"
+    r"|means?\b|refers?\s+to\b|denotes?\b|stands?\s+for\b|describes?\b)"
+)
+
+
+def measure_definition(part: Part, subject: str) -> float:
+    """Return how clearly a part of a source defines a term, from 0 (not at all) to 1.
+
+    The clearest definition is the text directly below a heading that is the term. Then follow a
+    glossary entry, which begins with the term, a row of a table that does, a sentence such as "X is
+    a ...", other text below such a heading, and the term in emphasis, as authors introduce a term.
+    """
+    entry, row, sentence, emphasis = _compile(subject)
+    degree = 0.0
+    if part.source.headings and _is_named(part.source.headings[-1], subject):
+        degree = HEADED if part.opens else _BELOW_HEADING
+    if entry.match(skip_marks(part.text)):
+        return max(degree, ENTRY)
+    if TextBlockKind.TABLE in part.kinds and row.search(part.text):
+        return max(degree, _IN_ROW)
+    if sentence.search(part.text):
+        return max(degree, _SENTENCE)
+    return max(degree, _EMPHASIS if emphasis.search(part.text) else 0.0)
+
+
+def is_defined_by(sentence: str, subject: str) -> bool:
+    """Return True if a sentence says what a term is, such as "X is a ..."."""
+    entry, _, defining, _ = _compile(subject)
+    return bool(entry.match(skip_marks(sentence)) or defining.search(sentence))
+
+
+def _is_named(heading: str, subject: str) -> bool:
+    """Return True if a heading is the subject, apart from stop words, word forms and brackets.
+
+    `Intersection over union (IoU)` is named by each of its two names and by both together. A number
+    at the end, such as that of a version, may be missing from the subject.
+    """
+    names = [heading, _BRACKETS.sub(" ", heading), *_BRACKETS.findall(heading)]
+    names += [_VERSION.sub("", name) for name in names]
+    asked = [subject, _BRACKETS.sub(" ", subject), *_BRACKETS.findall(subject)]
+    terms = {tuple(extract_terms(name)) for name in asked} - {()}
+    return any(tuple(extract_terms(name)) in terms for name in names)
+
+
+@lru_cache(maxsize=64)
+def _compile(subject: str) -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of an entry, a row of a table, a defining sentence and a marked term."""
+    words = _WORD.findall(_BRACKETS.sub(" ", subject)) or _WORD.findall(subject)
+    term = r"[\W_]{0,3}".join(map(re.escape, words)) + r"(?:e?s)?(?:\s?\d[\d.]*)?"
+    # Each repetition has a small bound or is possessive, so that no text takes quadratic time.
+    marks = r"[*_`]{0,3}"
+    alone = rf"{term}(?![\w+#])(?:{marks}\s?\([^()\n]{{1,60}}\))?"
+    short = rf"(?:[^\n.:|]{{1,60}}\(\s?{term}\s?\)|{alone})"
+    entry = rf"{short}{marks}\s?(?:[:|\u2013\u2014]|-\s|,\s+(?:also|or)\b|{_SAYS})"
+    sentence = rf"(?:^\s?|[.!?:;]\s)(?:an?\s|the\s)?{marks}{short}{marks}\s{_SAYS}"
+    emphasis = rf"(?<!\w)(?:[*_]{{1,3}}){term}(?:[*_]{{1,3}})(?!\w)"
+    row = rf"^[ \t>]*+\|?[ \t]*+{marks}{short}{marks}[ \t]*+\|"
+    flags = re.IGNORECASE | re.MULTILINE
+    return tuple(re.compile(pattern, flags) for pattern in (entry, row, sentence, emphasis))
+
+
+_LEAST_SHARE: Final = 0.5  # share of the question that the names of the things must cover
+_ROW: Final = re.compile(r"^[ \t>]*+\|(.*)$", re.MULTILINE)
+_CELL_END: Final = re.compile(r"(?<!\\)\|")
+
+
+def compares_in_table(part: Part, worth: Mapping[str, float]) -> bool:
+    """Return True if a part has a table with columns or rows for the things that are compared.
+
+    Two cells of the first row, or two cells of the first column, each name something of the
+    question that the other does not name.
+
+    Args:
+        part: A part of a source.
+        worth: The share of each term of the question.
+    """
+    if TextBlockKind.TABLE not in part.kinds:
+        return False
+    rows = [_CELL_END.split(row) for row in _ROW.findall(part.text)]
+    if not rows:
+        return False
+    return any(_name_two(cells, worth) for cells in (rows[0], [row[0] for row in rows[1:]]))
+
+
+def _name_two(cells: list[str], worth: Mapping[str, float]) -> bool:
+    named = [worth.keys() & find_distinct_terms(cell) for cell in cells]
+    return any(
+        first - second and second - first and _share(first | second, worth) >= _LEAST_SHARE
+        for first, second in combinations(filter(None, named), 2)
+    )
+
+
+def _share(terms: set[str], worth: Mapping[str, float]) -> float:
+    return sum(worth[term] for term in terms)
+
+
+RANK_STEP: Final = 0.1
+"""Value that the parts of a source lose for each better source."""
+
+SUB_RANK_STEP: Final = 0.03
+"""The same for a sub-question. It is smaller, because the rank is that of the whole question."""
+
+# The value of a part is the score of its source relative to the best source, less the steps above,
+# plus the following. They were chosen on one half of the golden set (ADR 28).
+_COVER: Final = 0.3  # times the covered share of the question, without and with the headings
+_DEFINITION: Final = 2.0  # times the degree to which the part defines the term
+_CODE: Final = 0.5  # code, for a question that asks for code
+_FORM: Final = 0.15  # steps for a how-to question, a table for a comparison
+_COMPARISON: Final = 1.0  # a table with a column or row for each of the compared things
+_UNFIT_CODE: Final = -0.3  # code for a question about a meaning, code without an introduction
+_WEAK: Final = -1.0  # the part asks the reader a question, or the reader has it already
+_PAGES: Final = -0.5  # the part lists pages
+_FRAGMENTS: Final = -0.5  # the part lists fragments, for a question that asks for an explanation
+_FAR: Final = -1.0  # a source after the first ones, without a definition or table that is asked for
+_TYPES: Final = {ContentType.QUIZ.value: -0.3, ContentType.ASSESSMENT.value: -0.1}
+
+
+@dataclass(frozen=True, slots=True)
+class ValuedPart:
+    """A part of a source with its value for a question.
+
+    Attributes:
+        part: The part.
+        value: How well the part answers the question; comparable within one question only.
+        plain_value: The value without the points for the form, such as code or a table. Two parts
+            of different forms are compared by it.
+        reasons: Reasons for the value, as short texts for a reader.
+        is_weak: True if the part asks the reader a question, or if the reader knows it already.
+            Such a part is quoted only if there is no other.
+        is_entry: True if the part defines the subject of the question and is an item of a list.
+    """
+
+    part: Part
+    value: float
+    plain_value: float
+    reasons: tuple[str, ...]
+    is_weak: bool
+    is_entry: bool
+
+
+def value_parts(
+    question: str,
+    sources: Sequence[Source],
+    parts: Mapping[int, Sequence[Part]],
+    weights: Mapping[str, float],
+    rank_step: float,
+    seen: str = "",
+) -> list[ValuedPart]:
+    """Return all parts of the sources with their values for a question, the best part first.
+
+    The rank and the score of a source count most, because they compare meanings. Then follow the
+    share of the question's terms that a part contains, and the form that the question asks for. A
+    definition counts more than all of these. The sources after the first five count only for a
+    clear definition, or a table that compares what the question compares. Quiz questions, lists of
+    pages and code without an introduction lose value, but are chosen if nothing else is there.
+
+    Args:
+        question: The question of the user, or a sub-question of it.
+        sources: Sources, best first.
+        parts: The parts of each source, by the number of the source.
+        weights: Weight of each term of the question.
+        rank_step: Value that the parts of a source lose for each better source.
+        seen: Text that the reader knows already.
+    """
+    asked = read_question(question)
+    worth = share_out(question, weights)
+    valued: list[ValuedPart] = []
+    for better, source in enumerate(sources):
+        headings = find_distinct_terms(" ".join(source.headings))
+        asking = _find_asking(source, parts[source.number])
+        base = source.score / max(sources[0].score, 1e-9) - rank_step * better
+        if not set(extract_terms(source.content_type)) & worth.keys():
+            base += _TYPES.get(source.content_type, 0.0)
+        for part in parts[source.number]:
+            cover = find_share(worth, part.terms)
+            value = base + _COVER * (cover + find_share(worth, part.terms | headings))
+            reasons = [f"source {source.number}", f"{cover:.0%} of the question's words"]
+            degree = 0.0
+            if asked.kind is QuestionKind.DEFINITION and not part.lists_pages:
+                degree = measure_definition(part, asked.subject)
+            compares = asked.kind is QuestionKind.COMPARISON and compares_in_table(part, worth)
+            if better >= EVIDENCE_DEPTH and degree < ENTRY and not compares:
+                value += _FAR
+                reasons.append("is far from the question")
+            elif degree:
+                value += _DEFINITION * degree
+                reasons.append(f"defines {asked.subject!r} ({degree:.1f})")
+            points, reason = _judge_form(part, asked.kind)
+            if compares:
+                points, reason = _COMPARISON, "compares in a table"
+            is_weak = part.start in asking or part.text in seen
+            loss, fault = _judge_content(part, asked.kind, is_weak=is_weak)
+            value += loss
+            is_entry = degree >= ENTRY and part.kinds == (TextBlockKind.LIST_ITEM,)
+            reasons += [text for text in (fault or reason,) if text]
+            valued.append(
+                ValuedPart(part, value + points, value, tuple(reasons), is_weak, is_entry)
+            )
+    return sorted(valued, key=lambda one: -one.value)
+
+
+def share_out(question: str, weights: Mapping[str, float]) -> dict[str, float]:
+    """Return each term of the question with its share of the total weight; the shares sum to 1."""
+    worth = {term: weights.get(term, 1.0) for term in extract_terms(question)}
+    total = sum(worth.values()) or 1.0
+    return {term: weight / total for term, weight in worth.items()}
+
+
+def find_share(worth: Mapping[str, float], terms: AbstractSet[str]) -> float:
+    """Return the share of a question, 0 to 1, that a set of terms covers."""
+    return sum(share for term, share in worth.items() if term in terms)
+
+
+def _judge_form(part: Part, kind: QuestionKind) -> tuple[float, str]:
+    """Return what a part gains or loses by its form, with the reason; 0 and "" if nothing."""
+    is_code = TextBlockKind.CODE in part.kinds
+    if kind is QuestionKind.CODE:
+        return (_CODE, "contains code") if part.has_code else (0.0, "")
+    if kind is QuestionKind.DEFINITION and is_code:
+        return _UNFIT_CODE, "is code"
+    if kind is QuestionKind.HOW_TO and (part.has_code or TextBlockKind.LIST in part.kinds):
+        return _FORM, "contains steps or code"
+    if kind is QuestionKind.COMPARISON and TextBlockKind.TABLE in part.kinds:
+        return _FORM, "contains a table"
+    if set(part.kinds) == {TextBlockKind.CODE}:
+        return _UNFIT_CODE, "is code without an introduction"
+    return 0.0, ""
+
+
+def _judge_content(part: Part, kind: QuestionKind, *, is_weak: bool) -> tuple[float, str]:
+    """Return what a part loses because it answers nothing, with the reason; 0 and "" if nothing."""
+    if is_weak:
+        return _WEAK, "asks a question or was quoted before"
+    if part.lists_pages:
+        return _PAGES, "lists pages"
+    if part.lists_fragments and kind is QuestionKind.EXPLANATION:
+        return _FRAGMENTS, "lists fragments"
+    return 0.0, ""
+
+
+def _find_asking(source: Source, parts: Sequence[Part]) -> set[int]:
+    """Return the starts of the parts that ask the reader a question, as in a quiz or an exercise.
+
+    On a quiz page, that is all text of a section before a label such as `Answer`.
+    """
+    labelled: set[int] = set()  # runs with a label so far
+    asking = set()
+    for part in parts:
+        if part.labelled:
+            labelled.add(part.run)
+        is_open = source.content_type == ContentType.QUIZ and part.run not in labelled
+        if is_open or part.text.rstrip(" *_").endswith("?"):
+            asking.add(part.start)
+    return asking
+
 
 MAX_WORDS: Final = 300
 """Limit for all passages of an answer together. One part, such as a long table, may exceed it."""

@@ -9,13 +9,17 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Answer, AnswerKind, AnswerSentence, Passage
-from rag_pipeline.answering.quoting.choosing import choose_passages
-from rag_pipeline.answering.quoting.defining import HEADED, is_defined_by, measure_definition
+from rag_pipeline.answering.prompts import cite_sources
+from rag_pipeline.answering.quoting.choosing import (
+    HEADED,
+    choose_passages,
+    is_defined_by,
+    measure_definition,
+)
 from rag_pipeline.answering.quoting.passages import ends_sentence
 from rag_pipeline.answering.reading.questions import read_question
 from rag_pipeline.answering.selected_blocks import complete_marks
-from rag_pipeline.answering.sources import cite_sources
-from rag_pipeline.answering.units import split_units
+from rag_pipeline.answering.tables import split_units
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
 from rag_pipeline.retrieval.queries import Mode
@@ -30,7 +34,7 @@ _MAX_HIGHLIGHTS: Final = 3  # sentences marked in one passage
 _ENTRY_SENTENCES: Final = 3  # size up to which a text is an entry, as in a glossary
 _MARKED_SHARE: Final = 0.6  # least weight of a marked sentence's terms, relative to the best one
 
-_MARKS: Final = re.compile(r"[\\\[\]*_`<]")  # a heading is shown as it is written
+_HEADING_MARKS: Final = re.compile(r"[\\\[\]*_`<]")  # a heading is shown as it is written
 
 
 def quote_answer(
@@ -88,7 +92,7 @@ def format_passages(choices: Sequence[PassageChoice]) -> str:
     shown = []
     for choice in choices:
         citation, number = choice.source.citation, choice.source.number
-        place = _MARKS.sub(r"\\\g<0>", citation.place)
+        place = _HEADING_MARKS.sub(r"\\\g<0>", citation.place)
         linked = f"[{place}]({citation.url})" if citation.url else place
         shown.append(f"**{linked}** [{number}]\n\n{choice.text}")
     return "\n\n".join(shown)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.units import find_blocks
+from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.core.models import ContentType, TextBlockKind
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS
 from rag_pipeline.core.text.terms import count_words, find_distinct_terms

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.units import CODE_SPAN, DISPLAYED, INLINE_FORMULA, NO_MARK
+from rag_pipeline.answering.tables import CODE_SPAN, DISPLAYED, INLINE_FORMULA, NO_MARK
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from rag_pipeline.answering.units import CODE_SPAN, DISPLAYED, INLINE_FORMULA
-from rag_pipeline.answering.writing.known_text import KnownText
+from rag_pipeline.answering.tables import CODE_SPAN, DISPLAYED, INLINE_FORMULA
+from rag_pipeline.answering.writing.cleaning import KnownText
 from rag_pipeline.answering.writing.numbers import find_numbers, unify_characters
 from rag_pipeline.core.text.terms import STOP_WORDS, UNSPACED, extract_terms, extract_words
 

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_settings import NoDecode
 
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
-from rag_pipeline.core.site.source_entries import read_sources
+from rag_pipeline.core.site.addresses import read_sources
 from rag_pipeline.core.sources import Source
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.protocols.stores import StoredPoint
+    from rag_pipeline.core.protocols import StoredPoint
     from rag_pipeline.evaluation.validation.report import AddressReport
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.retriever import Retriever

@@ -16,14 +16,14 @@ from rag_pipeline.ingestion.markdown.construct import Leaf
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING
 from rag_pipeline.ingestion.markdown.constructs.html import HTML
 from rag_pipeline.ingestion.markdown.constructs.jsx import JSX
-from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH
+from rag_pipeline.ingestion.markdown.constructs.text import PARAGRAPH
 from rag_pipeline.ingestion.markdown.tags import read_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
     from rag_pipeline.ingestion.markdown.scope import Scope
+    from rag_pipeline.ingestion.markdown.tags import Scanner
 
 _RAW: Final = ("script", "style")
 HIDDEN: Final = (*_RAW, "head", "Head", "noscript", "template", "title", "desc", "metadata")

@@ -10,9 +10,9 @@ from rag_pipeline.core.models import Block, Container, Heading
 from rag_pipeline.core.site.docusaurus import HeadingIds
 from rag_pipeline.ingestion.markdown.blocks import read_leaves
 from rag_pipeline.ingestion.markdown.construct import Leaf
-from rag_pipeline.ingestion.markdown.constructs.esm import ESM
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING, read_heading
-from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER, THEMATIC_BREAK
+from rag_pipeline.ingestion.markdown.constructs.html import ESM
+from rag_pipeline.ingestion.markdown.constructs.text import FRONT_MATTER, THEMATIC_BREAK
 from rag_pipeline.ingestion.markdown.containers import find_chains
 from rag_pipeline.ingestion.markdown.edits import BlockEdits, StartEdits
 from rag_pipeline.ingestion.markdown.elements import (
@@ -21,9 +21,9 @@ from rag_pipeline.ingestion.markdown.elements import (
     find_hidden,
     split_at_containers,
 )
-from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
 from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope, read_statements
 from rag_pipeline.ingestion.markdown.source import count_bytes
+from rag_pipeline.ingestion.markdown.tags import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner, is_comment_expression, read_literal
+from rag_pipeline.ingestion.markdown.tags import Scanner, is_comment_expression, read_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

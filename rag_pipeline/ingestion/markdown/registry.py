@@ -13,15 +13,18 @@ from markdown_it import MarkdownIt
 from rag_pipeline.ingestion.markdown.constructs.code import CODE, MDX_CODE_FENCE
 from rag_pipeline.ingestion.markdown.constructs.code_tag import CODE_TAG
 from rag_pipeline.ingestion.markdown.constructs.directive import DIRECTIVE
-from rag_pipeline.ingestion.markdown.constructs.esm import ESM
 from rag_pipeline.ingestion.markdown.constructs.heading import HEADING
-from rag_pipeline.ingestion.markdown.constructs.html import COMMENT, HTML
+from rag_pipeline.ingestion.markdown.constructs.html import COMMENT, ESM, HTML
 from rag_pipeline.ingestion.markdown.constructs.jsx import EXPRESSION, JSX
-from rag_pipeline.ingestion.markdown.constructs.marks import FRONT_MATTER, MARKER, THEMATIC_BREAK
 from rag_pipeline.ingestion.markdown.constructs.math import MATH
-from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH
-from rag_pipeline.ingestion.markdown.constructs.reference import LINK_REFERENCE
-from rag_pipeline.ingestion.markdown.constructs.table import TABLE
+from rag_pipeline.ingestion.markdown.constructs.text import (
+    FRONT_MATTER,
+    LINK_REFERENCE,
+    MARKER,
+    PARAGRAPH,
+    TABLE,
+    THEMATIC_BREAK,
+)
 
 _MAX_NESTING: Final = 40  # levels; deeper content becomes plain paragraphs
 

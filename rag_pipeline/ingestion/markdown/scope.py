@@ -11,23 +11,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
-from rag_pipeline.ingestion.markdown.mdx_syntax import (
-    find_tag_texts,
-    is_comment_expression,
-    read_literal,
-)
 from rag_pipeline.ingestion.markdown.openapi import (
     API_COMPONENTS,
     read_props,
     write_component,
 )
 from rag_pipeline.ingestion.markdown.props import Piece, PropTexts, is_component
-from rag_pipeline.ingestion.markdown.tags import read_attributes
+from rag_pipeline.ingestion.markdown.tags import (
+    find_tag_texts,
+    is_comment_expression,
+    read_attributes,
+    read_literal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+    from rag_pipeline.ingestion.markdown.tags import Scanner
 
 SCOPE: Final = "scope"
 """Key in the parser's environment for the `Scope` of the file that is being parsed."""

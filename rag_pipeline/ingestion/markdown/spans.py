@@ -9,7 +9,7 @@ import bisect
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from rag_pipeline.ingestion.markdown.text_blocks import (
+from rag_pipeline.ingestion.markdown.blocks import (
     Piece,
     begins_with_link,
     choose_kind,

@@ -1,15 +1,218 @@
-"""Read the names and attributes of tags, in HTML and in JSX."""
+"""Read tags with their attributes, and the expressions of MDX pages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from rag_pipeline.ingestion.markdown.mdx_syntax import read_literal
+_TAG_START: Final = re.compile(r"<(?:/?[A-Za-z][\w.:-]*(?=\s|/?>)|/?(?=>))")
+_TAG_JUMP: Final = re.compile(r"""["'{<>]""")
+# The text inside JSX contains apostrophes and URLs. Therefore a quote after a letter does not open
+# a string, and the `//` of `http://` does not start a comment. A regular expression literal is
+# recognised only where a value can begin.
+_QUOTED: Final = (
+    r"""(?<![\w\\])["']|(?<!\\)`|/\*|(?<!:)//"""
+    r"""|(?:(?<=[(,=:!&|?{[])|(?<=[(,=:!&|?{[][ ]))"""
+    r"""/(?![*/])(?:[^\\/\[\n]|\\.|\[(?:[^]\\\n]|\\.){1,40}\]){1,99}/"""
+)
+_BRACE_JUMP: Final = re.compile(rf"[{{}}]|{_QUOTED}")
+_NAMED_ATTRIBUTE: Final = re.compile(
+    r"""\b(?P<name>label|title|alt|summary|value)\s*[=:]\s*(?:\{\s*)?(?P<quote>["'`])(?P<text>.*?)(?P=quote)""",
+    re.DOTALL,
+)
+_TAG_NAME: Final = re.compile(r"</?([\w.:-]*)")
+_LITERAL: Final = re.compile(r"""\{\s*(["'`])((?:(?!\1|\\|\$\{).)*)\1\s*\}""", re.DOTALL)
+_VALUE: Final = re.compile(
+    r"""(?P<quote>["'])(?P<text>(?:(?!(?P=quote))[^\\\n]|\\.)*)(?P=quote)"""
+    r"""|`(?P<template>(?:[^`\\$]|\\.|\$(?!\{))*)`|(?P<number>-?\d{1,20}(?:\.\d{1,20})?)""",
+    re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(?:u\{?([0-9a-fA-F]{4,5})\}?|(.))", re.DOTALL)
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "", "\n": ""}
+_BLANK_LINE: Final = re.compile(r"\n[ \t]*(?=\n)")
+_STATEMENT_JUMP: Final = re.compile(
+    rf"{_BLANK_LINE.pattern}|\n(?=#{{1,6}}[ \t])"
+    rf"|[][(){{}}]|<(?=>|[A-Za-z][\w.]*[\s/>])|</|/>|{_QUOTED}"
+)
+SCANNER: Final = "scanner"
+"""Key in the parser's environment for the `Scanner` of the text that is being parsed."""
 
-if TYPE_CHECKING:
-    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+MAX_CONSTRUCT: Final = 2_000_000  # characters; a longer tag or expression is read as text
+_FREE_SCANS: Final = 2_000_000  # characters that scans without a result may read in any text
+_SCANS_PER_CHARACTER: Final = 20  # further characters for each character of the text
+
+
+class Scanner:
+    """A scanner that finds where the tags, braces and statements of one text end.
+
+    The total cost of scans that find no end is limited, so that a text with many unclosed tags
+    still takes linear time. After the limit, tags and braces are treated as plain text.
+
+    Args:
+        text: The text to scan.
+        mdx: True if `{...}` inside a tag is an expression, as in MDX.
+    """
+
+    def __init__(self, text: str, *, mdx: bool) -> None:
+        self.text = text
+        self._mdx = mdx
+        self._budget = _FREE_SCANS + _SCANS_PER_CHARACTER * len(text)
+
+    def find_tag_end(self, start: int, limit: int) -> int | None:
+        """Return the offset after the tag that begins at `start`; None if there is no tag.
+
+        The tag must end before `limit` and must not be longer than `MAX_CONSTRUCT` characters.
+        """
+        match = _TAG_START.match(self.text, start, limit)
+        if match is None or self._budget < 0:
+            return None
+        at, limit = match.end(), min(limit, start + MAX_CONSTRUCT)
+        while (jump := _TAG_JUMP.search(self.text, at, limit)) is not None:
+            char, at = jump.group(), jump.end()
+            if char == ">":
+                return at
+            if char == "<":
+                return None
+            if char == "{":
+                end = self.find_brace_end(at - 1, limit) if self._mdx else at
+            else:
+                end = self.text.find(char, at, limit) + 1 or None
+            if end is None:
+                break
+            at = end
+        self._budget -= limit - start
+        return None
+
+    def find_brace_end(self, start: int, limit: int) -> int | None:
+        """Return the offset after the `}` that closes the `{` at `start`; None if it is not closed.
+
+        Braces in strings, comments and regular expressions are skipped. The closing brace must come
+        before `limit`, at most `MAX_CONSTRUCT` characters after `start`.
+        """
+        if self._budget < 0:
+            return None
+        depth, at, limit = 0, start, min(limit, start + MAX_CONSTRUCT)
+        while (jump := _BRACE_JUMP.search(self.text, at, limit)) is not None:
+            char, at = jump.group(), jump.end()
+            if char == "{":
+                depth += 1
+            elif char == "}":
+                depth -= 1
+                if depth == 0:
+                    return at
+            else:
+                at = _skip_quoted(self.text, char, at, limit)
+        self._budget -= limit - start
+        return None
+
+    def find_statement_end(self, start: int, limit: int) -> int:
+        """Return the offset where the `import` or `export` statement that begins at `start` ends.
+
+        Outside of its brackets, the first blank line or heading line ends the statement. If
+        its brackets are never closed, the text was probably not a statement. Then the result is the
+        offset of the first blank line, so that the rest of the page is kept. The result is at most
+        `limit`.
+        """
+        depth, at = 0, start
+        reach = min(limit, start + MAX_CONSTRUCT) if self._budget >= 0 else start
+        while (jump := _STATEMENT_JUMP.search(self.text, at, reach)) is not None:
+            char, at = jump.group(), jump.end()
+            if char.startswith("\n"):
+                if depth <= 0:
+                    return jump.start()
+                if self.text[at] == "#":  # a line of a statement never begins like a heading
+                    break
+            elif char in {"(", "[", "{", "<"}:
+                depth += 1
+            elif char in {")", "]", "}", "</", "/>"}:
+                depth -= 1
+            else:
+                at = _skip_quoted(self.text, char, at, reach)
+        else:
+            if reach == limit and depth <= 0:
+                return limit
+        self._budget -= reach - start
+        blank = _BLANK_LINE.search(self.text, start, limit)
+        return blank.start() if blank is not None else limit
+
+
+def _skip_quoted(text: str, opener: str, at: int, limit: int) -> int:
+    """Return the offset after a comment, string or regular expression, which is skipped.
+
+    A comment without an end reaches to `limit`. A quotation mark without a closing one is plain
+    text, so the result is then `at`.
+
+    Args:
+        text: The text to scan.
+        opener: The opening characters of the comment or string. A regular expression is given
+            completely.
+        at: Offset after `opener`.
+        limit: Offset at which the search for the end stops.
+    """
+    if len(opener) > len("//"):
+        return at
+    if opener in {"/*", "//"}:
+        end = text.find("*/" if opener == "/*" else "\n", at, limit)
+        return limit if end < 0 else end + 2 * (opener == "/*")
+    end = at
+    while (end := text.find(opener, end, limit) + 1) > 0:
+        if text[end - 2] != "\\" or text[end - 3 : end - 1] == "\\\\":
+            return end if opener == "`" or text.find("\n", at, end) < 0 else at
+    return at
+
+
+def is_comment_expression(text: str) -> bool:
+    """Return True if an MDX expression `{...}` contains only comments or white space."""
+    return not re.sub(r"/\*.*?\*/|//[^\n]*\n", "", text[1:-1], flags=re.DOTALL).strip()
+
+
+def find_literal(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the start and end offset of the text in an MDX expression such as `{'text'}`.
+
+    The result is a list with one range, or an empty list if the expression is not a plain string.
+    """
+    match = _LITERAL.fullmatch(text, start, end)
+    return [match.span(2)] if match else []
+
+
+def read_literal(expression: str) -> str | None:
+    """Return the text that a string or number of JavaScript shows; None for anything else.
+
+    A template with a value inside, such as `v${n}`, is not a plain string.
+    """
+    match = _VALUE.fullmatch(expression)
+    if match is None:
+        return None
+    text = match["text"] if match["text"] is not None else match["template"]
+    return match["number"] if text is None else _ESCAPE.sub(_unescape, text)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    if match[1] is not None:
+        return chr(int(match[1], 16))
+    return _ESCAPED.get(match[2], match[2])
+
+
+def find_tag_texts(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the start and end offsets of the attribute values of a tag that readers see.
+
+    These are the values of `label`, `title`, `alt` and `summary`. If a `TabItem` tag has none of
+    them, its `value` is returned. Empty values are left out.
+
+    Args:
+        text: Text that contains the tag.
+        start: Offset of the tag's first character.
+        end: Offset after the tag's last character.
+    """
+    name = _TAG_NAME.match(text, start, end)
+    is_tab = name is not None and name.group(1).endswith("TabItem")
+    shown: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    for match in _NAMED_ATTRIBUTE.finditer(text, start, end):
+        if match["text"].strip():
+            shown[match["name"] == "value"].append(match.span("text"))
+    return shown[False] or (shown[True] if is_tab else [])
+
 
 FindValue: TypeAlias = Callable[[str], "str | None"]
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import DocumentError
 from rag_pipeline.core.models import DocFailure, MarkdownFormat, SiteSettings
+from rag_pipeline.core.site.addresses import escape_label
 from rag_pipeline.core.site.files import find_root, write_site_file
-from rag_pipeline.core.site.markdown_links import escape_label
 from rag_pipeline.ingestion.pages.built_site import read_built_site
-from rag_pipeline.ingestion.pages.links import SiteLinks
-from rag_pipeline.ingestion.pages.page_markdown import render_page
+from rag_pipeline.ingestion.pages.page_markdown import SiteLinks, render_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

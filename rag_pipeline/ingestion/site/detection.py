@@ -1,4 +1,4 @@
-"""Find the settings of a Docusaurus site: its docs folder and the addresses of its pages."""
+"""Find the settings of a Docusaurus site, fill in missing ones, and report lost sources."""
 
 from __future__ import annotations
 
@@ -8,26 +8,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.settings.rules import OPEN
-from rag_pipeline.core.sources import SourceKind
+from rag_pipeline.core.settings.rules import OPEN, OWN_DOCS_DIR, OWN_SITE
+from rag_pipeline.core.sources import SourceKind, find_place, find_source
 from rag_pipeline.ingestion.site.config_values import ConfigValue, Origin
 from rag_pipeline.ingestion.site.docusaurus_config import (
+    find_config,
+    find_loader,
     interpret_config,
     list_configs,
+    read_config,
     read_literals,
 )
-from rag_pipeline.ingestion.site.node_config import find_loader
 from rag_pipeline.ingestion.site.sources.listing import is_doubt, list_sources
 from rag_pipeline.ingestion.site.sources.plugins import list_plugins
 from rag_pipeline.ingestion.site.sources.versions import DEFAULT_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
+    from rag_pipeline.core.protocols import Ledger
+    from rag_pipeline.core.settings import Settings
     from rag_pipeline.core.sources import Source
+    from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.site.docusaurus_config import SiteConfig
     from rag_pipeline.ingestion.site.literals import ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
+
 
 _RUN: Final = "run the configuration with --run-config"
 
@@ -243,3 +249,165 @@ def _choose_plugin(
             if plugin.find_dir(path.parent).resolve() == docs_dir.resolve():
                 return plugin
     return None
+
+
+def settle_site(settings: Settings) -> Settings:
+    """Return the settings with a value for each site setting.
+
+    A setting that is set keeps its value. For the textbook of this repository the others are known.
+    For another docs folder they are read from its `docusaurus.config`. If there is no such file,
+    SITE_BASE_URL must be set, and the others get Docusaurus's defaults. The settings are returned
+    unchanged if the docs folder is missing.
+
+    Raises:
+        ConfigurationError: A value is not set, and the file does not state it literally.
+        MissingDependencyError: The parser is not installed.
+    """
+    unset = settings.unset_site_fields
+    if not unset or not settings.docs_dir.is_dir():
+        return settings
+    if settings.docs_dir.resolve() == OWN_DOCS_DIR:
+        return settings.fill_site(OWN_SITE)
+    path = find_config(settings.docs_dir)
+    if path is None:
+        if "base_url" not in unset:
+            return settings
+        raise ConfigurationError(
+            "SITE_BASE_URL",
+            f"it is not set, and no docusaurus.config file near {settings.docs_dir} says where the "
+            "pages are published",
+            "Set it to the address of the site, such as https://example.org/book/. Set "
+            "SITE_ROUTE_BASE_PATH too if it is not `docs`, and SITE_TRAILING_SLASH if the site "
+            "sets it",
+        )
+    config = read_config(path, settings.docs_dir)
+    remedy = "Run `rag-pipeline init --run-config` if you trust the site's code, or set"
+    return _fill_from(settings, config, {one for one in Origin if one.is_certain}, remedy)
+
+
+def settle_detected_site(settings: Settings, site: DetectedSite) -> Settings:
+    """Return the settings with the sources and a value for each site setting of a detected site.
+
+    A setting that is set keeps its value. A guess counts as a value.
+
+    Raises:
+        ConfigurationError: A value is not set, and unknown.
+    """
+    if settings.sources is None and (site.sources or site.is_complete):
+        settings = settings.model_copy(update={"sources": site.sources})
+    if settings.docs_dir.resolve() == OWN_DOCS_DIR:
+        return settings.fill_site(OWN_SITE)
+    return _fill_from(settings, site.config, set(Origin) - {Origin.UNKNOWN}, "Set")
+
+
+def _fill_from(
+    settings: Settings, config: SiteConfig, accepted: set[Origin], remedy: str
+) -> Settings:
+    """Return the settings with the unset ones from a configuration.
+
+    Raises:
+        ConfigurationError: A value that is needed has an origin that is not accepted.
+    """
+    unread = {}
+    for name in settings.unset_site_fields:
+        values = [value for value in config.by_field[name] if value.origin not in accepted]
+        if values:
+            unread[f"SITE_{name.upper()}"] = values
+    if unread:
+        raise _describe_unread(config, unread, remedy)
+    return settings.fill_site(config.site)
+
+
+def _describe_unread(
+    config: SiteConfig, unread: dict[str, list[ConfigValue]], remedy: str
+) -> ConfigurationError:
+    """Return the error about the values that the file does not state, with all problems."""
+    problems = dict.fromkeys(value.problem for parts in unread.values() for value in parts)
+    settings = " and ".join(unread)
+    remedy += f" {settings}"
+    if "SITE_BASE_URL" in unread:
+        url = config.url.value or "https://example.org"
+        remedy += f", for example SITE_BASE_URL={url}{config.base_url.value or '/book/'}"
+    problem = f"{config.path} does not state the values literally: {'; '.join(problems)}"
+    return ConfigurationError(", ".join(unread), problem, remedy)
+
+
+_NAMED: Final = 5
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Join the first 5 names with commas, and say how many more there are."""
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def check_sources(settings: Settings, doc_ids: Collection[str], ledger: Ledger | None) -> None:
+    """Check that no document belongs to another folder of the site, if no sources are set.
+
+    Such documents were indexed by `rag-pipeline ingest --site` or with a settings file that is
+    missing now. Their files still exist, so their removal would be a mistake. An empty list of
+    sources says that there is only the docs folder, so nothing is checked.
+
+    Args:
+        settings: The settings of the book.
+        doc_ids: Documents of the index, such as those that would be removed.
+        ledger: The ledger of the index, which knows its sources; None if there is no index.
+
+    Raises:
+        ConfigurationError: One belongs to another folder.
+    """
+    if settings.sources is not None or not doc_ids or ledger is None:
+        return
+    config, recorded = find_config(settings.docs_dir), ledger.read_site()
+    known = (recorded and recorded.sources) or ()
+    for doc_id in doc_ids:
+        places = list(_find_places(doc_id, settings.docs_dir, known))
+        if config is not None:
+            places.append(config.parent / doc_id.removeprefix("@site/"))
+        is_elsewhere = any(place.is_file() for place in places)
+        if is_elsewhere and not (settings.docs_dir / doc_id).exists():
+            site_dir = config.parent if config else settings.docs_dir.parent
+            raise ConfigurationError(
+                "SOURCES",
+                f"the index has pages of other folders of the site, such as {doc_id}, but no "
+                "setting names these folders",
+                f"Run `rag-pipeline init {site_dir}` to write the settings, or use `rag-pipeline"
+                f" ingest --site {site_dir}`. To index only {settings.docs_dir} from now on, "
+                "use `rag-pipeline ingest --rebuild`",
+            )
+
+
+def check_detected(context: IngestionContext, site: DetectedSite) -> None:
+    """Check that no source of the index is lost because a site was not read completely.
+
+    Raises:
+        ConfigurationError: The folder of such a source exists, but the site was read without it.
+    """
+    catalog, settings = context.services.catalog, context.settings
+    collection_id = "" if site.is_complete else catalog.current_id()
+    if not collection_id or not site.sources or settings.sources != site.sources:
+        return
+    recorded = context.services.open_ledger(collection_id).read_site()
+    found = {source.prefix for source in site.sources}
+    lost = [
+        str(source)
+        for source in (recorded and recorded.sources) or ()
+        if source.prefix not in found and (settings.docs_dir / source.folder).is_dir()
+    ]
+    if lost:
+        raise ConfigurationError(
+            "--site",
+            f"the site was not read completely, as the notes above say, and the index has pages "
+            f"of {name_some(lost)}, which would be removed",
+            "Use --run-config with Node and the site's node_modules, or write them to [[sources]] "
+            f"in {site.folder / 'rag-pipeline.toml'}. To index only what was read, use --rebuild",
+        )
+
+
+def _find_places(doc_id: str, docs_dir: Path, sources: Sequence[Source]) -> list[Path]:
+    """Return the files that a document of another source may have."""
+    source = find_source(sources, doc_id)
+    if source is None or not source.prefix:
+        return []
+    folders = (source.folder, source.fallback)
+    return [docs_dir / folder / find_place(source, doc_id) for folder in folders if folder]

@@ -1,33 +1,191 @@
-"""Find and read `docusaurus.config`: the values from which Docusaurus builds page addresses.
+"""Read `docusaurus.config`, from its text or, with consent, by running it with Node.
 
-The file is never run here. Each value says if it was read, is Docusaurus's default, is a guess from
-the source, or is unknown.
+Each value says if it was read, is Docusaurus's default, is a guess from the source, or is unknown.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Final
 
+from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.models import MarkdownFormat, SiteSettings
 from rag_pipeline.core.settings.file import list_site_folders
-from rag_pipeline.core.site.files import CONFIG_NAMES
-from rag_pipeline.ingestion.site.config_values import (
-    ConfigValue,
-    Origin,
-    get_property,
-    read_value,
-)
+from rag_pipeline.core.site.files import CONFIG_NAMES, read_site_file
+from rag_pipeline.ingestion.site.config_values import ConfigValue, Origin, get_property, read_value
 from rag_pipeline.ingestion.site.literals import (
     ModuleSyntaxError,
     ObjectLiteral,
+    as_literal,
     read_exported_value,
 )
 from rag_pipeline.ingestion.site.sources.plugins import read_route
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+
+
+_SCRIPT: Final = Path(__file__).with_name("load_config.cjs")
+_TIMEOUT_S: Final = 120.0
+_QUOTED_CHARACTERS: Final = 300
+_COLORS: Final = re.compile(r"\x1b\[[0-9;]*m")
+_WITHOUT_NODE: Final = "leave out --run-config"
+_HEAP_MB: Final = 1024
+_MEMORY_BYTES: Final = 4 * 1024**3
+_OUTPUT_BYTES: Final = 16 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigLoader:
+    """Node and the Docusaurus of a site, which together can run its configuration.
+
+    Attributes:
+        node: Path of the program Node.
+        node_version: Its version, such as `20.1.0`.
+        core: Folder of the package `@docusaurus/core`.
+        version: Version of Docusaurus.
+    """
+
+    node: str
+    node_version: str
+    core: Path
+    version: str
+
+    def load(self, path: Path) -> ObjectLiteral:
+        """Run a `docusaurus.config` and return its values, with the presets replaced by plugins.
+
+        Raises:
+            ConfigurationError: The configuration cannot be loaded.
+        """
+        command = [self.node, f"--max-old-space-size={_HEAP_MB}", str(_SCRIPT)]
+        command += [str(path.resolve()), str(self.core.resolve())]
+        code, output, errors = _run(command, path)
+        lines = output.strip().splitlines()
+        try:
+            result = json.loads(lines[-1])
+            found = result.get("config")
+        except (LookupError, ValueError, AttributeError, RecursionError):
+            said = _shorten(errors)
+            problem = f"Node ended with exit code {code} while it was loaded"
+            raise _describe_failure(path, problem + (f" ({said})" if said else "")) from None
+        if found is None:
+            problem = f"it fails when it is loaded: {_shorten(str(result.get('error')))}"
+            raise _describe_failure(path, problem)
+        return ObjectLiteral({name: as_literal(value) for name, value in found.items()})
+
+
+def find_loader(site_dir: Path) -> ConfigLoader | str:
+    """Return the loader of a site, or a sentence that says why there is none."""
+    folders = (site_dir.absolute(), *site_dir.absolute().parents)
+    places = (folder / "node_modules" / "@docusaurus" / "core" for folder in folders)
+    core = next((place for place in places if (place / "package.json").is_file()), None)
+    if core is None:
+        return (
+            "The site's node_modules folder with Docusaurus is missing. `npm install` in the "
+            "folder of the site creates it"
+        )
+    try:
+        package = json.loads(read_site_file(core / "package.json", None))
+        docusaurus, engine = str(package["version"]), str(package.get("engines", {}).get("node"))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return f"The package in {core} is damaged. Install the site's packages again"
+    node = shutil.which("node")
+    if node is None:
+        return "Node is not installed, or `node` is not on the PATH"
+    try:
+        done = subprocess.run(  # noqa: S603  # the program that the PATH names
+            [node, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return f"Node cannot be started ({node})"
+    version = done.stdout.strip().removeprefix("v")
+    needed = re.search(r">=?\s*v?(\d+(?:\.\d+)*)", engine)
+    if needed and _read_version(version) < _read_version(needed[1]):
+        return f"Node {version} is too old. Docusaurus {docusaurus} needs Node {needed[1]} or newer"
+    return ConfigLoader(node, version, core, docusaurus)
+
+
+def make_environment() -> dict[str, str]:
+    """Return the environment for the site's code: PATH, HOME and NODE_*, and no tokens."""
+    allowed = {
+        name: value
+        for name, value in os.environ.items()
+        if name in {"PATH", "HOME"} or (name.startswith("NODE_") and "TOKEN" not in name)
+    }
+    # A build of the site runs the configuration in this mode too.
+    return allowed | {"NODE_ENV": "production", "BABEL_ENV": "production"}
+
+
+def _run(command: list[str], config: Path) -> tuple[int, str, str]:
+    """Run the site's code within limits; return its exit code, output and errors.
+
+    Raises:
+        ConfigurationError: It does not end in time.
+    """
+    with TemporaryFile() as output, TemporaryFile() as errors:
+        process = subprocess.Popen(  # noqa: S603  # the user has allowed to run this code
+            command,
+            cwd=config.parent,
+            env=make_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            _limit(process.pid)
+            code = process.wait(_TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            problem = f"it did not end within {_TIMEOUT_S:g} s when it was loaded"
+            raise _describe_failure(config, problem) from error
+        finally:
+            with suppress(ProcessLookupError):  # also what it started
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        texts = []
+        for file in (output, errors):
+            file.seek(0)
+            texts.append(file.read(_OUTPUT_BYTES).decode("utf-8", "replace"))
+        return code, texts[0], texts[1]
+
+
+def _limit(process_id: int) -> None:
+    """Limit the memory of a process, and the size of each file that it writes."""
+    if sys.platform != "linux":  # other systems limit only the heap, by an option of Node
+        return
+    for limit, size in (
+        (resource.RLIMIT_DATA, _MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, _OUTPUT_BYTES),
+    ):
+        with suppress(ProcessLookupError):
+            resource.prlimit(process_id, limit, (size, size))
+
+
+def _describe_failure(path: Path, problem: str) -> ConfigurationError:
+    remedy = f"Build the site to see the cause and correct it, or {_WITHOUT_NODE}"
+    return ConfigurationError(str(path), problem, remedy)
+
+
+def _shorten(message: str) -> str:
+    """Return a message of Node as one line without colors."""
+    line = " ".join(_COLORS.sub("", message).split()).rstrip(".")
+    return line if len(line) <= _QUOTED_CHARACTERS else line[: _QUOTED_CHARACTERS - 3] + "..."
+
+
+def _read_version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+
 
 _NAMES: Final = (
     "url",

@@ -10,28 +10,96 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.ids import DocId, hash_text, make_chunk_id, to_point_id
 from rag_pipeline.core.payload import build_payload
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
+from rag_pipeline.core.rules import DOCUMENT_RULES, IndexedDocument, check_point, find_faults
 from rag_pipeline.ingestion.chunking import chunk_doc
-from rag_pipeline.ingestion.embedding_stage import split_chunks
+from rag_pipeline.ingestion.embedding import split_chunks
 from rag_pipeline.ingestion.parsing import parse_doc
-from rag_pipeline.ingestion.upkeep.comparing import (
-    agree,
-    find_differing_fields,
-    have_same_terms,
-)
+from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.writing import compute_data_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Chunk, DiscoveredDoc, Document, JsonValue, Payload
-    from rag_pipeline.core.protocols.state import LedgerEntry
-    from rag_pipeline.core.protocols.stores import StoredPoint, VectorIndex
-    from rag_pipeline.core.vectors import ChunkVectors, SparseVector
+    from rag_pipeline.core.protocols import LedgerEntry, StoredPoint, VectorIndex
+    from rag_pipeline.core.rules import Fault
+    from rag_pipeline.core.vectors import ChunkVectors, FloatMatrix, SparseVector
     from rag_pipeline.ingestion.context import IngestionContext
+
+
+_COSINE_TOLERANCE = 1e-3  # stores round the numbers and normalize again, so values differ slightly
+
+
+def find_differing_fields(stored: Payload, expected: Payload) -> str:
+    """Return the names of the fields that differ in two payloads, joined by commas."""
+    names = sorted(stored.keys() | expected.keys())
+    return ", ".join(name for name in names if stored.get(name) != expected.get(name))
+
+
+def agree(expected: ChunkVectors, stored: ChunkVectors) -> bool:
+    """Return True if expected and stored vectors have equal directions, apart from rounding."""
+    is_finite = np.isfinite(stored.dense).all() and np.isfinite(stored.windows).all()
+    if not is_finite or expected.windows.shape != stored.windows.shape:
+        return False
+    return all(
+        bool(np.allclose(_unit(one), _unit(other), atol=_COSINE_TOLERANCE))
+        for one, other in (
+            (expected.dense[np.newaxis, :], stored.dense[np.newaxis, :]),
+            (expected.windows, stored.windows),
+        )
+    )
+
+
+def have_same_terms(expected: SparseVector, stored: SparseVector) -> bool:
+    """Return True if two sparse vectors have equal term ids and, apart from rounding, weights."""
+    return expected.indices == stored.indices and np.allclose(expected.values, stored.values)
+
+
+def _unit(rows: FloatMatrix) -> FloatMatrix:
+    """Return the rows scaled to unit length; rows of zeros stay as they are."""
+    wide = rows.astype(np.float64)  # the squares of damaged float32 values may be too large
+    norms = np.linalg.norm(wide, axis=1, keepdims=True)
+    unit: FloatMatrix = (wide / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+    return unit
+
+
+def check_documents(
+    context: IngestionContext, doc_ids: Collection[DocId] | None = None
+) -> Iterator[tuple[DocId, tuple[Fault, ...]]]:
+    """Yield indexed documents with the rules that they break, read from the docs folder and store.
+
+    A document whose file changed since it was indexed, or cannot be read any more, is left out.
+
+    Args:
+        context: The settings and services.
+        doc_ids: The documents to check; None for all.
+
+    Raises:
+        StoreUnavailableError: The store is not reachable, or another process has it open.
+    """
+    scan = scan_docs(context)
+    docs = [doc for doc in scan.plan.unchanged if doc_ids is None or doc.doc_id in doc_ids]
+    limits, dim = context.settings.chunk_limits, context.space.model.dim
+    if not docs:
+        return
+    with closing(context.services.catalog.open(scan.collection_id)) as store:
+        for doc in docs:
+            try:
+                parsed = parse_doc(doc, context.settings.site)
+            except (RagPipelineError, OSError):
+                continue
+            where = PointFilter.any_of(doc_path=(doc.doc_id,))
+            points = [check_point(it, dim) for it in store.scroll(where, with_vectors=True)]
+            document = IndexedDocument(chunk_doc(parsed, limits), points, limits)
+            yield doc.doc_id, tuple(find_faults(DOCUMENT_RULES, document))
+
 
 STRAY: Final = "stray"
 WRONG_MODEL: Final = "wrong_model"

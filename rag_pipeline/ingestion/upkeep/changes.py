@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rag_pipeline.core.settings.rules import OPEN, SITE_FIELDS
 from rag_pipeline.core.sources import Source, find_source
 from rag_pipeline.ingestion.finishing import find_ledger
-from rag_pipeline.ingestion.site.lost_sources import name_some
+from rag_pipeline.ingestion.site.detection import name_some
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import DocId
     from rag_pipeline.core.models import SiteSettings
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.core.site.source_entries import RecordedSite
+    from rag_pipeline.core.site.addresses import RecordedSite
     from rag_pipeline.ingestion.context import IngestionContext
     from rag_pipeline.ingestion.planning import Scan
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from rag_pipeline.core.models import ContentType
-from rag_pipeline.core.protocols.stores import PointFilter
+from rag_pipeline.core.protocols import PointFilter
 
 if TYPE_CHECKING:
     from rag_pipeline.core.models import JsonValue

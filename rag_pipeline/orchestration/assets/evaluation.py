@@ -17,7 +17,7 @@ from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
 from rag_pipeline.evaluation.rendering import draw_scores, render_markdown, to_png
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
-from rag_pipeline.orchestration.run_life import begin_run
+from rag_pipeline.orchestration.dead_runs import begin_run
 
 if TYPE_CHECKING:  # an ingestion loads this module too, and must not load what answers questions
     from rag_pipeline.evaluation.book import BookEvaluation

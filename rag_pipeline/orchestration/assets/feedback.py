@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
-from rag_pipeline.orchestration.run_life import begin_run
+from rag_pipeline.orchestration.dead_runs import begin_run
 
 if TYPE_CHECKING:  # an ingestion loads this module too, and must not load the question log
     from rag_pipeline.evaluation.feedback import LogEntries

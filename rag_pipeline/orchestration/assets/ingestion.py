@@ -17,6 +17,7 @@ from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent, RunPlanned
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.report import IngestionReport
 from rag_pipeline.orchestration.checks import log_checks, reconcile
+from rag_pipeline.orchestration.dead_runs import begin_run
 from rag_pipeline.orchestration.partitions import (
     CODE_VERSION,
     DOC_PARTITIONS,
@@ -26,9 +27,7 @@ from rag_pipeline.orchestration.partitions import (
     remove_partitions,
     to_doc_id,
 )
-from rag_pipeline.orchestration.resources import IngestionResource
-from rag_pipeline.orchestration.run_config import IngestConfig, refuse_fields
-from rag_pipeline.orchestration.run_life import begin_run
+from rag_pipeline.orchestration.resources import IngestConfig, IngestionResource, refuse_fields
 
 BOOK_INDEX = "book_index"
 """Name of the asset that stands for the whole index."""

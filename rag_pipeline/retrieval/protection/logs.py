@@ -12,15 +12,45 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from io import BufferedWriter, FileIO, TextIOWrapper
+from logging.handlers import TimedRotatingFileHandler
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from filelock import FileLock
 
 from rag_pipeline.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import structlog
+
+
+class SharedRotatingHandler(TimedRotatingFileHandler):
+    """A handler that lets only one process rename the file at the end of a week.
+
+    The handler of the standard library would rename it in each process, and each time it would
+    delete the file of the process before.
+    """
+
+    def _open(self) -> TextIOWrapper:
+        """Open the file, which only this user may read."""
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return TextIOWrapper(BufferedWriter(FileIO(descriptor, "a")), encoding=self.encoding)
+
+    def doRollover(self) -> None:  # noqa: N802  # the name in the standard library
+        """Rename the file, or only open the new one if another process has renamed it."""
+        path = Path(self.baseFilename)
+        with FileLock(f"{path}.lock"):
+            if path.exists() and path.stat().st_mtime < self.rolloverAt:
+                super().doRollover()
+                return
+        if self.stream:
+            self.stream.close()
+            self.stream = None  # opened by the next line
+        self.rolloverAt = self.computeRollover(int(time.time()))
+
 
 LOGGER_NAME: Final = "rag_pipeline.retrieval"
 _KEPT_WEEKS: Final = 1  # besides the current week; the validation plan asks for seven days
@@ -89,8 +119,6 @@ def configure_logging(log_dir: Path | None, *, console: bool = True) -> None:
             handler.close()
     handlers: list[logging.Handler] = [logging.StreamHandler()] if console else []
     if log_dir is not None:
-        from rag_pipeline.retrieval.protection.rotating import SharedRotatingHandler  # noqa: PLC0415  # it imports sockets
-
         _prepare_folder(log_dir)
         handlers.append(
             SharedRotatingHandler(

@@ -18,22 +18,19 @@ from fastapi import APIRouter, Depends, Request, Response
 from rag_pipeline.answering import PreparedAnswer
 from rag_pipeline.answering.models import Answer, AnswerKind
 from rag_pipeline.answering.refusals import decline, make_refusal
-from rag_pipeline.core.protocols.question_log import LoggedAnswer
+from rag_pipeline.core.protocols import LoggedAnswer
 from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
-from rag_pipeline.serving.api.events import (
+from rag_pipeline.serving.api.messages import AnswerRequest
+from rag_pipeline.serving.api.problems import describe_error, document_problems, log_failure
+from rag_pipeline.serving.api.responses import (
     KEEP_ALIVE,
     MEDIA_TYPE,
     PROTOCOL,
-    describe_events,
-    encode_event,
-)
-from rag_pipeline.serving.api.failures import log_failure
-from rag_pipeline.serving.api.messages import AnswerRequest
-from rag_pipeline.serving.api.problems import describe_error, document_problems
-from rag_pipeline.serving.api.responses import (
     AnswerBody,
     DoneBody,
     describe_answer,
+    describe_events,
+    encode_event,
     is_refused,
     list_sources,
 )

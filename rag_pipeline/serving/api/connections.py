@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fastapi.responses import StreamingResponse
 
-from rag_pipeline.serving.api.events import MEDIA_TYPE
+from rag_pipeline.serving.api.responses import MEDIA_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine

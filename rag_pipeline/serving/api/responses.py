@@ -1,21 +1,27 @@
-"""The bodies of answers and search results, as typed dictionaries that OpenAPI documents."""
+"""The bodies of answers, search results and streamed events, which OpenAPI documents."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal, NotRequired
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired
 
+from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
 from rag_pipeline.answering.models import AnswerKind, Level, Reason
-from rag_pipeline.core.editions import DEFAULT_EDITION
 from rag_pipeline.core.payload import FILTERS
+from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.retrieval.queries import Mode
+from rag_pipeline.serving.api.schemas import make_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rag_pipeline.answering import Answer, GroundedResponse, PreparedAnswer
     from rag_pipeline.retrieval.models import RetrievalResult
     from rag_pipeline.retrieval.outline import ContentsPage
+
 
 Offer = Literal["answer_anyway", "whole_book", "drop_filters"]
 Kind = Literal["generated", "extracted", "refused", "reply"]
@@ -267,3 +273,78 @@ def _list_offers(grounding: GroundedResponse, prepared: PreparedAnswer) -> list[
         return []
     given = (getattr(filters, declared.name) for declared in FILTERS.values())
     return ["drop_filters"] if any(given) else []
+
+
+PROTOCOL: Final = 1
+MEDIA_TYPE: Final = "text/event-stream"
+KEEP_ALIVE: Final = b": waiting\n\n"
+
+
+class Start(TypedDict):
+    """The first event. `search_question` is what was searched instead of the question."""
+
+    protocol: Literal[1]
+    answer_id: str
+    conversation_id: str
+    mode: Literal["normal", "selected_text_only"]
+    search_question: str | None
+    index_id: str
+    model: str | None
+
+
+class Sources(TypedDict):
+    """The sources that the answer may cite."""
+
+    confidence: float | None
+    sources: list[SourceBody]
+
+
+class Delta(TypedDict):
+    """The next piece of the answer's text."""
+
+    text: str
+
+
+class Failure(TypedDict):
+    """The last event if the answer failed. The text so far is not an answer."""
+
+    code: str
+    message: str
+    transient: bool
+    retry_after_s: float | None
+
+
+EVENTS: Final[Mapping[str, TypeAdapter[Any]]] = {
+    "start": TypeAdapter(Start),
+    "sources": TypeAdapter(Sources),
+    "delta": TypeAdapter(Delta),
+    "refusal": TypeAdapter(RefusalBody),
+    "done": TypeAdapter(DoneBody),
+    "error": TypeAdapter(Failure),
+}
+"""The type of each event's data. A stream ends with exactly one `done` or `error`."""
+
+
+def encode_event(name: str, data: Mapping[str, Any]) -> bytes:
+    """Return one event. The data is ASCII JSON in one line, so that any text survives."""
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode("ascii")
+
+
+def describe_events() -> dict[str, Any]:
+    """Return the content of an event stream for the OpenAPI document."""
+    described = [
+        {
+            "type": "object",
+            "required": ["event", "data"],
+            "properties": {
+                "event": {"const": name},
+                "data": {
+                    "type": "string",
+                    "contentMediaType": "application/json",
+                    "contentSchema": make_schema(adapter),
+                },
+            },
+        }
+        for name, adapter in EVENTS.items()
+    ]
+    return {"schema": {"type": "string"}, "itemSchema": {"oneOf": described}}

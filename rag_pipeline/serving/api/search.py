@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi import Query as QueryParameter
 
-from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.core.protocols import Rating
 from rag_pipeline.retrieval import count_filter_values, read_contents, read_section
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline.serving.api.connections import run_while_connected

@@ -19,10 +19,10 @@ from pydantic import BaseModel, Field, ValidationError
 
 from rag_pipeline.answering import Turn
 from rag_pipeline.core.errors import QueryEmptyError, QueryTooLongError, RagPipelineError
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import Query
 from rag_pipeline.serving.api.connections import EventResponse, run_while_connected
-from rag_pipeline.serving.api.failures import log_failure
+from rag_pipeline.serving.api.problems import log_failure
 from rag_pipeline.serving.api.schemas import answer_disconnected
 from rag_pipeline.serving.chat.sources import cite_sources, remove_additions
 from rag_pipeline.serving.chat.tasks import answer_task

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering import AnswerKind
 from rag_pipeline.answering.voice import list_shown
-from rag_pipeline.core.site.markdown_links import encode_target, escape_label
+from rag_pipeline.core.site.addresses import encode_target, escape_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,13 +1,50 @@
-"""The structured results of the MCP tools, and the limits on their length."""
+"""The structured results and errors of the MCP tools, and the limits on their length."""
 
 from __future__ import annotations
 
 import json
-from typing import Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from pydantic import BaseModel, Field
 
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.errors import RagPipelineError
+from rag_pipeline.core.text.terms import count_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def tool_errors() -> Iterator[None]:
+    """Raise errors of the package as errors of a tool.
+
+    Raises:
+        ToolError: The block raised an error of the package.
+    """
+    try:
+        yield
+    except RagPipelineError as error:
+        raise ToolError(_describe(error)) from error
+
+
+@contextmanager
+def resource_errors() -> Iterator[None]:
+    """Raise errors of the package as errors of a resource.
+
+    Raises:
+        ResourceError: The block raised an error of the package.
+    """
+    try:
+        yield
+    except RagPipelineError as error:
+        raise ResourceError(_describe(error)) from error
+
+
+def _describe(error: RagPipelineError) -> str:
+    return f"{error.code}: {error.public_message}"
+
 
 MAX_RESULT_TOKENS: Final = 10_000
 """cl100k_base tokens of the texts in a result.

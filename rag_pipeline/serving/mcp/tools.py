@@ -13,7 +13,6 @@ from pydantic import BaseModel, Field
 from rag_pipeline.answering import AnswerKind
 from rag_pipeline.retrieval import Query, QueryFilters, read_contents, read_section
 from rag_pipeline.retrieval.filters import ANY_VALUE
-from rag_pipeline.serving.mcp.failures import resource_errors, tool_errors
 from rag_pipeline.serving.mcp.results import (
     MAX_RESULT_TOKENS,
     CitedSource,
@@ -25,6 +24,8 @@ from rag_pipeline.serving.mcp.results import (
     TextbookAnswer,
     count_json_tokens,
     cut_text,
+    resource_errors,
+    tool_errors,
 )
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from rag_pipeline.core.settings import Settings
-    from rag_pipeline.serving.protection.rate_limits import RateLimits
+    from rag_pipeline.serving.protection.limits import RateLimits
 
 _LENGTH: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _MAX_DISCARDED_BYTES: Final = 4 * 1024 * 1024

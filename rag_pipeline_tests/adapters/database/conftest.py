@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from rag_pipeline.adapters.database.book_state import BookState
+from rag_pipeline.adapters.database.ledger import BookState
 from rag_pipeline.adapters.database.postgres import (
     PostgresDatabase,
     PostgresLocks,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.core.protocols.question_log import LoggedAnswer
+from rag_pipeline.core.protocols import LoggedAnswer
 from rag_pipeline.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from rag_pipeline.adapters.connect import connect_services
-from rag_pipeline.adapters.database.book_state import open_book_state
+from rag_pipeline.adapters.database.ledger import open_book_state
 from rag_pipeline.adapters.database.postgres import PostgresDatabase, connect_postgres
 from rag_pipeline.adapters.recorded_site import read_running_ingestion
 from rag_pipeline.core.errors import (
@@ -19,7 +19,7 @@ from rag_pipeline.core.errors import (
     StoreError,
     StoreLockedError,
 )
-from rag_pipeline.core.protocols.state import IngestionProgress
+from rag_pipeline.core.protocols import IngestionProgress
 from rag_pipeline.core.settings import load_settings
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from rag_pipeline.adapters.database.book_state import BookState
+    from rag_pipeline.adapters.database.ledger import BookState
     from rag_pipeline.core.settings import Settings
 
 HOLDER = """
 import os, sys
-from rag_pipeline.adapters.database.book_state import open_book_state
+from rag_pipeline.adapters.database.ledger import open_book_state
 from rag_pipeline.core.settings import load_settings
 state = open_book_state(load_settings(_env_file=""))
 with state.locks.hold("book", 5.0), state.announce() as announce:

@@ -13,19 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pipeline.adapters.database.book_state import BookState
+from rag_pipeline.adapters.database.ledger import BookState
 from rag_pipeline.adapters.database.sqlite import FileLocks, SqliteDatabase
 from rag_pipeline.core.errors import LedgerConflictError
 from rag_pipeline.core.ids import DocId
 from rag_pipeline.core.models import SiteSettings
-from rag_pipeline.core.site.source_entries import RecordedSite
+from rag_pipeline.core.site.addresses import RecordedSite
 from rag_pipeline.core.sources import Source
 from rag_pipeline_tests.ingestion.records import make_entry, make_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rag_pipeline.core.protocols.state import Ledger
+    from rag_pipeline.core.protocols import Ledger
 
     Open = Callable[[], Ledger]
 

@@ -11,7 +11,7 @@ import pytest
 
 from rag_pipeline.adapters.database.questions import SqlQuestionLog, open_question_log
 from rag_pipeline.core.errors import QuestionLogError
-from rag_pipeline.core.protocols.question_log import Rating
+from rag_pipeline.core.protocols import Rating
 from rag_pipeline.core.state_dirs import DATABASE_NAME
 from rag_pipeline_tests.adapters.database.databases import (
     NOW,

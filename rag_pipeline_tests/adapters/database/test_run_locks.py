@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from rag_pipeline.adapters.database.book_state import open_book_state
+from rag_pipeline.adapters.database.ledger import open_book_state
 from rag_pipeline.adapters.database.postgres import (
     PostgresDatabase,
     PostgresLocks,

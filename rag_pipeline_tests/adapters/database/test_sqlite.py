@@ -204,7 +204,7 @@ def test_creating_tables_is_the_only_use_of_sqlalchemy(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from rag_pipeline.adapters.database.book_state import BookState
+from rag_pipeline.adapters.database.ledger import BookState
 from rag_pipeline.adapters.database.sqlite import FileLocks, SqliteDatabase
 locks = FileLocks(Path(sys.argv[1]) / "locks")
 state = BookState(SqliteDatabase(Path(sys.argv[1]) / "state.sqlite"), "", locks, locks)

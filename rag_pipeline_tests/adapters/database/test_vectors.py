@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rag_pipeline.adapters.database.book_state import BookState
+    from rag_pipeline.adapters.database.ledger import BookState
 
 FINGERPRINT = "local/m/4/100/16"
 

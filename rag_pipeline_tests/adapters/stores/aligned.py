@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from multiprocessing.synchronize import Barrier
 
-    from rag_pipeline.core.protocols.stores import PointStore
+    from rag_pipeline.core.protocols import PointStore
 
 PROCESSES: Final = 4
 _LONGEST_S: Final = 300.0

@@ -25,7 +25,7 @@ from rag_pipeline.core.errors import (
     StoreLockedError,
 )
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
+from rag_pipeline.core.protocols import Channel, ChannelQuery
 from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from rag_pipeline.core.errors import (
     StoreUnavailableError,
 )
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
+from rag_pipeline.core.protocols import Channel, ChannelQuery
 from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point
 from rag_pipeline_tests.loopback import (
     ENDLESS,

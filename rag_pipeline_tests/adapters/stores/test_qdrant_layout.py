@@ -12,7 +12,7 @@ from rag_pipeline.adapters.stores.qdrant_connection import connect_server
 from rag_pipeline.adapters.stores.qdrant_layout import Layout, read_layout
 from rag_pipeline.adapters.stores.qdrant_store import QdrantStore
 from rag_pipeline.core.errors import StoreUnavailableError
-from rag_pipeline.core.protocols.stores import Channel, ChannelQuery
+from rag_pipeline.core.protocols import Channel, ChannelQuery
 from rag_pipeline.core.settings import load_settings
 from rag_pipeline_tests.adapters.stores.test_qdrant_faults import describe_collection
 from rag_pipeline_tests.congruence.points import DIM, SPACE, make_point

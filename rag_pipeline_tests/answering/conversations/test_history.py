@@ -16,7 +16,7 @@ from rag_pipeline.answering.conversations.history import (
     choose_turns,
 )
 from rag_pipeline.core.errors import QueryError
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline_tests.growth import assert_linear
 

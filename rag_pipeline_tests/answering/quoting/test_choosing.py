@@ -7,10 +7,14 @@ from dataclasses import replace
 import pytest
 
 from rag_pipeline.answering.models import Source
-from rag_pipeline.answering.quoting.choosing import MAX_PASSAGES, MAX_WORDS, choose_passages
-from rag_pipeline.answering.quoting.defining import measure_definition
+from rag_pipeline.answering.quoting.choosing import (
+    MAX_PASSAGES,
+    MAX_WORDS,
+    choose_passages,
+    measure_definition,
+)
 from rag_pipeline.answering.quoting.passages import find_parts
-from rag_pipeline.answering.units import find_blocks
+from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING
 from rag_pipeline_tests.growth import assert_linear

@@ -10,7 +10,7 @@ from hypothesis import given
 from rag_pipeline.answering.models import Source
 from rag_pipeline.answering.quoting import passages
 from rag_pipeline.answering.quoting.passages import LONG_LIST_WORDS, find_parts, hide_solutions
-from rag_pipeline.answering.units import find_blocks
+from rag_pipeline.answering.tables import find_blocks
 from rag_pipeline.retrieval.models import Citation
 from rag_pipeline_tests.growth import assert_linear
 from rag_pipeline_tests.markdown_strategies import DOCUMENTS

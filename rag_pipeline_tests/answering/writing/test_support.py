@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from rag_pipeline.answering.grounding import apply_grounding_policy
-from rag_pipeline.answering.units import find_blocks, split_units
+from rag_pipeline.answering.tables import find_blocks, split_units
 from rag_pipeline.answering.writing.citing import read_citations
 from rag_pipeline.answering.writing.support import Attribution, Attributor
 from rag_pipeline_tests.answering.factories import CODE, SENSING, WALKING, make_chunk, make_result

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from rag_pipeline.core.site.page_patterns import PagePatterns
+from rag_pipeline.core.site.addresses import PagePatterns
 
 _RECORD: Final = json.loads(
     (Path(__file__).parent / "page_patterns.json").read_text(encoding="utf-8")

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.text import tokens
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.text import terms
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline_tests.growth import assert_linear
 
 
@@ -42,13 +42,13 @@ def test_the_packaged_vocabulary_is_used_unless_the_user_has_set_a_folder(
 ) -> None:
     script = (
         "import os, sys\n"
-        "from rag_pipeline.core.text.tokens import count_tokens\n"
+        "from rag_pipeline.core.text.terms import count_tokens\n"
         "count_tokens('x')\n"
         "print(os.environ['TIKTOKEN_CACHE_DIR'])\n"
     )
     hidden = {"TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"}
     env = {name: value for name, value in os.environ.items() if name not in hidden}
-    vocabulary = Path(tokens.__file__).parents[2] / "data" / "cl100k_base"
+    vocabulary = Path(terms.__file__).parents[2] / "data" / "cl100k_base"
     for own in (None, tmp_path):
         if own is not None:
             for file in vocabulary.iterdir():
@@ -65,9 +65,9 @@ def test_the_error_names_a_damaged_or_missing_vocabulary(
 ) -> None:
     damaged = tmp_path / "vocabulary"
     damaged.write_bytes(b"YQ== 0\n")
-    monkeypatch.setattr(tokens, "VOCABULARY", damaged)
+    monkeypatch.setattr(terms, "VOCABULARY", damaged)
     with pytest.raises(ConfigurationError, match="vocabulary is damaged"):
-        tokens._check_vocabulary()  # noqa: SLF001  # loading is cached for the process
-    monkeypatch.setattr(tokens, "VOCABULARY", tmp_path / "missing")
+        terms._check_vocabulary()  # noqa: SLF001  # loading is cached for the process
+    monkeypatch.setattr(terms, "VOCABULARY", tmp_path / "missing")
     with pytest.raises(ConfigurationError, match="missing cannot be read"):
-        tokens._check_vocabulary()  # noqa: SLF001  # loading is cached for the process
+        terms._check_vocabulary()  # noqa: SLF001  # loading is cached for the process

@@ -10,11 +10,14 @@ import pytest
 
 from rag_pipeline.core.ids import DocId, PointId, make_chunk_id, to_point_id
 from rag_pipeline.core.payload import read_metadata
-from rag_pipeline.core.protocols.stores import StoredPoint
+from rag_pipeline.core.protocols import StoredPoint
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.core.vectors import EmbeddingModel, EmbeddingSpace
-from rag_pipeline.evaluation.validation.addresses import check_built_site
-from rag_pipeline.evaluation.validation.report import ValidationSuiteReport, report_to_text
+from rag_pipeline.evaluation.validation.report import (
+    ValidationSuiteReport,
+    check_built_site,
+    report_to_text,
+)
 from rag_pipeline.evaluation.validation.suite import (
     PER_CLASS,
     Probe,

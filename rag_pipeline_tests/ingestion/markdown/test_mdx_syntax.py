@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pipeline.ingestion.markdown.constructs.esm import begins_statement
-from rag_pipeline.ingestion.markdown.mdx_syntax import (
+from rag_pipeline.ingestion.markdown.constructs.html import begins_statement
+from rag_pipeline.ingestion.markdown.tags import (
     Scanner,
     find_literal,
     find_tag_texts,

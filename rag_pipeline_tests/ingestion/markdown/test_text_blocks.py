@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rag_pipeline.ingestion.markdown.text_blocks import find_text_blocks
+from rag_pipeline.ingestion.markdown.blocks import find_text_blocks
 from rag_pipeline_tests.cases.case_files import (
     CASES_DIR,
     CaseFile,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.core.models import ChunkLimits, SiteSettings
-from rag_pipeline.core.text.source_lines import SourceLines
+from rag_pipeline.core.text.sentences import SourceLines
 from rag_pipeline.ingestion.chunking import chunk_doc
 from rag_pipeline.ingestion.discovery import discover_docs
 from rag_pipeline.ingestion.parsing import parse_doc

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from rag_pipeline.core.protocols.stores import CollectionCatalog, PointStore
+    from rag_pipeline.core.protocols import CollectionCatalog, PointStore
     from rag_pipeline.core.vectors import EmbeddingUsage, FloatMatrix, Window
     from rag_pipeline.ingestion.context import IngestionContext
 

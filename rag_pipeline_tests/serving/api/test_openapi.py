@@ -18,7 +18,7 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
-from rag_pipeline.serving.api.events import EVENTS
+from rag_pipeline.serving.api.responses import EVENTS
 from rag_pipeline_tests.serving.event_decoder import EventDecoder
 from rag_pipeline_tests.serving.running_service import index_book, run_service
 

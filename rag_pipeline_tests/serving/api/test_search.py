@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rag_pipeline.core.protocols.question_log import LoggedAnswer, QuestionLog, Rating
+    from rag_pipeline.core.protocols import LoggedAnswer, QuestionLog, Rating
     from rag_pipeline.core.settings import Settings
 
 QUESTION = "How does a soft gripper hold an egg?"

@@ -12,8 +12,8 @@ from fastapi import FastAPI
 
 from rag_pipeline.answering import Assistant, Turn
 from rag_pipeline.core.errors import AnswerServiceError
-from rag_pipeline.core.site.markdown_links import encode_target
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.site.addresses import encode_target
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import open_retriever
 from rag_pipeline.serving.chat.completions import ChatMessage, make_chat_router, read_conversation
 from rag_pipeline_tests.answering.factories import ScriptedModel

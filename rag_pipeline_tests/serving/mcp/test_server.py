@@ -19,7 +19,7 @@ from starlette.middleware.base import BaseHTTPMiddleware
 
 from rag_pipeline.answering import Assistant
 from rag_pipeline.answering.voice import Voice
-from rag_pipeline.core.text.tokens import count_tokens
+from rag_pipeline.core.text.terms import count_tokens
 from rag_pipeline.retrieval import Query, open_retriever
 from rag_pipeline.retrieval.outline import ContentsPage
 from rag_pipeline.retrieval.retriever import Retriever

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.serving.protection.rate_limits import (
+from rag_pipeline.serving.protection.limits import (
     CLIENT_KEY_FILE,
     RateLimits,
     limit_rate,

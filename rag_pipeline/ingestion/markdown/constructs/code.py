@@ -15,7 +15,7 @@ from markdown_it.rules_block import fence as read_fence
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline.ingestion.markdown.construct import ALL_TEXT, BlockRule, Construct
 from rag_pipeline.ingestion.markdown.constructs.directive import find_closing_mark, is_closed_by
-from rag_pipeline.ingestion.markdown.constructs.marks import clean_away
+from rag_pipeline.ingestion.markdown.constructs.text import clean_away
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

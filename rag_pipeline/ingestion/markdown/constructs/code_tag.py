@@ -15,14 +15,13 @@ from rag_pipeline.ingestion.markdown.construct import (
     find_line,
 )
 from rag_pipeline.ingestion.markdown.constructs.code import find_magic_comments
-from rag_pipeline.ingestion.markdown.mdx_syntax import SCANNER
-from rag_pipeline.ingestion.markdown.tags import read_attributes
+from rag_pipeline.ingestion.markdown.tags import SCANNER, read_attributes
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
     from rag_pipeline.ingestion.markdown.edits import BlockEdits
-    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+    from rag_pipeline.ingestion.markdown.tags import Scanner
 
 _OPENING: Final = re.compile(r"<CodeBlock(?=[\s/>])")
 _CLOSING: Final = "</CodeBlock>"

@@ -14,10 +14,9 @@ from rag_pipeline.core.site.docusaurus import split_custom_id
 from rag_pipeline.ingestion.markdown.construct import Construct, Leaf
 from rag_pipeline.ingestion.markdown.constructs.html import HTML
 from rag_pipeline.ingestion.markdown.constructs.jsx import JSX
-from rag_pipeline.ingestion.markdown.constructs.paragraph import PARAGRAPH, clean_text
-from rag_pipeline.ingestion.markdown.constructs.reference import FOOTNOTES
-from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner, is_comment_expression
+from rag_pipeline.ingestion.markdown.constructs.text import FOOTNOTES, PARAGRAPH, clean_text
 from rag_pipeline.ingestion.markdown.scope import SCOPE, Scope
+from rag_pipeline.ingestion.markdown.tags import Scanner, is_comment_expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping, Sequence

@@ -19,12 +19,12 @@ from rag_pipeline.ingestion.markdown.construct import (
     find_line,
 )
 from rag_pipeline.ingestion.markdown.constructs.html import COMMENT
-from rag_pipeline.ingestion.markdown.mdx_syntax import (
+from rag_pipeline.ingestion.markdown.props import Piece
+from rag_pipeline.ingestion.markdown.tags import (
     SCANNER,
     find_literal,
     is_comment_expression,
 )
-from rag_pipeline.ingestion.markdown.props import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
     from rag_pipeline.ingestion.markdown.edits import BlockEdits
-    from rag_pipeline.ingestion.markdown.mdx_syntax import Scanner
+    from rag_pipeline.ingestion.markdown.tags import Scanner
 
 _HIDDEN_TAG: Final = re.compile(r"<(style|script)\b[^>]*(?<!/)>")
 

@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError
-from rag_pipeline.core.site.source_entries import read_sources
+from rag_pipeline.core.site.addresses import read_sources
 from rag_pipeline.core.sources import Source, SourceKind
 from rag_pipeline.ingestion.site.sources.api_specs import list_api_specs
 from rag_pipeline.ingestion.site.sources.locales import Locale, list_locales
-from rag_pipeline.ingestion.site.sources.page_options import (
-    note_unread_options,
-    read_page_options,
-)
 from rag_pipeline.ingestion.site.sources.plugins import (
     join_route,
     list_function_plugins,
     list_plugins,
     list_unknown_plugins,
+    note_unread_options,
+    read_page_options,
 )
 from rag_pipeline.ingestion.site.sources.versions import (
     CURRENT,
@@ -34,7 +32,7 @@ from rag_pipeline.ingestion.site.sources.versions import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rag_pipeline.core.site.page_patterns import PagePatterns
+    from rag_pipeline.core.site.addresses import PagePatterns
     from rag_pipeline.ingestion.site.literals import ObjectLiteral
     from rag_pipeline.ingestion.site.sources.plugins import ContentPlugin
 

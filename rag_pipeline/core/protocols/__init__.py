@@ -1,1 +1,0 @@
-"""Protocols of the models, services and stores that the package uses. Adapters implement them."""
