@@ -18,21 +18,25 @@ _HIDDEN_PARTS: Final = frozenset({"thinking", "reasoning", "redacted_thinking"})
 
 
 async def read_lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
-    """Yield the lines of a response without their ends.
+    r"""Yield the lines of a response without their ends, which are `\n`, `\r\n` or `\r`.
 
     Raises:
         ValueError: A line is longer than 4 MB.
     """
     rest = b""
     async for data in response.aiter_bytes():
-        *lines, rest = (rest + data).replace(b"\r\n", b"\n").split(b"\n")
+        text = rest + data
+        held = b"\r" if text.endswith(b"\r") else b""  # the second half of the end may follow
+        text = text.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, rest = text.split(b"\n")
+        rest += held
         for line in lines:
-            yield line.decode("utf-8", "replace").rstrip("\r")
+            yield line.decode("utf-8", "replace")
         if len(rest) > _LONGEST_LINE:
             problem = "a line of the response is too long"
             raise ValueError(problem)
     if rest:
-        yield rest.decode("utf-8", "replace")
+        yield rest.decode("utf-8", "replace").rstrip("\r")
 
 
 class EventReader:
@@ -66,6 +70,7 @@ class EventReader:
         self.last = ""
         self._left = max_chars
         self._join = codecs.getincrementaldecoder("utf-16-le")("replace").decode
+        self._data = ""  # of an event whose other lines have not arrived
         self._whole: list[str] | None = None  # the lines of a reply that is one JSON document
         self._is_empty = True
 
@@ -85,12 +90,21 @@ class EventReader:
             self._whole.append(line)
             return ""
         if not line.startswith("data:"):
+            if self._data and not line.strip():
+                problem = "the data of an event is not JSON"
+                raise ValueError(problem)
             return ""
         data = line.removeprefix("data:").strip()
         if data == "[DONE]":
             self.is_ended = self.is_done = True
             return ""
-        return self._read(json.loads(data)) if data else ""
+        self._data += data
+        try:
+            event = json.loads(self._data) if self._data else None
+        except ValueError:
+            return ""  # more lines of the same event may follow
+        self._data = ""
+        return "" if event is None else self._read(event)
 
     def finish(self) -> str:
         """Return the rest of the text after the last line.
@@ -101,8 +115,12 @@ class EventReader:
         """
         text = ""
         if self._whole is not None:
-            text = self._read(json.loads("\n".join(self._whole)))
+            for event in _read_documents(self._whole):
+                text += self._read(event)
             self.is_ended = True
+        if self._data:
+            problem = "the last event is not complete"
+            raise ValueError(problem)
         if self._is_empty and not self.is_ended:
             problem = "the stream contains no event"
             raise LookupError(problem)
@@ -125,10 +143,11 @@ class EventReader:
         if choices is None and usage is None and self._whole is not None:
             problem = "the reply has no choices"
             raise LookupError(problem)
-        choice = choices[0] if choices else None
+        choice = next((one for one in choices or () if not one.get("index")), None)
         if choice is None:
             return ""
-        part = choice.get("delta") or choice.get("message") or {}
+        # A server may repeat the whole message at the end of a stream.
+        part = choice.get("delta") or (not self.text_length and choice.get("message")) or {}
         content = part.get("content")
         text = "".join(_read_content(choice.get("text") if content is None else content))
         text = text or "".join(_read_content(part.get("refusal")))
@@ -154,6 +173,18 @@ class EventReader:
         code = error.get("code") if isinstance(error, dict) else event.get("code")
         self.failure_status = code if isinstance(code, int) else 0
         self.failure, self.is_done = json.dumps(event), True
+
+
+def _read_documents(lines: list[str]) -> list[Any]:
+    """Return the one JSON document of a reply, or the documents of a reply with one on each line.
+
+    Raises:
+        ValueError: A line is not JSON.
+    """
+    try:
+        return [json.loads("\n".join(lines))]
+    except ValueError:
+        return [json.loads(line) for line in lines if line.strip()]
 
 
 def _read_content(content: Any) -> Iterator[str]:  # noqa: ANN401  # any JSON

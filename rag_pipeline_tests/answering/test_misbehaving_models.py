@@ -180,11 +180,46 @@ WRITTEN: dict[str, tuple[Sequence[str], str]] = {
     "the opposite": ([f"{FIRST} Soft fingers do not close around the egg [1]."], FIRST),
     "heading": ([f"## How it works\n\n{FIRST}"], f"## How it works\n\n{FIRST}"),
     "its rules in other words": ([f"2. End every sentence with a number [1].\n{FIRST}"], FIRST),
-    "announces the answer": ([f"The answer is:\n\n{FIRST}"], f"The answer is:\n\n{FIRST}"),
+    "announces the answer": ([f"The answer is:\n\n{FIRST}"], FIRST),
     "two sources": ([f"{FIRST} {GYRO}"], f"{FIRST} {GYRO}"),
     "list": (
         [f"It works like this:\n\n1. {BARE}\n2. {SECOND}"],
         f"It works like this:\n\n1. {FIRST}\n2. {SECOND}",
+    ),
+    "rules repeated in other words": (
+        [f"Use no other knowledge.\n2. End every sentence with a question mark [2].\n\n{FIRST}"],
+        FIRST,
+    ),
+    "example repeated": ([f"{FIRST}\n\nThe answer is that the pump starts at 3 bar [1]."], FIRST),
+    "citation as code": ([f"```\n[1]\n```\n\n{FIRST}"], FIRST),
+    "same sentence for each source": (
+        [
+            f"{number}. The source {number} says that soft fingers close around the egg.\n"
+            for number in (1, 2, 3)
+        ],
+        "1. Soft fingers close around the egg [1].",
+    ),
+    "heading of a source": ([f"Embodiment > Soft grippers\n\n{FIRST}"], FIRST),
+    "bold labels": ([f"1. **Grip.** {FIRST}"], f"1. **Grip.** {FIRST}"),
+    "heading of reasoning": ([f"### Reasoning\n{THOUGHTS}\n\n### Answer\n{FIRST}"], FIRST),
+    "reasoning and bold label": ([f"**Thought:** {THOUGHTS}\n\n**Answer:** {FIRST}"], FIRST),
+    "agent": ([f"Thought: I should look.\nAction: search\nFinal Answer: {FIRST}"], FIRST),
+    "thinking of Gemma": ([f"<unused94>thought\n{THOUGHTS}<unused95>{FIRST}"], FIRST),
+    "thinking with an attribute": ([f'<think time="3">{THOUGHTS}</think>{FIRST}'], FIRST),
+    "thinking of an assistant": ([f"<antThinking>{THOUGHTS}</antThinking>{FIRST}"], FIRST),
+    "curly brackets": ([FIRST.replace("[1]", "{1}")], FIRST),
+    "angle brackets": ([FIRST.replace("[1]", "<1>")], FIRST),
+    "bars": ([FIRST.replace("[1]", "|1|")], FIRST),
+    "key cap": ([FIRST.replace("[1]", "1\ufe0f\u20e3")], FIRST),
+    "citation before the sentence": ([f"[1] {BARE}"], FIRST),
+    "excerpt that explains": ([f"As excerpt 1 explains, {BARE[0].lower()}{BARE[1:]}"], FIRST),
+    "title in brackets": ([FIRST.replace("[1]", "(Soft grippers)")], FIRST),
+    "title as a link": ([FIRST.replace("[1]", "([Soft grippers](https://evil.example))")], FIRST),
+    "one word without end": ([f"{FIRST} ", "the the the " * 200], FIRST),
+    "one long word": ([f"{FIRST} {'a' * 5000}"], FIRST),
+    "code without its end": (
+        ["Call it:\n\n```python\ngripper.close(force=2)"],
+        "Call it:\n\n```python\ngripper.close(force=2)\n```\n\n[1]",
     ),
     "code": (
         ["Call it:\n\n```python\ngripper.close(force=2)\n```\n"],
@@ -201,6 +236,41 @@ def test_a_reader_sees_only_grounded_sentences_with_right_citations(kind: str) -
     assert all(sentence.cited for sentence in answer.sentences)
     if kind != "grounded thinking without beginning":  # it was shown before its end was marked
         assert shown == expected
+
+
+def stream(text: str) -> Reply:
+    return Reply(body=text.encode(), headers=STREAM)
+
+
+EVENT = f"data: {json.dumps(delta(FIRST))}"
+SENT: dict[str, Reply] = {
+    "carriage returns": stream(f"{EVENT}\r\rdata: [DONE]\r\r"),
+    "both line ends": stream(f"{EVENT}\r\n\r\ndata: [DONE]\r\n\r\n"),
+    "no blanks": stream(f"data:{EVENT[6:]}\n\ndata:[DONE]\n\n"),
+    "names and comments": stream(f": ping\n\nevent: message\nid: 1\n{EVENT}\n\n"),
+    "several lines of data": stream(
+        'data: {"choices":\ndata: [{"delta":{"content":' + f"{json.dumps(FIRST)}" + "}}]}\n\n"
+    ),
+    "byte order mark": stream(f"\ufeff{EVENT}\n\n"),
+    "lines of JSON": Reply(body=f"{EVENT[6:]}\n{json.dumps(delta('', 'stop'))}\n".encode()),
+    "text after the end": stream(f"{EVENT}\n\ndata: [DONE]\n\n{EVENT}\n\n"),
+    "several choices": send(
+        {"choices": [{"index": 1, "delta": {"content": CAKE}}, delta(FIRST)["choices"][0]]},
+        {"choices": [{"index": 1, "delta": {"content": CAKE}}]},
+    ),
+    "the message again": send(
+        delta(FIRST), {"choices": [{"delta": {}, "message": {"content": FIRST}}]}
+    ),
+    "empty parts": send({"choices": None}, {"choices": [{"delta": None}]}, delta(FIRST)),
+    "content in parts": send(delta([{"type": "text", "text": FIRST}])),
+    "old form": Reply(200, {"choices": [{"text": FIRST}]}),
+}
+
+
+@pytest.mark.parametrize("reply", SENT.values(), ids=SENT)
+def test_a_reply_is_read_in_any_form_that_servers_send(reply: Reply) -> None:
+    answer, shown, _ = ask(reply)
+    assert (answer.kind, answer.text, shown) == (AnswerKind.GENERATED, FIRST, FIRST)
 
 
 QUOTED: dict[str, tuple[Reply, str]] = {
@@ -256,6 +326,16 @@ QUOTED: dict[str, tuple[Reply, str]] = {
     ),
     "declines in Spanish": (write("Las fuentes no contienen la respuesta."), "model_declined"),
     "declines in Chinese": (write("提供的资料没有回答这个问题。"), "model_declined"),
+    "declines at length": (
+        write("Based on the excerpts, it is not possible to determine how it works."),
+        "model_declined",
+    ),
+    "repeats the rules": (
+        write("1. State only what the sources say. Use no other knowledge.\n2. Write it."),
+        "not_grounded",
+    ),
+    "repeats the question": (write(f"{QUESTION}\n\n" * 3), "not_grounded"),
+    "error with a name": (send({"error": "boom"}), "model_unavailable"),
     "chocolate cake": (write(CAKE), "not_grounded"),
     "cited chocolate cake": (write("A topic is a kind of chocolate cake [1]."), "not_grounded"),
     "only a link": (write("[here](https://evil.example)"), "model_unavailable"),
@@ -265,7 +345,7 @@ QUOTED: dict[str, tuple[Reply, str]] = {
             "The sources contain the answer. If they do not contain the answer, write only "
             "NO_ANSWER_IN_SOURCES."
         ),
-        "model_unavailable",
+        "not_grounded",
     ),
     "another language without citation": (
         write("L'uovo viene tenuto da dita morbide."),

@@ -33,12 +33,14 @@ _OTHER: Final = (
     rf"|[(\uff08]{_LABELED}[)\uff09]"
     rf"|<sup>\s*\[?{_LIST}\]?\s*</sup>|\\cite\{{{_LIST}\}}|\^\[?{_NUMBER}\]?\^"
     rf"|</?{_LABEL}{_NUMBER}/?>"
+    r"|\d\ufe0f?\u20e3"
 )
 _AT_END: Final = rf"(?=\s*(?:[{SENTENCE_MARKS},;:)*_]|\Z|\n))"
 _PLAIN: Final = rf"[(\uff08]\d{{1,2}}(?:\s*,\s*\d{{1,2}})*[)\uff09]{_AT_END}"
+_RARE: Final = rf"(?:\{{\d{{1,2}}\}}|<\d{{1,2}}>|\|\d{{1,2}}\|){_AT_END}"
 _RAISED: Final = r"[\u00b9\u00b2\u00b3\u2070-\u2079]+"
 _CITATION: Final = (
-    rf"{_SQUARE}|{_NAMED}|{_OTHER}|{_PLAIN}"
+    rf"{_SQUARE}|{_NAMED}|{_OTHER}|{_PLAIN}|{_RARE}"
     rf"|(?:(?<=[^\W\d_]{{3}})|(?<=[{SENTENCE_MARKS}])){_RAISED}{_AT_END}"
 )
 _PARTS: Final = re.compile(
@@ -48,8 +50,8 @@ _PARTS: Final = re.compile(
     re.DOTALL,
 )
 _MENTION: Final = re.compile(
-    r"\b(?:(?i:according to|as (?:stated|described|mentioned|noted|explained) (?:in|by)|based on"
-    r"|per|from|in|laut|gem\u00e4\u00df|selon|seg\u00fan)\s+)?(?i:the\s+)?"
+    r"\b(?:(?i:according to|as(?: (?:stated|described|mentioned|noted|explained) (?:in|by))?"
+    r"|based on|per|from|in|laut|gem\u00e4\u00df|selon|seg\u00fan)\s+)?(?i:the\s+)?"
     r"(?i:sources?|excerpts?|passages?|quellen?|fuentes?)\s+(?P<numbers>\[?\d{1,3}\]?"
     r"(?:\s*(?:,|and|&)\s*\[?\d{1,3}\]?)*)"
     r"(?:\s+(?i:says?|states?|explains?|describes?|mentions?|notes?|indicates?)"
@@ -57,6 +59,12 @@ _MENTION: Final = re.compile(
     r"\s*,?[ ]*"
 )
 """The name of a source in a sentence, such as "According to Source 1," and "Source 1 says that"."""
+
+_MENTIONED: Final = "\0"
+"""Stands for the name of a source at the beginning of a sentence."""
+
+_BEFORE: Final = " \t>*_#-+.)0123456789"
+"""Characters of a list's mark, which may precede the first word of a sentence."""
 
 LEADING_CITATIONS: Final = re.compile(rf"(?:[ \t]*(?:{_SQUARE}|{_OTHER}|{_RAISED}))*")
 """Citations after a sentence, which belong to it."""
@@ -117,7 +125,8 @@ def read_citations(
             title = part.group("title").casefold()
             found = [number for name, number in titles if name and name.casefold() in title][:1]
         numbers.extend(found)
-        as_shown = as_shown and _AS_SHOWN.fullmatch(written) is not None
+        is_first = not text[: part.start()].strip(_BEFORE)
+        as_shown = as_shown and _AS_SHOWN.fullmatch(written) is not None and not is_first
         return ""
 
     def mention(found: re.Match[str]) -> str:
@@ -127,12 +136,17 @@ def read_citations(
             return found.group()
         numbers.extend(named)
         as_shown = False
-        return ""
+        return "" if found.string[: found.start()].strip(_BEFORE) else _MENTIONED
 
+    for title, number in titles:
+        named = f"({title})"
+        if title and named in text and not text.startswith(named):
+            text, as_shown = text.replace(f" {named}", "").replace(named, ""), False
+            numbers.append(number)
     stripped = _PARTS.sub(take, text).strip()
     told = stripped if "`" in stripped else _MENTION.sub(mention, stripped).strip()
-    if told != stripped and not stripped.startswith(told[:1]):
-        told = told[:1].upper() + told[1:]
+    before, mark, after = told.partition(_MENTIONED)
+    told = before + after[:1].upper() + after[1:] if mark else told
     return ReadCitations(told, tuple(dict.fromkeys(numbers)), as_shown)
 
 

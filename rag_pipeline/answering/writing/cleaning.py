@@ -172,13 +172,15 @@ def _join(text: str) -> str:
     return _NO_LETTER.sub("", text).casefold()
 
 
-_THOUGHT: Final = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)"
+_THOUGHT: Final = (
+    r"(?:seed:|ant)?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)"
+)
 _OPEN_THOUGHT: Final = (
-    rf"<{_THOUGHT}>|\[THINK\]|\u25c1think\u25b7|<\|begin_of_thought\|>"
+    rf"<{_THOUGHT}(?:\s[^<>\n]{{0,60}})?>|<unused94>(?:thought\b)?|\[THINK\]|\u25c1think\u25b7|<\|begin_of_thought\|>"
     r"|<\|channel\|>\s*(?:analysis|commentary)[^<\n]*<\|message\|>"
 )
 _CLOSE_THOUGHT: Final = (
-    rf"</{_THOUGHT}>|\[/THINK\]|\u25c1/think\u25b7|<\|end_of_thought\|>"
+    rf"</{_THOUGHT}>|<unused95>|\[/THINK\]|\u25c1/think\u25b7|<\|end_of_thought\|>"
     r"|(?:<\|end\|>\s*)?(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*final[^<\n]*<\|message\|>"
 )
 _END: Final = (
@@ -434,6 +436,14 @@ def _cut_long(body: str) -> int:
     if len(body) < _LONGEST_UNIT:
         return 0
     return body.rfind(" ", 0, _LONGEST_UNIT) + 1 or _LONGEST_UNIT
+
+
+def close_fence(block: str) -> str:
+    """Return a block of code with its closing fence, which a text that was cut off lacks."""
+    fence = _FENCE.match(block)
+    if fence is None or block[fence.end() :].rstrip().rpartition("\n")[2].strip() == fence["mark"]:
+        return block
+    return f"{block.rstrip()}\n{fence['mark']}"
 
 
 def _unwrap_fence(block: str, *, is_first: bool) -> str | None:

@@ -78,7 +78,9 @@ _SHORT: Final = re.compile(
 _NO_ANSWER: Final = re.compile(
     r"\b(?:there (?:is|are|was) (?:no|not enough|insufficient)|no|not enough"
     r"|insufficient)\b[^.]{0,40}"
-    r"\b(?:information|answer|mention|details?|data)\b",
+    r"\b(?:information|answer|mention|details?|data)\b"
+    r"|\b(?:not possible|impossible|unable) to (?:answer|determine|say|tell|know)\b"
+    r"|\bcan(?:not|['\u2019]t) be (?:answered|determined)\b",
     re.IGNORECASE,
 )
 _PARTS: Final = (

@@ -17,7 +17,7 @@ from rag_pipeline.answering.writing.citing import (
     read_citations,
     remove_citations,
 )
-from rag_pipeline.answering.writing.cleaning import TagFilter, UnitReader
+from rag_pipeline.answering.writing.cleaning import TagFilter, UnitReader, close_fence
 from rag_pipeline.answering.writing.declining import has_sentinel, may_decline, remove_sentinel
 from rag_pipeline.answering.writing.support import Attributor
 from rag_pipeline.core.text.sentences import SENTENCE_MARKS
@@ -73,13 +73,16 @@ _SOURCE_LIST: Final = re.compile(
 _LIST_LABEL: Final = re.compile(
     r"^[ \t>]*(?:[-*+][ ]+|\d{1,3}[.)][ ]+)?(?:step[ ]\d+[:.][ ])?", re.IGNORECASE
 )
+_BOLD: Final = re.compile(r"(?:\*\*|__)[^*_\n]+(?:\*\*|__)[.:]?")
+_FENCE: Final = re.compile(r"^[ \t]*[`~]{3,}.*$", re.MULTILINE)
 _LOOP: Final = re.compile(r"(?P<part>.{3,150}?)(?P=part){3,}.{0,150}\Z", re.DOTALL)
 _LOOP_CHARS: Final = 700  # characters at the end of an unfinished sentence that are searched
 _LOOP_STEP: Final = 120
 _ROUNDS: Final = 2  # repeated sentences after which a model is stopped
-_FEWEST_TERMS: Final = 3  # of a sentence that consists of words of the instructions
+_FEWEST_TERMS: Final = 3  # of a sentence that mostly consists of words of the instructions
+_ECHO: Final = 2 / 3  # share of such words in a sentence that repeats the instructions
 _LONGEST_LEAD: Final = 4  # terms of a sentence that only introduces what follows
-_SHORTEST_ECHO: Final = 5  # words; a shorter sentence may stand in the instructions by chance
+_SHORTEST_ECHO: Final = 3  # words; a shorter sentence may stand in the instructions by chance
 _SHOWN_SENTENCES: Final = 5
 _LONGEST_SHOWN: Final = 120
 
@@ -141,6 +144,7 @@ class AnswerWriter:
             for source in sources
             for name in (source.citation.section, source.citation.title)
         ]
+        self._headings = {_fold(source.citation.place) for source in sources}
         self._book = "\n".join(
             (*(one.text for one in sources), *(one.citation.url for one in sources))
         )
@@ -163,6 +167,7 @@ class AnswerWriter:
         self._dropped: set[int] = set()
         self._added = self._corrected = self._repeated = 0
         self._declined = self._looped = self._in_list = self._is_held = self._has_opened = False
+        self._has_echoed = False
         self._looked_at = 0
 
     def prepare(self) -> None:
@@ -206,7 +211,8 @@ class AnswerWriter:
             tuple(sorted(self._dropped)),
             notices if grounded else (),
             self._declined,
-            not self._has_text or (not self._seen and not self._declined and not self._ungrounded),
+            not self._has_text
+            or not (self._seen or self._declined or self._ungrounded or self._has_echoed),
         )
         return (self._show() if grounded else ""), written
 
@@ -229,10 +235,7 @@ class AnswerWriter:
         """Check a unit and add it to the answer, or leave it out."""
         if unit.gap.count("\n") > self._gap.count("\n") or not self._gap:
             self._gap = unit.gap
-        text = unit.text if unit.is_block and unit.text[:1] in "`~" else self._clean(unit.text)
-        if not self._has_opened:
-            opening = _OPENING.match(text)
-            text = text[opening.end() :].lstrip() if opening else text
+        text = self._trim(unit)
         if not text.strip("`~*_#<>=-[]() \t\n"):
             return
         is_line = "\n" in unit.gap or not self._has_opened
@@ -242,32 +245,51 @@ class AnswerWriter:
         self._has_opened = True
         if self._is_listed(text) or is_definition(text):
             return
-        told = _fold(text)
-        if len(told.split()) >= _SHORTEST_ECHO and f" {told} " in f" {self._told} ":
+        if self._is_told(text) or (unit.is_block and not _fold(_FENCE.sub("", text))):
+            self._has_echoed = True
             return
         if has_sentinel(text):
             self._declined = True
             text = remove_sentinel(remove_citations(text))
             if not text:
                 return
-        folded = _fold(_LIST_LABEL.sub("", text))
-        if self._repeats(folded):
+        plain = _LIST_LABEL.sub("", text)
+        if self._repeats(_fold(read_citations(plain, self._attributor.known, self._places).text)):
             return
         if not unit.is_block and may_decline(text) and not self._stands(text):
             self._declined = True
             return
-        if unit.is_block or not self._is_echo(text):
+        if not unit.is_block and self._is_echo(text):
+            self._has_echoed = True
+        else:
             self._attribute(text, is_block=unit.is_block)
+
+    def _trim(self, unit: WrittenUnit) -> str:
+        """Return a unit without marks, an endless repetition at its end, and "Answer:"."""
+        if unit.is_block and unit.text[:1] in "`~":
+            return unit.text
+        text = self._clean(unit.text)
+        loop = None
+        if len(text) > _LOOP_CHARS and not unit.is_block:
+            loop = _LOOP.search(text)
+        if loop is not None:
+            text = text[: loop.start()].rstrip()
+            self._stop_loop()
+        opening = None if self._sentences else _OPENING.match(text)
+        return text[opening.end() :].lstrip() if opening else text
 
     def _attribute(self, text: str, *, is_block: bool) -> None:
         known = self._attributor.known
+        text = close_fence(text) if is_block else text
         read = read_citations(text, known, self._places)
         if not read.text.strip("`~*_#<>=-[]().,;:!? \t\n"):
             return
         found = self._attributor.attribute(read.text, read.numbers)
         self._dropped.update(number for number in read.numbers if number not in known)
-        introduces = read.text.rstrip("*_ ").endswith((":", "\uff1a")) or read.text.startswith("#")
-        is_lead = introduces and len(find_distinct_terms(read.text)) <= _LONGEST_LEAD
+        is_title = read.text.startswith("#") or _BOLD.fullmatch(_LIST_LABEL.sub("", read.text))
+        introduces = is_title or read.text.rstrip("*_ ").endswith((":", "\uff1a"))
+        is_short = len(find_distinct_terms(read.text)) <= _LONGEST_LEAD
+        is_lead = read.text.startswith("#") or bool(introduces and is_short)
         if found.numbers and not is_lead:
             same = tuple(sorted(read.numbers)) == tuple(sorted(found.numbers))
             kept = same and read.as_shown
@@ -281,6 +303,8 @@ class AnswerWriter:
             self._gap = ""
         if found.is_neutral or introduces or not found.is_claim:
             return
+        while self._leads and self._leads[-1][1].startswith("#"):
+            self._leads.pop()
         self._is_held = self._is_held or not self._sentences
         self._ungrounded.append(read.text)
         if self._marks:
@@ -322,11 +346,24 @@ class AnswerWriter:
         address = found.group().strip("<>").rstrip(".,;:!?'\"*_")
         return found.group() if address in self._book else found.group().strip("<>")[len(address) :]
 
+    def _is_told(self, text: str) -> bool:
+        """Return True for a sentence of the instructions or the question, or a source's heading."""
+        told = _fold(_LIST_LABEL.sub("", text))
+        if told in self._headings and " > " in text:
+            return True
+        is_long = len(told.split()) >= _SHORTEST_ECHO
+        return is_long and f" {told} " in f" {self._told} " and not self._stands(text)
+
     def _is_echo(self, text: str) -> bool:
         """Return True if a sentence repeats the instructions in other words."""
         terms = find_distinct_terms(remove_citations(_LIST_LABEL.sub("", text)))
-        is_foreign = terms.isdisjoint(self._asked)
-        return is_foreign and len(terms) >= _FEWEST_TERMS and terms <= self._rules
+        if not terms or not terms.isdisjoint(self._asked):
+            return False
+        shared = terms & self._rules
+        is_echo = shared == terms or (
+            len(terms) >= _FEWEST_TERMS and len(shared) >= _ECHO * len(terms)
+        )
+        return is_echo and not self._stands(text)
 
     def _stands(self, text: str) -> bool:
         return self._attributor.contains(remove_citations(text))

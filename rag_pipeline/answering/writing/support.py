@@ -187,7 +187,7 @@ class Attributor:
             return 0.0, missing
         if not words:
             return 1.0, ()
-        number_count = sum(1 for _ in find_numbers(_LABEL.sub(" ", text)))
+        number_count = len({number.text for number in find_numbers(_LABEL.sub(" ", text))})
         found = {word for word in words if any(source.has_words([word]) for source in sources)}
         asked = {word for word in words if not self._asked.isdisjoint(extract_terms(word))}
         new, new_found = set(words) - asked, found - asked
