@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request that the server received. The header names are lower case."""
+    """A request that the server received. The header names are lower case.
+
+    `size_bytes` is the length of its body as sent.
+    """
 
     method: str
     path: str
     headers: dict[str, str]
     body: Any
     client_port: int
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class Reply:
               resets the connection.
             - `drip` sends an endless header byte by byte, `flood` sends 200 MB of headers, `hints`
               sends Early Hints responses without end, and `chunk` sends an endless chunk length.
+        in_two_packets: Send the head and the body in two small packets. The second one waits until
+            the client has acknowledged the first, which takes it 40 ms (Nagle's algorithm).
     """
 
     status: int = 200
@@ -55,6 +61,7 @@ class Reply:
     fault: (
         Literal["hang", "reset", "stall", "murmur", "drip", "flood", "hints", "chunk", "cut"] | None
     ) = None
+    in_two_packets: bool = False
 
 
 _HEAD = b"HTTP/1.1 200 OK\r\nX-Slow: "
@@ -90,6 +97,7 @@ class LoopbackServer:
         received: All requests so far, in order.
         most_in_flight: Highest number of requests that were handled at the same time.
         flooded_bytes: Bytes of headers that `flood` has sent.
+        sent_bytes: Bytes of all bodies that were sent.
         hung_up: Set when a client closes the connection before the reply has ended.
     """
 
@@ -97,6 +105,7 @@ class LoopbackServer:
         self.received: list[Received] = []
         self.most_in_flight = 0
         self.flooded_bytes = 0
+        self.sent_bytes = 0
         self.hung_up = Event()
         self._plan = plan
         self._in_flight = 0
@@ -131,6 +140,10 @@ class LoopbackServer:
             self._in_flight += change
             self.most_in_flight = max(self.most_in_flight, self._in_flight)
 
+    def _count_sent(self, size_bytes: int) -> None:
+        with self._lock:
+            self.sent_bytes += size_bytes
+
     def _flood(self, connection: socket.socket, headers: bytes) -> None:
         with suppress(OSError):  # the client closed the connection
             for _ in range(_FLOODS):
@@ -149,6 +162,7 @@ class LoopbackServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = 2**20  # the head and the body of a reply are sent together
 
             def _answer(self) -> None:
                 server._count(1)
@@ -165,11 +179,13 @@ class LoopbackServer:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 body = json.loads(raw) if raw else None
                 port = self.client_address[1]
-                reply = server._reply_to(Received(self.command, self.path, headers, body, port))
+                request = Received(self.command, self.path, headers, body, port, len(raw))
+                reply = server._reply_to(request)
                 if reply.fault == "hang":
                     server._closing.wait()
                 if reply.fault in _HEADS:
                     self.wfile.write(_HEADS[reply.fault])
+                    self.wfile.flush()
                     end = server._flood if reply.fault == "flood" else server._wait_for_hang_up
                     end(self.connection, _MURMURS[reply.fault])
                 if reply.fault in {"hang", "reset", *_HEADS}:
@@ -184,7 +200,11 @@ class LoopbackServer:
                 if reply.headers.get("Connection") != "close":
                     self.send_header("Content-Length", str(len(data) + 1_000 * unfinished))
                 self.end_headers()
+                if reply.in_two_packets:
+                    self.wfile.flush()
                 self.wfile.write(data)
+                self.wfile.flush()
+                server._count_sent(len(data))
                 if reply.fault in {"stall", "murmur"}:
                     server._wait_for_hang_up(self.connection, _MURMURS[reply.fault])
                 if unfinished:

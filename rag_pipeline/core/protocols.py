@@ -631,6 +631,20 @@ class StoredPoint:
     sparse: SparseVector | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """Facts about all points of a build.
+
+    Attributes:
+        point_count: Number of points. It may be approximate while points are written.
+        late_fields: Names of `payload.LATE_INDEXES` that points may have. No point has one of the
+            other names.
+    """
+
+    point_count: int
+    late_fields: frozenset[str]
+
+
 class VectorIndex(Protocol):
     """Read access to one build (version) of a collection in a vector store."""
 
@@ -648,6 +662,11 @@ class VectorIndex(Protocol):
             StoreUnavailableError: The store cannot be reached, does not answer in time, or is
                 locked by another process.
         """
+
+    def search_and_fetch(
+        self, queries: Sequence[ChannelQuery], point_ids: Sequence[PointId], fields: Sequence[str]
+    ) -> tuple[list[list[tuple[PointId, float]]], dict[PointId, Payload]]:
+        """Return the results of `search_many` and of `fetch_fields`, if possible in one request."""
 
     def fetch(
         self, point_ids: Sequence[PointId], *, with_vectors: bool = False
@@ -670,20 +689,20 @@ class VectorIndex(Protocol):
         does not have are left out.
         """
 
-    def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
-        """Return only the dense vectors of the points, of unit length, by point id.
+    def fetch_with_dense(
+        self, point_ids: Sequence[PointId]
+    ) -> dict[PointId, tuple[Payload, FloatVector | None]]:
+        """Return the payloads and the dense vectors of points, of unit length, by point id.
 
-        Points that the store does not have, or that have no dense vector, are left out.
+        The vector is None for a point that has no dense vector, because it was changed by hand.
+        Points that the store does not have are left out.
         """
 
     def count(self, where: PointFilter = PointFilter()) -> int:
         """Return the exact number of points that match the filter."""
 
-    def find_late_fields(self) -> frozenset[str]:
-        """Return the names of `payload.LATE_INDEXES` that points may have.
-
-        No point of the collection has one of the other names. Nothing is scanned.
-        """
+    def describe(self) -> IndexFacts:
+        """Return facts about all points in one request, without a scan."""
 
     def scroll(
         self, where: PointFilter = PointFilter(), *, with_vectors: bool = False

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.protocols import Channel, PointFilter
 from rag_pipeline.retrieval.ranking import Candidate, Distribution
+from rag_pipeline.retrieval.search import group_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.retrieval.open_index import OpenIndex
@@ -45,7 +48,11 @@ class Found:
 
 
 def gather_candidates(
-    opened: OpenIndex, searches: Sequence[Search], depth: int, weights: FusionWeights
+    opened: OpenIndex,
+    searches: Sequence[Search],
+    depth: int,
+    weights: FusionWeights,
+    terms: Mapping[PointFilter, Collection[str]] = MappingProxyType({}),
 ) -> list[Found]:
     """Find the candidate points of each search and of its parts, scored in every channel.
 
@@ -53,21 +60,26 @@ def gather_candidates(
     them in both channels together are near and become candidates. Windows (vectors of four words)
     score only these. The far points only count in the statistics of the scores.
 
-    All searches take three round trips to the store: one for the best points, one for the missing
-    scores of near points, and one for the places in the book that are not cached yet.
+    All searches take two round trips to the store: one for the best points and the weights of
+    terms, and one for the missing scores and the places of near points. The windows of a whole
+    question are compared word by word, so that its vectors are sent once.
 
     Args:
         opened: The collection to search.
         searches: Searches with vectors.
         depth: Number of points to request from each channel, at least 1.
         weights: The weights of vectors and BM25, by which near points are chosen.
+        terms: Terms whose weights the collection looks up with the first request, by the part of
+            the collection in which they are weighed.
 
     Raises:
         StoreUnavailableError: The store is unreachable, timed out or is locked by another process.
         PayloadError: A stored point has a missing or invalid payload field.
     """
     asked = [*searches, *(part for search in searches for part in search.parts)]
-    found = iter(_gather(opened, asked, depth, weights))
+    groups = [group_tokens(search.text, search.vectors) for search in searches]
+    groups += [[[*range(len(search.vectors.tokens))]] for search in asked[len(searches) :]]
+    found = iter(_gather(opened, asked, groups, depth, weights, terms))
     whole = [next(found) for _ in searches]
     return [
         replace(own, parts=tuple(next(found) for _ in search.parts))
@@ -75,23 +87,32 @@ def gather_candidates(
     ]
 
 
-def _gather(
-    opened: OpenIndex, searches: Sequence[Search], depth: int, weights: FusionWeights
+def _gather(  # the arguments of one caller
+    opened: OpenIndex,
+    searches: Sequence[Search],
+    groups: Sequence[Sequence[Sequence[int]]],
+    depth: int,
+    weights: FusionWeights,
+    terms: Mapping[PointFilter, Collection[str]],
 ) -> list[Found]:
-    index = opened.store
     best = [
         (at, channel)
         for at, search in enumerate(searches)
         for channel in search.channels
         if channel is not Channel.WINDOWS
     ]
-    hits = index.search_many(
-        [searches[at].ask(channel, depth, searches[at].where) for at, channel in best]
+    unweighed = opened.list_unweighed(terms)
+    hits = opened.store.search_many(
+        [
+            *(searches[at].ask(channel, depth, searches[at].where) for at, channel in best),
+            *opened.ask_weights(unweighed),
+        ]
     )
+    opened.keep_weights(unweighed, hits[len(best) :])
     scores: list[dict[Channel, dict[PointId, float]]] = [
         {channel: {} for channel in search.channels} for search in searches
     ]
-    for (at, asked_by), own in zip(best, hits, strict=True):
+    for (at, asked_by), own in zip(best, hits, strict=False):
         scores[at][asked_by] = dict(own)
     # The far scores are those of the first request, so they are read before the gaps are filled.
     nears = [
@@ -99,25 +120,35 @@ def _gather(
         for search, own in zip(searches, scores, strict=True)
     ]
     gaps = [
-        (at, channel, missing)
+        (at, channel, PointFilter(point_ids=missing), rows)
         for at, (near, _, _) in enumerate(nears)
         for channel in searches[at].channels
         if (missing := tuple(pid for pid in sorted(near) if pid not in scores[at][channel]))
+        for rows in (groups[at] if channel is Channel.WINDOWS else [()])
     ]
-    hits = index.search_many(
+    hits, places = opened.search_and_place(
         [
-            searches[at].ask(channel, len(missing), PointFilter(point_ids=missing))
-            for at, channel, missing in gaps
-        ]
+            searches[at].ask(channel, len(missing.point_ids or ()), missing, rows)
+            for at, channel, missing, rows in gaps
+        ],
+        sorted({pid for near, _, _ in nears for pid in near}),
     )
-    for (at, channel, _), own in zip(gaps, hits, strict=True):
-        scores[at][channel].update(own)
-    places = opened.find_places(sorted({pid for near, _, _ in nears for pid in near}))
+    tokens: list[dict[PointId, list[float]]] = [{} for _ in searches]
+    for (at, channel, _, rows), own in zip(gaps, hits, strict=True):
+        if channel is not Channel.WINDOWS:
+            scores[at][channel].update(own)
+            continue
+        for point_id, cosine in own:
+            cosines = tokens[at].setdefault(point_id, [0.0] * len(searches[at].vectors.tokens))
+            for row in rows:
+                cosines[row] = cosine
     return [
         Found(
-            _describe([places[pid] for pid in sorted(near) if pid in places], own), far, exhausted
+            _describe([places[pid] for pid in sorted(near) if pid in places], own, by_token),
+            far,
+            exhausted,
         )
-        for (near, far, exhausted), own in zip(nears, scores, strict=True)
+        for (near, far, exhausted), own, by_token in zip(nears, scores, tokens, strict=True)
     ]
 
 
@@ -153,14 +184,15 @@ def _find_near(
 
 
 def _describe(
-    places: Sequence[Place], scores: Mapping[Channel, Mapping[PointId, float]]
+    places: Sequence[Place],
+    scores: Mapping[Channel, Mapping[PointId, float]],
+    by_token: Mapping[PointId, Sequence[float]],
 ) -> tuple[Candidate, ...]:
-    by_dense = scores[Channel.DENSE]
-    by_windows, by_bm25 = (scores.get(channel, {}) for channel in (Channel.WINDOWS, Channel.BM25))
+    by_dense, by_bm25 = scores[Channel.DENSE], scores.get(Channel.BM25, {})
     candidates = []
     for place in places:
-        point_id = place.point_id
-        dense = by_dense.get(point_id, 0.0)
-        windows, bm25 = by_windows.get(point_id, dense), by_bm25.get(point_id, 0.0)
-        candidates.append(Candidate(place, dense, windows, bm25))
+        dense, bm25 = by_dense.get(place.point_id, 0.0), by_bm25.get(place.point_id, 0.0)
+        tokens = tuple(by_token.get(place.point_id, ()))
+        windows = math.fsum(tokens) / len(tokens) if tokens else dense
+        candidates.append(Candidate(place, dense, windows, bm25, tokens))
     return tuple(candidates)

@@ -16,9 +16,10 @@ from rag_pipeline.retrieval.candidates import DEPTH, gather_candidates
 from rag_pipeline.retrieval.ranking import favor_explaining, fit_weights, fuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rag_pipeline.core.ids import PointId
+    from rag_pipeline.core.models import Payload
     from rag_pipeline.core.protocols import VectorIndex
     from rag_pipeline.core.vectors import FloatVector
     from rag_pipeline.retrieval.candidates import Found
@@ -43,6 +44,7 @@ FIRST_PLACE: Final = 3
 """Number of the whole question's best hits that come before the hits of its sub-questions."""
 
 _SPARE: Final = 2  # further candidates whose vectors are read at once, to replace duplicates
+_PAGE: Final = 5  # candidates whose vectors are read at once after that
 _DEEPEN_FACTOR: Final = 4  # growth of the search depth when duplicates leave too few hits
 
 
@@ -67,7 +69,7 @@ def choose_hits(
     found: Sequence[Found],
     evidence: Sequence[Evidence],
     weights: FusionWeights,
-    dedup_threshold: float,
+    near: NearDuplicates,
 ) -> list[Chosen]:
     """Rank the candidates of each search and choose its hits.
 
@@ -82,15 +84,14 @@ def choose_hits(
         found: The candidates of each search.
         evidence: The term weights of each search.
         weights: The weights of the fused score.
-        dedup_threshold: Two chunks whose vectors have a higher cosine are near-duplicates.
+        near: The test for near-duplicates.
     """
-    near = NearDuplicates(opened.store, dedup_threshold)
     orders = [_rank(own, known, weights) for own, known in zip(found, evidence, strict=True)]
     near.load(
         [
             hit.candidate
-            for search, (passages, _) in zip(searches, orders, strict=True)
-            for hit in passages[: _count_wanted(search) + _SPARE]
+            for search, (passages, bare) in zip(searches, orders, strict=True)
+            for hit in [*passages, *bare][: _count_wanted(search) + _SPARE]
         ]
     )
     return [
@@ -112,13 +113,13 @@ def _choose(
     parts = found.parts
     count, depth = _count_wanted(search), DEPTH
     passages, bare = order
-    chosen = select(passages, count, near.is_near)
+    chosen = select(near.load_ahead(passages), count, near.is_near)
     while len(chosen) < count and not found.exhausted:
         depth *= _DEEPEN_FACTOR
         (found,) = gather_candidates(opened, [replace(search, parts=())], depth, weights)
         passages, bare = _rank(found, evidence, weights, chosen)
-        chosen = select(passages, count, near.is_near, chosen)
-    chosen = select(bare, count, near.is_near, chosen)
+        chosen = select(near.load_ahead(passages), count, near.is_near, chosen)
+    chosen = select(near.load_ahead(bare), count, near.is_near, chosen)
     if search.parts:
         of_parts = [fuse(part.candidates, weights, far=part.far) for part in parts]
         chosen = place_parts(chosen, of_parts, search.offered)
@@ -133,19 +134,31 @@ class NearDuplicates:
     Args:
         index: The collection that stores the vectors.
         threshold: Two candidates whose vectors have a higher cosine are near-duplicates.
+
+    Attributes:
+        payloads: The payloads that were read together with the vectors.
     """
 
     def __init__(self, index: VectorIndex, threshold: float) -> None:
         self._index = index
         self._threshold = threshold
-        self._vectors: dict[PointId, FloatVector] = {}
+        self.payloads: dict[PointId, Payload] = {}
+        self._vectors: dict[PointId, FloatVector | None] = {}
         self._asked: set[PointId] = set()
 
     def load(self, candidates: Sequence[Candidate]) -> None:
-        """Read the dense vectors of the candidates in one round trip, except those already read."""
+        """Read the vectors and payloads of the candidates in one round trip, unless known."""
         wanted = sorted({candidate.place.point_id for candidate in candidates} - self._asked)
         self._asked.update(wanted)
-        self._vectors |= self._index.fetch_dense(wanted)
+        for point_id, (payload, vector) in self._index.fetch_with_dense(wanted).items():
+            self.payloads[point_id], self._vectors[point_id] = payload, vector
+
+    def load_ahead(self, ranked: Sequence[Ranked]) -> Iterator[Ranked]:
+        """Yield ranked hits in order, and read the vectors of several of them at once."""
+        for at, hit in enumerate(ranked):
+            if hit.candidate.place.point_id not in self._asked:
+                self.load([following.candidate for following in ranked[at : at + _PAGE]])
+            yield hit
 
     def is_near(self, one: Candidate, other: Candidate) -> bool:
         """Return True if the cosine of two candidates' vectors is above the threshold.

@@ -11,19 +11,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.ids import ChunkId, to_point_id
-from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.text.terms import (
     extract_terms,
     extract_words,
-    find_content_words,
     find_distinct_terms,
 )
 from rag_pipeline.retrieval.models import Evidence, TermWeight, WordNearness
+from rag_pipeline.retrieval.search import find_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pipeline.core.protocols import VectorIndex
+    from rag_pipeline.core.protocols import PointFilter
+    from rag_pipeline.retrieval.choosing import Chosen
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.search import Search
@@ -52,6 +52,14 @@ UNRELATED: Final = (
 """Questions from twelve subjects. A book answers at most a few of them."""
 
 
+def list_terms(searches: Sequence[Search]) -> dict[PointFilter, set[str]]:
+    """Return the terms to weigh, by the part of the collection in which they are weighed."""
+    asked: dict[PointFilter, set[str]] = {}
+    for search in searches:
+        asked.setdefault(search.scope.where, set()).update(_read_terms(search.text))
+    return asked
+
+
 def weigh_terms(
     opened: OpenIndex,
     searches: Sequence[Search],
@@ -70,69 +78,62 @@ def weigh_terms(
         model: The fingerprint of the embedding model, which is stored in the evidence.
         unrelated: The result of `OpenIndex.measure_unrelated`, which is stored in the evidence.
     """
-    words = [_read_terms(search.text) for search in searches]
-    asked: dict[PointFilter, set[str]] = {}
-    for search, own in zip(searches, words, strict=True):
-        asked.setdefault(search.scope.where, set()).update(own)
+    asked = list_terms(searches)
     weighed = {where: opened.weigh(sorted(terms), where) for where, terms in asked.items()}
-    counts = {where: count for where, (count, _) in weighed.items()}
     found = []
-    for search, own in zip(searches, words, strict=True):
-        corpus = search.scope.where
+    for search in searches:
+        own, corpus = _read_terms(search.text), search.scope.where
         count, known = weighed[corpus]
         unknown_weight = math.log(2 * count + 2)
-        if search.where not in counts:
-            counts[search.where] = opened.store.count(search.where)
         terms = tuple(
             TermWeight(term, word, known.get(term, unknown_weight), term in known)
             for term, word in own.items()
         )
         found.append(
-            Evidence(model, counts[search.where], terms, unrelated=unrelated, corpus=corpus)
+            Evidence(model, opened.count(search.where), terms, unrelated=unrelated, corpus=corpus)
         )
     return found
 
 
 def compare_words(
-    index: VectorIndex,
     searches: Sequence[Search],
     evidence: Sequence[Evidence],
+    chosen: Sequence[Chosen],
     hits: Sequence[Sequence[ScoredChunk]],
 ) -> list[Evidence]:
     """Return the evidence of each search with the similarity of its words to its first hits.
 
-    The token vectors of a word are compared with the windows (vectors of four words) of the first
-    `EVIDENCE_DEPTH` hits, and the best hit counts. If the store finds none of these hits any more,
-    the word gets 0. All searches together take one round trip. A search without hits has no words.
+    The similarity of a word to a hit is the mean cosine of the word's tokens with the hit's nearest
+    windows (vectors of four words). Of the first `EVIDENCE_DEPTH` hits, the best one counts. A
+    search without hits has no words.
+
+    Args:
+        searches: The searches.
+        evidence: The evidence of each search, with the weights of its terms.
+        chosen: The chosen candidates of each search.
+        hits: The hits of each search, which were made of its chosen candidates.
     """
-    asked = [
-        (at, word, weight, search.vectors.tokens[rows])
-        for at, search in enumerate(searches)
-        if hits[at]
-        for word, weight, rows in _weigh_words(search, evidence[at])
-    ]
-    found = index.search_many(
-        [ChannelQuery(Channel.WINDOWS, rows, 1, _first_hits(hits[at])) for at, _, _, rows in asked]
-    )
-    # Every stored point has a window, so `nearest` is empty only if an ingestion has deleted all
-    # first hits since the search found them. A cosine of 0 also means that no passage supports the
-    # word, so both cases lower the support alike. The worst result is a refusal, and a repeated
-    # question is judged with the new points. The order of the hits does not depend on it.
-    words: list[list[WordNearness]] = [[] for _ in searches]
-    for (at, word, weight, _), nearest in zip(asked, found, strict=True):
-        words[at].append(WordNearness(word, weight, nearest[0][1] if nearest else 0.0))
-    return [replace(own, words=tuple(near)) for own, near in zip(evidence, words, strict=True)]
+    found = []
+    for search, known, own, best in zip(searches, evidence, chosen, hits, strict=True):
+        candidates = {ranked.candidate.place.point_id: ranked.candidate for ranked in own.hits}
+        first = [candidates[to_point_id(ChunkId(hit.chunk_id))] for hit in best[:EVIDENCE_DEPTH]]
+        words = [
+            WordNearness(word, weight, max(_compare(one.tokens, rows) for one in first))
+            for word, weight, rows in (_weigh_words(search, known) if first else ())
+        ]
+        found.append(replace(known, words=tuple(words)))
+    return found
+
+
+def _compare(tokens: Sequence[float], rows: Sequence[int]) -> float:
+    """Return the mean cosine of some tokens with a hit, or 0 for a hit without windows."""
+    return math.fsum(tokens[row] for row in rows) / len(rows) if tokens else 0.0
 
 
 @lru_cache(maxsize=1024)  # 1,024 chunks take about 10 MB
 def find_chunk_terms(headings: tuple[str, ...], text: str) -> frozenset[str]:
     """Return the distinct search terms of a chunk's text and of the headings above it."""
     return find_distinct_terms(" ".join((*headings, text)))
-
-
-def _first_hits(hits: Sequence[ScoredChunk]) -> PointFilter:
-    first = hits[:EVIDENCE_DEPTH]
-    return PointFilter(point_ids=tuple(to_point_id(ChunkId(hit.chunk_id)) for hit in first))
 
 
 def _weigh_words(search: Search, evidence: Evidence) -> list[tuple[str, float, list[int]]]:
@@ -143,11 +144,8 @@ def _weigh_words(search: Search, evidence: Evidence) -> list[tuple[str, float, l
     """
     weights = {term.term: term.weight for term in evidence.terms}
     weighed = []
-    for start, end in find_content_words(search.text):
-        word = search.text[start:end]
+    for word, rows in find_words(search.text, search.vectors):
         own = [weights.pop(term) for term in extract_terms(word) if term in weights]
-        spans = enumerate(search.vectors.spans)
-        rows = [row for row, (first, last) in spans if first < end and last > start]
         if own and rows:
             weighed.append((word, max(own), rows))
     return weighed

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
+from functools import lru_cache
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import PayloadError
@@ -17,12 +19,12 @@ from rag_pipeline.retrieval.outline import Outline, outline_book
 from rag_pipeline.retrieval.ranking import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload, SiteSettings
     from rag_pipeline.core.payload import ChunkMetadata
-    from rag_pipeline.core.protocols import SparseEncoder, VectorIndex
+    from rag_pipeline.core.protocols import IndexFacts, SparseEncoder, VectorIndex
     from rag_pipeline.core.sources import Edition
     from rag_pipeline.retrieval.search import Search
 
@@ -41,8 +43,11 @@ EDITION_FIELDS: Final = {"version": "is_latest", "locale": "is_default_locale"}
 A payload has the second one only if it is false.
 """
 
-_OUTLINE_AGE_S: Final = 30.0  # a page edited on a server shows up after this time
-_MARKS_AGE_S: Final = 5.0  # the first version of a site on a server is noticed after this time
+MAX_TERMS: Final = 50_000
+"""Number of terms of a part whose weights are cached. With more, the cache begins anew."""
+
+_READ_AGE_S: Final = 30.0  # a page edited on a server changes outline and weights after this time
+_FACTS_AGE_S: Final = 5.0  # the first version of a site on a server is noticed after this time
 _MARKER_WORDS: Final = 1  # the `##` before a heading in its chunk's text counts as a word
 _PLACE_FIELDS: Final = (
     "doc_path",
@@ -70,8 +75,8 @@ class OpenIndex:
         store: The open collection.
         encoder: The BM25 encoder that the collection was built with.
         lasting: True if the collection cannot change while it is open, as in the embedded store.
-            Each value is then read only once. If False, places, chunks and weights are read again
-            for each search, and the outline when the number of chunks has changed or after 30 s.
+            Each value is then read only once. If False, places and chunks are read again for each
+            search, and the outline and the weights of terms after 30 s.
 
     Attributes:
         store: The open collection.
@@ -83,30 +88,41 @@ class OpenIndex:
         self._lasting = lasting
         self._places: dict[PointId, Place] = {}
         self._chunks: dict[PointId, Piece] = {}
-        self._weights: dict[PointFilter, tuple[int, dict[str, float]]] = {}
+        self._counts: dict[PointFilter, tuple[float, int]] = {}
+        self._weights: dict[PointFilter, tuple[float, dict[str, float]]] = {}
         self._unrelated: tuple[int, tuple[float, float]] | None = None
         self._outline: tuple[int, float, Outline] | None = None
         self._editions: tuple[Outline, dict[tuple[str, ...], Edition]] | None = None
-        self._marks: tuple[float, frozenset[str]] | None = None
+        self._facts: tuple[float, IndexFacts] | None = None
 
-    def find_places(self, point_ids: Sequence[PointId]) -> dict[PointId, Place]:
-        """Return the place of each point in the book; it may also contain other points.
+    def search_and_place(
+        self, queries: Sequence[ChannelQuery], point_ids: Sequence[PointId]
+    ) -> tuple[list[list[tuple[PointId, float]]], dict[PointId, Place]]:
+        """Run searches, and return their hits and the place of each point in the book.
 
-        Ids that the store does not have are left out.
+        The places may also contain other points. Ids that the store does not have are left out.
 
         Raises:
             PayloadError: A stored point has a missing or invalid payload field.
         """
         known = self._places if self._lasting else {}
         missing = [point_id for point_id in point_ids if point_id not in known]
-        if missing:
-            payloads = self.store.fetch_fields(missing, _PLACE_FIELDS)
+        hits, payloads = self.store.search_and_fetch(queries, missing, _PLACE_FIELDS)
+        if payloads:
             read = {pid: _read_place(pid, payload) for pid, payload in payloads.items()}
             self._places = known = {**known, **read}
-        return known
+        return hits, known
 
-    def find_chunks(self, point_ids: Sequence[PointId]) -> dict[PointId, Piece]:
+    def find_chunks(
+        self,
+        point_ids: Sequence[PointId],
+        payloads: Mapping[PointId, Payload] = MappingProxyType({}),
+    ) -> dict[PointId, Piece]:
         """Return the metadata and text of each point id; ids that the store lacks are left out.
+
+        Args:
+            point_ids: The ids.
+            payloads: Payloads that were just read, by id. The store is asked for the others.
 
         Raises:
             PayloadError: A stored point has a missing or invalid payload field.
@@ -115,9 +131,13 @@ class OpenIndex:
         found = {point_id: known[point_id] for point_id in point_ids if point_id in known}
         missing = [point_id for point_id in point_ids if point_id not in found]
         if missing:
+            given = {pid: payloads[pid] for pid in missing if pid in payloads}
+            others = [point_id for point_id in missing if point_id not in given]
+            if others:
+                given |= {point.point_id: point.payload for point in self.store.fetch(others)}
             read = {
-                point.point_id: (read_metadata(point.payload), read_text(point.payload))
-                for point in self.store.fetch(missing)
+                point_id: (read_metadata(payload), read_text(payload))
+                for point_id, payload in given.items()
             }
             found |= read
             self._chunks = dict(islice(chain(read.items(), known.items()), MAX_CACHED_CHUNKS))
@@ -130,25 +150,81 @@ class OpenIndex:
 
         The weight of a term is the highest BM25 score that any chunk has for this term alone. That
         is the term's inverse document frequency times a factor of up to 2.2, which grows with the
-        term's frequency in the chunk. Terms that occur in no chunk are left out. The weights may
-        include terms that were looked up before.
+        term's frequency in the chunk. Terms that occur in no chunk are left out.
         """
-        parts = self._weights if self._lasting else {}
-        count, known = parts.get(corpus) or (self.store.count(corpus), {})
-        missing = [term for term in terms if term not in known]
-        if missing or corpus not in parts:
-            # The score of a term's best chunk is its weight, so one result for each term is enough.
-            hits = self.store.search_many(
-                [
-                    ChannelQuery(Channel.BM25, vector, 1, corpus, corpus)
-                    for vector in self._encoder.encode_terms(missing)
-                ]
-            )
-            found = {term: best[0][1] for term, best in zip(missing, hits, strict=True) if best}
-            known = {**known, **found}
+        known = self._read_weights(corpus)[1]
+        unweighed = [(corpus, term) for term in terms if term not in known]
+        if unweighed:
+            hits = self.store.search_many(self.ask_weights(unweighed))
+            known = {**known, **self.keep_weights(unweighed, hits)[corpus]}
+        return self.count(corpus), {term: known[term] for term in terms if known[term] > 0}
+
+    def list_unweighed(
+        self, terms: Mapping[PointFilter, Collection[str]]
+    ) -> list[tuple[PointFilter, str]]:
+        """Return the terms whose weights must be looked up, each with its part of the collection.
+
+        Args:
+            terms: The terms to weigh, by the part of the collection in which they are weighed.
+        """
+        known = {corpus: self._read_weights(corpus)[1] for corpus in terms}
+        return [
+            (corpus, term)
+            for corpus, own in terms.items()
+            for term in sorted(own)
+            if term not in known[corpus]
+        ]
+
+    def ask_weights(self, unweighed: Sequence[tuple[PointFilter, str]]) -> list[ChannelQuery]:
+        """Return the searches that find the weights of terms.
+
+        The score of a term's best chunk is its weight, so one result for each term is enough.
+        """
+        vectors = self._encoder.encode_terms([term for _, term in unweighed])
+        return [
+            ChannelQuery(Channel.BM25, vector, 1, corpus, corpus)
+            for (corpus, _), vector in zip(unweighed, vectors, strict=True)
+        ]
+
+    def keep_weights(
+        self,
+        unweighed: Sequence[tuple[PointFilter, str]],
+        hits: Sequence[Sequence[tuple[PointId, float]]],
+    ) -> dict[PointFilter, dict[str, float]]:
+        """Cache and return the weights of terms; `hits` are the results of the searches for them.
+
+        A term that occurs in no chunk gets the weight 0.
+        """
+        found: dict[PointFilter, dict[str, float]] = {}
+        for (corpus, term), best in zip(unweighed, hits, strict=True):
+            found.setdefault(corpus, {})[term] = best[0][1] if best else 0.0
+        for corpus, weights in found.items():
+            parts, (begun_at, known) = self._weights, self._read_weights(corpus)
             kept = {part: parts[part] for part in [*parts][-MAX_PARTS:] if part != corpus}
-            self._weights = {**kept, corpus: (count, known)}
-        return count, known
+            self._weights = {**kept, corpus: (begun_at, {**known, **weights})}
+        return found
+
+    def _read_weights(self, corpus: PointFilter) -> tuple[float, dict[str, float]]:
+        """Return the cached weights of a part, and the time at which the first was looked up."""
+        now = time.monotonic()
+        begun_at, known = self._weights.get(corpus, (now, {}))
+        is_old = not self._lasting and now - begun_at > _READ_AGE_S
+        return (now, {}) if is_old or len(known) > MAX_TERMS else (begun_at, known)
+
+    def count(self, where: PointFilter = ALL_POINTS) -> int:
+        """Return the number of points that match a filter.
+
+        On a server it is up to 30 s old, and approximate while points are written.
+        """
+        if where == ALL_POINTS and not self._lasting:
+            return self._read_facts().point_count
+        counts, now = self._counts, time.monotonic()
+        known = counts.get(where)
+        if known is None or not (self._lasting or now - known[0] < _READ_AGE_S):
+            known = now, self.store.count(where)
+            kept = {part: counts[part] for part in [*counts][-MAX_PARTS:] if part != where}
+            self._counts = {**kept, where: known}
+        return known[1]
 
     def measure_unrelated(self, searches: Sequence[Search]) -> tuple[float, float] | None:
         """Return the mean and deviation of the highest cosines of questions it does not answer.
@@ -163,7 +239,7 @@ class OpenIndex:
         if not searches:
             return None
         known = self._unrelated
-        count = known[0] if known and self._lasting else self.store.count()
+        count = self.count()
         if known is None or known[0] != count:
             hits = self.store.search_many(
                 [search.ask(Channel.DENSE, 1, PointFilter()) for search in searches]
@@ -183,22 +259,23 @@ class OpenIndex:
         """
         known, now = self._outline, time.monotonic()
         if known is not None and (
-            self._lasting or (now - known[1] < _OUTLINE_AGE_S and self.store.count() == known[0])
+            self._lasting or (now - known[1] < _READ_AGE_S and self.count() == known[0])
         ):
             return known[2]
-        chunks = [read_metadata(point.payload) for point in self.store.scroll()]
-        outline = outline_book(chunks)
-        self._outline = (len(chunks), now, outline)
+        count = self.count()
+        outline = outline_book([read_metadata(point.payload) for point in self.store.scroll()])
+        self._outline = (count, now, outline)
         return outline
 
     def find_marks(self) -> frozenset[str]:
         """Return those of `is_latest` and `is_default_locale` that points may have."""
-        known, now = self._marks, time.monotonic()
-        if known is not None and (self._lasting or now - known[0] < _MARKS_AGE_S):
-            return known[1]
-        names = self.store.find_late_fields().intersection(EDITION_FIELDS.values())
-        self._marks = (now, names)
-        return names
+        return self._read_facts().late_fields.intersection(EDITION_FIELDS.values())
+
+    def _read_facts(self) -> IndexFacts:
+        known, now = self._facts, time.monotonic()
+        if known is None or not (self._lasting or now - known[0] < _FACTS_AGE_S):
+            self._facts = known = now, self.store.describe()
+        return known[1]
 
     def find_edition(self, site: SiteSettings, url: str) -> Edition:
         """Return the version and language of the page at an address.
@@ -274,9 +351,12 @@ def _read_place(point_id: PointId, payload: Payload) -> Place:
         bare_heading,
         is_default,
         word_count,
-        find_distinct_terms(" ".join([title, *map(str, path if isinstance(path, list) else ())])),
-        find_distinct_terms(heading or title),
+        _find_terms(" ".join([title, *map(str, path if isinstance(path, list) else ())])),
+        _find_terms(heading or title),
     )
+
+
+_find_terms = lru_cache(maxsize=8192)(find_distinct_terms)  # headings, which are read many times
 
 
 def _read_number(point_id: PointId, payload: Payload, name: str) -> int:

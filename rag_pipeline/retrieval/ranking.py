@@ -73,12 +73,15 @@ class Candidate:
             words, of each token's cosine with the chunk's nearest window (a vector of four words).
             Equal to `dense` if the model has no windows.
         bm25: BM25 score; 0 for a point without any of the question's terms.
+        tokens: By row of the question's token vectors, the mean of such cosines over the tokens of
+            the same word. Empty if the model has no windows.
     """
 
     place: Place
     dense: float
     windows: float
     bm25: float
+    tokens: tuple[float, ...] = ()
 
     @property
     def semantic(self) -> float:

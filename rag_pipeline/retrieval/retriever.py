@@ -23,8 +23,8 @@ from rag_pipeline.core.models import Closing, SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols import Channel, ChannelQuery
 from rag_pipeline.retrieval.candidates import DEPTH, gather_candidates
-from rag_pipeline.retrieval.choosing import choose_hits
-from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, weigh_terms
+from rag_pipeline.retrieval.choosing import NearDuplicates, choose_hits
+from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, list_terms, weigh_terms
 from rag_pipeline.retrieval.hits import build_hits, drop_weak, rerank_hits, widen_hits
 from rag_pipeline.retrieval.models import RetrievalResult
 from rag_pipeline.retrieval.open_index import OpenIndex
@@ -247,22 +247,23 @@ class Retriever(Closing):
         with self._session.use() as store:
             opened, options = self._open(store), self.options
             searches = limit_to_scopes(opened, searches, options.site)
-            found = gather_candidates(opened, searches, DEPTH, options.weights)
+            terms = list_terms(searches)
+            found = gather_candidates(opened, searches, DEPTH, options.weights, terms)
             if not any(own.candidates for own in found) and store.count() == 0:
                 raise CollectionMissingError(store.collection_id, "the vector store")
             unrelated = opened.measure_unrelated(self._unrelated)
             evidence = weigh_terms(opened, searches, self._embedder.model.fingerprint, unrelated)
-            chosen = choose_hits(
-                opened, searches, found, evidence, options.weights, options.dedup_threshold
-            )
+            near = NearDuplicates(store, options.dedup_threshold)
+            chosen = choose_hits(opened, searches, found, evidence, options.weights, near)
             chunks = opened.find_chunks(
-                sorted({hit.candidate.place.point_id for own in chosen for hit in own.hits})
+                sorted({hit.candidate.place.point_id for own in chosen for hit in own.hits}),
+                near.payloads,
             )
             hits = [
                 self._finish(store, search, build_hits(search, own, chunks))
                 for search, own in zip(searches, chosen, strict=True)
             ]
-            evidence = compare_words(store, searches, evidence, hits)
+            evidence = compare_words(searches, evidence, chosen, hits)
         return [
             RetrievalResult(
                 chunks=tuple(own_hits),

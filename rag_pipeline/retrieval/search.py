@@ -89,11 +89,21 @@ class Search:
             channels.append(Channel.BM25)
         return channels
 
-    def ask(self, channel: Channel, limit: int, where: PointFilter) -> ChannelQuery:
-        """Return the store query for the `limit` best points in a channel that match `where`."""
+    def ask(
+        self,
+        channel: Channel,
+        limit: int,
+        where: PointFilter,
+        rows: Sequence[int] | None = None,
+    ) -> ChannelQuery:
+        """Return the store query for the `limit` best points in a channel that match `where`.
+
+        `rows` are the tokens that windows are compared with; None for all.
+        """
+        tokens = self.vectors.tokens
         vectors: dict[Channel, FloatVector | FloatMatrix | SparseVector] = {
             Channel.DENSE: self.vectors.dense,
-            Channel.WINDOWS: self.vectors.tokens,
+            Channel.WINDOWS: tokens if rows is None else tokens[list(rows)],
             Channel.BM25: self.terms,
         }
         corpus = self.scope.where if channel is Channel.BM25 else PointFilter()
@@ -145,6 +155,39 @@ def prepare_searches(
         own_parts = tuple(begin(query, part) for part in parts[text])
         searches.append(begin(query, text, own_parts))
     return searches
+
+
+def find_words(text: str, vectors: QuestionVectors) -> list[tuple[str, list[int]]]:
+    """Return the content words of a question, each with the row numbers of its token vectors."""
+    return [
+        (
+            text[start:end],
+            [
+                row
+                for row, (first, last) in enumerate(vectors.spans)
+                if first < end and last > start
+            ],
+        )
+        for start, end in find_content_words(text)
+    ]
+
+
+def group_tokens(text: str, vectors: QuestionVectors) -> list[list[int]]:
+    """Divide the token vectors of a question into groups, so that each word is a union of groups.
+
+    Most groups are the tokens of one word. A token of two words makes another group.
+
+    Returns:
+        The row numbers of each group. Each row is in one group.
+    """
+    owners: list[tuple[int, ...]] = [() for _ in vectors.tokens]
+    for at, (_, rows) in enumerate(find_words(text, vectors)):
+        for row in rows:
+            owners[row] += (at,)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for row, words in enumerate(owners):
+        groups.setdefault(words, []).append(row)
+    return [*groups.values()]
 
 
 def split_question(question: str) -> tuple[str, ...]:

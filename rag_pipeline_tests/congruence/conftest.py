@@ -11,6 +11,7 @@ import pytest
 from rag_pipeline.adapters.stores.edge_catalog import EdgeCatalog
 from rag_pipeline.adapters.stores.qdrant_catalog import QdrantCatalog
 from rag_pipeline.adapters.stores.qdrant_connection import connect_memory, connect_server
+from rag_pipeline_tests.qdrant_engine import serve_qdrant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,13 +36,22 @@ def server() -> QdrantConnection:
     return connection
 
 
-@pytest.fixture(params=["edge", "memory", pytest.param("server", marks=pytest.mark.qdrant)])
+@pytest.fixture(
+    params=["edge", "memory", "loopback", pytest.param("server", marks=pytest.mark.qdrant)]
+)
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CollectionCatalog]:
-    """Return an empty catalog. Collections on a server are deleted after the test."""
+    """Return an empty catalog. Collections on a server are deleted after the test.
+
+    `memory` is the client's own engine, and `loopback` the embedded engine behind the REST
+    interface of a server.
+    """
     if request.param == "edge":
         yield EdgeCatalog(tmp_path / "store", "book", 0.2)
     elif request.param == "memory":
         yield QdrantCatalog(connect_memory(), "book")
+    elif request.param == "loopback":
+        with serve_qdrant(tmp_path) as (running, _):
+            yield from _serve_catalog(connect_server(running.url, api_key="", timeout_s=30))
     else:
         yield from _serve_catalog(request.getfixturevalue("server"))
 

@@ -175,13 +175,15 @@ def test_single_fields_and_dense_vectors_can_be_read_without_the_rest(full: Poin
         for point_id in ids[:2]
     }
     assert full.fetch_fields(ids, ["not_there"]) == {PointId(3): {}, HIGHEST_ID: {}}
-    dense = full.fetch_dense(ids)
+    dense = full.fetch_with_dense(ids)
     assert set(dense) == set(ids[:2])
-    for point_id, vector in dense.items():
+    for point_id, (payload, vector) in dense.items():
+        assert payload == by_id[point_id].payload
+        assert vector is not None
         assert vector.dtype == np.float32
         np.testing.assert_allclose(vector, by_id[point_id].vectors.dense, atol=1e-3)
     assert full.fetch_fields([], wanted) == {}
-    assert full.fetch_dense([]) == {}
+    assert full.fetch_with_dense([]) == {}
 
 
 def test_payloads_and_vectors_are_read_as_they_were_written(full: PointStore) -> None:
@@ -216,6 +218,10 @@ def test_unusual_payload_values_are_read_as_they_were_written(store: PointStore)
     point.payload.update(payload)
     store.upsert([point])
     assert store.fetch([PointId(1)])[0].payload == payload
+
+
+def test_a_description_counts_all_points(full: PointStore) -> None:
+    assert full.describe().point_count == len(POINTS)
 
 
 def test_scroll_and_count_include_every_page_of_results(store: PointStore) -> None:
@@ -353,7 +359,7 @@ def test_points_can_be_found_by_the_fields_that_only_some_have_or_by_their_absen
     full.upsert([old])
     new: Payload = {**other.payload, "version": "3.0"}
     full.set_payloads({other.point_id: new})
-    assert {"version", "is_latest"} <= full.find_late_fields()
+    assert {"version", "is_latest"} <= full.describe().late_fields
     assert one.point_id not in ids_of(full.scroll(latest))
     assert full.count(latest) == len(POINTS) - 1
     dense = full.search_many([ask(DENSE, latest)])[0]

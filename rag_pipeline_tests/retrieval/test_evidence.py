@@ -9,7 +9,7 @@ import pytest
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.adapters.embedders.local import LocalEmbedder
 from rag_pipeline.answering import apply_grounding_policy
-from rag_pipeline.retrieval import Query, QueryFilters
+from rag_pipeline.retrieval import Query, QueryFilters, open_index
 from rag_pipeline.retrieval.evidence import MAX_TERMS, UNRELATED
 from rag_pipeline.retrieval.open_index import OpenIndex
 from rag_pipeline.retrieval.search import prepare_searches
@@ -69,10 +69,19 @@ def test_each_query_of_a_batch_has_its_own_evidence(retriever: Retriever) -> Non
     assert together[2].chunk_count == 0
 
 
-@pytest.mark.parametrize("lasting", [True, False])
-def test_a_term_is_looked_up_once_if_the_collection_cannot_change(
-    retriever: Retriever, monkeypatch: pytest.MonkeyPatch, *, lasting: bool
+@pytest.mark.parametrize(
+    ("lasting", "age_s", "looked_up"),
+    [(True, -1.0, [2, 1]), (False, 30.0, [2, 1]), (False, -1.0, [2, 3])],
+)
+def test_a_term_is_looked_up_again_only_if_the_collection_can_change_and_the_weight_is_old(
+    retriever: Retriever,
+    monkeypatch: pytest.MonkeyPatch,
+    age_s: float,
+    looked_up: list[int],
+    *,
+    lasting: bool,
 ) -> None:
+    monkeypatch.setattr(open_index, "_READ_AGE_S", age_s)
     asked: list[int] = []
     with retriever.session.use() as index:
         book = OpenIndex(index, Bm25Encoder(), lasting=lasting)
@@ -85,8 +94,7 @@ def test_a_term_is_looked_up_once_if_the_collection_cannot_change(
         monkeypatch.setattr(index, "search_many", count_queries)
         first = book.weigh(["gripper", "quokka"])
         second = book.weigh(["gripper", "quokka", "scanner"])
-    # The term `quokka` is not in the book, so it is always looked up again.
-    assert asked == ([2, 2] if lasting else [2, 3])
+    assert asked == looked_up
     assert first[0] == second[0] > 0
     assert set(first[1]) == {"gripper"}
     assert {term: second[1][term] for term in first[1]} == first[1]

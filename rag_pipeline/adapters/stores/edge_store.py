@@ -21,7 +21,7 @@ from rag_pipeline.adapters.stores.engine_store import (
 )
 from rag_pipeline.core.errors import StoreDamagedError, StoreError, StoreLockedError, describe_kind
 from rag_pipeline.core.payload import INDEXED_FIELDS, LATE_INDEXES
-from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.protocols import Channel, ChannelQuery, IndexFacts, PointFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -102,10 +102,10 @@ class EdgeStore(EngineStore):
         request = edge.CountRequest(exact=True, filter=build_filter(where))
         return int(_call(self._shard.count, request, is_reading=True))
 
-    def find_late_fields(self) -> frozenset[str]:
-        """Return the fields that only some sites have and that points may have."""
-        schema = _call(self._shard.info, is_reading=True).payload_schema
-        return frozenset(schema) & LATE_INDEXES.keys()
+    def describe(self) -> IndexFacts:
+        """Return facts about all points, without a scan."""
+        info = _call(self._shard.info, is_reading=True)
+        return IndexFacts(info.points_count, frozenset(info.payload_schema) & LATE_INDEXES.keys())
 
     @contextmanager
     def write_together(self) -> Iterator[None]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rag_pipeline.core.models import Payload
+    from rag_pipeline.core.protocols import IndexFacts
     from rag_pipeline.core.vectors import EmbeddingSpace, FloatMatrix, FloatVector, Point
 
 
@@ -172,6 +173,20 @@ class EngineStore(ABC):
             For each query, at most `limit` pairs of point id and score. The score of a query with
             several rows is the mean over its rows.
         """
+        return self._search_until_clear(queries, self._search)
+
+    def search_and_fetch(
+        self, queries: Sequence[ChannelQuery], point_ids: Sequence[PointId], fields: Sequence[str]
+    ) -> tuple[list[Hits], dict[PointId, Payload]]:
+        """Return the results of `search_many` and of `fetch_fields`."""
+        return self.search_many(queries), self.fetch_fields(point_ids, fields)
+
+    def _search_until_clear(
+        self,
+        queries: Sequence[ChannelQuery],
+        search: Callable[[Sequence[tuple[ChannelQuery, int]]], list[Hits]],
+    ) -> list[Hits]:
+        """Repeat a search with higher limits until it is clear which hits are the best."""
         answers: list[Hits] = [[] for _ in queries]
         limits = {
             number: query.limit + _MARGIN
@@ -179,7 +194,7 @@ class EngineStore(ABC):
             if can_match(query)
         }
         while limits:
-            found = self._search([(queries[number], limit) for number, limit in limits.items()])
+            found = search([(queries[number], limit) for number, limit in limits.items()])
             tied: dict[int, int] = {}
             for (number, requested), hits in zip(limits.items(), found, strict=True):
                 if not hits:
@@ -215,20 +230,21 @@ class EngineStore(ABC):
         records = self._retrieve(point_ids, with_payload=list(fields), with_vectors=False)
         return {read_id(record): dict(record.payload or {}) for record in records}
 
-    def fetch_dense(self, point_ids: Sequence[PointId]) -> dict[PointId, FloatVector]:
-        """Return the dense vectors of points, by point id.
+    def fetch_with_dense(
+        self, point_ids: Sequence[PointId]
+    ) -> dict[PointId, tuple[Payload, FloatVector | None]]:
+        """Return the payloads and the dense vectors of points, by point id.
 
-        Missing points, and points without a dense vector (changed by hand), are left out.
+        Missing points are left out. The vector of a point changed by hand may be None.
         """
         name = Channel.DENSE.value
-        records = self._retrieve(point_ids, with_payload=False, with_vectors=[name])
-        # Each access to `record.vector` converts the vectors again, so it is read once.
-        vectors = [(read_id(record), record.vector) for record in records]
-        return {
-            point_id: np.asarray(named[name], dtype=np.float32)
-            for point_id, named in vectors
-            if isinstance(named, dict) and name in named
-        }
+        found: dict[PointId, tuple[Payload, FloatVector | None]] = {}
+        for record in self._retrieve(point_ids, with_payload=True, with_vectors=[name]):
+            named = record.vector  # each access converts the vectors again
+            has_dense = isinstance(named, dict) and name in named
+            vector = np.asarray(named[name], dtype=np.float32) if has_dense else None
+            found[read_id(record)] = dict(record.payload or {}), vector
+        return found
 
     def scroll(
         self,
@@ -274,7 +290,7 @@ class EngineStore(ABC):
         names = {name for payload in payloads for name in payload.keys() & LATE_INDEXES.keys()}
         if names <= self._late_indexes:
             return
-        self._late_indexes |= self.find_late_fields()
+        self._late_indexes |= self.describe().late_fields
         for name in sorted(names - self._late_indexes):
             self._create_index(name, is_boolean=LATE_INDEXES[name])
             self._late_indexes.add(name)
@@ -284,8 +300,8 @@ class EngineStore(ABC):
         """Create the index of a payload field, of texts or of booleans."""
 
     @abstractmethod
-    def find_late_fields(self) -> frozenset[str]:
-        """Return the fields that only some sites have and that points may have."""
+    def describe(self) -> IndexFacts:
+        """Return facts about all points in one request, without a scan."""
 
     @abstractmethod
     def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:

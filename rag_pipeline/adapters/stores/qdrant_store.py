@@ -8,6 +8,7 @@ from __future__ import annotations
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import numpy as np
 from qdrant_client import models
 
 from rag_pipeline.adapters.stores.engine_store import (
@@ -19,7 +20,8 @@ from rag_pipeline.adapters.stores.engine_store import (
 from rag_pipeline.adapters.stores.qdrant_layout import SEARCH_PARAMS
 from rag_pipeline.core.errors import RequestTooLargeError
 from rag_pipeline.core.payload import LATE_INDEXES
-from rag_pipeline.core.protocols import ChannelQuery, PointFilter
+from rag_pipeline.core.protocols import Channel, ChannelQuery, IndexFacts, PointFilter
+from rag_pipeline.core.vectors import SparseVector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +38,10 @@ _Entry = TypeVar("_Entry")
 
 _PAGE: Final = 1_000  # points per request; limits the size of one response
 _PAGE_WITH_VECTORS: Final = 100
+
+# Vectors have unit length. Dense vectors are stored with 32 bits, which are about 8 decimals here.
+# Windows are stored with 16 bits, whose rounding is several times that of 5 decimals.
+_DECIMALS: Final = {Channel.DENSE: 8, Channel.WINDOWS: 5}
 
 
 class QdrantStore(EngineStore):
@@ -60,12 +66,12 @@ class QdrantStore(EngineStore):
         )
         return int(answer.count)
 
-    def find_late_fields(self) -> frozenset[str]:
-        """Return the fields that only some sites have and that points may have."""
+    def describe(self) -> IndexFacts:
+        """Return facts about all points in one request, without a scan."""
         info = self._call(methodcaller("get_collection", self._collection_id))
         # Only the client's own store in memory, which has no indexes, lists none.
-        found = info.payload_schema or LATE_INDEXES
-        return frozenset(found) & LATE_INDEXES.keys()
+        fields = frozenset(info.payload_schema or LATE_INDEXES) & LATE_INDEXES.keys()
+        return IndexFacts(info.points_count or 0, fields)
 
     def _overwrite(self, payloads: Mapping[PointId, Payload]) -> None:
         operations = [
@@ -92,10 +98,38 @@ class QdrantStore(EngineStore):
     def close(self) -> None:
         """Do nothing, because the connection belongs to the catalog."""
 
+    def search_and_fetch(
+        self, queries: Sequence[ChannelQuery], point_ids: Sequence[PointId], fields: Sequence[str]
+    ) -> tuple[list[Hits], dict[PointId, Payload]]:
+        """Return the results of `search_many` and of `fetch_fields`, in one request."""
+        missing = list(point_ids)
+        payloads: dict[PointId, Payload] = {}
+
+        def search(asked: Sequence[tuple[ChannelQuery, int]]) -> list[Hits]:
+            requests = self._build_requests(asked)
+            if missing:  # a query without a vector returns the points that match the filter
+                where = build_filter(PointFilter(point_ids=tuple(missing)))
+                requests.append(
+                    models.QueryRequest(filter=where, limit=len(missing), with_payload=list(fields))
+                )
+            answers = self._send_all(requests)
+            for record in answers.pop().points if missing else ():
+                payloads[read_id(record)] = dict(record.payload or {})
+            missing.clear()
+            return _read_hits(answers)
+
+        hits = self._search_until_clear(queries, search)
+        return hits, payloads | self.fetch_fields(missing, fields)
+
     def _search(self, queries: Sequence[tuple[ChannelQuery, int]]) -> list[Hits]:
-        requests = [
+        return _read_hits(self._send_all(self._build_requests(queries)))
+
+    def _build_requests(
+        self, queries: Sequence[tuple[ChannelQuery, int]]
+    ) -> list[models.QueryRequest]:
+        return [
             models.QueryRequest(
-                query=to_engine_vector(query.vector, models.SparseVector),
+                query=self._write_vector(query),
                 using=query.channel.value,
                 filter=build_filter(query.where),
                 params=self._choose_params(query),
@@ -105,13 +139,36 @@ class QdrantStore(EngineStore):
             )
             for query, limit in queries
         ]
-        answers = self._call(
-            methodcaller("query_batch_points", self._collection_id, requests=requests)
-        )
+
+    def _send_all(self, requests: list[models.QueryRequest]) -> list[models.QueryResponse]:
+        answers = list(self._call(lambda client: self._send(client, requests)))
         if len(answers) != len(requests):
             detail = f"{len(answers)} answers to {len(requests)} searches"
             raise self._connection.service.describe_unreadable(detail)
-        return [[(read_id(hit), float(hit.score)) for hit in hits.points] for hits in answers]
+        return answers
+
+    def _send(
+        self, client: QdrantClient, requests: list[models.QueryRequest]
+    ) -> Sequence[models.QueryResponse]:
+        if not self._connection.is_server:
+            return client.query_batch_points(self._collection_id, requests)
+        # The client's own method copies all vectors first, to look for texts to embed.
+        batch = models.QueryRequestBatch(searches=requests)
+        answer = client.http.search_api.query_batch_points(
+            self._collection_id, query_request_batch=batch
+        )
+        return answer.result or ()
+
+    def _write_vector(self, query: ChannelQuery) -> Any:  # noqa: ANN401  # lists or a sparse vector
+        """Return a query vector for the client, on its way to a server without useless decimals.
+
+        Python writes a 32-bit number with 17 digits, of which the last 8 mean nothing.
+        """
+        decimals = _DECIMALS.get(query.channel)
+        if decimals is None or isinstance(query.vector, SparseVector):
+            return to_engine_vector(query.vector, models.SparseVector)
+        vector = query.vector.astype(np.float64)
+        return (np.round(vector, decimals) if self._connection.is_server else vector).tolist()
 
     def _choose_params(self, query: ChannelQuery) -> models.SearchParams | None:
         """Return the parameters of a search; the client's in-memory engine has no quantization."""
@@ -207,6 +264,10 @@ def build_filter(where: PointFilter) -> models.Filter | None:
         models.IsEmptyCondition(is_empty=models.PayloadField(key=key)) for key in where.without
     ]
     return models.Filter(must=must) if must else None
+
+
+def _read_hits(answers: Sequence[models.QueryResponse]) -> list[Hits]:
+    return [[(read_id(hit), float(hit.score)) for hit in hits.points] for hits in answers]
 
 
 def _pages(entries: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:

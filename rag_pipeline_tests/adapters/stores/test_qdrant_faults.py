@@ -498,12 +498,13 @@ def test_the_error_for_a_point_of_another_program_names_point_and_remedy() -> No
         check_message(caught.value)
 
 
-def test_a_point_without_a_dense_vector_is_left_out() -> None:
+def test_a_point_without_a_dense_vector_is_read_without_it() -> None:
     connection = connect_memory()
     store = QdrantCatalog(connection, "book").create(SPACE)
     store.upsert([make_point(1)])
     write_by_hand(connection, store, 2, Channel.WINDOWS)
-    assert list(store.fetch_dense([PointId(1), PointId(2)])) == [1]
+    found = store.fetch_with_dense([PointId(1), PointId(2)])
+    assert [vector is None for _, vector in (found[PointId(1)], found[PointId(2)])] == [False, True]
 
 
 def test_the_embedding_space_is_not_stored_as_a_point() -> None:
