@@ -5,10 +5,12 @@ This module writes the verdicts to Dagster's event log itself. If the checks yie
 would not record which document a verdict is about when a run has many documents.
 """
 
+import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import dagster as dg
 
@@ -21,6 +23,7 @@ from rag_pipeline.ingestion.upkeep.audit import check_documents
 from rag_pipeline.orchestration.dead_runs import begin_run
 from rag_pipeline.orchestration.partitions import (
     DOC_PARTITIONS,
+    find_newest,
     read_selected_keys,
     reconcile_partitions,
     to_doc_id,
@@ -28,7 +31,12 @@ from rag_pipeline.orchestration.partitions import (
 )
 from rag_pipeline.orchestration.resources import IngestionResource
 
-_POINTS = dg.AssetKey(Stage.POINTS.value)
+_POINTS: Final = dg.AssetKey(Stage.POINTS.value)
+_NAMES: Final = tuple(rule.name for rule in DOCUMENT_RULES)
+_PASSED: Final = "SUCCEEDED"
+_FAILED: Final = "FAILED"
+_GROUP: Final = 50  # documents whose materializations are looked up at once
+_FEW: Final = 500  # documents that are named in a query
 
 
 def _specify_checks() -> list[dg.AssetCheckSpec]:
@@ -62,29 +70,75 @@ def document_checks(
     names = {key.name for key in context.selected_asset_check_keys}
     keys = read_selected_keys(context.run, context.instance)
     doc_ids = [to_doc_id(key) for key in keys] or None
-    for doc_id, faults in check_documents(ingestion.context, doc_ids):
-        log_checks(context, doc_id, faults, names)
+    for verdict in judge(context.instance, check_documents(ingestion.context, doc_ids), names):
+        log_verdict(context, verdict)
     yield from ()
 
 
-def log_checks(
-    context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext,
-    doc_id: str,
-    faults: Sequence[Fault],
-    names: set[str] | None = None,
-) -> None:
-    """Log a verdict for each document rule about one document.
+def judge(
+    instance: dg.DagsterInstance,
+    found: Iterable[tuple[str, Sequence[Fault]]],
+    names: Collection[str] = _NAMES,
+) -> Iterator[dg.AssetCheckEvaluation]:
+    """Yield a verdict on the recorded version of each document for each rule, in groups.
+
+    Dagster shows a verdict of a partition only while the verdict names its last materialization.
 
     Args:
-        context: The Dagster context of the run.
-        doc_id: The document.
-        faults: Its violations of the rules in `DOCUMENT_RULES`.
-        names: The rules to log; None for all.
+        instance: The Dagster instance.
+        found: Documents with their violations of the rules in `DOCUMENT_RULES`.
+        names: The rules to judge by.
     """
+    rest = iter(found)
+    while group := list(islice(rest, _GROUP)):
+        keys = {doc_id: to_partition_key(doc_id) for doc_id, _ in group}
+        targets = find_newest(instance, Stage.POINTS, keys.values())
+        for doc_id, faults in group:
+            for name in names:
+                details = [detail for rule, detail in faults if rule == name]
+                yield dg.AssetCheckEvaluation(
+                    asset_key=_POINTS,
+                    check_name=name,
+                    passed=not details,
+                    metadata={"faults": "; ".join(details)} if details else {},
+                    partition=keys[doc_id],
+                    target_materialization_data=_name_target(targets.get(keys[doc_id])),
+                )
+
+
+def log_verdict(
+    context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext,
+    verdict: dg.AssetCheckEvaluation,
+) -> None:
+    """Record a verdict in the log of a run."""
     step = context.op_execution_context.get_step_execution_context()
-    for verdict in _judge(doc_id, faults):
-        if names is None or verdict.check_name in names:
-            dg.DagsterEvent.asset_check_evaluation(step, verdict)
+    dg.DagsterEvent.asset_check_evaluation(step, verdict)
+
+
+def read_verdicts(
+    instance: dg.DagsterInstance, keys: Collection[str] | None = None
+) -> dict[str, bool]:
+    """Return which documents pass all rules, for those that have a verdict for each rule.
+
+    Verdicts on an earlier version of a document do not count.
+
+    Args:
+        instance: The Dagster instance.
+        keys: Partition keys to look for; None for all documents.
+    """
+    chosen = None if keys is None or len(keys) > _FEW else list(keys)
+    checks = [dg.AssetCheckKey(_POINTS, name) for name in _NAMES]
+    known = instance.event_log_storage.get_asset_check_partition_info(checks, None, chosen)
+    verdicts: dict[str, list[str]] = {}
+    for one in known:
+        if one.is_current and one.partition_key is not None:
+            verdicts.setdefault(one.partition_key, []).append(one.latest_execution_status.name)
+    ended = [_PASSED, _FAILED]
+    return {
+        key: set(states) == {_PASSED}
+        for key, states in verdicts.items()
+        if sum(state in ended for state in states) == len(_NAMES)
+    }
 
 
 def reconcile(instance: dg.DagsterInstance, context: IngestionContext, scan: Scan) -> None:
@@ -92,22 +146,19 @@ def reconcile(instance: dg.DagsterInstance, context: IngestionContext, scan: Sca
 
     If another process has the store open, the verdicts of such documents stay as they are.
     """
-    late = reconcile_partitions(instance, scan)
+    indexed, late = reconcile_partitions(instance, scan)
+    late |= indexed.keys() - read_verdicts(instance).keys()
     if late:
         with suppress(StoreError):
-            for doc_id, faults in check_documents(context, late):
-                for verdict in _judge(doc_id, faults):
-                    instance.report_runless_asset_event(verdict)
+            found = list(check_documents(context, {indexed[key] for key in late}))
+            for verdict in judge(instance, found):
+                instance.report_runless_asset_event(verdict)
 
 
-def _judge(doc_id: str, faults: Sequence[Fault]) -> Iterator[dg.AssetCheckEvaluation]:
-    for name in (rule.name for rule in DOCUMENT_RULES):
-        details = [detail for rule, detail in faults if rule == name]
-        yield dg.AssetCheckEvaluation(
-            asset_key=_POINTS,
-            check_name=name,
-            passed=not details,
-            metadata={"faults": "; ".join(details)} if details else {},
-            partition=to_partition_key(doc_id),
-            severity=dg.AssetCheckSeverity.ERROR,
-        )
+def _name_target(record: dg.EventLogRecord | None) -> Any:  # noqa: ANN401  # has no public name
+    if record is None:
+        return None
+    target = {"storage_id": record.storage_id, "run_id": record.run_id}
+    name = "AssetCheckEvaluationTargetMaterializationData"
+    data = {"__class__": name, **target, "timestamp": record.timestamp}
+    return dg.deserialize_value(json.dumps(data))

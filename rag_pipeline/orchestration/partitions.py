@@ -27,6 +27,8 @@ CODE_VERSION: Final = str(FORMAT_VERSION)
 """The code version of all assets of a document; the UI marks assets of another version."""
 
 _DATA_VERSION: Final = "dagster/data_version"
+_CODE_VERSION: Final = "dagster/code_version"
+_PAGE: Final = 500  # partitions in one query
 _RUNS: Final = 10  # failed runs whose reports are compared with the ledger
 _NAME: Final = str(DOC_PARTITIONS.name)
 _ENCODED: Final = {"%": "%25", ",": "%2C", "..": "%2E%2E", "|": "%7C", "[": "%5B", "]": "%5D"}
@@ -69,20 +71,36 @@ def read_selected_keys(run: dg.DagsterRun, instance: dg.DagsterInstance) -> list
     return keys[keys.index(first) : keys.index(last) + 1]
 
 
-def mark_indexed(
-    context: dg.AssetExecutionContext,
-    stage: Stage,
-    doc_id: str,
-    data_version: str,
-    metadata: Mapping[str, Any],
-) -> None:
-    """Log that a run has materialized an asset of a document, which makes its partition green."""
-    key = to_partition_key(doc_id)
-    context.instance.add_dynamic_partitions(_NAME, [key])
-    # `context.log_event` would also keep each event in memory until the run ends, which is too
-    # much for a rebuild: it processes all documents in one run.
-    step = context.op_execution_context.get_step_execution_context()
-    dg.DagsterEvent.asset_materialization(step, _materialize(stage, key, data_version, metadata))
+def add_partitions(instance: dg.DagsterInstance, keys: Iterable[str]) -> None:
+    """Add the partitions that Dagster does not know yet."""
+    missing = sorted(set(keys) - set(instance.get_dynamic_partitions(_NAME)))
+    if missing:
+        instance.add_dynamic_partitions(_NAME, missing)
+
+
+def find_newest(
+    instance: dg.DagsterInstance, stage: Stage, keys: Collection[str]
+) -> dict[str, dg.EventLogRecord]:
+    """Return the newest materialization of each partition that has one."""
+    newest: dict[str, dg.EventLogRecord] = {}
+    wanted = list(keys)
+    for start in range(0, len(wanted), _PAGE):
+        left, cursor = wanted[start : start + _PAGE], None
+        while left:
+            chosen = dg.AssetRecordsFilter(dg.AssetKey(stage.value), left)
+            found = instance.fetch_materializations(chosen, limit=len(left), cursor=cursor)
+            for record in found.records:
+                newest.setdefault(str(record.partition_key), record)
+            left = [key for key in left if key not in newest] if found.has_more else []
+            cursor = found.cursor
+    return newest
+
+
+def read_version(record: dg.EventLogRecord) -> tuple[str | None, str | None]:
+    """Return the data version and the code version of a recorded materialization."""
+    known = record.asset_materialization
+    tags = (known.tags if known else None) or {}
+    return tags.get(_DATA_VERSION), tags.get(_CODE_VERSION)
 
 
 def mark_failed(instance: dg.DagsterInstance, run: dg.DagsterRun, failure: DocFailure) -> None:
@@ -95,7 +113,7 @@ def mark_failed(instance: dg.DagsterInstance, run: dg.DagsterRun, failure: DocFa
     if not failure.doc_path.endswith((*MARKDOWN_SUFFIXES, ".json", ".yaml", ".yml")):
         return
     key = to_partition_key(failure.doc_path)
-    instance.add_dynamic_partitions(_NAME, [key])
+    add_partitions(instance, [key])
     stages = [stage.value for stage in Stage]
     for name in stages[stages.index(failure.stage) if failure.stage in stages else 0 :]:
         asset = {"__class__": "AssetKey", "path": [name]}
@@ -110,7 +128,9 @@ def mark_failed(instance: dg.DagsterInstance, run: dg.DagsterRun, failure: DocFa
         instance.report_dagster_event(event, run.run_id)
 
 
-def reconcile_partitions(instance: dg.DagsterInstance, scan: Scan) -> list[DocId]:
+def reconcile_partitions(
+    instance: dg.DagsterInstance, scan: Scan
+) -> tuple[dict[str, DocId], set[str]]:
     """Make the partitions show what the ledger records, after a run was killed.
 
     A document without an entry or a failure loses its partition. An indexed document becomes green,
@@ -121,7 +141,8 @@ def reconcile_partitions(instance: dg.DagsterInstance, scan: Scan) -> list[DocId
         scan: A scan of all documents against the ledger, which records what is indexed.
 
     Returns:
-        The indexed documents whose last version Dagster did not know.
+        The indexed documents by partition key, and those keys whose last version Dagster did not
+        know.
     """
     failed = {
         to_partition_key(doc_id): failure
@@ -135,9 +156,7 @@ def reconcile_partitions(instance: dg.DagsterInstance, scan: Scan) -> list[DocId
     }
     unread = [to_partition_key(one.doc_path) for one in scan.discovery.failures]
     remove_partitions(instance, scan, [*failed, *indexed, *unread])
-    missing = sorted({*failed, *indexed} - set(instance.get_dynamic_partitions(_NAME)))
-    if missing:
-        instance.add_dynamic_partitions(_NAME, missing)
+    add_partitions(instance, [*failed, *indexed])
     runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]), limit=_RUNS)
     late = _find_late(instance, indexed, {run.run_id for run in runs})
     for stage in Stage:
@@ -145,28 +164,26 @@ def reconcile_partitions(instance: dg.DagsterInstance, scan: Scan) -> list[DocId
         for key, entry in indexed.items():
             if key in late or states.get(key) not in {"MATERIALIZED", "IN_PROGRESS"}:
                 version = entry.data_version if stage is Stage.POINTS else entry.sha256[:16]
-                instance.report_runless_asset_event(_materialize(stage, key, version, _LATE))
+                instance.report_runless_asset_event(materialize(stage, key, version, _LATE))
                 late.add(key)
     states = read_states(instance, Stage.POINTS, failed)
     left = [it for key, it in failed.items() if states.get(key) not in {"FAILED", "IN_PROGRESS"}]
     for it in left if runs else ():
         mark_failed(instance, runs[0], DocFailure(it.doc_id, it.stage, it.error, it.message))
-    return [indexed[key].doc_id for key in sorted(late)]
+    return {key: entry.doc_id for key, entry in indexed.items()}, late
 
 
 def _find_late(
     instance: dg.DagsterInstance, indexed: Mapping[str, LedgerEntry], failed_runs: Collection[str]
 ) -> set[str]:
     """Return the keys whose version was indexed by a failed run that did not report it."""
-    late = set[str]()
-    for key, entry in indexed.items():
-        if entry.run_id in failed_runs:
-            chosen = dg.AssetRecordsFilter(dg.AssetKey(Stage.POINTS.value), [key])
-            records = instance.fetch_materializations(chosen, limit=1).records
-            known = records[0].asset_materialization if records else None
-            if known is None or (known.tags or {}).get(_DATA_VERSION) != entry.data_version:
-                late.add(key)
-    return late
+    doubtful = [key for key, entry in indexed.items() if entry.run_id in failed_runs]
+    known = find_newest(instance, Stage.POINTS, doubtful)
+    return {
+        key
+        for key in doubtful
+        if key not in known or read_version(known[key])[0] != indexed[key].data_version
+    }
 
 
 def remove_partitions(
@@ -193,12 +210,13 @@ def read_states(instance: dg.DagsterInstance, stage: Stage, keys: Iterable[str])
     return {key: status.name for key, status in (found or {}).items() if status}
 
 
-def _materialize(
+def materialize(
     stage: Stage, key: str, data_version: str, metadata: Mapping[str, Any]
 ) -> dg.AssetMaterialization:
+    """Return the event that an asset of a document has been materialized, not yet recorded."""
     return dg.AssetMaterialization(
         stage.value,
         partition=key,
         metadata=metadata,
-        tags={_DATA_VERSION: data_version, "dagster/code_version": CODE_VERSION},
+        tags={_DATA_VERSION: data_version, _CODE_VERSION: CODE_VERSION},
     )

@@ -69,14 +69,27 @@ class DagsterBook:
         )
 
     def read_verdicts(self, check: str, *partitions: str) -> dict[str, str]:
-        """Return the last verdict of a check for each partition, such as `SUCCEEDED`."""
+        """Return the verdict that the UI shows for each partition, such as `SUCCEEDED`.
+
+        The UI shows no verdict on an earlier materialization of a partition.
+        """
         key = dg.AssetCheckKey(dg.AssetKey("qdrant_points"), check)
         storage = self.instance.event_log_storage
-        found: dict[str, str] = {}
-        for record in reversed(storage.get_asset_check_execution_history(key, limit=1000)):
-            if record.partition in partitions:
-                found[record.partition] = record.status.value
-        return found
+        found = storage.get_asset_check_partition_info([key], partition_keys=partitions)
+        return {
+            str(one.partition_key): one.latest_execution_status.value
+            for one in found
+            if one.is_current
+        }
+
+    def count_events(self) -> int:
+        """Return how many outputs and verdicts of documents the last run has recorded."""
+        (run,) = self.instance.get_runs(limit=1)
+        outputs = dg.DagsterEventType.ASSET_MATERIALIZATION
+        verdicts = dg.DagsterEventType.ASSET_CHECK_EVALUATION
+        entries = self.instance.all_logs(run.run_id, of_type={outputs, verdicts})
+        events = [entry.dagster_event for entry in entries if entry.dagster_event]
+        return sum(it.event_type is verdicts or it.partition is not None for it in events)
 
     @property
     def partitions(self) -> set[str]:

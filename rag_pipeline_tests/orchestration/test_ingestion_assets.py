@@ -10,12 +10,15 @@ import dagster as dg
 import pytest
 
 from rag_pipeline.core.errors import PlanOutdatedError, SpaceMismatchError
+from rag_pipeline.core.models import Stage
 from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import DOCUMENT_RULES
 from rag_pipeline.ingestion.planning import hash_plan, scan_docs
-from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX, preview_chunks
+from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.dead_runs import PROCESS_TAG, name_process
 from rag_pipeline.orchestration.jobs import INGEST_JOB
+from rag_pipeline.orchestration.partitions import find_newest
+from rag_pipeline.orchestration.reporting import preview_chunks
 from rag_pipeline_tests.book import PAGES
 from rag_pipeline_tests.hashing_embedder import HashingEmbedder
 from rag_pipeline_tests.ingestion.records import make_chunk
@@ -336,6 +339,51 @@ def test_every_rule_has_a_verdict_for_each_document_that_later_runs_keep(
             verdicts = dagster_book.read_verdicts(rule.name, *PAGES)
             assert verdicts == dict.fromkeys(PAGES, "SUCCEEDED")
         dagster_book.run()
+
+
+def test_a_rebuild_of_unchanged_documents_records_no_output_and_no_verdict_again(
+    dagster_book: DagsterBook,
+) -> None:
+    per_document = len(STAGES) + len(DOCUMENT_RULES)
+    assert dagster_book.run().success
+    assert dagster_book.count_events() == per_document * len(PAGES)
+    assert dagster_book.run(config={"rebuild": True}).success
+    assert dagster_book.count_events() == 0
+    dagster_book.book.edit("intro.md", "## Start", "## Begin")
+    assert dagster_book.run(config={"rebuild": True}).success
+    assert dagster_book.count_events() == per_document
+    assert dagster_book.run(partition="intro.md").success
+    assert dagster_book.count_events() == per_document  # its page lists what was selected
+    for rule in DOCUMENT_RULES:
+        verdicts = dagster_book.read_verdicts(rule.name, *PAGES)
+        assert verdicts == dict.fromkeys(PAGES, "SUCCEEDED")
+
+
+def test_a_repaired_document_loses_its_failed_verdict_although_its_output_is_the_same(
+    dagster_book: DagsterBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = dagster_book.resource.context.services.catalog
+    opened = catalog.open
+    with monkeypatch.context() as patched:
+        patched.setattr(catalog, "open", lambda *arguments: LosingStore(opened(*arguments)))
+        dagster_book.run()
+    assert dagster_book.read_verdicts("points_equal_chunks", LARGE) == {LARGE: "FAILED"}
+    dagster_book.run(config={"doc_ids": [LARGE], "rewrite": True})
+    assert dagster_book.count_events() == len(DOCUMENT_RULES)
+    assert dagster_book.read_verdicts("points_equal_chunks", LARGE) == {LARGE: "SUCCEEDED"}
+
+
+def test_verdicts_that_a_killed_run_did_not_record_are_found_out_by_the_next_run(
+    dagster_book: DagsterBook,
+) -> None:
+    dagster_book.run()
+    record = find_newest(dagster_book.instance, Stage.POINTS, [LARGE])[LARGE]
+    assert record.asset_materialization
+    dagster_book.instance.report_runless_asset_event(record.asset_materialization)
+    assert dagster_book.read_verdicts("chunk_bounds", *PAGES).keys() == PAGES.keys() - {LARGE}
+    dagster_book.book.edit("intro.md", "## Start", "## Begin")
+    dagster_book.run()
+    assert dagster_book.read_verdicts("chunk_bounds", *PAGES) == dict.fromkeys(PAGES, "SUCCEEDED")
 
 
 def test_the_checks_run_alone_and_find_a_point_that_was_lost_later(

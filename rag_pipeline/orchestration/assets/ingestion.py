@@ -2,39 +2,34 @@
 
 The five assets have a partition per document. A run of selected partitions indexes these documents.
 `book_index` has no partitions. Its run, the job `ingest`, indexes what changed or what its run
-config lists. All runs report each document in the same way: see `partitions`.
+config lists. All runs report each document in the same way: see `reporting`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import dagster as dg
 
-from rag_pipeline.core.models import Chunk, DocFailure, Stage
+from rag_pipeline.core.models import Stage
 from rag_pipeline.ingestion.context import IngestionRequest
-from rag_pipeline.ingestion.events import DocDeleted, IngestionEvent, RunPlanned, StageDone
+from rag_pipeline.ingestion.events import RunPlanned
 from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.ingestion.report import IngestionReport
-from rag_pipeline.orchestration.checks import log_checks, reconcile
+from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import begin_run
 from rag_pipeline.orchestration.partitions import (
     CODE_VERSION,
     DOC_PARTITIONS,
-    mark_failed,
-    mark_indexed,
     read_selected_keys,
     remove_partitions,
     to_doc_id,
 )
+from rag_pipeline.orchestration.reporting import DocReports, summarize
 from rag_pipeline.orchestration.resources import IngestConfig, IngestionResource, refuse_fields
 
 BOOK_INDEX = "book_index"
 """Name of the asset that stands for the whole index."""
-
-_PREVIEW_CHUNKS = 20  # rows; the event log never deletes them
-_PREVIEW_CHARACTERS = 80
-_LISTED_FAILURES = 100
 
 _DESCRIPTIONS = {
     Stage.DISCOVERED: "The Markdown files that Docusaurus builds, with the hash of their content.",
@@ -77,7 +72,8 @@ def document_assets(
         dagster.Failure: At least one document failed; the other documents are indexed.
     """
     keys = read_selected_keys(context.run, context.instance)
-    _ingest(context, ingestion, IngestionRequest(tuple(str(to_doc_id(key)) for key in keys)))
+    request = IngestionRequest(tuple(str(to_doc_id(key)) for key in keys))
+    _ingest(context, ingestion, request, repeats=True)
     yield from ()
 
 
@@ -130,26 +126,37 @@ def read_request(config: IngestConfig) -> IngestionRequest:
 
 
 def _ingest(
-    context: dg.AssetExecutionContext, ingestion: IngestionResource, request: IngestionRequest
+    context: dg.AssetExecutionContext,
+    ingestion: IngestionResource,
+    request: IngestionRequest,
+    *,
+    repeats: bool = False,
 ) -> None:
-    """Run an ingestion, and report each document and the whole index to Dagster."""
+    """Run an ingestion, and report each document and the whole index to Dagster.
+
+    With `repeats`, outputs that are as Dagster shows them already are recorded again.
+    """
     begin_run(context.instance, context.run.run_id, ingestion.context.services.run_locks)
-    report, planned = IngestionReport(), None
+    report = IngestionReport()
+    planned: RunPlanned | None = None
+    docs: DocReports | None = None
     with closing(ingestion.run(request, context.run.run_id)) as events:
         for event in events:
             report.add(event)
-            if isinstance(event, RunPlanned):
+            if docs is not None:
+                docs.add(event)
+            elif isinstance(event, RunPlanned):
                 planned = event
-            elif planned is not None and not _is_summarized(ingestion, planned):
-                _log_event(context, event)
-    if planned is not None:
-        if _is_summarized(ingestion, planned):
-            remove_partitions(context.instance, planned.scan, ())
-        else:
-            # The plan is older than what other runs have indexed meanwhile.
-            reconcile(context.instance, ingestion.context, scan_docs(ingestion.context))
+                if not _is_summarized(ingestion, event):
+                    docs = DocReports(context, event.doc_ids, repeats=repeats)
+    if docs is not None:
+        docs.end()
+        # The plan is older than what other runs have indexed meanwhile.
+        reconcile(context.instance, ingestion.context, scan_docs(ingestion.context))
+    elif planned is not None:
+        remove_partitions(context.instance, planned.scan, ())
     if report.docs_processed or report.docs_deleted or report.docs_failed:
-        context.log_event(dg.AssetMaterialization(BOOK_INDEX, metadata=_summarize(report)))
+        context.log_event(dg.AssetMaterialization(BOOK_INDEX, metadata=summarize(report)))
     if report.failures:
         raise dg.Failure(
             description=f"{report.docs_failed} document(s) failed; all other documents are indexed",
@@ -162,69 +169,3 @@ def _is_summarized(ingestion: IngestionResource, planned: RunPlanned) -> bool:
     """Return True if the book has too many documents for a partition each."""
     limit = ingestion.context.settings.doc_partitions_limit
     return len(planned.scan.discovery.docs) > limit
-
-
-def _log_event(context: dg.AssetExecutionContext, event: IngestionEvent) -> None:
-    """Report one ingestion event to Dagster: a finished stage, a failure or a deletion."""
-    if isinstance(event, DocFailure):
-        context.log.error("%s failed in %s: %s", event.doc_path, event.stage, event.message)
-        mark_failed(context.instance, context.run, event)
-    elif isinstance(event, DocDeleted):
-        context.log.info("%s and its %d points were removed", event.doc_id, event.point_count)
-    elif isinstance(event, StageDone):
-        mark_indexed(context, event.stage, event.doc_id, event.data_version, _metadata(event))
-        if event.stage is Stage.POINTS:
-            log_checks(context, event.doc_id, event.faults)
-
-
-def _summarize(report: IngestionReport) -> dict[str, Any]:
-    """Return the metadata of an ingestion: its numbers, which Dagster plots, and its report."""
-    numbers = {
-        name: value for name, value in report.to_json().items() if isinstance(value, (int, float))
-    }
-    lines = ["| Stage | Seconds |", "|---|---|"]
-    lines += [f"| {name} | {seconds:.2f} |" for name, seconds in report.stage_seconds.items()]
-    for title, texts in (
-        ("Failed", [failure.message for failure in report.failures]),
-        ("Warnings", report.warnings),
-    ):
-        if texts:
-            lines += ["", f"**{title}**", ""]
-            lines += [f"- {_escape_cell(text)}" for text in texts[:_LISTED_FAILURES]]
-    return {**numbers, "report": dg.MetadataValue.md("\n".join(lines))}
-
-
-def _metadata(result: StageDone) -> Mapping[str, dg.MetadataValue[Any] | int | float | str]:
-    """Return the metadata of a finished stage: its counts and, for the chunks stage, a preview."""
-    metadata: dict[str, dg.MetadataValue[Any] | int | float | str] = dict(result.counts)
-    if "url" in metadata:
-        metadata["url"] = dg.MetadataValue.path(str(metadata["url"]))
-    if result.stage is Stage.CHUNKS:
-        metadata["preview"] = dg.MetadataValue.md(preview_chunks(result.chunks))
-    return metadata
-
-
-def preview_chunks(chunks: tuple[Chunk, ...]) -> str:
-    """Format the first 20 chunks of a document as a Markdown table, for the Dagster UI.
-
-    The columns are chunk index, content type, size in tokens, section heading, and the first 80
-    characters of the text.
-    """
-    rows = ["| # | type | tokens | section | text |", "|---|---|---|---|---|"]
-    for chunk in chunks[:_PREVIEW_CHUNKS]:
-        cells = (
-            str(chunk.chunk_index),
-            chunk.content_type.value,
-            str(chunk.token_count),
-            chunk.section_heading,
-            chunk.text[:_PREVIEW_CHARACTERS],
-        )
-        rows.append("| " + " | ".join(_escape_cell(cell) for cell in cells) + " |")
-    if len(chunks) > _PREVIEW_CHUNKS:
-        rows.append(f"\n{len(chunks) - _PREVIEW_CHUNKS} more chunks")
-    return "\n".join(rows)
-
-
-def _escape_cell(text: str) -> str:
-    """Put the text on one line and escape characters that would break a Markdown table cell."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
