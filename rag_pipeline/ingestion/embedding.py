@@ -427,8 +427,8 @@ def _read_stored(
     """
     services = run.context.services
     collection_id = services.catalog.current_id()
-    if collection_id is None:
-        return {}
+    if collection_id is None or (run.store and run.store.collection_id == collection_id):
+        return {}  # a first build contains only what this run wrote, and this run has it open
     found: dict[str, ChunkVectors] = {}
     try:
         with closing(services.catalog.open(collection_id)) as store:

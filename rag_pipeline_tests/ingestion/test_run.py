@@ -190,3 +190,19 @@ def test_a_document_that_another_living_run_has_claimed_is_left_to_it(tmp_path: 
     lock.release()
     assert ingest() == 2  # named documents are indexed even if they are unchanged
     assert scan_docs(book.build_context()).plan.is_empty
+
+
+def test_the_first_build_does_not_wait_for_itself(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = book.build_context()
+    open_store, opened = context.services.catalog.open, []
+
+    def note(collection_id: str, *options: Any) -> PointStore:  # noqa: ANN401  # as they are
+        opened.append(collection_id)
+        return open_store(collection_id, *options)
+
+    monkeypatch.setattr(context.services.catalog, "open", note)
+    report = book.ingest(IngestionRequest(rebuild=True), context=context)
+    assert report.docs_processed == len(PAGES)
+    assert len(opened) == 1  # only by the run, which keeps it open
