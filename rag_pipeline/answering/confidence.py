@@ -11,14 +11,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Level
+from rag_pipeline.core.text.abbreviations import add_other_forms, find_unspelled
+from rag_pipeline.core.text.form_words import find_form_words
 from rag_pipeline.core.text.sentences import split_sentences
-from rag_pipeline.core.text.terms import extract_terms, find_distinct_terms
+from rag_pipeline.core.text.terms import (
+    extract_terms,
+    find_content_words,
+    find_distinct_terms,
+)
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH, find_chunk_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from rag_pipeline.core.text.abbreviations import Abbreviation
     from rag_pipeline.retrieval.models import Evidence, RetrievalResult, ScoredChunk, WordNearness
 
 ANSWERED_FROM: Final = 0.6
@@ -166,7 +173,8 @@ class Signals:
         known: Weighted share of the question's terms that occur anywhere in the book.
         headings: Highest weighted share of the question's terms in the title and headings of one
             passage.
-        word_count: Number of the question's words that were compared with the passages.
+        word_count: Number of the question's words that were compared with the passages. Words of
+            the form, such as `code`, count too, and an abbreviation counts as its long form.
         chunk_count: Number of searched chunks.
         standout: Distance of `semantic` from the mean of unrelated questions, in their standard
             deviations. None if it was not measured.
@@ -241,8 +249,10 @@ def measure_signals(result: RetrievalResult, question: str) -> Signals:
     weights = weigh_question(evidence, question)
     total = math.fsum(weights.values())
     best = result.chunks[:EVIDENCE_DEPTH]
+    forms = evidence.abbreviations if evidence else ()
     terms_of_best = [
-        find_chunk_terms(chunk.metadata.heading_breadcrumb, chunk.text) for chunk in best
+        add_other_forms(find_chunk_terms(chunk.metadata.heading_breadcrumb, chunk.text), forms)
+        for chunk in best
     ]
     # Without evidence, only the terms of the retrieved passages are known.
     missing = (
@@ -262,12 +272,29 @@ def measure_signals(result: RetrievalResult, question: str) -> Signals:
         cover=max((_share(weights, terms, total) for terms in terms_of_best), default=0.0),
         known=_share(weights, set(weights) - missing, total),
         headings=max(
-            (_share(weights, find_path_terms(chunk), total) for chunk in best), default=0.0
+            (
+                _share(weights, add_other_forms(find_path_terms(chunk), forms), total)
+                for chunk in best
+            ),
+            default=0.0,
         ),
-        word_count=len(words),
+        word_count=_count_words(question, forms, len(words)),
         chunk_count=evidence.chunk_count if evidence else _TYPICAL_CHUNKS,
         standout=standout,
     )
+
+
+def _count_words(question: str, forms: Sequence[Abbreviation], compared: int) -> int:
+    """Return the number of words of a question, with those of the long forms of abbreviations."""
+    if not compared:
+        return 0
+    form_words = find_form_words(question)
+    counted = sum(
+        any(first <= start < last for first, last in form_words)
+        for start, _ in find_content_words(question)
+    )
+    longer = sum(len(find_content_words(one.long)) - 1 for one in find_unspelled(question, forms))
+    return compared + counted + longer
 
 
 def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:

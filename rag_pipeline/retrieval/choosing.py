@@ -300,7 +300,7 @@ def _rank(
     terms = {term.term: term.weight for term in evidence.terms}
     weights = fit_weights(weights, evidence.model, [*terms])
     fused = fuse(found.candidates, weights, math.fsum(terms.values()), found.far)
-    ranked = favor_explaining(fused, terms)
+    ranked = favor_explaining(fused, terms, evidence.abbreviations)
     passages, bare = arrange(ranked, frozenset(terms))
     scale = find_scale(before, ranked)
     if scale == 1.0:

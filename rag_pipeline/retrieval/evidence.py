@@ -11,13 +11,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.ids import ChunkId, to_point_id
+from rag_pipeline.core.text.abbreviations import find_unspelled
+from rag_pipeline.core.text.form_words import FORM_SHARE
 from rag_pipeline.core.text.terms import (
     extract_terms,
     extract_words,
     find_distinct_terms,
 )
 from rag_pipeline.retrieval.models import Evidence, TermWeight, WordNearness
-from rag_pipeline.retrieval.search import find_words
+from rag_pipeline.retrieval.search import find_rows, find_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,12 +87,30 @@ def weigh_terms(
         own, corpus = _read_terms(search.text), search.scope.where
         count, known = weighed[corpus]
         unknown_weight = math.log(2 * count + 2)
+        weights = {
+            term: known[term] * (FORM_SHARE if term in search.form_terms else 1)
+            if term in known
+            else unknown_weight
+            for term in own
+        }
+        of_words: dict[str, list[float]] = {}
+        for term, word in own.items():
+            of_words.setdefault(word, []).append(weights[term])
+        # An identifier such as ROS2 has several terms, but weighs no more than its heaviest one.
+        shares = {word: max(each) / sum(each) for word, each in of_words.items()}
         terms = tuple(
-            TermWeight(term, word, known.get(term, unknown_weight), term in known)
+            TermWeight(term, word, weights[term] * shares[word], term in known)
             for term, word in own.items()
         )
         found.append(
-            Evidence(model, opened.count(search.where), terms, unrelated=unrelated, corpus=corpus)
+            Evidence(
+                model,
+                opened.count(search.where),
+                terms,
+                unrelated=unrelated,
+                corpus=corpus,
+                abbreviations=search.abbreviations,
+            )
         )
     return found
 
@@ -104,8 +124,8 @@ def compare_words(
     """Return the evidence of each search with the similarity of its words to its first hits.
 
     The similarity of a word to a hit is the mean cosine of the word's tokens with the hit's nearest
-    windows (vectors of four words). Of the first `EVIDENCE_DEPTH` hits, the best one counts. A
-    search without hits has no words.
+    windows (vectors of four words). Of the first `EVIDENCE_DEPTH` hits, the best one counts, and of
+    the two forms of an abbreviation the nearer one. A search without hits has no words.
 
     Args:
         searches: The searches.
@@ -118,8 +138,10 @@ def compare_words(
         candidates = {ranked.candidate.place.point_id: ranked.candidate for ranked in own.hits}
         first = [candidates[to_point_id(ChunkId(hit.chunk_id))] for hit in best[:EVIDENCE_DEPTH]]
         words = [
-            WordNearness(word, weight, max(_compare(one.tokens, rows) for one in first))
-            for word, weight, rows in (_weigh_words(search, known) if first else ())
+            WordNearness(
+                word, weight, max(_compare(one.tokens, rows) for one in first for rows in forms)
+            )
+            for word, weight, forms in (_weigh_words(search, known) if first else ())
         ]
         found.append(replace(known, words=tuple(words)))
     return found
@@ -136,18 +158,27 @@ def find_chunk_terms(headings: tuple[str, ...], text: str) -> frozenset[str]:
     return find_distinct_terms(" ".join((*headings, text)))
 
 
-def _weigh_words(search: Search, evidence: Evidence) -> list[tuple[str, float, list[int]]]:
+def _weigh_words(search: Search, evidence: Evidence) -> list[tuple[str, float, list[list[int]]]]:
     """Return the words of a question that are compared with the hits, as written.
 
     Each word comes with the weight of its heaviest term and the row numbers of its token vectors.
-    Stop words and words whose terms all occur in earlier words are left out.
+    If it is an abbreviation, those of the long form follow. Stop words, form words and words whose
+    terms all occur in earlier words are left out.
     """
     weights = {term.term: term.weight for term in evidence.terms}
+    long_rows: dict[str, list[int]] = {}
+    start = len(search.text)
+    for one in find_unspelled(search.text, search.abbreviations):
+        start += len(" (")  # or a comma and a blank, see `spell_out`
+        long_rows[one.short_term] = find_rows(search.vectors, start, start + len(one.long))
+        start += len(one.long)
     weighed = []
     for word, rows in find_words(search.text, search.vectors):
-        own = [weights.pop(term) for term in extract_terms(word) if term in weights]
+        terms = [term for term in extract_terms(word) if term in weights]
+        own = [weights.pop(term) for term in terms if term in weights]
         if own and rows:
-            weighed.append((word, max(own), rows))
+            forms = [rows, *filter(None, [long_rows.get(terms[0])])]
+            weighed.append((word, max(own), forms))
     return weighed
 
 

@@ -15,6 +15,7 @@ from rag_pipeline.retrieval.relatedness import SelectionVerdict
 if TYPE_CHECKING:
     from rag_pipeline.core.models import TextBlock
     from rag_pipeline.core.payload import ChunkMetadata
+    from rag_pipeline.core.text.abbreviations import Abbreviation
     from rag_pipeline.retrieval.queries import Mode, Query
 
 
@@ -113,7 +114,8 @@ class TermWeight:
     Attributes:
         term: A lower-case, stemmed word or identifier.
         word: The word of the question that the term comes from, as written.
-        weight: Greater than 0; higher for rarer terms.
+        weight: Greater than 0; higher for rarer terms, lower for words such as `code` that only
+            say in which form to answer.
         known: True if the term occurs anywhere in the book.
     """
 
@@ -150,6 +152,7 @@ class Evidence:
         words: The question's words in order, compared with the five best passages; may be empty.
         unrelated: Mean and deviation of unrelated questions' best cosines; None with windows.
         corpus: The filter by version and language for the chunks whose terms are weighed.
+        abbreviations: Abbreviations that the book spells out and of which the question has a form.
     """
 
     model: str
@@ -158,6 +161,7 @@ class Evidence:
     words: tuple[WordNearness, ...] = ()
     unrelated: tuple[float, float] | None = None
     corpus: PointFilter = ALL_POINTS
+    abbreviations: tuple[Abbreviation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import Counter
 from functools import lru_cache
 from itertools import chain, islice
 from types import MappingProxyType
@@ -14,7 +15,14 @@ from rag_pipeline.core.payload import read_metadata, read_text
 from rag_pipeline.core.protocols import ALL_POINTS, Channel, ChannelQuery, PointFilter
 from rag_pipeline.core.site.docusaurus import find_site_path
 from rag_pipeline.core.sources import DEFAULT_EDITION
+from rag_pipeline.core.text.abbreviations import (
+    find_abbreviations,
+    find_unshortened,
+    find_unspelled,
+    mark_question,
+)
 from rag_pipeline.core.text.terms import find_distinct_terms
+from rag_pipeline.core.vectors import SparseVector
 from rag_pipeline.retrieval.outline import Outline, outline_book
 from rag_pipeline.retrieval.ranking import Place
 
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.protocols import IndexFacts, SparseEncoder, VectorIndex
     from rag_pipeline.core.sources import Edition
+    from rag_pipeline.core.text.abbreviations import Abbreviation
     from rag_pipeline.retrieval.search import Search
 
 Piece = tuple["ChunkMetadata", str]
@@ -48,6 +57,7 @@ MAX_TERMS: Final = 50_000
 
 _READ_AGE_S: Final = 30.0  # a page edited on a server changes outline and weights after this time
 _FACTS_AGE_S: Final = 5.0  # the first version of a site on a server is noticed after this time
+_SPELLED: Final = 8  # chunks that are read for the abbreviations of a question
 _MARKER_WORDS: Final = 1  # the `##` before a heading in its chunk's text counts as a word
 _PLACE_FIELDS: Final = (
     "doc_path",
@@ -226,6 +236,41 @@ class OpenIndex:
             self._counts = {**kept, where: known}
         return known[1]
 
+    def find_abbreviations(self, questions: Sequence[str]) -> list[tuple[Abbreviation, ...]]:
+        """Return, for each question, the abbreviations of which it has one form and not the other.
+
+        They are read from the chunks that spell them out. If these spell out one form in several
+        ways, the most frequent way counts, and of equally frequent ways the first one.
+
+        Raises:
+            PayloadError: A stored point has a missing or invalid payload field.
+        """
+        hits = self.store.search_many(
+            [
+                ChannelQuery(Channel.BM25, _join(self._encoder.encode_terms(marks)), _SPELLED)
+                for marks in map(mark_question, questions)
+                if marks
+            ]
+        )
+        chunks = self.find_chunks(sorted({point_id for own in hits for point_id, _ in own}))
+        spelled = Counter(
+            one
+            for metadata, text in chunks.values()
+            for one in find_abbreviations("\n".join((*metadata.heading_breadcrumb, text)))
+        )
+        by_short: dict[str, Abbreviation] = {}
+        by_long: dict[tuple[str, ...], Abbreviation] = {}
+        for one, _ in spelled.most_common():
+            by_short.setdefault(one.short_term, one)
+            by_long.setdefault(one.long_terms, one)
+        return [
+            (
+                *find_unspelled(question, by_short.values()),
+                *find_unshortened(question, by_long.values()),
+            )
+            for question in questions
+        ]
+
     def measure_unrelated(self, searches: Sequence[Search]) -> tuple[float, float] | None:
         """Return the mean and deviation of the highest cosines of questions it does not answer.
 
@@ -302,6 +347,12 @@ def section_of(doc_path: str, anchor: str | None, heading: str) -> str:
     Without an anchor, the key ends with the heading of the section.
     """
     return f"{doc_path}#{anchor or heading}"
+
+
+def _join(vectors: Sequence[SparseVector]) -> SparseVector:
+    """Return a vector with the terms of all vectors, each with weight 1."""
+    indices = sorted({index for vector in vectors for index in vector.indices})
+    return SparseVector(tuple(indices), (1.0,) * len(indices))
 
 
 def _list_editions(outline: Outline, site: SiteSettings) -> dict[tuple[str, ...], Edition]:

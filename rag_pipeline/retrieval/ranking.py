@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.protocols import Channel
+from rag_pipeline.core.text.abbreviations import add_other_forms
 from rag_pipeline.core.text.terms import is_latin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
+    from rag_pipeline.core.text.abbreviations import Abbreviation
 
 STATISTICS_DEPTH: Final = 100
 """Number of a channel's best scores from which its mean and standard deviation are computed."""
@@ -229,7 +231,11 @@ def fuse(
     return sorted(ranked, key=_rank_key)
 
 
-def favor_explaining(ranked: Sequence[Ranked], terms: Mapping[str, float]) -> list[Ranked]:
+def favor_explaining(
+    ranked: Sequence[Ranked],
+    terms: Mapping[str, float],
+    abbreviations: Sequence[Abbreviation] = (),
+) -> list[Ranked]:
     """Return ranked candidates in a new order that favors the texts that explain the subject.
 
     A text that only echoes the words of a question, such as a list of lessons, may be nearer to the
@@ -239,15 +245,19 @@ def favor_explaining(ranked: Sequence[Ranked], terms: Mapping[str, float]) -> li
     Args:
         ranked: Candidates with their fused scores.
         terms: The weight of each term of the question; empty if it has no terms.
+        abbreviations: Abbreviations of which a title or heading may have the other form.
     """
     total = math.fsum(terms.values())
     if total <= 0:
         return list(ranked)
+    known = add_other_forms(frozenset(terms), abbreviations)
 
     def rate(place: Place) -> float:
-        path = math.fsum(weight for term, weight in terms.items() if term in place.path_terms)
-        named = math.fsum(weight for term, weight in terms.items() if term in place.heading_terms)
-        others = sum(term not in terms for term in place.heading_terms)
+        path_terms = add_other_forms(place.path_terms, abbreviations)
+        heading_terms = add_other_forms(place.heading_terms, abbreviations)
+        path = math.fsum(weight for term, weight in terms.items() if term in path_terms)
+        named = math.fsum(weight for term, weight in terms.items() if term in heading_terms)
+        others = sum(term not in known for term in place.heading_terms)
         return (
             _PATH * path / total
             + _HEADING * named / (total + others)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.core.protocols import Embedder, PointStore, Reranker, SparseEncoder
     from rag_pipeline.core.sources import Source
+    from rag_pipeline.core.text.abbreviations import Abbreviation
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.protection.logs import Operation
     from rag_pipeline.retrieval.search import Search
@@ -178,7 +179,7 @@ class Retriever(Closing):
         normal = [query for query in queries if query.mode == Mode.NORMAL]
         results: list[RetrievalResult] = []
         if normal:
-            searches = self._protection.embed(operation, lambda: self._prepare(normal))
+            searches = self._embed(normal, operation)
             results = self._protection.search(operation, lambda: self._search(searches))
             results = self._search_corrected(results, operation)
         found = iter(results)
@@ -227,13 +228,32 @@ class Retriever(Closing):
         """Close the collection; a later query opens it again."""
         self._session.close()
 
-    def _prepare(self, queries: Sequence[Query]) -> list[Search]:
+    def _embed(self, queries: Sequence[Query], operation: Operation) -> list[Search]:
+        """Embed the queries, and once more with the long forms of abbreviations if they have any.
+
+        The store is used only after the questions were embedded.
+        """
+        searches = self._protection.embed(operation, lambda: self._prepare(queries))
+        known = self._protection.search(operation, lambda: self._find_abbreviations(queries))
+        if not any(known):
+            return searches
+        return self._protection.embed(operation, lambda: self._prepare(queries, known))
+
+    def _find_abbreviations(self, queries: Sequence[Query]) -> list[tuple[Abbreviation, ...]]:
+        with self._session.use() as store:
+            return self._open(store).find_abbreviations([query.question for query in queries])
+
+    def _prepare(
+        self,
+        queries: Sequence[Query],
+        abbreviations: Sequence[tuple[Abbreviation, ...]] | None = None,
+    ) -> list[Search]:
         choices = _RERANK_FACTOR if self._reranker else 1
         # A model with windows has a rule measured on its own cosines, or its words are compared.
         if self._embedder.model.window_words is None and not self._unrelated:
             unrelated = [Query(text) for text in UNRELATED]
             self._unrelated = prepare_searches(self._embedder, self._encoder, unrelated)
-        return prepare_searches(self._embedder, self._encoder, queries, choices)
+        return prepare_searches(self._embedder, self._encoder, queries, choices, abbreviations)
 
     def _open(self, store: PointStore) -> OpenIndex:
         """Return what is known about an open collection; a new one begins empty."""
@@ -301,7 +321,7 @@ class Retriever(Closing):
             queries = correct_queries(results, self._encoder, load_words, self.read)
             if not queries:
                 return results
-            searches = self._protection.embed(operation, lambda: self._prepare([*queries.values()]))
+            searches = self._embed([*queries.values()], operation)
             corrected = self._protection.search(operation, lambda: self._search(searches))
         except (StoreError, EmbeddingError) as error:
             operation.details["correction"] = error.code

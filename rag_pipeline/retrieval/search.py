@@ -11,15 +11,18 @@ import numpy as np
 
 from rag_pipeline.core.errors import EmbeddingDimensionError
 from rag_pipeline.core.protocols import Channel, ChannelQuery, PointFilter
+from rag_pipeline.core.text.abbreviations import find_unshortened, find_unspelled
+from rag_pipeline.core.text.form_words import FORM_SHARE, find_form_terms, find_form_words
 from rag_pipeline.core.text.terms import extract_terms, find_content_words
-from rag_pipeline.core.vectors import QuestionVectors
+from rag_pipeline.core.vectors import QuestionVectors, SparseVector
 from rag_pipeline.retrieval.filters import Scope, build_point_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rag_pipeline.core.protocols import Embedder, SparseEncoder, WindowEmbedder
-    from rag_pipeline.core.vectors import FloatMatrix, FloatVector, SparseVector
+    from rag_pipeline.core.text.abbreviations import Abbreviation
+    from rag_pipeline.core.vectors import FloatMatrix, FloatVector
     from rag_pipeline.retrieval.queries import Query
 
 MAX_PARTS: Final = 3  # sub-questions of a compound question
@@ -59,8 +62,12 @@ class Search:
         offered: Number of hits to choose: the number of results, or more if a reranker follows.
         text: The question without white space at its ends, or one of its sub-questions.
         where: The filter that points must match, with that of the scope.
-        vectors: The vector of `text`, and the vectors of its tokens except stop words.
-        terms: The BM25 terms of `text`; may be empty.
+        vectors: The vector of `text` with the long forms of its abbreviations after it, and the
+            vectors of its tokens except stop words.
+        terms: The BM25 terms of `text`, and those of the other forms of its abbreviations; may be
+            empty.
+        form_terms: The terms of `text` that say in which form to answer, such as `code`.
+        abbreviations: The abbreviations of which `text` has one form and lacks the other.
         windowed: True if the collection has windows (vectors of four words each).
         parts: A search for each sub-question of a compound question; empty for other questions.
         scope: The versions and languages that are searched.
@@ -73,6 +80,8 @@ class Search:
     vectors: QuestionVectors
     terms: SparseVector
     windowed: bool
+    form_terms: frozenset[str] = frozenset()
+    abbreviations: tuple[Abbreviation, ...] = ()
     parts: tuple[Search, ...] = ()
     scope: Scope = Scope()  # noqa: RUF009  # frozen
 
@@ -115,6 +124,7 @@ def prepare_searches(
     encoder: SparseEncoder,
     queries: Sequence[Query],
     choices_per_result: int = 1,
+    abbreviations: Sequence[tuple[Abbreviation, ...]] | None = None,
 ) -> list[Search]:
     """Split compound questions, embed all questions, and return a search for each query.
 
@@ -125,6 +135,7 @@ def prepare_searches(
         encoder: The BM25 encoder that the collection was built with.
         queries: Checked queries in normal mode.
         choices_per_result: Hits to choose for each result; more than 1 if a reranker follows.
+        abbreviations: For each query, abbreviations that its question may contain.
 
     Returns:
         One search for each query, in order.
@@ -133,43 +144,87 @@ def prepare_searches(
         EmbeddingServiceError: The embedding service failed after all retries.
         EmbeddingDimensionError: The dimension of a vector differs from the model's.
     """
+    known = abbreviations or [()] * len(queries)
     parts = {text: split_question(text) for text in map(_read_text, queries)}
-    texts = [*parts, *(part for own in parts.values() for part in own)]
-    vectors = _embed(embedder, list(dict.fromkeys(texts)))
+    asked = [
+        (text, own)
+        for query, own in zip(queries, known, strict=True)
+        for text in (_read_text(query), *parts[_read_text(query)])
+    ]
+    spelled = {spell_out(text, own): find_form_words(text) for text, own in asked}
+    vectors = _embed(embedder, spelled)
 
-    def begin(query: Query, text: str, own_parts: tuple[Search, ...] = ()) -> Search:
+    def begin(
+        query: Query, text: str, own: tuple[Abbreviation, ...], parts: tuple[Search, ...] = ()
+    ) -> Search:
+        form_terms = find_form_terms(text)
         return Search(
             query=query,
             offered=query.result_count * choices_per_result,
             text=text,
             where=build_point_filter(query.filters),
-            vectors=vectors[text],
-            terms=encoder.encode_query(text),
+            vectors=vectors[spell_out(text, own)],
+            terms=_weigh_terms(encoder, text, form_terms, own),
             windowed=embedder.model.window_words is not None,
-            parts=own_parts,
+            form_terms=form_terms,
+            abbreviations=own,
+            parts=parts,
         )
 
     searches = []
-    for query in queries:
+    for query, own in zip(queries, known, strict=True):
         text = _read_text(query)
-        own_parts = tuple(begin(query, part) for part in parts[text])
-        searches.append(begin(query, text, own_parts))
+        own_parts = tuple(begin(query, part, own) for part in parts[text])
+        searches.append(begin(query, text, own, own_parts))
     return searches
+
+
+def spell_out(text: str, abbreviations: Sequence[Abbreviation]) -> str:
+    """Return a question followed by the long forms of its abbreviations.
+
+    A short form is not added to a long one, because it says nothing to an embedding model.
+    """
+    others = [one.long for one in find_unspelled(text, abbreviations)]
+    return f"{text} ({', '.join(others)})" if others else text
+
+
+def _weigh_terms(
+    encoder: SparseEncoder,
+    text: str,
+    form_terms: frozenset[str],
+    abbreviations: Sequence[Abbreviation],
+) -> SparseVector:
+    """Return the BM25 terms of a question, and those of the other forms of its abbreviations.
+
+    The terms of another form share the weight of one term, because a text needs only one form.
+    """
+    asked = encoder.encode_query(text)
+    others = [one.long_terms for one in find_unspelled(text, abbreviations)]
+    others += [(one.short_term,) for one in find_unshortened(text, abbreviations)]
+    if not form_terms and not others:
+        return asked
+    weights = dict(zip(asked.indices, asked.values, strict=True))
+    for vector in encoder.encode_terms(sorted(form_terms)):
+        weights |= dict.fromkeys(vector.indices, FORM_SHARE)
+    for terms in others:
+        for vector in encoder.encode_terms(terms):
+            for index in vector.indices:
+                weights.setdefault(index, 1 / len(terms))
+    pairs = sorted(weights.items())
+    return SparseVector(tuple(at for at, _ in pairs), tuple(weight for _, weight in pairs))
 
 
 def find_words(text: str, vectors: QuestionVectors) -> list[tuple[str, list[int]]]:
     """Return the content words of a question, each with the row numbers of its token vectors."""
     return [
-        (
-            text[start:end],
-            [
-                row
-                for row, (first, last) in enumerate(vectors.spans)
-                if first < end and last > start
-            ],
-        )
-        for start, end in find_content_words(text)
+        (text[start:end], find_rows(vectors, start, end)) for start, end in find_content_words(text)
     ]
+
+
+def find_rows(vectors: QuestionVectors, start: int, end: int) -> list[int]:
+    """Return the row numbers of the token vectors of a part of a question."""
+    spans = enumerate(vectors.spans)
+    return [row for row, (first, last) in spans if first < end and last > start]
 
 
 def group_tokens(text: str, vectors: QuestionVectors) -> list[list[int]]:
@@ -221,13 +276,19 @@ def split_question(question: str) -> tuple[str, ...]:
     return ()
 
 
-def keep_content_tokens(text: str, vectors: QuestionVectors) -> QuestionVectors:
-    """Return a question's vectors without the tokens of stop words and punctuation.
+def keep_content_tokens(
+    text: str, vectors: QuestionVectors, form_words: Sequence[tuple[int, int]] = ()
+) -> QuestionVectors:
+    """Return a question's vectors without the tokens of stop words, punctuation and form words.
 
     Windows contain no stop words, so these tokens match nothing in particular (ADR 20). If
     no other tokens exist, all are kept.
     """
-    words = find_content_words(text)
+    words = [
+        (start, end)
+        for start, end in find_content_words(text)
+        if not any(first <= start < last for first, last in form_words)
+    ]
     rows = [
         row
         for row, (start, end) in enumerate(vectors.spans)
@@ -243,12 +304,15 @@ def _read_text(query: Query) -> str:
     return query.question.strip()
 
 
-def _embed(embedder: Embedder, texts: Sequence[str]) -> dict[str, QuestionVectors]:
+def _embed(
+    embedder: Embedder, texts: Mapping[str, Sequence[tuple[int, int]]]
+) -> dict[str, QuestionVectors]:
+    """Return the vectors of each text. The texts are mapped to the places of their form words."""
     if len(texts) <= 1:
-        found = {text: _embed_one(embedder, text) for text in texts}
+        found = {text: _embed_one(embedder, text, forms) for text, forms in texts.items()}
     else:
         with ThreadPoolExecutor(min(_PARALLEL, len(texts))) as pool:
-            rows = pool.map(lambda text: _embed_one(embedder, text), texts)
+            rows = pool.map(lambda entry: _embed_one(embedder, *entry), texts.items())
             found = dict(zip(texts, rows, strict=True))
     model = embedder.model
     for vectors in found.values():
@@ -259,9 +323,12 @@ def _embed(embedder: Embedder, texts: Sequence[str]) -> dict[str, QuestionVector
     return found
 
 
-def _embed_one(embedder: Embedder, text: str) -> QuestionVectors:
+def _embed_one(
+    embedder: Embedder, text: str, form_words: Sequence[tuple[int, int]]
+) -> QuestionVectors:
     if embedder.model.window_words is not None:
-        return keep_content_tokens(text, cast("WindowEmbedder", embedder).embed_question(text))
+        vectors = cast("WindowEmbedder", embedder).embed_question(text)
+        return keep_content_tokens(text, vectors, form_words)
     dense = embedder.embed_query(text)
     return QuestionVectors(dense, dense[np.newaxis])
 

@@ -171,3 +171,22 @@ def test_a_model_with_windows_needs_no_unrelated_questions(retriever: Retriever)
     evidence = retriever.retrieve(Query("soft gripper")).evidence
     assert evidence is not None
     assert evidence.unrelated is None
+
+
+def test_an_identifier_weighs_no_more_than_its_heaviest_term(retriever: Retriever) -> None:
+    evidence = retriever.retrieve(Query("use_sim_time")).evidence
+    assert evidence is not None
+    found = {entry.term: entry.weight for entry in evidence.terms}
+    (alone,) = retriever.retrieve(Query("sim")).evidence.terms  # type: ignore[union-attr]
+    assert found["sim"] < alone.weight
+    assert sum(found.values()) < len(found) * alone.weight
+
+
+def test_words_of_the_form_weigh_little_and_are_not_compared(retriever: Retriever) -> None:
+    plain = retriever.retrieve(Query("gripper code")).evidence
+    asked = retriever.retrieve(Query("code of a gripper")).evidence
+    assert plain is not None
+    assert asked is not None
+    weights = {entry.term: entry.weight for entry in asked.terms}
+    assert weights["code"] < min(entry.weight for entry in asked.terms if entry.term != "code")
+    assert [word.word for word in asked.words] == ["gripper"]

@@ -8,11 +8,13 @@ import pytest
 
 from rag_pipeline.adapters.embedders.bm25 import Bm25Encoder
 from rag_pipeline.core.ids import PointId
-from rag_pipeline.retrieval import open_index
+from rag_pipeline.retrieval import Query, open_index, open_retriever
 from rag_pipeline.retrieval.open_index import OpenIndex
+from rag_pipeline_tests.retrieval.indexed_book import build_collection, make_points, make_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from rag_pipeline.core.protocols import StoredPoint
     from rag_pipeline.retrieval import Retriever
@@ -49,3 +51,24 @@ def test_the_cache_is_bounded_and_leaves_out_missing_points(
         for _ in range(2):
             assert list(cache.find_chunks([*ids, PointId(1)])) == ids
         assert len(cache._chunks) == 2  # noqa: SLF001  # the bound is not visible outside
+
+
+def test_abbreviations_are_read_from_the_chunks_that_spell_them_out(tmp_path: Path) -> None:
+    pages = {
+        "boxes.md": "# Boxes\n\n## Duplicates\n\nNon-maximum suppression (NMS) drops duplicates.\n",
+        "more.md": "# More\n\n## Thresholds\n\nNMS needs a threshold.\n\n## Noise\n\nA filter.\n",
+    }
+    settings = make_settings(tmp_path)
+    build_collection(settings, make_points(pages))
+    with open_retriever(settings) as opened:
+        asked = ["what is NMS", "non-maximum suppression", "filter"]
+        short, long, other = opened.read_index(lambda index: index.find_abbreviations(asked))
+        assert [one.long for one in short] == ["Non-maximum suppression"]
+        assert short == long
+        assert other == ()
+        hits = opened.retrieve(Query("threshold of non-maximum suppression")).chunks
+        assert hits[0].metadata.section_heading == "Thresholds"
+        evidence = opened.retrieve(Query("NMS")).evidence
+    assert evidence is not None
+    assert evidence.abbreviations == short
+    assert [word.word for word in evidence.words] == ["NMS"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import qdrant_edge as edge
 
+from rag_pipeline.core.text.abbreviations import mark_abbreviations
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.core.vectors import SparseVector
 
@@ -48,8 +49,11 @@ class Bm25Encoder:
         )
 
     def encode_passages(self, texts: Sequence[str]) -> list[SparseVector]:
-        """Return the BM25 term weights of each text to be indexed, in order."""
-        return [self._encode(extract_terms(text)) for text in texts]
+        """Return the BM25 term weights of each text to be indexed, in order.
+
+        A text that spells out an abbreviation also gets the marks of the abbreviation.
+        """
+        return [self._encode([*extract_terms(text), *mark_abbreviations(text)]) for text in texts]
 
     def encode_query(self, text: str) -> SparseVector:
         """Return the terms of a question, each with weight 1; empty if it has no terms."""

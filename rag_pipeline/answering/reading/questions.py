@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from rag_pipeline.core.text.form_words import CODE_LANGUAGE
 from rag_pipeline.core.text.terms import UNSPACED
 
 _MAX_CHARS: Final = 500  # a longer text is no short question about one thing
@@ -62,10 +63,6 @@ _REQUEST: Final = re.compile(
 _PLEASE: Final = re.compile(
     r"(?:can|could|would|will) you (?:please )?|please |i'd like |i would like ", re.IGNORECASE
 )
-_CODE_LANGUAGE: Final = (
-    r"(?:python|c\+\+|c#|java|javascript|typescript|rust|bash|shell|sql|xml|yaml|json|toml|html|css"
-    r"|kotlin|swift|php|ruby|perl|matlab|julia|golang)"
-)
 _COMPARES: Final = re.compile(
     r"\bdifferences?\s+(?:between|of|in|to|from)\b|\bdiffers?\s+from\b|\bdifferent\s+from\b"
     r"|\bvs\b|\bversus\b|\bcompar(?:e|ed|ing|ison)\b|\bbetter\s+than\b|\bpros\s+and\s+cons\b"
@@ -75,13 +72,13 @@ _COMPARES: Final = re.compile(
     re.IGNORECASE,
 )
 _WANTS_CODE: Final = re.compile(
-    rf"^(?!what\b(?!.*\blook\s+like\b)).*\b(?:in|with|using)\s+(?:code\b|{_CODE_LANGUAGE}(?!\w))"
-    rf"|^(?!what\b|why\b)\S+\s.*\s{_CODE_LANGUAGE}\s*[?.]*$"
-    rf"|(?<!what is )(?<!what's )\b{_CODE_LANGUAGE}\s+(?:code|script|function|class|example|snippet"
+    rf"^(?!what\b(?!.*\blook\s+like\b)).*\b(?:in|with|using)\s+(?:code\b|{CODE_LANGUAGE}(?!\w))"
+    rf"|^(?!what\b|why\b)\S+\s.*\s{CODE_LANGUAGE}\s*[?.]*$"
+    rf"|(?<!what is )(?<!what's )\b{CODE_LANGUAGE}\s+(?:code|script|function|class|example|snippet"
     r"|program|for|that|to)\b"
     r"|(?<!error )(?<!exit )(?<!status )\bcode\s+(?:for|to|that|example|sample|snippet)"
     r"|\b(?:example|sample|source)\s+code\b|\bcode\s*[?.]*$|\bshow\b[^.?!]*\b(?:code|example|that)\b"
-    rf"|\b{_CODE_LANGUAGE}\b[^.?!]*\bexample\b"
+    rf"|\b{CODE_LANGUAGE}\b[^.?!]*\bexample\b"
     r"|\b(?:minimal|working|full|complete)\s+example\b|\bsnippets?\b|\bsyntax\s+(?:of|for)\b"
     r"|\b(?:which|what)\s+(?:command|script|code|line)\b(?!s?\s+(?:is|does|mean))"
     r"|\bcommand\s+(?:for|to|that)\b|\bscript\s+(?:for|to|that)\b|\bimplement\b"

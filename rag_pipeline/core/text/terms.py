@@ -1,9 +1,10 @@
 """Tokens, words and terms of a text, for lexical search and for comparing texts.
 
 A term is a lower-case, stemmed word. An identifier such as `use_sim_time`, `JointState` or `ROS2`
-gives a term for the whole and one for each part, so that a question may spell it either way. One
-letter with a symbol, such as A* or C++, is a term too. A run of Chinese, Japanese or Korean
-characters gives a term for each pair of neighbours.
+gives a term for the whole and one for each part, so that a question may spell it either way. The
+same holds for names with symbols, such as A* and C++, for files such as `.env`, and for flags such
+as `--ros-args`. A run of Chinese, Japanese or Korean characters gives a term for each pair of
+neighbours.
 Increase FORMAT_VERSION with every change in this module, because sparse vectors consist of terms.
 """
 
@@ -280,7 +281,18 @@ UNSPACED: Final = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\u
 _PAIRED: Final = re.compile(f"[\u3005\uac00-\ud7a3{UNSPACED.pattern[1:-1]}]")
 _PAIRED_RUN: Final = re.compile(f"({_PAIRED.pattern}+)")
 _SYMBOL: Final = r"(?<![\w*])[A-Za-z](?:\*|\+\+|#)(?![\w*+#])"  # such as A*, C++ and C#
-_WORD: Final = re.compile(rf"{_SYMBOL}|[^\W_]+(?:_+[^\W_]+)*")
+_PLAIN: Final = r"[^\W_]+(?:_+[^\W_]+)*"
+_NAMES: Final = (
+    r"(?<![\w*])(?:[A-Za-z]|[A-Z]{2,5})\\?\*(?![\w*])",  # A*, and RRT\* as Markdown escapes it
+    r"(?<![\w+])[A-Za-z][A-Za-z0-9]*\+\+(?![A-Za-z_+*#])",  # C++, also in C++17
+    r"(?<![\w*#])[A-Za-z]#(?![\w*+#])",  # C#
+    r"(?<![\w.)\]}])\.[A-Za-z][A-Za-z0-9_]*(?:[.-][A-Za-z0-9_]+)*(?![\w(])",  # .env
+    r"(?:^|(?<=[\s`'\"|\[]))--?[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)*(?!\w)",  # --ros-args
+)
+"""Patterns of names with symbols, of files that begin with a dot, and of the flags of commands."""
+
+_WORD: Final = re.compile("|".join((*_NAMES, _PLAIN)))
+_CONTENT_WORD: Final = re.compile(rf"{_SYMBOL}|{_PLAIN}")  # those of which windows consist
 _PARTS: Final = re.compile(r"U+(?!l)|U?l+|d+")  # parts of a word's shape, see _split_parts
 _MAX_TERM_LENGTH: Final = 64  # characters; longer runs are data, not words
 _STEMMER: Final = SnowballStemmer("english")
@@ -329,9 +341,14 @@ def count_words(text: str) -> int:
 
 
 def find_content_words(text: str) -> list[tuple[int, int]]:
-    """Return start and end (exclusive) of each word of a text that is not a stop word, in order."""
+    """Return start and end (exclusive) of each word of a text that is not a stop word, in order.
+
+    The dashes of a flag and the dot of a file name do not count as parts of a word.
+    """
     return [
-        match.span() for match in _WORD.finditer(text) if match.group().lower() not in STOP_WORDS
+        match.span()
+        for match in _CONTENT_WORD.finditer(text)
+        if match.group().lower() not in STOP_WORDS
     ]
 
 
@@ -352,8 +369,8 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
     whole = word.lower()
     if len(whole) > _MAX_TERM_LENGTH or whole in STOP_WORDS:
         return ()
-    if not word[-1].isalnum():  # a name such as A* or C++, which is a term as it is
-        return (whole,)
+    if not (word[0].isalnum() and word[-1].isalnum()):
+        return _terms_of_name(word)
     if word.isalpha() and word[1:].islower():  # most words: they have no parts
         return (_STEMMER.stem_word(whole),)
     parts = [part.lower() for part in _split_parts(word)]
@@ -361,6 +378,18 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
         return (_STEMMER.stem_word(whole),)
     kept = [_STEMMER.stem_word(part) for part in parts if part not in STOP_WORDS]
     return (whole, *kept)
+
+
+def _terms_of_name(name: str) -> tuple[str, ...]:
+    """Return the terms of a name with symbols: the whole, and then the terms of its words.
+
+    The letter of a name such as A* or C++ means nothing without the symbol.
+    """
+    whole = name.replace("\\", "").lower()
+    words = re.findall(_PLAIN, name)
+    if len(words[0]) == 1 and name[0].isalpha():
+        return (whole,)
+    return (whole, *(term for word in words for term in _terms_of_word(word)))
 
 
 def _split_parts(word: str) -> list[str]:

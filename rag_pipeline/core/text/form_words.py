@@ -1,0 +1,69 @@
+"""Find the words of a question that say in which form to answer, and not about what.
+
+Such words are `code` in "A* in python code" and `difference` in "difference between a topic and a
+service". They count little in a search, because the text that answers often lacks them, and other
+texts are full of them. The rules are for English.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.core.text.terms import extract_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CODE_LANGUAGE: Final = (
+    r"(?:python|c\+\+|c#|java|javascript|typescript|rust|bash|shell|sql|xml|yaml|json|toml|html|css"
+    r"|kotlin|swift|php|ruby|perl|matlab|julia|golang)"
+)
+"""Pattern of the languages in which a question may ask for code."""
+
+FORM_SHARE: Final = 0.25
+"""Share of its weight that a word of the form keeps."""
+
+_CODE: Final = r"(?:code|scripts?|snippets?|examples?)"
+_FORMS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(differences?)\s+between\b",
+        r"\b(differs?|differed|different)\s+from\b",
+        r"\b(compar(?:e[sd]?|ing|ison))\b(?=.*\b(?:and|with|to|or|between|of)\b)",
+        rf"\b(?:in|with|using)\s+((?:{CODE_LANGUAGE}\s+)?{_CODE})\s*[?.!]*$",
+        rf"(?<!\w)({CODE_LANGUAGE}\s+{_CODE})(?=\s+(?:for|of|to|that|with)\b|\s*[?.!]*$)",
+        r"\b((?:example|sample|source)\s+code|code\s+(?:examples?|samples?|snippets?))\b",
+        rf"(?<!error )(?<!exit )(?<!status )\b({_CODE})(?=\s+(?:for|of|to|that)\b|\s*[?.!]*$)",
+    )
+)
+
+
+def find_form_words(question: str) -> list[tuple[int, int]]:
+    """Return start and end (exclusive) of the phrases that name the form, in order.
+
+    The result is empty if the question has no other terms.
+    """
+    found = {match.span(1) for form in _FORMS for match in form.finditer(question)}
+    spans: list[tuple[int, int]] = []
+    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if not spans or start >= spans[-1][1]:
+            spans.append((start, end))
+    return spans if extract_terms(_blank(question, spans)) else []
+
+
+def find_form_terms(question: str) -> frozenset[str]:
+    """Return the terms of a question that occur only in the phrases that name the form."""
+    spans = find_form_words(question)
+    named = {term for start, end in spans for term in extract_terms(question[start:end])}
+    return (
+        frozenset(named.difference(extract_terms(_blank(question, spans))))
+        if spans
+        else frozenset()
+    )
+
+
+def _blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    for start, end in spans:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
