@@ -5,9 +5,10 @@ The embedded engine and the server's client use the same names for the fields of
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,11 +27,10 @@ if TYPE_CHECKING:
     from rag_pipeline.core.vectors import EmbeddingSpace, FloatMatrix, FloatVector, Point
 
 
-_MAX_FLOATS: Final = 400_000
-"""Largest number of vector components per write.
+_Entry = TypeVar("_Entry")
 
-They make about 8 MB of JSON, a quarter of what a Qdrant server accepts.
-"""
+_MAX_BATCH_BYTES: Final = 8_000_000  # a quarter of what a Qdrant server accepts by default
+_FLOAT_BYTES: Final = 20  # the length of a number in JSON, at most
 
 
 def read_id(record: Any) -> PointId:  # noqa: ANN401  # record classes differ by call
@@ -98,20 +98,37 @@ def to_stored_point(record: Any, *, with_vectors: bool) -> StoredPoint:  # noqa:
     return StoredPoint(read_id(record), payload, vectors, sparse)
 
 
-def split_points(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """Yield the points in order, in batches of at most `_MAX_FLOATS` vector components.
+def measure_point(point: Point) -> int:
+    """Return the approximate size of a point as JSON, in bytes."""
+    numbers = point.vectors.dense.size + point.vectors.windows.size + 2 * len(point.sparse.indices)
+    return int(numbers) * _FLOAT_BYTES + measure_payload(point.payload)
 
-    A point with more components gets its own batch.
+
+def measure_payload(payload: Payload) -> int:
+    """Return the approximate size of a payload as JSON, in bytes."""
+    return len(json.dumps(payload, ensure_ascii=False, default=str).encode("utf-8", "replace"))
+
+
+def split_by_size(
+    entries: Iterable[_Entry], measure: Callable[[_Entry], int]
+) -> Iterator[list[_Entry]]:
+    """Yield entries in order, in batches of at most 8 MB as JSON.
+
+    A larger entry gets its own batch.
+
+    Args:
+        entries: The entries.
+        measure: Function that returns the size of an entry in bytes.
     """
-    batch: list[Point] = []
-    batch_floats = 0
-    for point in points:
-        floats = point.vectors.dense.size + point.vectors.windows.size
-        if batch and batch_floats + floats > _MAX_FLOATS:
+    batch: list[_Entry] = []
+    batch_bytes = 0
+    for entry in entries:
+        size_bytes = measure(entry)
+        if batch and batch_bytes + size_bytes > _MAX_BATCH_BYTES:
             yield batch
-            batch, batch_floats = [], 0
-        batch.append(point)
-        batch_floats += floats
+            batch, batch_bytes = [], 0
+        batch.append(entry)
+        batch_bytes += size_bytes
     if batch:
         yield batch
 
@@ -274,7 +291,7 @@ class EngineStore(ABC):
     def upsert(self, points: Sequence[Point]) -> None:
         """Write complete points in batches; a point with the same id is replaced."""
         self._index_late_fields(point.payload for point in points)
-        for batch in split_points(points):
+        for batch in split_by_size(points, measure_point):
             self._write(batch)
 
     def set_payloads(self, payloads: Mapping[PointId, Payload]) -> None:

@@ -13,7 +13,9 @@ from qdrant_client import models
 
 from rag_pipeline.adapters.stores.engine_store import (
     EngineStore,
+    measure_payload,
     read_id,
+    split_by_size,
     to_engine_vector,
     to_named_vectors,
 )
@@ -80,11 +82,12 @@ class QdrantStore(EngineStore):
             )
             for point_id, payload in payloads.items()
         ]
-        for page in _pages(operations, _PAGE_WITH_VECTORS):
-            self._change(
-                methodcaller(
-                    "batch_update_points", self._collection_id, update_operations=page, wait=True
-                )
+        for batch in split_by_size(operations, _measure_operation):
+            self._send_in_parts(
+                batch,
+                lambda part: methodcaller(
+                    "batch_update_points", self._collection_id, update_operations=part, wait=True
+                ),
             )
 
     def delete(self, point_ids: Sequence[PointId]) -> None:
@@ -224,18 +227,25 @@ class QdrantStore(EngineStore):
             )
             for point in batch
         ]
-        self._upsert(records)
+        self._send_in_parts(
+            records,
+            lambda part: methodcaller("upsert", self._collection_id, points=part, wait=True),
+        )
 
-    def _upsert(self, records: list[models.PointStruct]) -> None:
-        """Send points in one request, or in halves if the server accepts only smaller requests."""
+    def _send_in_parts(
+        self,
+        entries: list[_Entry],
+        write: Callable[[list[_Entry]], Callable[[QdrantClient], object]],
+    ) -> None:
+        """Send changes in one request, or in halves if the server accepts only smaller requests."""
         try:
-            self._change(methodcaller("upsert", self._collection_id, points=records, wait=True))
+            self._change(write(entries))
         except RequestTooLargeError:
-            if len(records) == 1:
+            if len(entries) == 1:
                 raise
-            middle = len(records) // 2
-            self._upsert(records[:middle])
-            self._upsert(records[middle:])
+            middle = len(entries) // 2
+            self._send_in_parts(entries[:middle], write)
+            self._send_in_parts(entries[middle:], write)
 
     def _create_index(self, field: str, *, is_boolean: bool) -> None:
         kinds = models.PayloadSchemaType
@@ -268,6 +278,10 @@ def build_filter(where: PointFilter) -> models.Filter | None:
 
 def _read_hits(answers: Sequence[models.QueryResponse]) -> list[Hits]:
     return [[(read_id(hit), float(hit.score)) for hit in hits.points] for hits in answers]
+
+
+def _measure_operation(operation: models.OverwritePayloadOperation) -> int:
+    return measure_payload(operation.overwrite_payload.payload)
 
 
 def _pages(entries: Sequence[_Entry], size: int) -> Iterator[Sequence[_Entry]]:

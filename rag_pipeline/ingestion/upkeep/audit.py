@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Chunk, DiscoveredDoc, Document, JsonValue, Payload
     from rag_pipeline.core.protocols import LedgerEntry, StoredPoint, VectorIndex
-    from rag_pipeline.core.rules import Fault
+    from rag_pipeline.core.rules import CheckedPoint, Fault
     from rag_pipeline.core.vectors import ChunkVectors, FloatMatrix, SparseVector
     from rag_pipeline.ingestion.context import IngestionContext
 
@@ -85,20 +85,25 @@ def check_documents(
         StoreUnavailableError: The store is not reachable, or another process has it open.
     """
     scan = scan_docs(context)
-    docs = [doc for doc in scan.plan.unchanged if doc_ids is None or doc.doc_id in doc_ids]
+    unchanged = {doc.doc_id: doc for doc in scan.plan.unchanged}
+    docs = {key: doc for key, doc in unchanged.items() if doc_ids is None or key in doc_ids}
     limits, dim = context.settings.chunk_limits, context.space.model.dim
     if not docs:
         return
     with closing(context.services.catalog.open(scan.collection_id)) as store:
-        for doc in docs:
-            try:
-                parsed = parse_doc(doc, context.settings.site)
-            except (RagPipelineError, OSError):
-                continue
-            where = PointFilter.any_of(doc_path=(doc.doc_id,))
-            points = [check_point(it, dim) for it in store.scroll(where, with_vectors=True)]
-            document = IndexedDocument(chunk_doc(parsed, limits), points, limits)
-            yield doc.doc_id, tuple(find_faults(DOCUMENT_RULES, document))
+        for page in _split_entries([scan.entries[doc_id] for doc_id in docs]):
+            points: dict[str, list[CheckedPoint]] = {entry.doc_id: [] for entry in page}
+            where = PointFilter.any_of(doc_path=tuple(points))
+            for point in store.scroll(where, with_vectors=True):
+                points[str(point.payload["doc_path"])].append(check_point(point, dim))
+            for entry in page:
+                try:
+                    parsed = parse_doc(docs[entry.doc_id], context.settings.site)
+                except (RagPipelineError, OSError):
+                    continue
+                chunks = chunk_doc(parsed, limits)
+                document = IndexedDocument(chunks, points[entry.doc_id], limits)
+                yield entry.doc_id, tuple(find_faults(DOCUMENT_RULES, document))
 
 
 STRAY: Final = "stray"
@@ -131,6 +136,42 @@ class AuditFinding:
     chunk_id: str
     detail: str
     point_id: PointId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A store, of which some points were read in advance, for several documents at once.
+
+    Attributes:
+        asked: The ids of the points that were read in advance.
+        points: These points by id, with their vectors, without those that the store lacks.
+    """
+
+    store: VectorIndex
+    asked: frozenset[PointId]
+    points: Mapping[PointId, StoredPoint]
+
+    @classmethod
+    def read(cls, store: VectorIndex, entries: Sequence[LedgerEntry]) -> _Page:
+        """Read the points of the documents of some ledger entries, unless they are too many."""
+        ids = [point_id for entry in entries for point_id in list_points(entry)]
+        ids = ids if len(ids) <= _PAGE_CHUNKS else []
+        points = {point.point_id: point for point in store.fetch(ids, with_vectors=True)}
+        return cls(store, frozenset(ids), points)
+
+    def fetch(self, point_ids: Sequence[PointId]) -> dict[PointId, StoredPoint]:
+        """Return points with their vectors, by id; missing points are left out."""
+        found = {
+            point_id: self.points[point_id] for point_id in point_ids if point_id in self.points
+        }
+        others = [point_id for point_id in point_ids if point_id not in self.asked]
+        more = self.store.fetch(others, with_vectors=True) if others else []
+        return found | {point.point_id: point for point in more}
+
+
+def list_points(entry: LedgerEntry) -> dict[PointId, int]:
+    """Return the ids of a document's points, with the number of the chunk."""
+    return {to_point_id(make_chunk_id(entry.doc_id, at)): at for at in range(entry.chunk_count)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +310,7 @@ def _audit_page(
     where = PointFilter.any_of(doc_path=tuple(entry.doc_id for entry in page))
     for point_id, payload in store.scroll_fields(_STRAY_FIELDS, where):
         stored[str(payload["doc_path"])][point_id] = payload
+    ahead = _Page.read(store, page)
     for entry in page:
         made_with = (collection_id, context.fingerprint_of(entry.doc_id))
         if (entry.collection_id, entry.pipeline_fingerprint) != made_with:
@@ -276,7 +318,7 @@ def _audit_page(
             findings.append(AuditFinding(WRONG_MODEL, entry.doc_id, "", detail))
         else:
             own, doc = stored[entry.doc_id], docs.get(entry.doc_id)
-            findings += _audit_document(context, entry, own, doc, store)
+            findings += _audit_document(context, entry, own, doc, ahead)
     return findings, sum(len(points) for points in stored.values())
 
 
@@ -296,7 +338,7 @@ def _audit_document(
     entry: LedgerEntry,
     stored: Mapping[PointId, Payload],
     doc: DiscoveredDoc | None,
-    store: VectorIndex,
+    page: _Page,
 ) -> Iterable[AuditFinding]:
     """Yield each difference between a document's points and its chunks.
 
@@ -308,20 +350,20 @@ def _audit_document(
         yield AuditFinding("stale", doc_id, "", "an ingestion of the document did not end")
         return
     if doc is None or doc.sha256 != entry.sha256:
-        wanted = {to_point_id(make_chunk_id(doc_id, at)): at for at in range(entry.chunk_count)}
-        yield from _audit_changed(context, entry, wanted, store)
+        wanted = list_points(entry)
+        yield from _audit_changed(context, entry, wanted, page)
     else:
         parsed = parse_doc(doc, context.settings.site)
         chunks = chunk_doc(parsed, context.settings.chunk_limits)
         wanted = {to_point_id(chunk.chunk_id): at for at, chunk in enumerate(chunks)}
-        yield from _audit_chunks(context, parsed.document, chunks, store)
+        yield from _audit_chunks(context, parsed.document, chunks, page)
     for point_id, payload in stored.items():
         if point_id not in wanted:
             yield _stray(point_id, payload, "no chunk of the document has this id")
 
 
 def _audit_chunks(
-    context: IngestionContext, document: Document, chunks: Sequence[Chunk], store: VectorIndex
+    context: IngestionContext, document: Document, chunks: Sequence[Chunk], page: _Page
 ) -> Iterable[AuditFinding]:
     """Yield each difference between the chunks of a document and their points."""
     services = context.services
@@ -332,7 +374,7 @@ def _audit_chunks(
             yield _lack_vectors(document.doc_path)
             return
         ids = [to_point_id(chunk.chunk_id) for chunk in part]
-        points = {point.point_id: point for point in store.fetch(ids, with_vectors=True)}
+        points = page.fetch(ids)
         terms = services.sparse.encode_passages([each.embedding_text for each in part])
         for point_id, chunk, chunk_terms in zip(ids, part, terms, strict=True):
             found = points.get(point_id)
@@ -343,7 +385,7 @@ def _audit_changed(
     context: IngestionContext,
     entry: LedgerEntry,
     wanted: Mapping[PointId, int],
-    store: VectorIndex,
+    page: _Page,
 ) -> Iterable[AuditFinding]:
     """Yield each difference between the points of a document and the database.
 
@@ -351,7 +393,7 @@ def _audit_changed(
     id of its point.
     """
     services, doc_id = context.services, entry.doc_id
-    points = {point.point_id: point for point in store.fetch([*wanted], with_vectors=True)}
+    points = page.fetch([*wanted])
     for point_id, at in wanted.items():
         if point_id not in points:
             yield _miss(doc_id, make_chunk_id(doc_id, at), point_id)

@@ -42,6 +42,8 @@ from rag_pipeline_tests.loopback import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rag_pipeline.core.vectors import Point
+
 KEY = "qdrant-secret-0123456789abcdef"
 
 
@@ -313,6 +315,50 @@ def test_points_are_sent_in_smaller_requests_if_the_server_asks_for_it(
     with serve(answer) as server:
         open_store(connect(server)).upsert([make_point(number) for number in range(10)])
     assert stored == list(range(10))
+
+
+def test_payloads_are_changed_in_smaller_requests_if_the_server_asks_for_it() -> None:
+    changed: list[int] = []
+
+    def answer(request: Received) -> Reply:
+        operations = request.body["operations"]
+        if len(operations) > 3:
+            return Reply(413, b"Payload Too Large")
+        changed.extend(it["overwrite_payload"]["points"][0] for it in operations)
+        result = [{"operation_id": 1, "status": "completed"}] * len(operations)
+        return Reply(body={"result": result})
+
+    with serve(answer) as server:
+        payloads = {PointId(number): make_point(number).payload for number in range(10)}
+        open_store(connect(server)).set_payloads(payloads)
+    assert changed == list(range(10))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store, points: store.upsert(points),
+        lambda store, points: store.set_payloads({it.point_id: it.payload for it in points}),
+    ],
+    ids=["points", "payloads"],
+)
+def test_a_request_with_long_texts_has_at_most_eight_megabytes(
+    write: Callable[[QdrantStore, list[Point]], object],
+) -> None:
+    done = {"operation_id": 1, "status": "completed"}
+
+    def answer(request: Received) -> Reply:
+        operations = (request.body or {}).get("operations")
+        return Reply(body={"result": [done] * len(operations) if operations else done})
+
+    with serve(answer) as server:
+        write(
+            open_store(connect(server)),
+            [make_point(number, text="ü" * 1_500_000) for number in range(1, 6)],
+        )
+        sizes = [request.size_bytes for request in server.received]
+    assert len(sizes) == 3
+    assert max(sizes) < 8_500_000
 
 
 def test_the_error_for_a_point_that_is_too_large_names_the_limit_of_the_server() -> None:
