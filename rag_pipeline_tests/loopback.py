@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,8 @@ _FLOODS = 200  # number of 1 MB headers that the fault `flood` sends
 HANG = Reply(fault="hang")
 ENDLESS = [Reply(fault=fault) for fault in ("hang", "murmur", "drip", "hints", "chunk")]
 """Replies that never end, each in another part of the reply."""
+ABOUT_CONTEXT = ("/props", "/v1/models", "/api/show", "/api/v0/models")
+"""Paths at which servers tell the context of a model. Requests to them are not in the plan."""
 FLOOD = Reply(fault="flood")
 RESET = Reply(fault="reset")
 NESTED = Reply(body=b"[" * 100_000, headers={"Content-Type": "application/json"})
@@ -101,7 +103,12 @@ class LoopbackServer:
         hung_up: Set when a client closes the connection before the reply has ended.
     """
 
-    def __init__(self, plan: Sequence[Reply] | Callable[[Received], Reply]) -> None:
+    def __init__(
+        self,
+        plan: Sequence[Reply] | Callable[[Received], Reply],
+        told: Mapping[str, Reply] | None = None,
+    ) -> None:
+        self._told = told or {}
         self.received: list[Received] = []
         self.most_in_flight = 0
         self.flooded_bytes = 0
@@ -180,7 +187,10 @@ class LoopbackServer:
                 body = json.loads(raw) if raw else None
                 port = self.client_address[1]
                 request = Received(self.command, self.path, headers, body, port, len(raw))
-                reply = server._reply_to(request)
+                if self.path in ABOUT_CONTEXT:
+                    reply = server._told.get(self.path, Reply(404))
+                else:
+                    reply = server._reply_to(request)
                 if reply.fault == "hang":
                     server._closing.wait()
                 if reply.fault in _HEADS:
@@ -235,9 +245,16 @@ class LoopbackServer:
 
 
 @contextmanager
-def serve(plan: Sequence[Reply] | Callable[[Received], Reply]) -> Iterator[LoopbackServer]:
-    """Run a server that follows the plan during a `with` block."""
-    server = LoopbackServer(plan)
+def serve(
+    plan: Sequence[Reply] | Callable[[Received], Reply], told: Mapping[str, Reply] | None = None
+) -> Iterator[LoopbackServer]:
+    """Run a server that follows the plan during a `with` block.
+
+    Args:
+        plan: The replies.
+        told: The replies at the paths of `ABOUT_CONTEXT`. By default they do not exist.
+    """
+    server = LoopbackServer(plan, told)
     try:
         yield server
     finally:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
+from rag_pipeline.adapters.chat_context import ask_context
 from rag_pipeline.adapters.chat_events import EventReader, read_lines
 from rag_pipeline.adapters.http import (
     UNREADABLE,
@@ -138,12 +139,14 @@ class _Habits:
         merges: True if the instructions must be a part of the user's message.
         context_tokens: Size of the context that the server named; None if it is unknown.
         ratio: Tokens of the model for each token of cl100k_base.
+        is_asked: True if the server was asked for the size of the context.
     """
 
     dropped: set[str] = field(default_factory=set)
     merges: bool = False
     context_tokens: int | None = None
     ratio: float = _MARGIN
+    is_asked: bool = False
 
 
 HABITS: Final[dict[tuple[str, str], _Habits]] = {}
@@ -203,6 +206,8 @@ class OpenAIChatModel:
         self.habits = HABITS.setdefault((self.url, self.name), _Habits())
         if name_host(address) == "api.openai.com":
             self.habits.ratio = min(self.habits.ratio, 1.0)  # cl100k_base is OpenAI's own
+        # OpenAI's own models have larger contexts than any prompt, and its API does not tell them.
+        self._tells_context = name_limit(address) == _LIMIT_NAMES[0]
         self._service = Service(
             "the answer service",
             "a chat service",
@@ -236,6 +241,17 @@ class OpenAIChatModel:
     def count_tokens(self, text: str) -> int:
         """Return the tokens of a text in cl100k_base, with a margin for another tokenizer."""
         return math.ceil(count_tokens(text) * self.habits.ratio)
+
+    async def prepare(self) -> None:
+        """Ask the server for the size of the context, once in this process."""
+        if self.habits.is_asked or not self._tells_context:
+            return
+        self.habits.is_asked = True
+        base_url = urlunsplit(urlsplit(self.url)._replace(query="")).removesuffix(_CHAT)
+        async with self.connect({}) as client:
+            size = await ask_context(client, base_url, self.name, self.headers)
+        if size is not None and size >= _FEWEST_TOKENS:
+            self.habits.context_tokens = self.habits.context_tokens or size
 
     def stream(
         self, messages: Sequence[ChatMessage], *, stop: Sequence[str] = ()

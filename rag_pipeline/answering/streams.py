@@ -241,6 +241,8 @@ class AsyncAnswerStream:
         limit_s, now = self._limits.model_s, asyncio.get_running_loop().time()
         until = None if limit_s is None else now + limit_s
         with self._protection.chat_model.passing():
+            await model.prepare()
+            self._check_open()
             while True:
                 prompt = build_prompt(
                     prepared.grounding,

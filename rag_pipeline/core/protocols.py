@@ -90,6 +90,12 @@ class ChatModel(Protocol):
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens of a text, or a safe estimate of it."""
 
+    async def prepare(self) -> None:
+        """Learn what the server tells about the model. Call it before `prompt_tokens` is read.
+
+        No failure of the server raises an error.
+        """
+
     def stream(self, messages: Sequence[ChatMessage], *, stop: Sequence[str] = ()) -> ChatStream:
         """Return a stream of the answer to the messages.
 

@@ -169,6 +169,9 @@ class ScriptedModel:
         """Return a rough number of tokens."""
         return len(text) // 4
 
+    async def prepare(self) -> None:
+        """Do nothing."""
+
     def stream(self, messages: Sequence[ChatMessage], *, stop: Sequence[str] = ()) -> ChatStream:
         """Return a stream of the pieces."""
         del stop
