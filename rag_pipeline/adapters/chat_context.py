@@ -61,8 +61,9 @@ def find_context(reply: Any, model: str) -> Iterator[int]:  # noqa: ANN401  # an
     if isinstance(shown, dict):
         found += [int(size) for size in _SET.findall(str(reply.get("parameters") or ""))]
         found += [size for name, size in shown.items() if name.endswith(".context_length")]
-    listed = reply.get("data")
-    for entry in listed if isinstance(listed, list) else ():
+    data = reply.get("data")
+    listed = data if isinstance(data, list) else []
+    for entry in listed:
         if isinstance(entry, dict) and (entry.get("id") == model or len(listed) == 1):
             inner = entry.get("meta")
             places = [entry, inner if isinstance(inner, dict) else {}]

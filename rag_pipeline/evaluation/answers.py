@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from rag_pipeline.answering import AnswerKind
+from rag_pipeline.answering import AnswerKind, Reason
 from rag_pipeline.answering.checking import count_sentences
 from rag_pipeline.answering.quoting.passages import REFERRING_WORDS
 from rag_pipeline.core.models import ChunkLimits, TextBlockKind
@@ -526,7 +526,6 @@ def _ask(
     # Above each passage stands the place that it comes from, which is not part of the answer.
     passages = given.passages if given is not None else ()
     body = "\n\n".join(passage.text for passage in passages) or reply.text
-    codes = tuple(notice.code for notice in given.notices) if given is not None else ()
     written, _, cited = count_sentences(given) if given is not None else (0, 0, 0)
     return AnswerResult(
         query_id=query.id,
@@ -548,10 +547,18 @@ def _ask(
         sentence_count=written,
         cited_count=cited,
         unsupported=_list_unsupported(given),
-        notices=codes,
+        notices=_list_notices(given),
         latency_ms=reply.latency_ms,
         error=reply.error,
     )
+
+
+def _list_notices(given: Answer | None) -> tuple[str, ...]:
+    """Return the codes of the notices, with `model_declined` also for a refusal by the model."""
+    if given is None:
+        return ()
+    declined = given.grounding.reason is Reason.MODEL_DECLINED
+    return (*(notice.code for notice in given.notices), *(("model_declined",) if declined else ()))
 
 
 def _list_unsupported(given: Answer | None) -> tuple[str, ...]:

@@ -188,6 +188,36 @@ def test_robotutor_cannot_reach_dagster_and_knows_another_password() -> None:
     assert "QUESTION_LOG_PASSWORD" not in texts["webserver"]
 
 
+def test_each_database_of_compose_has_its_own_password() -> None:
+    passwords = [
+        service["environment"]["POSTGRES_PASSWORD"]
+        for service in COMPOSE["services"].values()
+        if "POSTGRES_PASSWORD" in service["environment"]
+    ]
+    assert len(passwords) == len(set(passwords)) == 2
+    assert all(re.fullmatch(r"\$\{\w+:\?set it in .env\}", password) for password in passwords)
+
+
+def test_no_pod_of_robotutor_reaches_dagster_or_knows_its_secrets() -> None:
+    text = (DEPLOY / "helm" / "network-policies.yaml").read_text("utf-8")
+    policies = {policy["metadata"]["name"]: policy["spec"] for policy in yaml.safe_load_all(text)}
+    labels = ROBOTUTOR[0]["spec"]["template"]["metadata"]["labels"]
+    assert policies["robotutor"]["podSelector"]["matchLabels"] == labels
+    for name in ("dagster", "dagster-postgresql"):
+        (rule,) = policies[name]["ingress"]
+        (source,) = rule["from"]
+        assert source["podSelector"]["matchLabels"] == {"app.kubernetes.io/instance": "dagster"}
+    allowed = policies["robotutor"]["egress"]
+    assert all("dagster" not in str(rule.get("to")) for rule in allowed)
+    ports = {port["port"] for rule in allowed for port in rule["ports"]}
+    assert ports == {53, 443, 5432, 6333}
+    assert policies["robotutor"]["ingress"][0]["ports"] == [
+        {"port": robotutor_container()["ports"][0]["containerPort"]}
+    ]
+    sources = str(robotutor_container()["envFrom"])
+    assert "rag-pipeline-state" not in sources
+
+
 def test_the_action_starts_nothing_in_the_checkout_and_publishes_no_pull_request() -> None:
     steps = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
     for step in steps:

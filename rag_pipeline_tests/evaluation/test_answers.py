@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_pipeline.answering import Passage, answer
+from rag_pipeline.answering import Passage, Voice, answer
+from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.core.errors import AnswerError, AnswerServiceError
 from rag_pipeline.core.settings import Settings
 from rag_pipeline.evaluation.answers import evaluate_answers, read_resident_mb
@@ -238,6 +239,16 @@ def test_a_good_model_passes_the_gates_and_a_bad_one_fails(
 ) -> None:
     gates = {gate.name: gate for gate in check_answers(run(model), AnswerBounds())}
     assert {name for name in MODEL_GATES if not gates[name].passed} == failed
+
+
+def test_a_decline_also_counts_if_the_passages_were_only_close() -> None:
+    def decline_all(query: Query) -> Answer:
+        given = answer(query, retriever=FixedRetriever(NEAR_CHUNKS), chat_model=ScriptedModel([]))  # type: ignore[arg-type]  # a fixed one
+        return make_refusal(decline(given.grounding, Voice()), Voice())
+
+    report = evaluate_answers(GOLDEN, decline_all, [PAGE], "m")
+    gates = {gate.name: gate for gate in check_answers(report, AnswerBounds())}
+    assert (gates["model_accepts"].value, gates["model_accepts"].passed) == (0.0, False)
 
 
 def test_without_a_model_the_gates_on_models_are_not_measured() -> None:
