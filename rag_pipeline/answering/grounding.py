@@ -52,8 +52,8 @@ _COVERS: Final = 0.6
 On the tuning half of the golden set, no passage of a refused question has more than .44 (ADR 71).
 """
 
-_EXACT: Final = re.compile(r"\d{3,}|\w*[a-z][A-Z]\w*|\w+_\w+")
-"""Words of a question that mean one thing: a code such as 409, or an identifier such as `armId`."""
+_EXACT: Final = re.compile(r"(?!(?:1[5-9]|20)\d\d$)\d{3,}|\w*[a-z][A-Z]\w*|\w+_\w+")
+"""Words that mean one thing: a code such as 409, but no year, or an identifier such as `armId`."""
 
 _LEAST_SHARED: Final = 0.2
 """Smallest share of a question's terms in passages whose script the local model does not know."""

@@ -10,7 +10,7 @@ from rag_pipeline.core.ids import to_json
 from rag_pipeline.core.models import ContentType
 
 if TYPE_CHECKING:
-    from rag_pipeline.core.models import TextBlock
+    from rag_pipeline.core.models import Figure, TextBlock
     from rag_pipeline.retrieval.models import Citation
     from rag_pipeline.retrieval.queries import Mode
 
@@ -87,6 +87,7 @@ class Source:
         headings: Title of the document, then the headings down to the section.
         content_type: Kind of the best chunk's content, such as prose, code or quiz.
         score: Score of the best chunk, 0 to 1.
+        figures: The images of the section.
     """
 
     number: int
@@ -98,6 +99,7 @@ class Source:
     headings: tuple[str, ...] = ()
     content_type: str = ContentType.PROSE.value
     score: float = 1.0
+    figures: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,7 @@ class Passage:
         citation: Title, section and URL of the passage's section.
         highlights: Start and end (exclusive) in `text` of the sentences that answer the question,
             in order, without overlaps. May be empty.
+        figures: The images and diagrams beside the passage. Images of other hosts are left out.
     """
 
     number: int
@@ -188,6 +191,7 @@ class Passage:
     end_line: int
     citation: Citation
     highlights: tuple[tuple[int, int], ...] = ()
+    figures: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

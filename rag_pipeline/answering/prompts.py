@@ -63,7 +63,7 @@ def build_sources(
             if groups and tokens > left:
                 continue
             left -= tokens
-        section = section_of(data.doc_path, data.anchor, data.section_heading)
+        section = section_of(data.doc_path, data.anchor, data.section_heading, data.tabs)
         # The place of a widened text in the page is unknown, so it is not joined with others.
         groups.setdefault(chunk.chunk_id if widened else section, []).append(chunk)
     return tuple(_join(number, group, question) for number, group in enumerate(groups.values(), 1))
@@ -99,6 +99,9 @@ def _join(number: int, chunks: Sequence[ScoredChunk], question: str | None) -> S
         headings=best.metadata.heading_breadcrumb,
         content_type=best.metadata.content_type,
         score=best.score,
+        figures=tuple(
+            dict.fromkeys(figure for chunk in chunks for figure in chunk.metadata.figures)
+        ),
     )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.checking import ModelCheck
     from rag_pipeline.answering.models import Answer
-    from rag_pipeline.core.models import DocFailure
+    from rag_pipeline.core.models import DocFailure, Figure
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.ingestion.events import IngestionEvent
     from rag_pipeline.ingestion.report import IngestionReport
@@ -241,12 +241,24 @@ def show_quotes(answer: Answer) -> str:
     blocks = [answer.text]
     if answer.passages:
         shown = [
-            f"{passage.text}\n\n  [{passage.number}] {show_citation(passage.citation)}"
+            "\n".join(
+                [
+                    f"{passage.text}\n\n  [{passage.number}] {show_citation(passage.citation)}",
+                    *(f"      Figure: {name_figure(figure)}" for figure in passage.figures),
+                ]
+            )
             for passage in answer.passages
         ]
         blocks = [text for text in (answer.grounding.message, *shown) if text]
     notes = _show_notices(answer)
     return "\n".join(["\n\n".join(blocks), *([""] if answer.passages and notes else []), *notes])
+
+
+def name_figure(figure: Figure) -> str:
+    """Format the caption or alternative text of an image with its address; `diagram` for others."""
+    if figure.kind != "image":
+        return figure.caption or "diagram"
+    return f"{figure.caption or figure.text}  {figure.address}".strip()
 
 
 def show_answer_sources(answer: Answer) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.core.text.sentences import NO_NOTES
@@ -189,6 +189,30 @@ class TextBlock:
     opens_with_link: bool = False
 
 
+SITE_FILES: Final = "@site/"
+"""Start of the path of a file below the site's folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An image or a diagram of a page.
+
+    Attributes:
+        kind: `image`, or `diagram` for Mermaid, whose source is `text`.
+        address: Address of an image on the site, or a path that starts with `@site/` for a file
+            that the build renames. Empty for a diagram.
+        text: The alternative text of an image, or the source of a diagram.
+        caption: The caption; may be empty.
+        line: Line in the document's file, 1-based.
+    """
+
+    kind: str
+    address: str
+    text: str
+    caption: str
+    line: int
+
+
 class Container(NamedTuple):
     """A list, list item, quote, admonition or element, such as a tab, around a block.
 
@@ -224,6 +248,7 @@ class Block:
         is_atomic: True if the block must not be split between two chunks.
         leads: True if the block belongs with the next one, as a heading with the text after it.
         heading: Index in `Document.headings` if the block is a heading, else None.
+        images: Its images, in order.
     """
 
     kind: str
@@ -241,6 +266,7 @@ class Block:
     is_atomic: bool
     leads: bool
     heading: int | None
+    images: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +328,8 @@ class Chunk:
         embedding_text: The headings that EMBEDDING_TEXT selects, the sentence before code, `text`.
         blocks: The blocks of `text` in order of their start.
         sources: Files and lines of the text if it contains a partial. Not printed if empty.
+        tabs: Labels of the tabs around the chunk, the outermost first. Not printed if empty.
+        figures: The images of the chunk, in order. Not printed if empty.
     """
 
     chunk_id: ChunkId
@@ -329,6 +357,8 @@ class Chunk:
     embedding_text: str
     blocks: tuple[TextBlock, ...] = ()
     sources: tuple[SourceLines, ...] = ()
+    tabs: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
 
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
 
 from rag_pipeline.core.errors import PayloadError
 from rag_pipeline.core.ids import hash_text, is_chunk_id
-from rag_pipeline.core.models import ContentType, TextBlock, TextBlockKind
+from rag_pipeline.core.models import ContentType, Figure, TextBlock, TextBlockKind
 from rag_pipeline.core.sources import DEFAULT_EDITION, Edition
 
 if TYPE_CHECKING:
@@ -66,6 +66,13 @@ def _is_block(value: object) -> bool:
     return is_valid and 0 <= start <= end and 1 <= first <= last and isinstance(links, bool)
 
 
+def _is_figure(value: object) -> bool:
+    if not isinstance(value, dict) or value.keys() != Figure.__dataclass_fields__.keys():
+        return False
+    *texts, line = (value[name] for name in Figure.__dataclass_fields__)
+    return all(isinstance(text, str) for text in texts) and _is_int(line) and line >= 1
+
+
 KINDS: Final[dict[object, Kind]] = {
     str: Kind("text", lambda value: isinstance(value, str), write=str),
     str | None: Kind("text or null", lambda value: value is None or isinstance(value, str)),
@@ -88,6 +95,12 @@ KINDS: Final[dict[object, Kind]] = {
         read=lambda blocks: tuple(
             TextBlock(**{**block, "kind": TextBlockKind(block["kind"])}) for block in blocks
         ),
+    ),
+    tuple[Figure, ...]: Kind(
+        "list of `{kind, address, text, caption, line}`",
+        lambda value: isinstance(value, list) and all(map(_is_figure, value)),
+        write=lambda figures: [asdict(figure) for figure in figures],
+        read=lambda figures: tuple(Figure(**figure) for figure in figures),
     ),
 }
 """The type of payload field for each type of attribute."""
@@ -203,6 +216,13 @@ class ChunkMetadata:
     blocks: Annotated[
         tuple[TextBlock, ...],
         Declared("Blocks of `text`: kind, first character, end (exclusive), first and last line."),
+    ] = ()
+    tabs: Annotated[
+        tuple[str, ...], Declared("Labels of the tabs around the chunk, the outermost first.")
+    ] = ()
+    figures: Annotated[
+        tuple[Figure, ...],
+        Declared("Images of the chunk: address, alternative text, caption and line."),
     ] = ()
     source: Annotated[
         str | None,

@@ -33,7 +33,7 @@ from rag_pipeline.ingestion.markdown.spans import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rag_pipeline.core.models import Block, ChunkLimits, Heading, ParsedDoc, TextBlock
+    from rag_pipeline.core.models import Block, ChunkLimits, Figure, Heading, ParsedDoc, TextBlock
     from rag_pipeline.core.text.sentences import Hold, LineOrigin
 
 
@@ -398,8 +398,9 @@ def chunk_doc(parsed: ParsedDoc, limits: ChunkLimits) -> tuple[Chunk, ...]:
     }
     byte_of = count_bytes(parsed.source, offsets)
     newlines = [match.start() for match in _NEWLINE.finditer(parsed.source)]
+    figures = _share_images(parsed, [draft.content_start for draft in drafts], newlines)
     return tuple(
-        _build_chunk(parsed, draft, index, byte_of, newlines, limits.embedding_text)
+        _build_chunk(parsed, draft, index, byte_of, newlines, limits.embedding_text, figures[index])
         for index, draft in enumerate(drafts)
     )
 
@@ -512,6 +513,7 @@ def _build_chunk(
     byte_of: dict[int, int],
     newlines: Sequence[int],
     embedding_text: EmbeddingText,
+    figures: Sequence[Figure],
 ) -> Chunk:
     document, path = parsed.document, draft.path
     breadcrumb = _build_breadcrumb(document.title, path)
@@ -548,7 +550,29 @@ def _build_chunk(
         embedding_text="\n\n".join(part for part in parts if part),
         blocks=tuple(_locate(origins, block) for block in blocks) if origins else blocks,
         sources=find_sources(origins, first, last),
+        tabs=tuple(item for item in path if isinstance(item, str)),
+        figures=tuple(figures),
     )
+
+
+def _share_images(
+    parsed: ParsedDoc, starts: Sequence[int], newlines: Sequence[int]
+) -> list[list[Figure]]:
+    """Return the images of each chunk: those from its start to the start of the next chunk.
+
+    Args:
+        parsed: The document.
+        starts: Offset of the first character of each chunk, without repeated text.
+        newlines: Offset of each line end of the source.
+    """
+    lines = [bisect.bisect_left(newlines, start) + 1 for start in starts]
+    found: list[list[Figure]] = [[] for _ in starts]
+    for block in parsed.blocks:
+        for image in block.images if starts else ():
+            at = max(bisect.bisect_right(lines, image.line) - 1, 0)
+            line = find_page_line(parsed.origins, image.line)
+            found[at].append(replace(image, line=line))
+    return found
 
 
 def _locate(origins: Sequence[LineOrigin], block: TextBlock) -> TextBlock:

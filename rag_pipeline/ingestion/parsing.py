@@ -14,7 +14,7 @@ from yaml.constructor import SafeConstructor
 
 from rag_pipeline.core.errors import DocumentReadError
 from rag_pipeline.core.models import ContentType, Document, ParsedDoc
-from rag_pipeline.core.site.addresses import build_doc_permalink, name_post
+from rag_pipeline.core.site.addresses import build_doc_permalink, locate_source, name_post
 from rag_pipeline.core.site.docusaurus import base_id
 from rag_pipeline.core.site.files import find_page_root
 from rag_pipeline.core.sources import SourceKind, find_edition, find_place, strips_numbers
@@ -26,6 +26,7 @@ from rag_pipeline.ingestion.markdown.page import read_content
 from rag_pipeline.ingestion.markdown.scope import Use
 from rag_pipeline.ingestion.markdown.source import is_mdx, normalize_source, read_file
 from rag_pipeline.ingestion.partials.cards import is_category, write_category
+from rag_pipeline.ingestion.partials.images import place_images, settle_images
 from rag_pipeline.ingestion.partials.splicing import (
     Splicer,
     find_site_dir,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 _PACKED: Final = re.compile(r"[A-Za-z0-9+/]{16,}=*$|\{")
 _IMPORTS: Final = re.compile(r"\s*(?:import\s(?:.|\n(?!\n))*\n{2,}\s*)*")
 _TITLE: Final = re.compile(r"#[ \t]+[^ \t\n].*|.*\n=+(?:\n|$)")
+_MOST_NAMED: Final = 5  # missing images of one page
 _MODULE_FOLDER: Final = re.compile(r"(?:\d+[-_. ]+)?module[-_. ]*\d+\b.*", re.IGNORECASE)
 _WORD: Final = re.compile(r"[a-z]+")
 _HANDS_ON: Final = re.compile(r"hands[-_. ]on(?![a-z])")
@@ -116,7 +118,8 @@ def parse_doc(
     title = find_title(text, front_matter.end, content.headings)
     document = _build_document(doc, site, front_matter, content.headings, title)
     if not (content.uses or content.left_out or content.unread or content.unread_tags or problems):
-        return _take_built_page(ParsedDoc(document, text, content.blocks), imported)
+        parsed = _find_images(ParsedDoc(document, text, content.blocks), doc, site)
+        return _take_built_page(parsed, imported)
     splicer = Splicer(
         doc.doc_id,
         imported,
@@ -127,6 +130,7 @@ def parse_doc(
     if not content.uses:
         splicer.note(content)
         parsed = ParsedDoc(document, text, content.blocks, notes=splicer.notes)
+        parsed = _find_images(parsed, doc, site)
         return _take_built_page(parsed, imported)
     place = locate_page(doc.path, find_site_dir(find_place(doc.source, doc.doc_id), doc.path))
     page = splicer.splice_page(text, content, place)
@@ -136,7 +140,26 @@ def parse_doc(
     )
     document = replace(document, headings=tuple(headings))
     parsed = ParsedDoc(document, page.source, page.blocks, page.origins, splicer.notes)
+    parsed = _find_images(parsed, doc, site)
     return _take_built_page(parsed, imported)
+
+
+def _find_images(parsed: ParsedDoc, doc: DiscoveredDoc, site: SiteSettings) -> ParsedDoc:
+    """Return a document whose images have their addresses, with a warning about missing ones."""
+    if not any(block.images for block in parsed.blocks):
+        return parsed
+    place = find_place(doc.source, doc.doc_id)
+    site_dir, root = find_site_dir(place, doc.path), find_page_root(place, doc.path)
+    blocks = place_images(parsed.blocks, locate_page(doc.path, site_dir))
+    base_url = locate_source(site, doc.source).base_url
+    settled, missing = settle_images(blocks, base_url, site_dir, root)
+    notes = parsed.notes
+    if missing:
+        names = ", ".join(missing[:_MOST_NAMED]) + (", ..." if missing[_MOST_NAMED:] else "")
+        count = "1 image is" if len(missing) == 1 else f"{len(missing)} images are"
+        warning = f"{doc.doc_id}: {count} missing ({names}). Add the file, or correct the path"
+        notes = replace(notes, warnings=(*notes.warnings, warning))
+    return replace(parsed, blocks=settled, notes=notes)
 
 
 def _read_spec(doc: DiscoveredDoc, text: str, imported: ImportedFiles) -> SpecPage:

@@ -265,6 +265,8 @@ def chunk_record(chunk: Chunk) -> dict[str, JsonValue]:
         "embedding_text": chunk.embedding_text,
         "blocks": [{**asdict(block), "kind": block.kind.value} for block in chunk.blocks],
         **({"sources": [asdict(source) for source in chunk.sources]} if chunk.sources else {}),
+        **({"tabs": list(chunk.tabs)} if chunk.tabs else {}),
+        **({"figures": [asdict(figure) for figure in chunk.figures]} if chunk.figures else {}),
     }
 
 

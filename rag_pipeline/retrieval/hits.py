@@ -15,7 +15,13 @@ from rag_pipeline.core.protocols import PointFilter
 from rag_pipeline.core.rules import Rule, find_repeated, register_rule
 from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.evidence import find_chunk_terms
-from rag_pipeline.retrieval.models import ChannelScores, Citation, ScoredChunk, name_edition
+from rag_pipeline.retrieval.models import (
+    ChannelScores,
+    Citation,
+    ScoredChunk,
+    name_edition,
+    name_section,
+)
 from rag_pipeline.retrieval.open_index import section_of
 from rag_pipeline.retrieval.ranking import scale_scores
 
@@ -66,11 +72,12 @@ def build_hits(
         )
         citation = Citation(
             metadata.title,
-            metadata.section_heading or metadata.title,  # no heading at the top of a page
+            name_section(metadata),
             metadata.url,
             metadata.module,
             metadata.chapter,
             *name_edition(metadata),
+            metadata.tabs,
         )
         hits.append(ScoredChunk(metadata.chunk_id, text, score, metadata, citation, channels))
     return hits
@@ -238,7 +245,7 @@ def _adjoin(pieces: Sequence[Piece], one: int, other: int) -> bool:
 
 
 def _name_section(metadata: ChunkMetadata) -> str:
-    return section_of(metadata.doc_path, metadata.anchor, metadata.section_heading)
+    return section_of(metadata.doc_path, metadata.anchor, metadata.section_heading, metadata.tabs)
 
 
 def check_results(hits: Sequence[ScoredChunk]) -> dict[str, str]:

@@ -47,6 +47,7 @@ class Citation:
     Attributes:
         version: The version as the site names it, such as `2.0.x`; empty for the latest version.
         locale: The language, such as `fr`; empty for the default language.
+        tabs: Labels of the tabs to open on the page, the outermost first.
     """
 
     title: str
@@ -56,6 +57,7 @@ class Citation:
     chapter: str
     version: str = ""
     locale: str = ""
+    tabs: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -71,6 +73,18 @@ def name_edition(metadata: ChunkMetadata) -> tuple[str, str]:
     version = "" if metadata.is_latest else metadata.version_label or metadata.version or ""
     locale = "" if metadata.is_default_locale else metadata.locale or ""
     return version, locale
+
+
+def name_section(metadata: ChunkMetadata) -> str:
+    """Return the heading of a chunk's section, and the labels of the tabs below it."""
+    heading = metadata.section_heading or metadata.title  # no heading at the top of a page
+    path, tabs = [*metadata.heading_breadcrumb], [*metadata.tabs]
+    below: list[str] = []
+    while tabs and path and path[-1] == tabs[-1]:
+        below.insert(0, tabs.pop())
+        path.pop()
+    is_top = heading == metadata.title
+    return " > ".join(below if is_top and below else [heading, *below])
 
 
 @dataclass(frozen=True, slots=True)

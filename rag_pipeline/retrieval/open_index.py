@@ -27,7 +27,7 @@ from rag_pipeline.retrieval.outline import Outline, outline_book
 from rag_pipeline.retrieval.ranking import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
     from rag_pipeline.core.models import Payload, SiteSettings
@@ -341,12 +341,12 @@ class OpenIndex:
         return next(found, DEFAULT_EDITION)
 
 
-def section_of(doc_path: str, anchor: str | None, heading: str) -> str:
+def section_of(doc_path: str, anchor: str | None, heading: str, tabs: Iterable[object] = ()) -> str:
     """Return a section's key, which is unique over all documents: `doc_path#anchor`.
 
-    Without an anchor, the key ends with the heading of the section.
+    Without an anchor, the key ends with the heading of the section. Each tab is a section.
     """
-    return f"{doc_path}#{anchor or heading}"
+    return " > ".join([f"{doc_path}#{anchor or heading}", *map(str, tabs)])
 
 
 def _join(vectors: Sequence[SparseVector]) -> SparseVector:
@@ -387,7 +387,9 @@ def _read_place(point_id: PointId, payload: Payload) -> Place:
     anchor = payload.get("anchor")
     common_path = payload.get("common_path")
     page = f"{payload.get('source') or ''}/{common_path}" if common_path else doc_path
-    section = section_of(page, str(anchor) if anchor else None, heading)
+    tabs = payload.get("tabs")
+    labels = tabs if isinstance(tabs, list) else ()
+    section = section_of(page, str(anchor) if anchor else None, heading, labels)
     is_bare = word_count <= len(heading.split()) + _MARKER_WORDS
     bare_heading = heading if is_bare else None
     is_default = all(payload.get(mark, True) for mark in ("is_latest", "is_default_locale"))

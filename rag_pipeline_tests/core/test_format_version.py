@@ -20,7 +20,7 @@ from rag_pipeline.ingestion.report import chunk_folder, chunk_record
 from rag_pipeline_tests.cases.case_files import read_cases
 
 _DOCS_DIR = Path(__file__).parent.parent / "fixtures" / "docusaurus-edge-docs"
-_RECORDED = {9: "0ac765a2fa65136b0e91f9234529ccf3241656a1816fff3cf433524ace0aef2b"}
+_RECORDED = {12: "f60d3d9e30e25338e7394c7c83888350230bccc225b121113936e74db8bac1c7"}
 
 
 def test_chunks_and_terms_do_not_change_without_a_new_format_version() -> None:

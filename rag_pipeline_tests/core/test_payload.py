@@ -74,6 +74,8 @@ def test_a_payload_contains_every_field_as_json() -> None:
         "end_line": 1,
         "start_byte": 0,
         "end_byte": 10,
+        "tabs": [],
+        "figures": [],
         "blocks": [
             {
                 "kind": "list",

@@ -134,6 +134,31 @@ api: eJyrVkrLz1eyUkpKLFKqBQAhpAQW
 
 </StatusCodes>
 """,
+    "docs/hydraulics.md": """---
+title: Hydraulics
+---
+## Pressure circuit
+
+The circuit keeps the oil at 180 bar with a relief valve.
+
+![Circuit with relief valve](/img/circuit.png "Figure 4")
+
+## Cooling
+
+The radiator cools the oil after each shift.
+
+```mermaid
+graph LR
+  tank --> radiator
+```
+
+## Filter
+
+Replace the oil filter every 500 hours.
+
+![Remote](https://other.example/filter.png)
+""",
+    "static/img/circuit.png": "image",
     "docs/launch.md": "---\nunlisted: true\n---\nThe Mark Two costs 900 euros.\n",
 }
 
@@ -198,6 +223,33 @@ def test_an_answer_quotes_the_right_part_and_cites_its_place(
     passage = _ask(assistant, question).passages[0]
     assert quoted in passage.text
     assert passage.citation.url.endswith(place)
+
+
+def test_a_quoted_tab_is_cited_with_its_label(assistant: Assistant) -> None:
+    citation = _ask(assistant, "How do I install on Windows?").passages[0].citation
+    assert (citation.section, citation.tabs) == ("Windows", ("Windows",))
+    citation = _ask(assistant, "Which key do I import on Linux?").passages[0].citation
+    assert (citation.section, citation.tabs) == ("Signing key on Linux", ("Linux",))
+
+
+@pytest.mark.parametrize(
+    ("question", "figures"),
+    [
+        (
+            "At which pressure does the circuit keep the oil?",
+            [("image", "https://cards.example/img/circuit.png", "Circuit with relief valve")],
+        ),
+        ("What cools the oil?", [("diagram", "", "graph LR\n  tank --> radiator")]),
+        ("How often do I replace the oil filter?", []),
+    ],
+)
+def test_an_answer_shows_the_figures_beside_the_quoted_passage(
+    assistant: Assistant, question: str, figures: list[tuple[str, str, str]]
+) -> None:
+    passage = _ask(assistant, question).passages[0]
+    assert [(one.kind, one.address, one.text) for one in passage.figures] == figures
+    record = _ask(assistant, question).to_dict()["passages"][0]
+    assert [one["address"] for one in record["figures"]] == [one[1] for one in figures]
 
 
 @pytest.mark.parametrize("asked", ["wrist.delay", "the delay of the wrist"])

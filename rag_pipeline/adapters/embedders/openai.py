@@ -54,6 +54,8 @@ OPENAI: Final = Provider(
 )
 
 _ENCODING: Final = re.compile("encoding|base64|float", re.IGNORECASE)
+_LIMIT_NAMES: Final = ("max_input_length", "n_ctx", "max_model_len")
+_ASK_TIMEOUT_S: Final = 5.0
 _FOREIGN_MARGIN: Final = 1.3  # other tokenizers split English into more tokens than cl100k_base
 
 
@@ -88,6 +90,25 @@ class OpenAIEmbedder(ServiceEmbedder):
         margin = 1.0 if self._name in OPENAI.dims else _FOREIGN_MARGIN
         return [round(count_tokens(text) * margin) for text in texts]
 
+    def _ask_limit(self) -> int:
+        """Ask a server other than OpenAI's for its limit, as three common servers state it."""
+        if self._name in OPENAI.dims:
+            return 0
+        import httpx2  # noqa: PLC0415  # imported late, as in `_client`
+        import openai  # noqa: PLC0415
+
+        root = self._address.rstrip("/").removesuffix("/v1")
+        client = self._client.with_options(timeout=min(self._timeout_s, _ASK_TIMEOUT_S))
+        for address in (f"{root}/info", f"{root}/props", f"{root}/v1/models"):
+            try:
+                reply = client.get(address, cast_to=httpx2.Response)
+                limit = _read_limit(reply.json(), self._name)
+            except (openai.APIError, *UNREADABLE):
+                continue
+            if limit:
+                return limit
+        return 0
+
     def _request(self, texts: Sequence[str], purpose: Purpose) -> BatchAnswer:
         import openai  # noqa: PLC0415  # imported late, as in `_client`
 
@@ -118,7 +139,9 @@ class OpenAIEmbedder(ServiceEmbedder):
         except UNREADABLE as error:
             raise self._service.describe_unreadable(error) from error
         given = [number for number in numbers if number is not None]
-        if len(given) < len(numbers):  # some servers leave the index out
+        if (
+            len(given) < len(numbers) or len({*given}) == 1
+        ):  # some servers leave the index out, or 0
             return BatchAnswer(rows, tokens)
         if len(set(given)) < len(given):
             message = f"{self._service.place} returned two vectors with the same index"
@@ -128,6 +151,22 @@ class OpenAIEmbedder(ServiceEmbedder):
 
 
 EMBEDDER: Final = OpenAIEmbedder
+
+
+def _read_limit(stated: object, model: str) -> int:
+    """Return the limit in a server's description of itself; 0 if it states none.
+
+    Text Embeddings Inference states `max_input_length`, llama.cpp the `n_ctx` of its model, and
+    vLLM the `max_model_len` of each model.
+    """
+    if not isinstance(stated, dict):
+        return 0
+    found = [stated, stated.get("default_generation_settings")]
+    models = stated.get("data")
+    if isinstance(models, list):
+        found += [one for one in models if isinstance(one, dict) and one.get("id") == model]
+    values = (one.get(name) for one in found if isinstance(one, dict) for name in _LIMIT_NAMES)
+    return next((value for value in values if isinstance(value, int) and value > 0), 0)
 
 
 def _decode(embedding: list[float] | str) -> list[float] | FloatVector:

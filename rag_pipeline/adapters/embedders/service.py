@@ -67,6 +67,17 @@ _TOO_LARGE: Final = {
 }
 """Words of services that refuse a request because of its size, by HTTP status."""
 
+_LIMIT: Final = re.compile(
+    r"(?:context (?:length|size|window)|n_ctx|less than|at most"
+    r"|max(?:imum)?[ _](?:(?:allowed|input|model|context|sequence|token)[ _])*"
+    r"(?:length|len|size|tokens?))"
+    r"\D{0,30}(\d{2,7})",
+    re.IGNORECASE,
+)
+"""The number of tokens that a service accepts in one text, in its own words."""
+
+_ASKED_FROM: Final = 256  # tokens; the limit of a service is asked only for a longer text
+_SPECIAL_TOKENS: Final = 2  # that a model adds to each text
 _SHORTEST: Final = 200  # characters; a text that is refused at this length is not cut further
 
 
@@ -161,6 +172,8 @@ class ServiceEmbedder(ABC):
         self._sleep = sleep
         self._slots = BoundedSemaphore(IN_FLIGHT)
         self._has_answered = False
+        self._asks_limit = form.max_tokens == 0
+        self._longest = 0
 
     @property
     def model(self) -> EmbeddingModel:
@@ -184,6 +197,10 @@ class ServiceEmbedder(ABC):
         Raises:
             RagPipelineError: The request failed; its `transient` is True if a retry may help.
         """
+
+    def _ask_limit(self) -> int:
+        """Return the number of tokens that the service accepts in one text; 0 if it is unknown."""
+        return 0
 
     def embed_passages(self, texts: Sequence[str]) -> tuple[FloatMatrix, EmbeddingUsage]:
         """Embed texts in order, with several batches at a time.
@@ -254,17 +271,20 @@ class ServiceEmbedder(ABC):
         """Embed one batch with retries; return its vectors, of unit length, and the usage.
 
         A batch that is too large for the service is sent in halves. So is a text; its vector is
-        then the mean over its parts. No request is sent after another thread has added to
-        `failures`.
+        then the mean over its parts. A limit that the service tells is kept to. No request is sent
+        after another thread has added to `failures`.
         """
-        try:
-            return self._embed_whole(batch, purpose, longest_wait_s, failures)
-        except EmbeddingTooLargeError:
-            halves = _halve(batch)
-            if halves is None:
-                raise
-        if len(batch) > 1:
-            self._batch_size = min(self._batch_size, max(len(half) for half in halves))
+        halves = _halve(batch) if self._exceeds_limit(batch, purpose) else None
+        if halves is None:
+            try:
+                return self._embed_whole(batch, purpose, longest_wait_s, failures)
+            except EmbeddingTooLargeError as error:
+                halves = _halve(batch)
+                if halves is None:
+                    raise
+                self._learn_limit(str(error), batch)
+            if len(batch) > 1:
+                self._batch_size = min(self._batch_size, max(len(half) for half in halves))
         rows, cost = zip(
             *(self._embed(half, purpose, longest_wait_s, failures) for half in halves), strict=True
         )
@@ -274,6 +294,20 @@ class ServiceEmbedder(ABC):
         shares = [len(half[0]) for half in halves]
         mean = np.average(np.concatenate(rows), axis=0, weights=shares)[np.newaxis]
         return _normalize_rows([*mean], 1, self._model), usage
+
+    def _exceeds_limit(self, batch: Sequence[str], purpose: Purpose) -> bool:
+        """Return True if a text of a batch is longer than the service is known to accept."""
+        longest = max(self.count_tokens(batch))
+        if longest > _ASKED_FROM and self._asks_limit and purpose == "document":
+            self._asks_limit = False
+            self._longest = self._ask_limit()
+        return 0 < self._longest - _SPECIAL_TOKENS < longest
+
+    def _learn_limit(self, words: str, batch: Sequence[str]) -> None:
+        """Remember the limit that the service names when it refuses a batch as too large."""
+        found = _LIMIT.search(words)
+        if found is not None and _SPECIAL_TOKENS < int(found[1]) < max(self.count_tokens(batch)):
+            self._asks_limit, self._longest = False, int(found[1])
 
     def _embed_whole(
         self,

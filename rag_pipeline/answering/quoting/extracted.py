@@ -16,6 +16,7 @@ from rag_pipeline.answering.quoting.choosing import (
     is_defined_by,
     measure_definition,
 )
+from rag_pipeline.answering.quoting.figures import find_figures
 from rag_pipeline.answering.quoting.passages import ends_sentence
 from rag_pipeline.answering.reading.questions import read_question
 from rag_pipeline.answering.selected_blocks import complete_marks
@@ -131,6 +132,7 @@ def _quote(choice: PassageChoice, question: str, weights: Mapping[str, float]) -
         end_line=last.end_line,
         citation=choice.source.citation,
         highlights=_mark_sentences(choice, question, weights),
+        figures=find_figures(choice.source, first.start_line, last.end_line),
     )
 
 

@@ -298,9 +298,23 @@ class BlockEdits:
         close = target.end() if target else self._match_reference(text_start, start, end)
         if close is None:
             return after
+        if self.source[opening] == "!":
+            self._note_image(opening, text_start, start, close)
         self._link(opening, text_start, start, close)
         self._holds.append((opening, close))
         return close
+
+    def _note_image(self, opening: int, text_start: int, text_end: int, close: int) -> None:
+        """Remember an image of Markdown for the answers that quote the text beside it."""
+        target, title = self._find_target(text_start, text_end, close)
+        alt = html.unescape(self.source[text_start:text_end])
+        self.scope.add_image(opening, target, alt, title.strip(" \"'()"))
+
+    def _find_target(self, text_start: int, text_end: int, close: int) -> tuple[str, str]:
+        """Return the target of a link or image, and its title with a space before it."""
+        if self.source[text_end + 1 : text_end + 2] == "(":
+            return self._read_destination(text_end + 2, close)
+        return self._find_reference(text_start, text_end, close), ""
 
     def _link(self, opening: int, text_start: int, text_end: int, close: int) -> None:
         """Record the edits of a link or image: only its text is kept.
@@ -329,6 +343,20 @@ class BlockEdits:
         ):
             start -= 1
         self.replace(start, end, "")
+
+    def _read_destination(self, start: int, close: int) -> tuple[str, str]:
+        """Return the target of an inline link, and its title with a space before it."""
+        while self.source[start].isspace():
+            start += 1
+        found = parseLinkDestination(self.source, start, close - 1)
+        title = self.source[found.pos : close - 1].strip() if found.ok else ""
+        return found.str if found.ok else "", f" {title}" if title else ""
+
+    def _find_reference(self, text_start: int, text_end: int, close: int) -> str:
+        """Return the target of a link whose definition is elsewhere on the page."""
+        label = self.source[text_end + 2 : close - 1] or self.source[text_start:text_end]
+        definition = self._references.get(normalizeReference(label))
+        return str(definition.get("href", "")) if isinstance(definition, dict) else ""
 
 
 ResolveLink: TypeAlias = Callable[[str, bool], str | None]
@@ -413,26 +441,9 @@ class PageEdits(BlockEdits):
 
     def _link(self, opening: int, text_start: int, text_end: int, close: int) -> None:
         is_image = self.source[opening] == "!"
-        if self.source[text_end + 1 : text_end + 2] == "(":
-            target, title = self._read_destination(text_end + 2, close)
-        else:
-            target, title = self._find_reference(text_start, text_end, close), ""
+        target, title = self._find_target(text_start, text_end, close)
         address = self._resolve(target, is_image)
         if address is None:
             super()._link(opening, text_start, text_end, close)
         else:
             self.replace(text_end, close, f"]({encode_target(address)}{title})")
-
-    def _read_destination(self, start: int, close: int) -> tuple[str, str]:
-        """Return the target of an inline link, and its title with a space before it."""
-        while self.source[start].isspace():
-            start += 1
-        found = parseLinkDestination(self.source, start, close - 1)
-        title = self.source[found.pos : close - 1].strip() if found.ok else ""
-        return found.str if found.ok else "", f" {title}" if title else ""
-
-    def _find_reference(self, text_start: int, text_end: int, close: int) -> str:
-        """Return the target of a link whose definition is elsewhere on the page."""
-        label = self.source[text_end + 2 : close - 1] or self.source[text_start:text_end]
-        definition = self._references.get(normalizeReference(label))
-        return str(definition.get("href", "")) if isinstance(definition, dict) else ""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from rag_pipeline.core.models import Block, Container, Heading
+from rag_pipeline.core.models import Block, Container, Figure, Heading
 from rag_pipeline.core.site.docusaurus import HeadingIds
 from rag_pipeline.ingestion.markdown.blocks import read_leaves
 from rag_pipeline.ingestion.markdown.construct import Leaf
@@ -145,6 +146,7 @@ def read_content(
                 is_atomic=construct.is_atomic,
                 leads=construct.leads,
                 heading=headings if construct is HEADING else None,
+                images=_take_images(scope, starts),
             )
         )
         headings += construct is HEADING
@@ -156,6 +158,17 @@ def read_content(
         scope.left_out,
         tuple(scope.unread),
         tuple(scope.unread_tags),
+    )
+
+
+def _take_images(scope: Scope, starts: Sequence[int]) -> tuple[Figure, ...]:
+    """Return the images of the block that was cleaned, in order, and remove them from the scope."""
+    if not scope.images:
+        return ()
+    images = {image.start: image for image in scope.images}  # a tag may be read twice
+    scope.images.clear()
+    return tuple(
+        Figure("image", *images[at][1:], bisect.bisect_right(starts, at)) for at in sorted(images)
     )
 
 

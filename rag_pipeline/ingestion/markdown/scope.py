@@ -6,9 +6,10 @@ places where the content of another file belongs.
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.ingestion.markdown.openapi import (
@@ -54,6 +55,18 @@ _EXPORTED: Final = re.compile(
 )
 _NEXT: Final = re.compile(r"\n(?=export\b|import\b|[ \t]*\n)")
 _PLACEHOLDER: Final = re.compile(r"(?<!\\)\$\{([^{}`]*)\}")
+_IMAGE_NAME: Final = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif)(?:\?.*)?$", re.IGNORECASE)
+_IMAGE_FILE: Final = re.compile(
+    r"""["'(]([^"'()\s{}<>]+\.(?:png|jpe?g|gif|svg|webp|avif)(?:[?#][^"'()\s]*)?)["')]""",
+    re.IGNORECASE,
+)
+_LINKS: Final = frozenset({"a", "Link"})
+_USED_NAME: Final = re.compile(r"=\s*\{\s*([A-Za-z_$][\w$]*)\s*\}")
+_CAPTION: Final = re.compile(
+    r"(?:(?!<img\b|</figure>|<figcaption)[\s\S])*<figcaption[^>]*>([\s\S]*?)</figcaption>"
+)
+_ANY_TAG: Final = re.compile(r"<[^>]*>")
+_LONG_TAG: Final = 2_000  # characters; a longer tag is not searched for an image
 _REQUIRED: Final = re.compile(
     r"""\{\s*\.\.\.\s*require\(\s*["'](?P<target>[^"'\n]+\.json)["']\s*\)"""
 )
@@ -92,6 +105,22 @@ class Use:
     text: str = ""
 
 
+class Image(NamedTuple):
+    """An image as a page writes it.
+
+    Attributes:
+        start: Offset in the source.
+        target: The address, or the path of the file.
+        alt: The alternative text; may be empty.
+        caption: The caption; may be empty.
+    """
+
+    start: int
+    target: str
+    alt: str
+    caption: str
+
+
 @dataclass(slots=True)
 class Scope:
     """The imports, literal values and tab labels of one file, and what cleaning the file has found.
@@ -107,6 +136,8 @@ class Scope:
         left_out: Number of expressions without a known value.
         unread: Directives such as `::include`, which only a plugin of the site can read.
         unread_tags: Names of the components with a text that cannot be read without running code.
+        image_files: Target of each import of an image, by its name in the file.
+        images: The images in the block that is being cleaned.
     """
 
     parts: dict[str, str] = field(default_factory=dict)
@@ -119,6 +150,12 @@ class Scope:
     left_out: int = 0
     unread: list[str] = field(default_factory=list)
     unread_tags: list[str] = field(default_factory=list)
+    image_files: dict[str, str] = field(default_factory=dict)
+    images: list[Image] = field(default_factory=list)
+
+    def add_image(self, start: int, target: str, alt: str, caption: str) -> None:
+        """Remember an image of the block that is being cleaned."""
+        self.images.append(Image(start, target, " ".join(alt.split()), " ".join(caption.split())))
 
     def find_value(self, expression: str) -> str | None:
         """Return the text that an expression shows, without its braces; None if it is not known."""
@@ -169,6 +206,7 @@ class Scope:
         """
         match = _TAG_NAME.match(scanner.text, start, close)
         name = match[1] if match is not None else ""
+        self._find_image(scanner, name, start, close)
         if self._find_use(scanner, name, start, close):
             return []
         if name.endswith("Tabs"):
@@ -184,6 +222,25 @@ class Scope:
         if name and is_component(name):
             return self._read_component(scanner, name, start, close)
         return [Piece(*span) for span in find_tag_texts(scanner.text, start, close)]
+
+    def _find_image(self, scanner: Scanner, name: str, start: int, close: int) -> None:
+        """Remember a tag that shows an image file."""
+        target = self.image_files.get(name, "")
+        tag = scanner.text[start:close] if close - start < _LONG_TAG else ""
+        if name in _LINKS:
+            return
+        if not target and (file := _IMAGE_FILE.search(tag)) is not None:
+            target = file[1]
+        for used in _USED_NAME.findall(tag) if not target and self.image_files else ():
+            target = target or self.image_files.get(used, "")
+        if target:
+            attributes = read_attributes(scanner, start, close, self.find_value)
+            caption = attributes.get("caption") or attributes.get("title") or ""
+            if not caption:
+                found = _CAPTION.match(scanner.text, close, close + _LONG_TAG)
+                caption = _ANY_TAG.sub("", found[1]) if found else ""
+            alt = html.unescape(attributes.get("alt", ""))
+            self.add_image(start, target, alt, html.unescape(caption))
 
     def _find_use(self, scanner: Scanner, name: str, start: int, close: int) -> bool:
         """Remember a tag that shows another file or a generated text; return True if it does."""
@@ -235,6 +292,8 @@ def read_statements(scope: Scope, text: str) -> None:
             scope.parts[name] = target
         elif (raw := find_raw_path(target)) is not None:
             scope.raw_files[name] = raw
+        elif _IMAGE_NAME.search(target):
+            scope.image_files[name] = target
     for name, value in _read_constants(text):
         scope.values[name] = value
     for match in _EXPORTED.finditer(text):

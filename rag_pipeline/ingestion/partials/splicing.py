@@ -27,6 +27,7 @@ from rag_pipeline.ingestion.markdown.page import PageContent, read_content
 from rag_pipeline.ingestion.markdown.scope import CARD_LIST, find_imports
 from rag_pipeline.ingestion.markdown.source import count_bytes, normalize_source
 from rag_pipeline.ingestion.partials.cards import is_category, read_cards, write_cards
+from rag_pipeline.ingestion.partials.images import place_images
 from rag_pipeline.ingestion.site.docusaurus_config import find_config_above
 from rag_pipeline.ingestion.site.manifest import MANIFEST_FILE, describes
 
@@ -251,6 +252,7 @@ class Splicer:
         `chain` has the paths of the files that are being shown, from the page to this file.
         """
         self.note(content, *chain[1:][-1:])
+        content = replace(content, blocks=place_images(content.blocks, chain[-1] or chain[0]))
         shown: dict[int, list[SplicedPage]] = {}
         for at, use in content.uses:
             part = self._read_part(use, chain)
@@ -413,6 +415,7 @@ class _Text:
                 holds=tuple((start + chars, end + chars) for start, end in block.holds),
                 containers=(*around, *inner),
                 heading=place,
+                images=tuple(replace(image, line=image.line + lines) for image in block.images),
             )
         )
 

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic cannot document typing.TypedDict in Python 3.11
 
 from rag_pipeline.answering.models import AnswerKind, Level, Reason
+from rag_pipeline.answering.quoting.figures import list_shown
 from rag_pipeline.core.payload import FILTERS
 from rag_pipeline.core.sources import DEFAULT_EDITION
 from rag_pipeline.retrieval.queries import Mode
@@ -31,7 +32,8 @@ Answered = Literal["answered", "closest_passages", "not_covered"]
 class CitationBody(TypedDict):
     """A section of the book. The URL is empty if it is not known.
 
-    `version` and `locale` are empty for the latest version and the default language.
+    `version` and `locale` are empty for the latest version and the default language. `tabs` are the
+    labels of the tabs to open on the page, the outermost first.
     """
 
     title: str
@@ -41,6 +43,20 @@ class CitationBody(TypedDict):
     chapter: str
     version: str
     locale: str
+    tabs: list[str]
+
+
+class FigureBody(TypedDict):
+    """An image or a diagram (Mermaid, with its source as `text`) beside a passage.
+
+    The address of an image that the build of the site renames starts with `@site/`.
+    """
+
+    kind: Literal["image", "diagram"]
+    address: str
+    text: str
+    caption: str
+    line: int
 
 
 class SourceBody(CitationBody):
@@ -50,6 +66,7 @@ class SourceBody(CitationBody):
     chunk_id: str
     content_type: str
     text: str
+    figures: list[FigureBody]
 
 
 class SentenceBody(TypedDict):
@@ -69,6 +86,7 @@ class PassageBody(TypedDict):
     end_line: int
     citation: CitationBody
     highlights: list[tuple[int, int]]
+    figures: list[FigureBody]
 
 
 class NoticeBody(TypedDict):
@@ -228,6 +246,7 @@ def list_sources(grounding: GroundedResponse) -> list[dict[str, Any]]:
             **asdict(source.citation),
             "content_type": source.content_type,
             "text": source.text,
+            "figures": [asdict(figure) for figure in list_shown(source)],
         }
         for source in grounding.sources
     ]

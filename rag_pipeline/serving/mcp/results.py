@@ -119,6 +119,13 @@ class CitedSource(BaseModel):
     locale: str = Field("", description="Language; empty for the default language.")
 
 
+class ShownFigure(BaseModel):
+    """An image or diagram beside a quoted passage."""
+
+    text: str = Field(description="Caption or alternative text, or the source of a diagram.")
+    url: str = Field(description="Address of the image, or of the section that shows it.")
+
+
 class TextbookAnswer(BaseModel):
     """An answer from the book, or a refusal."""
 
@@ -127,6 +134,7 @@ class TextbookAnswer(BaseModel):
     level: str = Field(description="answered, closest_passages or not_covered.")
     sources: list[CitedSource] = Field(description="Cited sections; of a refusal, related ones.")
     notices: list[str]
+    figures: list[ShownFigure] = Field(description="Figures beside the quoted passages.")
 
 
 def cut_text(text: str, max_chars: int, max_tokens: int = MAX_RESULT_TOKENS) -> str:

@@ -11,6 +11,7 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from pydantic import BaseModel, Field
 
 from rag_pipeline.answering import AnswerKind
+from rag_pipeline.core.models import SITE_FILES
 from rag_pipeline.retrieval import Query, QueryFilters, read_contents, read_section
 from rag_pipeline.retrieval.filters import ANY_VALUE
 from rag_pipeline.serving.mcp.results import (
@@ -21,6 +22,7 @@ from rag_pipeline.serving.mcp.results import (
     FoundPassage,
     SearchResults,
     SectionContent,
+    ShownFigure,
     TextbookAnswer,
     count_json_tokens,
     cut_text,
@@ -235,6 +237,16 @@ class TextbookTools:
                 for at, entry in cited.items()
             ],
             notices=[notice.text for notice in answer.notices],
+            figures=[
+                ShownFigure(
+                    text=figure.caption or figure.text,
+                    url=passage.citation.url
+                    if not figure.address or figure.address.startswith(SITE_FILES)
+                    else figure.address,
+                )
+                for passage in answer.passages
+                for figure in passage.figures
+            ],
         )
 
     async def read_toc(self) -> str:

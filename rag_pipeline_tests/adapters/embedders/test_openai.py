@@ -541,3 +541,74 @@ def test_questions_and_texts_get_their_prefixes() -> None:
     assert names == {"custom-model"}
     assert embedder.model.max_input_tokens < 100
     assert embedder.model != connect(server).model
+
+
+_WORDS = " ".join(f"word{number}" for number in range(400))
+
+
+@pytest.mark.parametrize(
+    ("path", "stated"),
+    [
+        ("/info", {"model_id": "m", "max_input_length": 300}),
+        ("/props", {"default_generation_settings": {"n_ctx": 300}}),
+        ("/v1/models", {"data": [{"id": "custom-model", "max_model_len": 300}]}),
+    ],
+)
+def test_a_server_is_asked_for_its_limit_and_longer_texts_are_sent_in_parts(
+    path: str, stated: dict[str, Any]
+) -> None:
+    def reply(request: Received) -> Reply:
+        if request.path == path:
+            return Reply(body=stated)
+        if not request.path.endswith("/embeddings"):
+            return Reply(404, {"error": "not found"})
+        return answer_well(request)
+
+    with serve(reply) as server:
+        embedder = connect(server)
+        embedder.embed_passages(["short", _WORDS, "other"])
+        embedder.embed_passages([_WORDS])
+        asked = [request.path for request in server.received].count(path)
+        inputs = [
+            text
+            for request in server.received
+            if request.path.endswith("/embeddings")
+            for text in request.body["input"]
+        ]
+    assert asked == 1
+    assert max(embedder.count_tokens(inputs)) <= 298
+    assert " ".join(inputs).split().count("word399") == 2
+
+
+def test_a_limit_that_a_server_names_when_it_refuses_a_text_is_remembered() -> None:
+    def refuse_long(request: Received) -> Reply:
+        if not request.path.endswith("/embeddings"):
+            return Reply(404, {"error": "not found"})
+        if max(len(text.split()) for text in request.body["input"]) > 120:
+            reason = "This model's maximum context length is 300 tokens, however you requested more"
+            return Reply(400, {"error": {"message": reason}})
+        return answer_well(request)
+
+    with serve(refuse_long) as server:
+        embedder = connect(server)
+        embedder.embed_passages([_WORDS])
+        before = len(server.received)
+        embedder.embed_passages([_WORDS])
+        sizes = [len(request.body["input"][0].split()) for request in server.received[before:]]
+    assert max(sizes) <= 120
+
+
+def test_a_limit_that_the_user_set_is_not_asked_for() -> None:
+    with serve(answer_well) as server:
+        connect(server, form=TextForm(max_tokens=8000)).embed_passages([_WORDS])
+        assert [request.path for request in server.received] == ["/v1/embeddings"]
+
+
+def test_vectors_that_all_have_the_same_index_are_taken_in_their_order() -> None:
+    def number_badly(request: Received) -> Reply:
+        body = embed_all(request)
+        return Reply(body={**body, "data": [{**entry, "index": 0} for entry in body["data"]]})
+
+    with serve(number_badly) as server:
+        rows, _ = connect(server).embed_passages(["a", "b"])
+    np.testing.assert_allclose(rows, expect_unit(["a", "b"]), atol=1e-6)
