@@ -1,4 +1,6 @@
-"""Hypothesis profiles for all tests, chosen with the environment variable HYPOTHESIS_PROFILE.
+"""The number of processes that run tests, and the profiles of Hypothesis.
+
+The environment variable HYPOTHESIS_PROFILE chooses the profile.
 
 The default profile tries the same 60 examples of each property in every run. The profile `nightly`
 tries 10,000 examples of each property, different ones in every run.
@@ -24,3 +26,11 @@ settings.register_profile(
     "nightly", max_examples=10_000, deadline=None, suppress_health_check=_SLOW_INPUT
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of processes for `-n auto`: two for each core.
+
+    About half of the time, tests wait for servers and for processes that they started.
+    """
+    return 2 * (os.cpu_count() or 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import httpx
@@ -27,6 +28,7 @@ CALLERS = 4
 PAGES = 12
 EDITED = "module-1/page-1.md"
 WAIT_S = 30.0
+PAUSE_S = 0.1
 pytestmark = pytest.mark.slow
 WRITER = """
 import os, pathlib, signal, sys
@@ -95,6 +97,8 @@ def ask_until_done(client: httpx.Client, writer: subprocess.Popen[str]) -> list[
         found = []
         is_over = False
         while not is_over:
+            with suppress(subprocess.TimeoutExpired):  # the pause leaves the writer some time
+                writer.wait(PAUSE_S)
             is_over = writer.poll() is not None
             found.append(ask(client, (first + len(found) * CALLERS) % 900))
         return found
