@@ -32,7 +32,7 @@ from rag_pipeline.core.vectors import SparseVector as Terms
 from rag_pipeline_tests.loopback import LoopbackServer, Received, Reply, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 @dataclass
@@ -51,7 +51,6 @@ class QdrantEngine:
 
     Attributes:
         refuse: Function that may return another reply to a request; None for the engine's answer.
-        strict_mode: The strict mode of each collection; None for none.
     """
 
     def __init__(self, folder: Path, delay_s: float = 0.0) -> None:
@@ -61,8 +60,7 @@ class QdrantEngine:
         self._lock = RLock()
         self._collections: dict[str, _Collection] = {}
         self._aliases: dict[str, str] = {}
-        self.refuse: Any = lambda _: None
-        self.strict_mode: dict[str, Any] | None = None
+        self.refuse: Callable[[Received], Reply | None] = lambda _: None
 
     def answer(self, request: Received) -> Reply:
         """Return the server's reply to a request."""
@@ -70,7 +68,7 @@ class QdrantEngine:
         is_split = "gzip" in request.headers.get("accept-encoding", "")
         refused = self.refuse(request)
         if refused is not None:
-            return refused  # type: ignore[no-any-return]  # set by a test
+            return refused
         try:
             with self._lock:
                 result = self._act(request)
@@ -112,7 +110,8 @@ class QdrantEngine:
             case ("DELETE",):
                 return self._drop(name)
             case ("PATCH",):
-                return self._find(name) is not None
+                self._find(name).made_with.update(body)
+                return True
         return self._describe(self._find(name))
 
     def _find(self, name: str) -> _Collection:
@@ -161,7 +160,7 @@ class QdrantEngine:
                 "optimizer_config": optimizer
                 | {"default_segment_number": 0, "flush_interval_sec": 5},
                 "metadata": made.get("metadata"),
-                "strict_mode_config": self.strict_mode,
+                "strict_mode_config": made.get("strict_mode_config"),
             },
             "payload_schema": {
                 name: {"data_type": kind, "points": points} for name, kind in found.indexed.items()

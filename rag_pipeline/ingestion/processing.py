@@ -12,7 +12,9 @@ from rag_pipeline.core.errors import (
     EmbeddingServiceError,
     RagPipelineError,
     StoreError,
+    StoreLockedError,
     StoreNotWritableError,
+    StoreUnavailableError,
     describe_kind,
 )
 from rag_pipeline.core.models import DocFailure, Stage
@@ -73,6 +75,14 @@ def check_deletes(context: IngestionContext, scan: Scan, gone: Collection[DocId]
     raise ConfigurationError(_SETTING, problem, remedy)
 
 
+_CONCERNS_ALL: Final = (
+    ConfigurationError,
+    EmbeddingServiceError,
+    StoreNotWritableError,
+    StoreUnavailableError,
+)
+"""Errors that every other document would meet too, so they end the run."""
+
 _GROUP_CHUNKS: Final = PART_CHUNKS  # limits the work that is lost when the run is killed
 
 
@@ -121,7 +131,7 @@ def _embed_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     """
     try:
         embed_docs(run, group)
-    except (ConfigurationError, EmbeddingServiceError, StoreNotWritableError):
+    except _CONCERNS_ALL:
         raise
     except Exception as error:  # noqa: BLE001  # a single bad document must not fail the group
         for work in group:
@@ -139,6 +149,8 @@ def _write_group(run: IngestionRun, group: Sequence[DocInProgress]) -> None:
     try:
         opened = run.hold_store()
     except RagPipelineError as error:
+        if isinstance(error, _CONCERNS_ALL) and not isinstance(error, StoreLockedError):
+            raise
         for work in group:
             work.failure = _describe_failure(work.doc.doc_id, Stage.POINTS, error)
         return
@@ -167,7 +179,7 @@ def _write_new(run: IngestionRun, group: Sequence[DocInProgress], store: PointSt
                 with _keep_failure(work, Stage.POINTS):
                     written.append((work, write_points(run, work, store)))
             start = time.perf_counter()
-    except StoreNotWritableError:
+    except _CONCERNS_ALL:
         raise
     except StoreError as error:  # the points may not be on the disk, so none is recorded
         for work in _without_failures(group):
@@ -199,12 +211,11 @@ def _without_failures(group: Iterable[DocInProgress]) -> list[DocInProgress]:
 def _keep_failure(work: DocInProgress, stage: Stage) -> Iterator[None]:
     """Store an exception of the `with` block as the document's failure instead of raising it.
 
-    An error of the configuration, the embedding service or a store that accepts no changes concerns
-    all documents, so it is raised.
+    An error that concerns all documents is raised.
     """
     try:
         yield
-    except (ConfigurationError, EmbeddingServiceError, StoreNotWritableError):
+    except _CONCERNS_ALL:
         raise
     except Exception as error:  # noqa: BLE001  # no content of a page may stop the run
         work.failure = _describe_failure(work.doc.doc_id, stage, error)

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def server() -> QdrantConnection:
+    """Return a connection to the Qdrant server at QDRANT_URL."""
+    return connect_to_server()
+
+
+def connect_to_server() -> QdrantConnection:
     """Return a connection to the Qdrant server at QDRANT_URL.
 
     A test that uses the server fails if QDRANT_URL is not set or the server does not answer.
@@ -61,7 +66,12 @@ def _serve_catalog(connection: QdrantConnection) -> Iterator[CollectionCatalog]:
     try:
         yield QdrantCatalog(connection, name)
     finally:
-        collections = connection.call(lambda client: client.get_collections()).collections
-        for collection in collections:
-            if collection.name.startswith(name):
-                connection.call(lambda client, it=collection.name: client.delete_collection(it))
+        delete_collections(connection, name)
+
+
+def delete_collections(connection: QdrantConnection, name: str) -> None:
+    """Delete all collections of a server whose names begin with a text."""
+    collections = connection.call(lambda client: client.get_collections()).collections
+    for collection in collections:
+        if collection.name.startswith(name):
+            connection.call(lambda client, it=collection.name: client.delete_collection(it))

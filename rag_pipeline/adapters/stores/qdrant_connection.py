@@ -48,6 +48,7 @@ _REFUSES_WRITES: Final = re.compile(
     r"|write operations? (?:are|is) (?:forbidden|locked)|quota",
     re.IGNORECASE,
 )
+_MAY_ONLY_READ: Final = re.compile(r"(manage|write) access|read-?only", re.IGNORECASE)
 _TOO_LARGE: Final = re.compile(r"larger than allowed|too large|upsert limit", re.IGNORECASE)
 _KEEP_ALIVE_S: Final = 20.0
 
@@ -185,6 +186,9 @@ class QdrantConnection:
             return RequestTooLargeError(
                 f"{self.place} refused a large request ({quoted}). {remedy}"
             )
+        if error.status_code == 403 and _MAY_ONLY_READ.search(said):
+            problem = f"the key may only read from {self.place} (HTTP 403: {quoted})"
+            return ConfigurationError("QDRANT_API_KEY", problem, "Set a key that may write")
         retry_after = error.headers.get("retry-after")
         return self.service.translate_status(error.status_code or 0, said, retry_after)
 
