@@ -22,7 +22,7 @@ from rag_pipeline.answering.streams import (
     run_async,
 )
 from rag_pipeline.answering.voice import Voice, read_voice
-from rag_pipeline.answering.wording import reword
+from rag_pipeline.answering.wording import reword, translate
 from rag_pipeline.core.errors import StoreTimeoutError
 from rag_pipeline.core.models import Closing
 from rag_pipeline.retrieval.queries import name_questions
@@ -116,7 +116,10 @@ class Assistant(Closing):
         with protection.watch("answer", name_questions([query]), only_failures=True):
             plan = plan_question(query, history)
             searched = run_async(reword(plan, self.chat_model, protection))
-            return self._search(plan, searched, started, even_if_unrelated=even_if_unrelated)
+            found = self._search(plan, searched, started, even_if_unrelated=even_if_unrelated)
+            chunks = found.result.chunks
+            other = run_async(translate(plan, searched, chunks, self.chat_model, protection))
+            return self._search(plan, other, started) if other else found
 
     def write(self, prepared: PreparedAnswer) -> AnswerStream:
         """Return a stream that writes the answer to a prepared question."""
@@ -143,9 +146,12 @@ class Assistant(Closing):
         with protection.watch("answer", name_questions([query]), only_failures=True):
             plan = plan_question(query, history)
             searched = await reword(plan, self.chat_model, protection)
-            return await self.arun(
+            found = await self.arun(
                 lambda: self._search(plan, searched, started, even_if_unrelated=even_if_unrelated)
             )
+            chunks = found.result.chunks
+            other = await translate(plan, searched, chunks, self.chat_model, protection)
+            return await self.arun(lambda: self._search(plan, other, started)) if other else found
 
     async def awrite(self, prepared: PreparedAnswer) -> AsyncAnswerStream:
         """Return an asynchronous stream that writes the answer to a prepared question."""
@@ -217,7 +223,7 @@ class Assistant(Closing):
         )
 
     def _search(
-        self, plan: Plan, searched: str, started: float, *, even_if_unrelated: bool
+        self, plan: Plan, searched: str, started: float, *, even_if_unrelated: bool = False
     ) -> PreparedAnswer:
         began = time.perf_counter()
         prepared = search_plan(

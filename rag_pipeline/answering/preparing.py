@@ -40,6 +40,13 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.protection.limits import Observer
     from rag_pipeline.retrieval.retriever import Retriever
 
+RELEVANT_FROM: Final = 0.55
+"""Share of the best score below which an answer does not use a passage.
+
+On the tuning halves of the golden set and the plain questions, no fact of an answer is lost, and a
+prompt has 29% and 51% fewer words (ADR 72).
+"""
+
 
 class LateRetriever(Closing):
     """A retriever that answers from selected texts without opening the collection.
@@ -226,7 +233,9 @@ def search_plan(
         grounded = ground_reply(plan.query, plan.reply, voice)
         return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
     top_k = max(plan.query.result_count, _choose_depth(plan.question, writes=writes))
-    wanted = _ask(replace(plan.query, question=plan.question, top_k=top_k), searched)
+    cutoff = max(plan.query.min_relative_score, RELEVANT_FROM)
+    query = replace(plan.query, question=plan.question, top_k=top_k, min_relative_score=cutoff)
+    wanted = _ask(query, searched)
     result = _search(wanted, searcher)
     if wanted.question != plan.question:
         result = replace(result, search_question=result.search_question or wanted.question)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.answering import Assistant, Turn, preparing, wording
+from rag_pipeline.answering.models import Level
 from rag_pipeline.answering.preparing import Plan
-from rag_pipeline.answering.wording import reword
+from rag_pipeline.answering.wording import reword, translate
 from rag_pipeline.core.errors import AnswerServiceError
 from rag_pipeline.retrieval.protection.limits import Protection, ServiceLimits
-from rag_pipeline.retrieval.queries import Query
+from rag_pipeline.retrieval.queries import Mode, Query
 from rag_pipeline_tests.adapters.test_chat_model import make_model, stream_reply
 from rag_pipeline_tests.answering.factories import (
     FixedRetriever,
@@ -98,6 +99,79 @@ def test_no_model_is_asked_without_need() -> None:
         assert word(FOLLOW_UP, model, failing) == COMPLETED
         assert word(FOLLOW_UP, None, Protection()) == COMPLETED
     assert server.received == []
+
+
+GERMAN = "Was ist der Fangpunkt und wie haelt der Roboter damit die Balance?"
+TRANSLATED = "What is the capture point and how does the robot keep its balance with it?"
+PLAN = Plan(Query(GERMAN), GERMAN, GERMAN, "", ())
+
+
+def put(plan: Plan, model: ChatModel | None) -> str:
+    """Return a question in the language of an English passage, in an event loop of its own."""
+    return asyncio.run(translate(plan, plan.completed, [make_chunk()], model, Protection()))
+
+
+def test_a_model_translates_a_question_into_the_language_of_the_book() -> None:
+    with serve([stream_reply("Translation: ", f'"{TRANSLATED}"')]) as server:
+        assert put(PLAN, make_model(server)) == TRANSLATED
+    (request,) = server.received
+    told = [message["content"] for message in request.body["messages"]]
+    assert "English" in told[0]
+    assert GERMAN in told[1]
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        [Reply(401, {"error": {"message": "wrong key"}})],
+        [Reply(body=b"data: {broken\n\n")],
+        [stream_reply()],
+        [stream_reply(GERMAN)],
+        [stream_reply("Der Fangpunkt ist der Punkt, auf den der Roboter tritt.")],
+        [stream_reply("Sure, it is the point on which the robot steps [1].")],
+        [stream_reply("Line.\nAnother line.")],
+        [stream_reply("What is it? " * 1_000)],
+    ],
+)
+def test_a_failed_translation_gives_no_question(replies: list[Reply]) -> None:
+    with serve(replies) as server:
+        assert put(PLAN, make_model(server)) == ""
+    assert server.received
+
+
+def test_no_model_translates_a_question_in_the_language_of_the_book() -> None:
+    with serve([stream_reply(TRANSLATED)]) as server:
+        model = make_model(server)
+        assert put(Plan(Query(FIRST), FIRST, FIRST, "", ()), model) == ""
+        assert put(PLAN, None) == ""
+        selected = Query(GERMAN, mode=Mode.SELECTED_TEXT_ONLY, selected_text="A robot walks.")
+        assert put(Plan(selected, GERMAN, GERMAN, "", ()), model) == ""
+    assert server.received == []
+
+
+@pytest.mark.parametrize(
+    ("first", "searched"),
+    [(stream_reply(TRANSLATED), TRANSLATED), (Reply(400, {"error": {"message": "bad"}}), None)],
+)
+def test_an_assistant_searches_the_translation_and_answers_the_question_as_asked(
+    first: Reply, searched: str | None
+) -> None:
+    def reply(request: Received) -> Reply:
+        is_translation = "Translate" in request.body["messages"][0]["content"]
+        return first if is_translation else stream_reply("Der Fuss tritt auf den Fangpunkt [1].")
+
+    with serve(reply) as server:
+        retriever = FixedRetriever([make_chunk()])
+        assistant = Assistant(retriever, make_model(server))  # type: ignore[arg-type]  # a retriever by its shape
+        prepared = assistant.prepare(Query(GERMAN))
+        later = asyncio.run(assistant.aprepare(Query(GERMAN)))
+        given = assistant.write(prepared).answer
+    if searched:
+        assert prepared.search_question == later.search_question == searched
+        assert retriever.asked[-1].question == searched
+    assert prepared.grounding.level is not Level.NOT_COVERED
+    assert given.question == GERMAN
+    assert GERMAN in json.dumps(server.received[-1].body)
 
 
 def test_cancelling_the_rewording_frees_the_request() -> None:

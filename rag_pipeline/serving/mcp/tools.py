@@ -76,7 +76,7 @@ class TextbookTools:
         min_relative_score: Annotated[
             float,
             Field(ge=0, le=1, description="Leave out passages below this share of the best score."),
-        ] = 0.6,
+        ] = 0.7,
         max_chars: Annotated[
             int, Field(ge=50, le=5_000, description="Length of each excerpt in characters.")
         ] = 600,

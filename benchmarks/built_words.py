@@ -1,0 +1,151 @@
+"""Compare the words of the built pages of a Docusaurus site with the words of their chunks.
+
+    python -m benchmarks.built_words SITE [--build FOLDER] [--docs FOLDER] [--least 99] [--show 12]
+
+Build the site first. For each page of the docs, the script prints the share of the words of its
+`<article>` that the chunks contain, if the share is below the bound, with the words that are
+missing most often, and what the parser reports about the page. Code is compared too. What
+Docusaurus adds to a page is not compared: breadcrumbs, tags, dates, buttons, the table of contents
+and the links to other pages. The exit code is 1 if a page is below the bound without a report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from rag_pipeline.core.models import ChunkLimits
+from rag_pipeline.core.settings import load_settings
+from rag_pipeline.ingestion.chunking import chunk_doc
+from rag_pipeline.ingestion.discovery import discover_docs
+from rag_pipeline.ingestion.parsing import parse_doc
+from rag_pipeline.ingestion.site.detection import detect_site, settle_detected_site
+
+_VOID: Final = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr")
+)
+_ADDED: Final = re.compile(
+    r"theme-doc-(?:breadcrumbs|footer|toc|version)|breadcrumbs|pagination-nav|hash-link|tocCollapsible"
+    r"|buttonGroup|theme-edit-this-page|theme-last-updated|docs-doc-footer|tag_|openapi-explorer"
+    r"|api-explorer|openapi-left-panel__security|sr-only|screen-reader"
+)
+"""Classes of elements that Docusaurus adds to the text of a page."""
+
+_HIDDEN: Final = frozenset(("script", "style", "noscript", "template", "svg", "button", "select"))
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+class _Article(HTMLParser):
+    """Collects the text inside `<article>` that is the page's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self._depth = 0
+        self._skipped = 0
+        self._stack: list[tuple[str, bool]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open an element."""
+        if tag in _VOID:
+            return
+        given = {name: value or "" for name, value in attrs}
+        is_math_copy = "katex-html" in given.get("class", "")
+        is_added = tag in _HIDDEN or is_math_copy or _ADDED.search(given.get("class", ""))
+        is_skipped = self._depth > 0 and bool(is_added or tag == "footer")
+        self._stack.append((tag, is_skipped))
+        self._skipped += is_skipped
+        self._depth += tag == "article"
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close an element, and those inside it that were not closed."""
+        if all(opened != tag for opened, _ in self._stack):
+            return
+        opened = ""
+        while opened != tag:
+            opened, was_skipped = self._stack.pop()
+            self._skipped -= was_skipped
+            self._depth -= opened == "article"
+        self.parts.append(
+            " " * (tag not in {"span", "b", "i", "em", "strong", "a", "code", "mark"})
+        )
+
+    def handle_data(self, data: str) -> None:
+        """Keep the text of an element that is shown."""
+        if self._depth and not self._skipped:
+            self.parts.append(data)
+
+
+def count_words(text: str) -> Counter[str]:
+    """Return how often each word occurs, in lower case; punctuation is left out."""
+    return Counter(word.lower() for word in _WORD.findall(text))
+
+
+def read_article(file: Path) -> str:
+    """Return the text of the article of a built page."""
+    parser = _Article()
+    parser.feed(file.read_text(encoding="utf-8", errors="replace"))
+    return "".join(parser.parts)
+
+
+def find_file(build: Path, url: str, base_path: str) -> Path | None:
+    """Return the built file of a page's address."""
+    path = unquote(urlsplit(url).path).removeprefix(base_path.rstrip("/")).strip("/")
+    places = (build / path / "index.html", build / f"{path}.html", build / path)
+    return next((place for place in places if place.is_file()), None)
+
+
+def main() -> int:
+    """Compare all pages, print those below the bound and the totals, and return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("site", type=Path)
+    parser.add_argument("--build", type=Path, help="folder of the built pages; SITE/build if empty")
+    parser.add_argument("--docs", type=Path, help="docs folder, if the site is not to be detected")
+    parser.add_argument("--least", type=float, default=99.0, help="percent of the words of a page")
+    parser.add_argument("--show", type=int, default=12, help="missing words of a page to print")
+    options = parser.parse_args()
+    detected = detect_site(options.site, lambda _: None, docs_dir=options.docs)
+    settings = load_settings(docs_dir=detected.docs_dir, site_base_url=None)
+    site = settle_detected_site(settings, detected).site
+    found = discover_docs(detected.docs_dir, sources=detected.sources, with_unlisted=True)
+    build = options.build or options.site / "build"
+    pages = below = silent = missing_pages = 0
+    shown_words = found_words = 0
+    for doc in found.docs:
+        parsed = parse_doc(doc, site)
+        file = find_file(build, parsed.document.url, urlsplit(site.base_url).path)
+        if file is None:
+            missing_pages += 1
+            continue
+        title = [parsed.document.title, parsed.document.description]
+        chunks = [chunk.text for chunk in chunk_doc(parsed, ChunkLimits())]
+        wanted = count_words(read_article(file))
+        lost = wanted - count_words("\n".join([*title, *chunks]))
+        total = sum(wanted.values())
+        share = 100 * (1 - sum(lost.values()) / total) if total else 100.0
+        pages, shown_words = pages + 1, shown_words + total
+        found_words += total - sum(lost.values())
+        if share < options.least:
+            below += 1
+            notes = parsed.notes
+            told = [*notes.components, *notes.warnings] + ["expressions"] * bool(notes.left_out)
+            silent += not told
+            words = ", ".join(f"{word} {n}" for word, n in lost.most_common(options.show))
+            print(f"{share:5.1f} % of {total:5} words  {doc.doc_id}: {words}")
+            print(f"        report: {'; '.join(told) or 'nothing'}")
+    share = 100 * found_words / shown_words if shown_words else 100.0
+    print(
+        f"{pages} pages, {missing_pages} without a built file, {share:.2f} % of {shown_words} words"
+    )
+    print(f"{below} pages below {options.least:g} %, {silent} of them without a line in the report")
+    return int(silent > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
