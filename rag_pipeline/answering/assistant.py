@@ -38,11 +38,12 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.queries import Query
     from rag_pipeline.retrieval.retriever import Retriever
 
-THREADS: Final = 2
+THREADS: Final = 3
 """Threads for the searches of asynchronous calls.
 
-With 2 threads, the event loop of a service on 2 cores is late by 13 to 27 ms (99th percentile).
-With 50 threads it is late by 111 ms, and no more questions are answered.
+That is one more than the answers of one client at a time (SERVE_CLIENT_ANSWERS). Beside ten costly
+selections of one client, another client then waits 0.5 to 1.3 s, and with 2 threads up to 5.2 s, on
+2 cores with a load of 24. With 50 threads the event loop is late by 111 ms.
 """
 
 _Result = TypeVar("_Result")

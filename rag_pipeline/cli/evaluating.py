@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
+import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -89,7 +92,7 @@ def evaluate(
         ingest=lambda: ingest_and_tell(settings),
     )
     if html is not None:
-        html.write_bytes(evaluation.files.html_path.read_bytes())
+        write_file(html, evaluation.files.html_path.read_text(encoding="utf-8"))
     record = {
         "passed": evaluation.passed,
         "gates": [dataclasses.asdict(gate) for gate in evaluation.gates],
@@ -287,6 +290,13 @@ def make_address_check(
     return partial(check_built_site, site_dir=Path(site), base_url=settings.site.base_url)
 
 
+def write_file(path: Path, text: str) -> None:
+    """Write a file that an option names. A link with its name is replaced and not followed."""
+    from rag_pipeline.core.site.files import write_site_file
+
+    write_site_file(path.parent, path.name, text)
+
+
 def prepare_file(option: str, path: Path) -> None:
     """Check that a file can be written, before a long computation whose result goes into the file.
 
@@ -299,12 +309,12 @@ def prepare_file(option: str, path: Path) -> None:
     Raises:
         ConfigurationError: The file cannot be written.
     """
-    is_new = not path.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("ab").close()
-        if is_new:
-            path.unlink()
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
     except OSError as error:
         problem = f"{path} cannot be written ({error.strerror})"
         raise ConfigurationError(option, problem, "Choose a file that you can write") from error

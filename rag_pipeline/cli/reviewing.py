@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pipeline.cli.evaluating import make_address_check, prepare_file
+from rag_pipeline.cli.evaluating import make_address_check, prepare_file, write_file
 from rag_pipeline.cli.indexing import ingest_and_tell
 from rag_pipeline.cli.initializing import load_book_or_site
 from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, RunConfig, SiteDir
@@ -58,7 +58,6 @@ def review(
     """
     import json
 
-    from rag_pipeline.adapters.local_files import write_bytes_atomically
     from rag_pipeline.evaluation.book import check_libraries
     from rag_pipeline.evaluation.review import (
         build_review,
@@ -85,7 +84,7 @@ def review(
     found = build_review(ingested, validated, _measure_search(settings, test_set))
     data = dump_review(found)
     if write is not None:
-        write_bytes_atomically(write, data)
+        write_file(write, data.decode())
     record = json.loads(data) | {"passed": found.passed}
     print_result(record, render_review(found, earlier).rstrip(), as_json=as_json)
     if not found.passed:

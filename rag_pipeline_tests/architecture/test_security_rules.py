@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,24 @@ STARTS_PROGRAMS = {
     "rag_pipeline/ingestion/site/docusaurus_config.py",  # runs it, with consent
 }
 RUNS_CODE = {"eval", "exec", "compile", "__import__"}
+WRITERS = {
+    "rag_pipeline/core/site/files.py": "the one place that writes for a site",
+    "rag_pipeline/adapters/database/sqlite.py": "the database in DATA_DIR",
+    "rag_pipeline/adapters/local_files.py": "files and locks in DATA_DIR",
+    "rag_pipeline/adapters/stores/edge_opening.py": "copies of the store in DATA_DIR",
+    "rag_pipeline/cli/consent.py": "remembered answers in the folder of the user's settings",
+    "rag_pipeline/cli/evaluating.py": "tries if a folder can be written; the file has no name",
+    "rag_pipeline/cli/output.py": "/dev/null",
+    "rag_pipeline/retrieval/protection/logs.py": "the log in DATA_DIR",
+    "rag_pipeline/serving/protection/limits.py": "the key in DATA_DIR",
+}
+"""The modules that write files, and what they write."""
+SITE_WRITERS = {
+    "rag_pipeline/cli/evaluating.py",  # --html and, for `review`, --write
+    "rag_pipeline/cli/initializing.py",  # rag-pipeline.toml
+    "rag_pipeline/ingestion/pages/publishing.py",  # Markdown pages, llms.txt
+}
+"""The modules that write below the folder of a site, or a file that an option names."""
 UNSAFE_MODULES = {"pickle", "marshal", "shelve", "dill", "telnetlib", "ftplib", "xml"}
 
 
@@ -65,6 +84,52 @@ def breaks_a_rule(path: str, tree: ast.AST) -> Iterator[str]:
         reads_site = any(f"rag_pipeline/{part}" in path for part in SITE_READERS)
         if reads_site and name in READS:
             yield f"{place} opens a file of a site without core.site.files"
+
+
+def writes(tree: ast.AST) -> bool:
+    """Return True if a module creates or changes a file."""
+    for node, name, owner in calls(tree):
+        modes = [ast.unparse(one) for one in (*node.args, *(key.value for key in node.keywords))]
+        opens = name in {"open", "fdopen"} and any(
+            re.fullmatch(r"'[rbt]*[wax+][bt+]*'", mode) or "O_WRONLY" in mode or "O_RDWR" in mode
+            for mode in modes
+        )
+        changes = owner and name in {
+            "write_text",
+            "write_bytes",
+            "touch",
+            "symlink_to",
+            "hardlink_to",
+        }
+        makes = owner in {"shutil", "tempfile"} and re.match("copy|move|mkstemp|Named|Temp", name)
+        if opens or changes or makes:
+            return True
+    return False
+
+
+def test_all_modules_that_write_files_are_known() -> None:
+    trees = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+    assert {path for path, tree in trees.items() if writes(tree)} == set(WRITERS)
+    assert {
+        path
+        for path, tree in trees.items()
+        if any(n == "write_site_file" for _, n, _ in calls(tree))
+    } == SITE_WRITERS
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "path.write_text(text)",
+        "open(path, 'w')",
+        "path.open('ab')",
+        "os.open(path, os.O_WRONLY | os.O_CREAT)",
+        "tempfile.mkstemp(dir=folder)",
+        "shutil.copyfile(one, other)",
+    ],
+)
+def test_each_way_to_write_is_found(source: str) -> None:
+    assert writes(ast.parse(source))
 
 
 def test_no_module_makes_a_dangerous_call() -> None:
