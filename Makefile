@@ -10,11 +10,13 @@ OFFLINE := not nightly and not site and not qdrant
 FAST := $(addprefix rag_pipeline_tests/,core ingestion retrieval answering evaluation)
 Q ?= What are the core principles of Physical AI?
 ARGS ?=
+DAGSTER ?= <1.15
+DAGSTER_PARTS := dagster dagster-webserver dagster-graphql dagster-dg-cli
 BENCH ?= $(wildcard benchmarks/*.py)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: FORCE help setup ingest ask serve dev evaluate bench test test-fast test-nightly test-qdrant test-site check docs hooks fmt lock release site site-dev clean
+.PHONY: FORCE help setup ingest ask serve dev evaluate bench test test-fast test-nightly test-dagster test-qdrant test-site check docs hooks fmt lock release site site-dev clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +49,7 @@ serve: $(STAMP) ## Serve the book with RoboTutor on http://127.0.0.1:8000; index
 	@exec $(BIN)/rag-pipeline serve $(ARGS)
 
 dev: $(STAMP) ## Start the Dagster UI on http://127.0.0.1:3000
-	@exec $(BIN)/python -m rag_pipeline.orchestration.instance $(BIN)/dagster dev -w workspace.yaml $(ARGS)
+	@exec $(BIN)/python -m rag_pipeline.orchestration.instance dg dev --use-active-venv $(ARGS)
 
 evaluate: $(STAMP) ## Ingest, then measure search and answers with the golden set; fails if a quality gate fails
 	@$(BIN)/rag-pipeline evaluate
@@ -63,6 +65,13 @@ test-fast: $(DEV) ## Run the tests of the domain code, in under a minute
 
 test-nightly: $(DEV) ## Run the slow tests, which take minutes each
 	@$(PYTEST) -m "nightly and not site and not qdrant" $(ARGS)
+
+test-dagster: $(DEV) ## Run the tests of Dagster with other versions: DAGSTER='==1.13.0' (default: the newest of the range)
+	@$(BIN)/uv venv -q --clear build/dagster
+	@$(BIN)/uv pip install -q --python build/dagster/bin/python -r requirements.lock -r requirements-dev.lock
+	@$(BIN)/uv pip install -q --python build/dagster/bin/python --upgrade $(foreach part,$(DAGSTER_PARTS),'$(part)$(DAGSTER)')
+	@$(BIN)/uv pip install -q --python build/dagster/bin/python --no-deps --no-build-isolation -e .
+	@build/dagster/bin/python -m pytest -n auto --dist worksteal -m "$(OFFLINE)" rag_pipeline_tests/orchestration rag_pipeline_tests/end_to_end/test_dagster_dev.py $(ARGS)
 
 test-qdrant: $(DEV) ## Run the tests that need a Qdrant server at QDRANT_URL
 	@test -n "$$QDRANT_URL" || { echo 'test-qdrant: set QDRANT_URL, for example http://127.0.0.1:6333' >&2; exit 2; }

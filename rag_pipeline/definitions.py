@@ -1,5 +1,6 @@
 """The Dagster code location: all assets, checks, jobs, sensors, schedules and resources."""
 
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from rag_pipeline.orchestration.assets.ingestion import book_index, document_ass
 from rag_pipeline.orchestration.checks import document_checks
 from rag_pipeline.orchestration.jobs import (
     AUDIT_JOB,
+    DAILY_EVALUATION,
     DAILY_FEEDBACK,
     EVALUATE_JOB,
     FEEDBACK_JOB,
@@ -23,7 +25,7 @@ from rag_pipeline.orchestration.jobs import (
     NIGHTLY_RECONCILIATION,
 )
 from rag_pipeline.orchestration.resources import IngestionResource
-from rag_pipeline.orchestration.sensors import docs_changes
+from rag_pipeline.orchestration.sensors import build_docs_sensor
 from rag_pipeline.orchestration.store_check import store_matches_ledger
 
 _RESOURCES: Final = {
@@ -36,16 +38,20 @@ _RESOURCES: Final = {
 """What the Dagster UI says about each resource."""
 
 
-def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
+def build_defs(
+    resource_overrides: Mapping[str, Any] | None = None, *, sensor_interval_s: int = 30
+) -> dg.Definitions:
     """Return the Dagster definitions of the project.
 
-    The call reads no settings and opens nothing. The settings are read when a run or a sensor first
-    needs them.
+    The call opens nothing, and reads only the setting ASSET_OWNERS. The other settings are read
+    when a run or a sensor first needs them.
 
     Args:
         resource_overrides: Resources by name that replace the default ones. The `ingest` command
             and tests use this.
+        sensor_interval_s: Seconds between two ticks of the sensor `docs_changes`.
     """
+    owners = [it.strip() for it in os.environ.get("ASSET_OWNERS", "").split(",") if it.strip()]
     resources = {
         "ingestion": IngestionResource(build=_open_ingestion),
         "evaluate_collection": _evaluate,
@@ -54,23 +60,33 @@ def build_defs(resource_overrides: Mapping[str, Any] | None = None) -> dg.Defini
         "write_feedback_page": _write_feedback_page,
     } | dict(resource_overrides or {})
     return dg.Definitions(
-        assets=[
-            document_assets,
-            book_index,
-            retrieval_evaluation,
-            answer_feedback,
-            unanswered_questions,
-        ],
+        assets=dg.map_asset_specs(
+            lambda spec: spec.replace_attributes(owners=owners),
+            [
+                document_assets,
+                book_index,
+                retrieval_evaluation,
+                answer_feedback,
+                unanswered_questions,
+            ],
+        ),
         asset_checks=[document_checks, store_matches_ledger],
         jobs=[INGEST_JOB, AUDIT_JOB, EVALUATE_JOB, FEEDBACK_JOB],
-        sensors=[docs_changes],
+        sensors=[build_docs_sensor(sensor_interval_s), DAILY_EVALUATION],
         schedules=[NIGHTLY_RECONCILIATION, NIGHTLY_AUDIT, DAILY_FEEDBACK],
-        resources={
-            name: dg.ResourceDefinition.hardcoded_resource(value, _RESOURCES[name])
-            for name, value in resources.items()
-        },
+        resources={name: _provide(name, value) for name, value in resources.items()},
         executor=dg.in_process_executor,
     )
+
+
+def _provide(name: str, value: object) -> dg.ResourceDefinition:
+    """Return the definition of a resource; the UI shows the name of its function."""
+
+    def provide(_: dg.InitResourceContext) -> object:
+        return value
+
+    provide.__name__ = name
+    return dg.ResourceDefinition(provide, description=_RESOURCES[name])
 
 
 def _load_book() -> Settings:

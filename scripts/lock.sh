@@ -24,7 +24,7 @@ compile() {
 
 cat requirements.lock requirements-dev.lock >"$folder/all.lock"
 compile --extra langchain --extra llama-index --group dev "$@" -o "$folder/all.lock"
-compile --constraints "$folder/all.lock" -o "$folder/main.lock"
+compile --group ui --constraints "$folder/all.lock" -o "$folder/main.lock"
 "$python" - "$folder/main.lock" "$folder/all.lock" >"$folder/dev.lock" <<'SPLIT'
 import re, sys
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rag_pipeline.cli.output import tell
@@ -95,6 +96,18 @@ def rebuild_index(context: IngestionContext) -> IngestionReport:
     report = run_job(context, IngestionRequest(rebuild=True), scan, len(scan.discovery.docs))
     report.warnings[:0] = changes
     return report
+
+
+def correct_history(context: IngestionContext) -> None:
+    """Let the Dagster UI show the state of the index, if Dagster is installed."""
+    from rag_pipeline.orchestration.instance import prepare_dagster_home
+
+    if find_spec("dagster") is None:
+        return
+    prepare_dagster_home(context.settings)
+    from rag_pipeline.orchestration.launch import reconcile_history
+
+    reconcile_history(context)
 
 
 def run_job(

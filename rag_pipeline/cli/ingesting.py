@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pipeline.cli.indexing import ingest_changes, open_ingestion, rebuild_index, run_job
+from rag_pipeline.cli.indexing import (
+    correct_history,
+    ingest_changes,
+    open_ingestion,
+    rebuild_index,
+    run_job,
+)
 from rag_pipeline.cli.initializing import load_book_or_site
 from rag_pipeline.cli.loading import load_book, load_index
 from rag_pipeline.cli.options import AsJson, DocsDir, DocsPlugin, RunConfig, SiteDir
@@ -192,6 +198,8 @@ def audit(
 
     if repair and found.findings:
         left = repair_index(context, found, ingest_again)
+    if repair:
+        correct_history(context)
     record = describe_audit(found, left, failures)
     print_result(record, show_audit(found, left, failures), as_json=as_json)
     if (left or found).findings:

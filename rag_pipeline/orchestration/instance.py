@@ -5,17 +5,14 @@ This module does not import Dagster, because the folder must be ready before Dag
 it, for `make dev`.
 """
 
+import logging
 import os
 import signal
 import sqlite3
 import sys
 from contextlib import AbstractContextManager, closing
-from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 from pathlib import Path
-from typing import Final
-
-import dagster as dg
+from typing import Final, NoReturn
 
 from rag_pipeline.adapters.local_files import (
     hold_lock,
@@ -25,92 +22,7 @@ from rag_pipeline.adapters.local_files import (
     write_text_atomically,
 )
 from rag_pipeline.core.errors import ConfigurationError, RagPipelineError
-from rag_pipeline.core.models import DiscoveredDoc
-from rag_pipeline.core.protocols import LedgerFailure
 from rag_pipeline.core.settings import Settings, load_settings
-from rag_pipeline.ingestion.planning import Scan, fails_itself
-
-REQUEST_TAG: Final = "rag_pipeline/request"
-"""Run tag: hash of the requested work, to count its failures."""
-
-_FIRST_RETRY: Final = timedelta(seconds=60)
-_LONGEST_RETRY: Final = timedelta(hours=1)
-_MOST_DOUBLINGS: Final = 10  # gives more than the longest wait, and keeps the number small
-_COUNTED_RUNS: Final = 12  # at this many failures in a row the wait has its maximum
-
-
-def choose_due(scan: Scan, now: datetime) -> list[DiscoveredDoc]:
-    """Return the documents to process that need not wait after a failure."""
-    failures = scan.failures
-    return [
-        doc
-        for doc in scan.plan.process
-        if not fails_itself(failures.get(doc.doc_id), doc)
-        and is_due(failures.get(doc.doc_id), doc.sha256, now)
-    ]
-
-
-def find_wait(instance: dg.DagsterInstance, digest: str, now: datetime) -> str | None:
-    """Return a sentence on why a request must wait, for the UI, or None if it may run now.
-
-    A request waits after a failed run of the same request, such as a run that could not reach the
-    store. The wait grows with the number of such failures in a row.
-
-    Args:
-        instance: The Dagster instance with the earlier runs.
-        digest: Hash of the request, which is the value of the tag REQUEST_TAG of its runs.
-        now: The current time.
-    """
-    runs = dg.RunsFilter(tags={REQUEST_TAG: digest})
-    records = instance.get_run_records(runs, limit=_COUNTED_RUNS)
-    failed = list(takewhile(_has_failed, records))
-    if not failed:
-        return None
-    ended = datetime.fromtimestamp(failed[0].end_time or failed[0].start_time or 0.0, UTC)
-    again = find_next_try(ended, len(failed), now)
-    if again is None:
-        return None
-    run_id = failed[0].dagster_run.run_id[:8]
-    return f"run {run_id} failed; the next try is at {again:%H:%M:%S} UTC"
-
-
-def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:
-    """Return True if a document may be tried again after its last failure.
-
-    The wait after a failure starts at one minute and doubles up to one hour. A document without a
-    failure is due, and so is a file whose content has changed since its failure.
-
-    Args:
-        failure: The ledger's record of the document's last failure; None if there is none.
-        sha256: Hash of the file's current content.
-        now: The current time.
-    """
-    if failure is None or failure.sha256 != sha256:
-        return True
-    failed_at = datetime.fromisoformat(failure.failed_at)
-    return find_next_try(failed_at, failure.attempts, now) is None
-
-
-def find_next_try(failed_at: datetime, attempts: int, now: datetime) -> datetime | None:
-    """Return the time of the next try after `attempts` failures in a row; None if it has passed.
-
-    None is also returned if `failed_at` lies in the future, which happens when the clock was set
-    back. Otherwise the wait could be very long.
-    """
-    again = failed_at + compute_wait(attempts)
-    return again if failed_at <= now < again else None
-
-
-def compute_wait(attempts: int) -> timedelta:
-    """Return the wait after `attempts` failures in a row: 1 min, doubled each time up to 1 h."""
-    doublings = max(0, min(attempts - 1, _MOST_DOUBLINGS))
-    return min(_FIRST_RETRY * (1 << doublings), _LONGEST_RETRY)
-
-
-def _has_failed(record: dg.RunRecord) -> bool:
-    """Return True if the Dagster run of a record has failed."""
-    return record.dagster_run.status is dg.DagsterRunStatus.FAILURE
-
 
 _PLACES = (
     Path(__file__).with_name("dagster.yaml"),  # in an installed package
@@ -210,19 +122,38 @@ def _is_damaged(path: Path) -> bool:
 
 
 def run_command(command: list[str]) -> None:
-    """Replace this process by a command that uses Dagster's home folder.
+    """Run a command that uses Dagster's home folder: `dg` in this process, any other instead of it.
 
     A shell starts background processes with SIGINT ignored. Dagster treats SIGTERM like SIGINT, so
     it could then not be stopped. The command therefore gets the default of both signals.
     """
-    home = prepare_dagster_home(load_settings())
+    settings = load_settings()
+    home = prepare_dagster_home(settings)
     import dagster as dg  # noqa: PLC0415  # the folder must be ready before
 
-    with lock_opening(home):  # the processes of `dagster dev` create no tables after this
+    is_dg = Path(command[0]).name == "dg"
+    with lock_opening(home):  # the processes of `dg dev` create no tables after this
         dg.DagsterInstance.get().dispose()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, signal.default_int_handler if is_dg else signal.SIG_DFL)
+    if is_dg:
+        _run_dg(command[1:], is_default=not settings.dagster_home)
     os.execvp(command[0], command)  # noqa: S606  # the Makefile names the command
+
+
+def _run_dg(arguments: list[str], *, is_default: bool) -> NoReturn:
+    """Run Dagster's command line in this process, which has imported Dagster already.
+
+    Dagster warns that it does not read the dagster.yaml in the working folder. The default home has
+    a copy of that file, so the warning is left out.
+    """
+    from dagster_dg_cli.cli import cli  # noqa: PLC0415  # only `make dev` needs it
+
+    if is_default:
+        unread = "Found a dagster instance configuration value"
+        logging.getLogger("dagster").addFilter(lambda it: unread not in it.getMessage())
+    os.environ["VIRTUAL_ENV"] = sys.prefix
+    sys.exit(cli(arguments, prog_name="dg"))
 
 
 if __name__ == "__main__":

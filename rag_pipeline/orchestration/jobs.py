@@ -65,3 +65,14 @@ DAILY_FEEDBACK: Final = dg.ScheduleDefinition(
     default_status=dg.DefaultScheduleStatus.RUNNING,
     description="Report each day what readers think of the answers and what was not answered.",
 )
+
+DAILY_EVALUATION: Final = dg.AutomationConditionSensorDefinition(
+    name="daily_evaluation",
+    target=dg.AssetSelection.groups("evaluation"),
+    default_status=dg.DefaultSensorStatus.STOPPED,
+    minimum_interval_seconds=300,
+    description=(
+        "Measure search and answers at 4:00 if the index changed since the last evaluation. It is "
+        "off, because questions to an embedding or answer service cost money."
+    ),
+)

@@ -17,11 +17,14 @@ from sqlalchemy.exc import DBAPIError
 
 from rag_pipeline.adapters.local_files import write_text_atomically
 from rag_pipeline.core.protocols import RunLocks
-from rag_pipeline.ingestion.context import IngestionRequest
+from rag_pipeline.ingestion.context import IngestionContext, IngestionRequest
+from rag_pipeline.ingestion.planning import scan_docs
+from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import LOCATION, end_dead_runs, hold_run
 from rag_pipeline.orchestration.instance import lock_opening
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.resources import IngestConfig
+from rag_pipeline.orchestration.sensors import list_in_flight
 
 _COMMAND_SETTINGS = "command.yaml"
 """Dagster's settings for a command: those of dagster.yaml, except for the logs of the output."""
@@ -109,6 +112,20 @@ def run_ingest_job(
     if any(was_interrupted(event) for event in result.all_events):
         raise KeyboardInterrupt  # Dagster reports a signal as a failed run
     return result.success
+
+
+def reconcile_history(context: IngestionContext) -> None:
+    """Correct what the UI shows of each document, without a run.
+
+    Runs whose process was killed are marked as failed first. Nothing else is done while a run
+    indexes documents, or if the book has too many documents for partitions.
+    """
+    with convert_database_errors(), open_instance() as instance:
+        end_dead_runs(instance, context.services.run_locks)
+        scan = scan_docs(context)
+        is_small = len(scan.discovery.docs) <= context.settings.doc_partitions_limit
+        if is_small and not list_in_flight(instance):
+            reconcile(instance, context, scan)
 
 
 @contextmanager

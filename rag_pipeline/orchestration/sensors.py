@@ -3,21 +3,30 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from typing import Any, Final
 
 import dagster as dg
 
 from rag_pipeline.core.errors import RagPipelineError
 from rag_pipeline.core.models import DiscoveredDoc, Stage
+from rag_pipeline.core.protocols import LedgerFailure
 from rag_pipeline.ingestion.finishing import refresh_ledger_if_idle
-from rag_pipeline.ingestion.planning import Scan, hash_plan, leave_moved, scan_docs
+from rag_pipeline.ingestion.planning import Scan, fails_itself, hash_plan, leave_moved, scan_docs
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.checks import reconcile
 from rag_pipeline.orchestration.dead_runs import IN_FLIGHT, end_dead_runs
-from rag_pipeline.orchestration.instance import REQUEST_TAG, choose_due, find_wait
 from rag_pipeline.orchestration.jobs import INGEST_JOB
 from rag_pipeline.orchestration.resources import IngestionResource
+
+REQUEST_TAG: Final = "rag_pipeline/request"
+"""Run tag: hash of the requested work, to count its failures."""
+
+_FIRST_RETRY: Final = timedelta(seconds=60)
+_LONGEST_RETRY: Final = timedelta(hours=1)
+_MOST_DOUBLINGS: Final = 10  # gives more than the longest wait, and keeps the number small
+_COUNTED_RUNS: Final = 12  # at this many failures in a row the wait has its maximum
 
 DOCS_TAG = "rag_pipeline/docs"
 """Run tag: how many documents the run indexes and removes."""
@@ -25,17 +34,21 @@ DOCS_TAG = "rag_pipeline/docs"
 _NAMED = 5  # most documents named in a skip reason
 
 
-@dg.sensor(
-    name="docs_changes",
-    job=INGEST_JOB,
-    minimum_interval_seconds=30,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description=(
-        "Start ingestion runs when documents are added, changed, moved or deleted, and correct "
-        "partitions that a killed run left behind."
-    ),
-)
-def docs_changes(
+def build_docs_sensor(interval_s: int) -> dg.SensorDefinition:
+    """Return the sensor `docs_changes`, which compares the docs folder every `interval_s` s."""
+    return dg.sensor(
+        name="docs_changes",
+        job=INGEST_JOB,
+        minimum_interval_seconds=interval_s,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=(
+            "Start ingestion runs when documents are added, changed, moved or deleted, and correct "
+            "partitions that a killed run left behind."
+        ),
+    )(_find_changes)
+
+
+def _find_changes(
     context: dg.SensorEvaluationContext, ingestion: dg.ResourceParam[IngestionResource]
 ) -> dg.SensorResult | dg.SkipReason:
     """Compare the docs folder with the ledger, and request runs for the differences.
@@ -50,7 +63,7 @@ def docs_changes(
     try:
         end_dead_runs(context.instance, ingestion.context.services.run_locks)
         # Listed before the scan: what a run does that ends during it may be missing in the scan.
-        runs = _list_in_flight(context.instance)
+        runs = list_in_flight(context.instance)
         scan = scan_docs(ingestion.context)
     except RagPipelineError as error:
         return dg.SkipReason(str(error))
@@ -122,7 +135,7 @@ def _make_request(
     )
 
 
-def _list_in_flight(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+def list_in_flight(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     """Return the unfinished runs that index documents, started by anybody."""
     runs = instance.get_runs(dg.RunsFilter(statuses=list(IN_FLIGHT)))
     return [run for run in runs if run.job_name == INGEST_JOB.name or _selects_documents(run)]
@@ -166,3 +179,76 @@ def _describe_rest(unchanged: int, failed: Sequence[str], unread: Sequence[str])
 def _name_some(names: Sequence[str]) -> str:
     """Join the first 5 names with commas, and add `...` if there are more."""
     return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+
+
+def choose_due(scan: Scan, now: datetime) -> list[DiscoveredDoc]:
+    """Return the documents to process that need not wait after a failure."""
+    failures = scan.failures
+    return [
+        doc
+        for doc in scan.plan.process
+        if not fails_itself(failures.get(doc.doc_id), doc)
+        and is_due(failures.get(doc.doc_id), doc.sha256, now)
+    ]
+
+
+def find_wait(instance: dg.DagsterInstance, digest: str, now: datetime) -> str | None:
+    """Return a sentence on why a request must wait, for the UI, or None if it may run now.
+
+    A request waits after a failed run of the same request, such as a run that could not reach the
+    store. The wait grows with the number of such failures in a row.
+
+    Args:
+        instance: The Dagster instance with the earlier runs.
+        digest: Hash of the request, which is the value of the tag REQUEST_TAG of its runs.
+        now: The current time.
+    """
+    runs = dg.RunsFilter(tags={REQUEST_TAG: digest})
+    records = instance.get_run_records(runs, limit=_COUNTED_RUNS)
+    failed = list(takewhile(_has_failed, records))
+    if not failed:
+        return None
+    ended = datetime.fromtimestamp(failed[0].end_time or failed[0].start_time or 0.0, UTC)
+    again = find_next_try(ended, len(failed), now)
+    if again is None:
+        return None
+    run_id = failed[0].dagster_run.run_id[:8]
+    return f"run {run_id} failed; the next try is at {again:%H:%M:%S} UTC"
+
+
+def is_due(failure: LedgerFailure | None, sha256: str, now: datetime) -> bool:
+    """Return True if a document may be tried again after its last failure.
+
+    The wait after a failure starts at one minute and doubles up to one hour. A document without a
+    failure is due, and so is a file whose content has changed since its failure.
+
+    Args:
+        failure: The ledger's record of the document's last failure; None if there is none.
+        sha256: Hash of the file's current content.
+        now: The current time.
+    """
+    if failure is None or failure.sha256 != sha256:
+        return True
+    failed_at = datetime.fromisoformat(failure.failed_at)
+    return find_next_try(failed_at, failure.attempts, now) is None
+
+
+def find_next_try(failed_at: datetime, attempts: int, now: datetime) -> datetime | None:
+    """Return the time of the next try after `attempts` failures in a row; None if it has passed.
+
+    None is also returned if `failed_at` lies in the future, which happens when the clock was set
+    back. Otherwise the wait could be very long.
+    """
+    again = failed_at + compute_wait(attempts)
+    return again if failed_at <= now < again else None
+
+
+def compute_wait(attempts: int) -> timedelta:
+    """Return the wait after `attempts` failures in a row: 1 min, doubled each time up to 1 h."""
+    doublings = max(0, min(attempts - 1, _MOST_DOUBLINGS))
+    return min(_FIRST_RETRY * (1 << doublings), _LONGEST_RETRY)
+
+
+def _has_failed(record: dg.RunRecord) -> bool:
+    """Return True if the Dagster run of a record has failed."""
+    return record.dagster_run.status is dg.DagsterRunStatus.FAILURE

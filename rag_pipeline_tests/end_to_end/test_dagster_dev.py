@@ -1,4 +1,4 @@
-"""Test of `dagster dev` with its real webserver and daemon: the sensor ingests changed pages."""
+"""Tests of `dg dev` with its real webserver and daemon, and of the state that Dagster shows."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import dagster as dg
 import pytest
+import yaml
 
 from rag_pipeline.core.models import Stage
+from rag_pipeline.core.rules import DOCUMENT_RULES
 from rag_pipeline_tests.book import PAGES, make_page, make_paragraph
+from rag_pipeline_tests.end_to_end import quick_location
 from rag_pipeline_tests.end_to_end.command import Command, embed, make_command
 from rag_pipeline_tests.loopback import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+ROOT = Path(__file__).parents[2]
 LARGE = "module-1/large.md"
 PATIENCE_S = 240.0  # three times as long as a tick and a run on a busy machine with two cores
 
@@ -35,6 +40,11 @@ RUNS = """
 STATUSES = """
 { assetNodes(assetKeys: [{path: ["qdrant_points"]}]) { assetPartitionStatuses {
   ... on DefaultPartitionStatuses { materializedPartitions failedPartitions } } } }
+"""
+VERDICTS = """
+{ assetNodes(assetKeys: [{path: ["qdrant_points"]}]) { assetChecksOrError {
+  ... on AssetChecks { checks { name partitionStatuses {
+  ... on AssetCheckDefaultPartitionStatuses { succeededPartitions } } } } } } }
 """
 CHECKS = """
 { assetNodes(assetKeys: [{path: ["book_index"]}]) { assetChecksOrError {
@@ -88,10 +98,18 @@ class Server:
         return next(check for check in checks if check["name"] == "store_matches_ledger")
 
     def partitions(self) -> dict[str, set[str]]:
-        """Return the materialized and the failed documents as the asset's page shows them."""
+        """Return the materialized and the failed documents as the asset's page shows them.
+
+        Each materialized document has passed each rule.
+        """
         (node,) = self.ask(STATUSES)["assetNodes"]
         found = node["assetPartitionStatuses"]
-        return {key: set(found[f"{key}Partitions"]) for key in ("materialized", "failed")}
+        states = {key: set(found[f"{key}Partitions"]) for key in ("materialized", "failed")}
+        (node,) = self.ask(VERDICTS)["assetNodes"]
+        verdicts = [check["partitionStatuses"] for check in node["assetChecksOrError"]["checks"]]
+        passed = [set(verdict["succeededPartitions"]) for verdict in verdicts]
+        assert passed == [states["materialized"]] * len(DOCUMENT_RULES)
+        return states
 
 
 def wait_for(look: Callable[[], Any]) -> Any:  # noqa: ANN401  # the result of `look`
@@ -136,24 +154,26 @@ def make_home(command: Command) -> Path:
     """Create DAGSTER_HOME with the project's settings, and return it."""
     home = command.root / "dagster-home"
     home.mkdir(exist_ok=True)
-    settings = Path(__file__).parents[2] / "dagster.yaml"
+    settings = ROOT / "dagster.yaml"
     (home / "dagster.yaml").write_text(settings.read_text("utf-8"), "utf-8")
     return home
 
 
 @contextmanager
 def run_dagster_dev(command: Command) -> Iterator[Server]:
-    """Run `dagster dev` as `make dev` does in the background of a shell, where SIGINT is ignored.
+    """Run `dg dev` as `make dev` does in the background of a shell, where SIGINT is ignored.
 
     After the `with` block, SIGTERM must end it with all its processes.
     """
     home = make_home(command)
     port = find_free_port()
     log = (command.root / "dagster-dev.log").open("wb")
-    workspace = Path(__file__).parents[2] / "workspace.yaml"
-    arguments = ["-w", str(workspace), "-h", "127.0.0.1", "-p", str(port)]
+    project = yaml.safe_load((ROOT / "workspace.yaml").read_text("utf-8"))
+    project["load_from"][0]["python_module"]["module_name"] = quick_location.__name__
+    workspace = command.root / "workspace.yaml"
+    workspace.write_text(yaml.safe_dump(project), "utf-8")
     prepared = [sys.executable, "-m", "rag_pipeline.orchestration.instance"]
-    dev = [sys.executable, "-m", "dagster", "dev", *arguments]
+    dev = ["dg", "dev", "-w", str(workspace), "-h", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(
         ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *prepared, *dev],
         env=command.environment | {"DAGSTER_HOME": str(home), "PYTHONPATH": str(Path.cwd())},
@@ -179,8 +199,8 @@ def run_dagster_dev(command: Command) -> Iterator[Server]:
         for pid in left:
             os.kill(pid, signal.SIGKILL)
         log.close()
-        assert process.returncode != -signal.SIGKILL, "SIGTERM did not end dagster dev"
-        assert not left, "processes outlived dagster dev"
+        assert process.returncode != -signal.SIGKILL, "SIGTERM did not end dg dev"
+        assert not left, "processes outlived dg dev"
 
 
 def is_ours(pid: int, home: Path) -> bool:
@@ -234,8 +254,38 @@ def test_the_daemon_ingests_changed_pages_with_one_run_per_tick(tmp_path: Path) 
             assert wait_for(lambda: server.ended_runs(6))[-1] == "SUCCESS"
             found = server.store_check()["executionForLatestMaterialization"]
             assert found["status"] == "SUCCEEDED"
+        assert "warning" not in (tmp_path / "dagster-dev.log").read_text("utf-8").lower()
         report = command.run("ingest", "--json", DAGSTER_HOME=home).json
         assert (report["docs_unchanged"], report["docs_processed"]) == (4, 0)
+
+
+@pytest.mark.slow
+def test_a_repair_lets_dagster_show_the_documents_that_are_indexed(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = make_home(command)
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    assert command.run("ingest", DAGSTER_HOME=str(home)).code == 0
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        instance.delete_dynamic_partition("docs", LARGE)
+        instance.add_dynamic_partitions("docs", ["gone.md"])
+    assert command.run("audit", "--repair", DAGSTER_HOME=str(home)).code == 0
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        assert set(instance.get_dynamic_partitions("docs")) == set(PAGES)
+
+
+@pytest.mark.slow
+def test_dg_checks_the_project_without_a_warning(command: Command) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "rag_pipeline.orchestration.instance", "dg", "check", "defs"],
+        env=command.environment | {"DAGSTER_HOME": str(make_home(command))},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in (done.stdout + done.stderr).lower()
 
 
 def launch(server: Server, partition: str) -> str:

@@ -61,6 +61,7 @@ def test_jobs_sensors_and_schedules_have_the_agreed_names_and_times() -> None:
     sensor = sensors.pop("docs_changes")
     # Automation conditions have an effect only after a person has switched this sensor on.
     (automation,) = sensors.values()
+    assert automation.name == "daily_evaluation"
     assert automation.default_status is dg.DefaultSensorStatus.STOPPED
     assert (sensor.name, sensor.minimum_interval_seconds) == ("docs_changes", 30)
     assert sensor.default_status is dg.DefaultSensorStatus.RUNNING

@@ -18,7 +18,7 @@ from rag_pipeline.ingestion.planning import scan_docs
 from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.jobs import INGEST_JOB, NIGHTLY_RECONCILIATION
 from rag_pipeline.orchestration.partitions import mark_failed
-from rag_pipeline.orchestration.sensors import docs_changes
+from rag_pipeline.orchestration.sensors import build_docs_sensor
 from rag_pipeline_tests.book import PAGES, make_page, make_paragraph
 from rag_pipeline_tests.ingestion.records import make_failure
 from rag_pipeline_tests.orchestration.dagster_book import STAGES
@@ -36,7 +36,7 @@ def tick(dagster_book: DagsterBook, cursor: str | None = None) -> dg.SensorResul
         resources={"ingestion": dagster_book.resource},
         definitions=dagster_book.definitions,
     )
-    result = docs_changes(context)
+    result = build_docs_sensor(30)(context)
     assert isinstance(result, (dg.SensorResult, dg.SkipReason))
     return result
 

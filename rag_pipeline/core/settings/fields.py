@@ -214,6 +214,12 @@ class LibrarySettings(StoreSettings):
         read_by="the Dagster assets",
         bounds={"ge": 0, "le": 100_000},
     )
+    asset_owners: str = rules.INGESTION.setting(
+        "",
+        "Who is responsible for the index in the Dagster UI, separated by commas: e-mail addresses "
+        "or teams, such as `ada@example.org, team:robotics`. It must be an environment variable.",
+        read_by="the Dagster assets",
+    )
     max_deleted_share: float = rules.INGESTION.setting(
         0.2,
         "The largest share of the indexed documents that one run deletes, if DATABASE_URL is "

@@ -1,6 +1,7 @@
 """The assets `answer_feedback` and `unanswered_questions`, reports on the question log."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -13,6 +14,11 @@ if TYPE_CHECKING:  # an ingestion loads this module too, and must not load the q
 
 GROUP = "feedback"
 
+_DAILY = dg.FreshnessPolicy.time_window(
+    fail_window=timedelta(hours=50), warn_window=timedelta(hours=26)
+)
+"""The reports are made each day. If they are not, Dagster's daemon does not run."""
+
 _NO_LOG = "There is no question log, because QUESTION_LOG_DAYS is 0. Nothing was reported."
 _EMPTY = "The question log is empty. `rag-pipeline serve` fills it."
 
@@ -20,6 +26,7 @@ _EMPTY = "The question log is empty. `rag-pipeline serve` fills it."
 @dg.asset(
     group_name=GROUP,
     kinds={"python"},
+    freshness_policy=_DAILY,
     description=(
         "What readers think of the answers: the share of ratings that are 4 or 5 (SC-005) with its "
         "interval, the trend per week, and the sections whose answers were rated worst."
@@ -49,6 +56,7 @@ def answer_feedback(
     deps=[BOOK_INDEX],
     group_name=GROUP,
     kinds={"python"},
+    freshness_policy=_DAILY,
     description=(
         "The questions that the book did not answer, or whose answers were rated 1 or 2. Similar "
         "questions are grouped, and each group names the pages nearest to it. The groups are "
