@@ -15,7 +15,6 @@ from rag_pipeline.evaluation.gates import (
 )
 from rag_pipeline.evaluation.metrics import NDCG, SUCCESS
 from rag_pipeline.evaluation.records import AnswersReport, EvaluationReport
-from rag_pipeline.evaluation.rendering import draw_scores, render_markdown, to_png
 from rag_pipeline.orchestration.assets.ingestion import BOOK_INDEX
 from rag_pipeline.orchestration.dead_runs import begin_run
 
@@ -74,6 +73,12 @@ def _check(gate: GateResult) -> dg.AssetCheckResult:
 
 def _metadata(evaluation: "BookEvaluation") -> dict[str, Any]:
     """Return the asset metadata of an evaluation: tables, plot, report paths, versions, numbers."""
+    from rag_pipeline.evaluation.rendering import (  # noqa: PLC0415  # see the top of the module
+        draw_scores,
+        render_markdown,
+        to_png,
+    )
+
     report, written = evaluation.report, evaluation.files.answers_path
     picture = base64.b64encode(to_png(draw_scores(report))).decode()
     return {
