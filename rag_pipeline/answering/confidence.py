@@ -70,7 +70,7 @@ _MADE: Final = (
     r"\b(?:invent|creat|found|discover|develop|coin|design|introduc|propos|publish|author|built|build"
     r"|wrote|writ|made|maintain|teach|taught)\w*"
 )
-_ASKED_FACTS: Final = (
+ASKED_FACTS: Final = (
     _AskedFact(
         re.compile(
             rf"\bwho(?:\s+\w+)?\s+{_MADE}|\bwho\s+(?:is|was)\s+the\s+(?:\w+\s+)?(?:inventor|creator"
@@ -105,7 +105,7 @@ _ASKED_FACTS: Final = (
 )
 
 _TYPICAL_CHUNKS: Final = 1_000  # assumed size of a book if a result does not state it
-_WEAKEST: Final = 10.0  # how much the least supported words dominate; at 0 all count alike
+WEAKEST: Final = 10.0  # how much the least supported words dominate; at 0 all count alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ def lacks_asked_fact(chunks: Sequence[ScoredChunk], question: str) -> bool:
     sentence with a term of the question. Passages about the subject without such a sentence are
     related, but they do not answer the question.
     """
-    asked = next((fact for fact in _ASKED_FACTS if fact.question.search(question)), None)
+    asked = next((fact for fact in ASKED_FACTS if fact.question.search(question)), None)
     if asked is None:
         return False
     terms = frozenset(extract_terms(question))
@@ -344,8 +344,8 @@ def _mean_of_weakest(words: Sequence[WordNearness]) -> float:
     A word that no passage is similar to therefore cannot be outweighed by the other words.
     """
     total = math.fsum(word.weight for word in words)
-    spread = math.fsum(word.weight * math.exp(-_WEAKEST * word.nearness) for word in words)
-    return -math.log(spread / total) / _WEAKEST
+    spread = math.fsum(word.weight * math.exp(-WEAKEST * word.nearness) for word in words)
+    return -math.log(spread / total) / WEAKEST
 
 
 def _nearness(chunk: ScoredChunk) -> float:

@@ -46,13 +46,13 @@ RELATED_SECTIONS: Final = 3
 _HIRAGANA: Final = re.compile("[\u3040-\u309f]+")
 """Pairs of characters that are mostly grammar in Japanese, such as the ends of verbs."""
 
-_COVERS: Final = 0.6
+COVERS: Final = 0.6
 """Share of a question's terms in one passage from which the passage is never hidden.
 
 On the tuning half of the golden set, no passage of a refused question has more than .44 (ADR 71).
 """
 
-_EXACT: Final = re.compile(r"(?!(?:1[5-9]|20)\d\d$)\d{3,}|\w*[a-z][A-Z]\w*|\w+_\w+")
+EXACT: Final = re.compile(r"(?!(?:1[5-9]|20)\d\d$)\d{3,}|\w*[a-z][A-Z]\w*|\w+_\w+")
 """Words that mean one thing: a code such as 409, but no year, or an identifier such as `armId`."""
 
 _LEAST_SHARED: Final = 0.2
@@ -201,7 +201,7 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
     if lacks_asked_fact(result.chunks, question):
         confidence = min(confidence, UNANSWERED)
     level = choose_level(confidence)
-    is_found = signals.cover >= _COVERS or _has_exact_word(result)
+    is_found = signals.cover >= COVERS or _has_exact_word(result)
     if level is Level.NOT_COVERED and (is_found or _is_beyond_model(result)):
         level = Level.CLOSEST_PASSAGES
     return level, _REASONS[level], confidence
@@ -210,7 +210,7 @@ def _decide(result: RetrievalResult, question: str) -> tuple[Level, Reason, floa
 def _has_exact_word(result: RetrievalResult) -> bool:
     """Return True if a code or identifier of the question is in one of the best passages."""
     entries = result.evidence.terms if result.evidence else ()
-    exact = {entry.term for entry in entries if entry.known and _EXACT.fullmatch(entry.word)}
+    exact = {entry.term for entry in entries if entry.known and EXACT.fullmatch(entry.word)}
     return bool(exact) and any(
         exact & find_distinct_terms(chunk.text) for chunk in result.chunks[:EVIDENCE_DEPTH]
     )

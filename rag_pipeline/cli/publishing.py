@@ -1,4 +1,4 @@
-"""The command `export-pages`: the pages of the built website as Markdown files."""
+"""The commands that write files into the built website: `export-pages` and `export-search`."""
 
 # ruff: noqa: PLC0415  # each command imports only what it needs, so that it starts fast
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from rag_pipeline.cli.loading import load_book
+from rag_pipeline.cli.loading import load_book, load_index
 from rag_pipeline.cli.options import AsJson, DocsDir
 from rag_pipeline.cli.output import print_result
 
@@ -50,3 +50,29 @@ def export_pages(
     print_result(result.to_json(), "\n".join(lines), as_json=as_json)
     if result.failures:
         raise typer.Exit(1)
+
+
+@commands.command("export-search")
+def export_search(
+    site: Annotated[
+        str | None,
+        typer.Argument(
+            help="Folder of the built website. Default: `build` next to the docs folder."
+        ),
+    ] = None,
+    docs_dir: DocsDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a search index into the built website, so that the panel works without a service.
+
+    The panel then searches in the browser, with the same model and rules. The book must be indexed
+    with the local model.
+    """
+    from rag_pipeline.serving.static_search import export_search as export
+
+    settings = load_index(docs_dir)
+    result = export(settings, Path(site) if site else settings.docs_dir.parent / "build")
+    record = {**result._asdict(), "folder": str(result.folder)}
+    sizes = f"index {result.index_bytes / 1e6:.1f} MB, model {result.model_bytes / 1e6:.1f} MB"
+    text = f"{result.passages} passages written to {result.folder}: {sizes}"
+    print_result(record, text, as_json=as_json)

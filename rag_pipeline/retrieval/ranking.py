@@ -33,9 +33,9 @@ DOCUMENT_DEPTH: Final = 3
 """Number of a document's best candidates whose mean score raises all of its candidates."""
 
 # Learned together on the tuning halves of four sites, and confirmed on sites left out (ADR 57).
-_PATH: Final = 0.15  # for a title and headings that contain all terms of the question
-_HEADING: Final = 0.2  # for a heading that consists of the terms of the question
-_LENGTH: Final = 0.05  # times the logarithm of the number of words
+PATH: Final = 0.15  # for a title and headings that contain all terms of the question
+HEADING: Final = 0.2  # for a heading that consists of the terms of the question
+LENGTH: Final = 0.05  # times the logarithm of the number of words
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,9 +259,9 @@ def favor_explaining(
         named = math.fsum(weight for term, weight in terms.items() if term in heading_terms)
         others = sum(term not in known for term in place.heading_terms)
         return (
-            _PATH * path / total
-            + _HEADING * named / (total + others)
-            + _LENGTH * math.log1p(place.word_count)
+            PATH * path / total
+            + HEADING * named / (total + others)
+            + LENGTH * math.log1p(place.word_count)
         )
 
     return sorted(

@@ -29,14 +29,14 @@ MAX_PARTS: Final = 3  # sub-questions of a compound question
 
 _PARALLEL: Final = 8  # texts embedded at once: the number of requests that a service adapter allows
 
-_SENTENCE: Final = re.compile(r"(?<=[.?!;])\s+")
+SENTENCE: Final = re.compile(r"(?<=[.?!;])\s+")
 _ASKING: Final = (
     r"(?:how|what|which|why|when|where|who|whose"
     r"|does|do|did|is|are|can|could|should|must|will|would)"
 )
-_ASKS: Final = re.compile(rf"(?:(?:in|at|to|by|from|for|on)\s+)?{_ASKING}\b", re.IGNORECASE)
-_CLAUSE: Final = re.compile(rf",?\s+(?:and|but|or)\s+(?={_ASKS.pattern})", re.IGNORECASE)
-_PAIR: Final = (
+ASKS: Final = re.compile(rf"(?:(?:in|at|to|by|from|for|on)\s+)?{_ASKING}\b", re.IGNORECASE)
+CLAUSE: Final = re.compile(rf",?\s+(?:and|but|or)\s+(?={ASKS.pattern})", re.IGNORECASE)
+PAIRS: Final = (
     re.compile(r"\bbetween\s+(?P<one>.+?)\s+and\s+(?P<other>.+)", re.IGNORECASE),
     re.compile(
         r"\bcompared?\s+(?P<one>.+?)\s+(?:with|to|and|against)\s+(?P<other>.+)", re.IGNORECASE
@@ -49,9 +49,9 @@ _PAIR: Final = (
     ),
     re.compile(r"^(?P<one>.+?)\s+(?:vs\.?|versus)\s+(?P<other>.+)", re.IGNORECASE),
 )
-_CLAUSE_TERMS: Final = 2  # a clause with fewer terms is too vague to search for
-_PAIR_TERMS: Final = 1
-_MAX_CHARS: Final = 1_000  # the time grows with the square; longer texts are not compound questions
+CLAUSE_TERMS: Final = 2  # a clause with fewer terms is too vague to search for
+PAIR_TERMS: Final = 1
+MAX_CHARS: Final = 1_000  # the time grows with the square; longer texts are not compound questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,25 +253,23 @@ def split_question(question: str) -> tuple[str, ...]:
     to the whole question avoids this.
     """
     question = " ".join(question.split())  # a run of blanks takes cubic time
-    if len(question) > _MAX_CHARS:
+    if len(question) > MAX_CHARS:
         return ()
     clauses = [
         clause.strip(" ,.;?!")
-        for sentence in _SENTENCE.split(question)
-        for clause in _CLAUSE.split(sentence)
+        for sentence in SENTENCE.split(question)
+        for clause in CLAUSE.split(sentence)
     ]
     asked = [
-        clause
-        for clause in clauses
-        if _ASKS.match(clause) and _count_terms(clause) >= _CLAUSE_TERMS
+        clause for clause in clauses if ASKS.match(clause) and _count_terms(clause) >= CLAUSE_TERMS
     ]
     if len(asked) >= 2:
         return tuple(asked[:MAX_PARTS])
-    for pattern in _PAIR:
+    for pattern in PAIRS:
         match = pattern.search(question.strip(" .?!"))
         if match is not None:
             pair = (match["one"].strip(" ,"), match["other"].strip(" ,"))
-            if all(_count_terms(part) >= _PAIR_TERMS for part in pair):
+            if all(_count_terms(part) >= PAIR_TERMS for part in pair):
                 return pair
     return ()
 

@@ -176,6 +176,21 @@ class LocalEmbedder:
         return QuestionVectors(dense[0], _normalize(tokens[written]), spans)
 
 
+def find_weights(model: EmbeddingModel) -> Path | None:
+    """Return the file with the weights of a model; None if it is not one of the local models."""
+    own = (
+        (LocalEmbedder(name, workers=1).model.fingerprint, file)
+        for name, (file, _) in _WEIGHTS.items()
+    )
+    return next((_model_dir() / file for name, file in own if name == model.fingerprint), None)
+
+
+def read_word_pieces() -> list[str]:
+    """Return the word pieces of the local models' vocabulary in the order of their ids."""
+    vocabulary: dict[str, int] = _load_tokenizer().get_vocab()
+    return sorted(vocabulary, key=lambda piece: vocabulary[piece])
+
+
 def _cut(text: str) -> list[str]:
     """Cut a long text before white space into pieces of about 10,000 characters.
 

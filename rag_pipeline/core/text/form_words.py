@@ -25,7 +25,7 @@ FORM_SHARE: Final = 0.25
 """Share of its weight that a word of the form keeps."""
 
 _CODE: Final = r"(?:code|scripts?|snippets?|examples?)"
-_FORMS: Final = tuple(
+FORMS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"\b(differences?)\s+between\b",
@@ -44,7 +44,7 @@ def find_form_words(question: str) -> list[tuple[int, int]]:
 
     The result is empty if the question has no other terms.
     """
-    found = {match.span(1) for form in _FORMS for match in form.finditer(question)}
+    found = {match.span(1) for form in FORMS for match in form.finditer(question)}
     spans: list[tuple[int, int]] = []
     for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
         if not spans or start >= spans[-1][1]:

@@ -3,6 +3,7 @@
 import {cpSync, existsSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
 import {dirname, join, relative, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {buildSync} from 'esbuild';
 import ts from 'typescript';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
@@ -64,6 +65,18 @@ if (problems.length > 0) {
   console.error(ts.formatDiagnostics(problems, host));
   process.exit(1);
 }
+// The worker is one file, so that it also runs where no bundler takes part.
+const search = join(lib, 'static', 'program');
+buildSync({
+  entryPoints: [join(src, 'static', 'worker.ts')],
+  outfile: join(search, 'worker.js'),
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: 'es2022',
+});
+const wasm = 'ort-wasm-simd-threaded.wasm';
+cpSync(fileURLToPath(import.meta.resolve(`onnxruntime-web/${wasm}`)), join(search, wasm));
 for (const file of files.filter((name) => name.endsWith('.css'))) {
   const copy = join(lib, relative(src, file));
   mkdirSync(dirname(copy), {recursive: true});

@@ -1,5 +1,8 @@
 /** A Docusaurus theme that adds a panel which answers questions about the site. */
 
+import {cp} from 'node:fs/promises';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
 import type {LoadContext, Plugin} from '@docusaurus/types';
 import {listPages, listSubjects, type LoadedPage} from './manifest/pages';
 import {writeManifest} from './manifest/writeManifest';
@@ -8,12 +11,17 @@ import type {CheckedOptions} from './options';
 export {validateOptions} from './options';
 export type {Options} from './options';
 
+/** The folder of the built site with the index and the program that searches it. */
+const SEARCH_FOLDER = 'robotutor-search';
+
 /**
  * Adds the panel to the site, unless the option `enabled` is false, and lists the site's pages in
- * `rag-manifest.json`, unless `manifest` is false.
+ * `rag-manifest.json`, unless `manifest` is false. If the site names no service, the build also gets
+ * the program that searches in the browser, for an index that `rag-pipeline export-search` writes.
  */
-export default function themeRoboTutor(_context: LoadContext, options: CheckedOptions): Plugin {
+export default function themeRoboTutor({baseUrl}: LoadContext, options: CheckedOptions): Plugin {
   const {id: _id, enabled, manifest, ...settings} = options;
+  const searches = enabled && !settings.serviceUrl;
   let pages: LoadedPage[] = [];
   return {
     name: 'docusaurus-theme-robotutor',
@@ -27,12 +35,24 @@ export default function themeRoboTutor(_context: LoadContext, options: CheckedOp
       allContentLoaded: async ({allContent, actions}) => {
         pages = listPages(allContent);
         if (enabled) {
-          actions.setGlobalData({...settings, subjects: listSubjects(pages)});
+          actions.setGlobalData({
+            ...settings,
+            subjects: listSubjects(pages),
+            ...(searches ? {searchUrl: `${baseUrl}${SEARCH_FOLDER}/`} : {}),
+          });
         }
       },
     }),
-    ...(manifest && {
-      postBuild: (props) => writeManifest(pages, props),
+    ...((manifest || searches) && {
+      postBuild: async (props) => {
+        if (searches) {
+          const program = fileURLToPath(new URL('./static/program', import.meta.url));
+          await cp(program, join(props.outDir, SEARCH_FOLDER), {recursive: true});
+        }
+        if (manifest) {
+          await writeManifest(pages, props);
+        }
+      },
     }),
   };
 }

@@ -63,7 +63,7 @@ describe('the options', () => {
 });
 
 describe('the theme', () => {
-  const context = {} as Parameters<typeof themeRoboTutor>[0];
+  const context = {baseUrl: '/book/'} as unknown as Parameters<typeof themeRoboTutor>[0];
 
   it('gives the browser its settings', () => {
     let data: unknown;
@@ -73,6 +73,7 @@ describe('the theme', () => {
     expect(data).toEqual({
       serviceUrl: '', name: 'RoboTutor', greeting: 'Hi.', copyPage: false, shortcut: 'mod+i',
       subjects: [],
+      searchUrl: '/book/robotutor-search/',
     });
   });
 

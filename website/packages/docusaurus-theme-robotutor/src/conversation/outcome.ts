@@ -73,6 +73,11 @@ export function sayRefusal({reason, message}: Refusal, asked: Asked): string {
         id: 'theme.robotutor.outcome.notInSelection',
         message: 'Your selection does not answer this.',
       });
+    case 'selection_without_service':
+      return translate({
+        id: 'theme.robotutor.outcome.selectionWithoutService',
+        message: 'Here only the whole book can be searched, not a selection.',
+      });
     case 'model_declined':
       return translate({
         id: 'theme.robotutor.outcome.declined',

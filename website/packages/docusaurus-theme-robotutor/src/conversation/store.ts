@@ -1,6 +1,5 @@
 /** One conversation with the service: its turns, its requests and what is kept of it. */
 
-import {askService} from '../service/askService';
 import {
   CUT_OFF,
   RATE_LIMITED,
@@ -11,6 +10,7 @@ import {
 } from '../service/problems';
 import type {AnswerEvent} from '../service/protocol';
 import {checkReady, rateAnswer, type ServiceSettings} from '../service/requests';
+import {ask} from '../static/ask';
 import {Countdown} from './countdown';
 import type {Asked, Turn} from './model';
 import {makeRequest} from './requests';
@@ -166,7 +166,7 @@ export class ConversationStore {
     const request = makeRequest(turn.asked, earlier, this.conversationId);
     let problem: ServiceError | null = null;
     try {
-      for await (const event of askService(this.settings, request, running.controller.signal)) {
+      for await (const event of ask(this.settings, request, running.controller.signal)) {
         if (!isCurrent()) {
           return;
         }

@@ -26,7 +26,7 @@ export function useBook(settings: ServiceSettings, open: boolean): Book {
   const [answered, setAnswered] = useState<readonly string[]>([]);
   const [failed, setFailed] = useState(false);
   const asked = useRef(new Set<string>());
-  const {serviceUrl, apiKey} = settings;
+  const {serviceUrl, apiKey, searchUrl} = settings;
   const path = readPath(pathname);
   const page = findPage(pages, pathname);
   const known = page !== null || answered.includes(path);
@@ -36,7 +36,7 @@ export function useBook(settings: ServiceSettings, open: boolean): Book {
     }
     asked.current.add(path);
     setFailed(false);
-    fetchPage({serviceUrl, apiKey}, pathname)
+    fetchPage({serviceUrl, apiKey, searchUrl}, pathname)
       .then(
         (found) => {
           setPages((before) => addPages(before, found));
@@ -46,7 +46,7 @@ export function useBook(settings: ServiceSettings, open: boolean): Book {
       )
       // After a failure, it is asked again when the panel is opened again.
       .finally(() => asked.current.delete(path));
-  }, [open, known, path, pathname, serviceUrl, apiKey]);
+  }, [open, known, path, pathname, serviceUrl, apiKey, searchUrl]);
   return {pages, page, loading: !known && !failed, failed};
 }
 

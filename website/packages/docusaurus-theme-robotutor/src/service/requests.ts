@@ -1,5 +1,6 @@
 /** Requests to the service, except for streamed answers. */
 
+import {usesIndex} from '../static/findIndex';
 import {isRecord, readList, readNumber, readObject, readText} from './fields';
 import {SERVICE_DOWN, makeError, readProblem} from './problems';
 
@@ -9,6 +10,8 @@ export interface ServiceSettings {
   serviceUrl: string;
   /** The key that the service expects, if it expects one. */
   apiKey?: string;
+  /** The folder of the index that is searched in the browser if no service is named. */
+  searchUrl?: string;
 }
 
 /** A section of a page. `level` is 2 to 6. */
@@ -85,12 +88,16 @@ export async function rateAnswer(
  * Returns pages of the book in reading order.
  *
  * @param wanted The page at a path of the site, which is none if the book has no such page, or the
- *   pages of a module. A service of an earlier version returns all pages for a path.
+ *   pages of a module. A service of an earlier version returns all pages for a path. Without a
+ *   service there are no pages.
  */
 export async function fetchContents(
   settings: ServiceSettings,
   wanted: {url: string} | {module: string},
 ): Promise<Page[]> {
+  if (await usesIndex(settings)) {
+    return [];
+  }
   const path = `/v1/contents?${new URLSearchParams(wanted).toString()}`;
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await send(settings, path, {accept: 'application/json', signal});
@@ -103,6 +110,9 @@ export async function fetchContents(
 
 /** Returns true if the service can answer questions now. It never throws. */
 export async function checkReady(settings: ServiceSettings): Promise<boolean> {
+  if (await usesIndex(settings)) {
+    return true;
+  }
   try {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await send(settings, '/readyz', {accept: 'application/json', signal});

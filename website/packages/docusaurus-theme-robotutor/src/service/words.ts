@@ -14,6 +14,9 @@ export const PROBLEM_WORDS = [
   'questionTooLong',
   'selectionTooLong',
   'tooLong',
+  'indexVersion',
+  'indexMissing',
+  'searchBlocked',
   'failed',
 ] as const;
 
@@ -91,6 +94,24 @@ export function sayProblem(problem: ProblemWords, name: string, waitS = 0): stri
         id: 'theme.robotutor.problem.tooLong',
         message: 'This is too long. Ask a shorter question or select a shorter passage.',
       });
+    case 'indexVersion':
+      return translate({
+        id: 'theme.robotutor.problem.indexVersion',
+        message: 'The search index does not fit this page. Reload the page, or try again later.',
+      });
+    case 'indexMissing':
+      return translate({
+        id: 'theme.robotutor.problem.indexMissing',
+        message: 'The search index could not be loaded. Check your connection and try again.',
+      });
+    case 'searchBlocked':
+      return translate(
+        {
+          id: 'theme.robotutor.problem.searchBlocked',
+          message: 'Your browser does not let {name} search on this page. The book works as usual.',
+        },
+        {name},
+      );
     case 'failed':
       return translate(
         {
