@@ -25,6 +25,8 @@ export interface Options {
   contactUrl?: string;
   /** True shows a button on each page of the docs that copies the page as Markdown. */
   copyPage?: boolean;
+  /** True offers tools to agents in browsers that have WebMCP. */
+  webMcp?: boolean;
   /** False builds the site without the panel. */
   enabled?: boolean;
   /** False writes no `rag-manifest.json`, from which the index reads the addresses of pages. */
@@ -43,6 +45,7 @@ export interface CheckedOptions {
   suggestions?: string[];
   contactUrl?: string;
   copyPage: boolean;
+  webMcp?: boolean;
   enabled: boolean;
   manifest: boolean;
   shortcut: string | false;
@@ -91,6 +94,7 @@ const schema = Joi.object<CheckedOptions>({
       '{page} only after a "?", such as mailto:help@example.org?body={question}.',
   }),
   copyPage: Joi.boolean().default(false),
+  webMcp: Joi.boolean(),
   enabled: Joi.boolean().default(true),
   manifest: Joi.boolean().default(true),
   shortcut: Joi.alternatives(Joi.boolean().valid(false), shortcut)

@@ -2,6 +2,7 @@
 
 import ErrorBoundary from '@docusaurus/ErrorBoundary';
 import {useLocation} from '@docusaurus/router';
+import useDocusaurusContext from '@docusaurus/useDocusaurusContext';
 import {useEffect, useMemo, useRef, useState, type ComponentType, type ReactNode} from 'react';
 import {useSettings} from '../settings';
 import {JUMP_KEY, OPEN_KEY, openStorage, readItem, writeItem} from '../storage';
@@ -25,6 +26,7 @@ export default function Launcher(): ReactNode {
   const [opened, setOpened] = useState(0);
   const [asked, setAsked] = useState<AskedByLink | null>(null);
   const {search} = useLocation();
+  const {title} = useDocusaurusContext().siteConfig;
   const button = useRef<HTMLButtonElement>(null);
   const loading = useRef(false);
   // True if the reader asked for the panel. A load that began unasked, such as by the touch before
@@ -67,6 +69,17 @@ export default function Launcher(): ReactNode {
       load(true); // a reader may select text before this code runs
     }
     // The state of the tab is read once.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, []);
+
+  useEffect(() => {
+    if (settings.webMcp && ('modelContext' in document || 'modelContext' in navigator)) {
+      void import(/* webpackChunkName: "robotutor-tools" */ '../webmcp/registerTools').then(
+        ({registerTools}) => registerTools(settings, title),
+        () => undefined, // the page works without its tools
+      );
+    }
+    // The browser keeps the tools until the page is left.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, []);
 
