@@ -135,7 +135,7 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
     names = set(re.findall(r"^([A-Z0-9_]+)=", settings, re.MULTILINE))
     kept = {name: value for name, value in os.environ.items() if name not in names}
     environment = kept | {"DOCS_DIR": str(cwd / "docs"), "DATA_DIR": str(cwd / "data")}
-    result = subprocess.run(  # noqa: S603  # this script's own commands
+    result = subprocess.run(  # this script's own commands
         [str(part) for part in command],
         cwd=cwd,
         env=environment,

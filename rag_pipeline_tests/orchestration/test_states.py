@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
+import signal
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -17,13 +21,12 @@ from rag_pipeline.orchestration.dead_runs import end_dead_runs
 from rag_pipeline.orchestration.partitions import to_partition_key
 from rag_pipeline.orchestration.resources import IngestionResource
 from rag_pipeline_tests.book import PAGES, make_book, make_page, make_paragraph
-from rag_pipeline_tests.orchestration.dagster_book import DagsterBook
+from rag_pipeline_tests.orchestration.dagster_book import STAGES, DagsterBook
 from rag_pipeline_tests.orchestration.test_docs_sensor import carry_out, tick
 from rag_pipeline_tests.orchestration.test_ingestion_assets import BROKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from rag_pipeline.ingestion.events import IngestionEvent
 
@@ -34,8 +37,7 @@ def open_book(
     """Open the book and the instance in a folder, as a new process does."""
     book = make_book(root, {})
     resource = IngestionResource(book.build_context, listen=listen)
-    (root / "dagster").mkdir(exist_ok=True)
-    instance = dg.DagsterInstance.from_config(str(root / "dagster"))
+    instance = dg.DagsterInstance.from_config(os.environ["DAGSTER_HOME"])
     return DagsterBook(book, instance, build_defs({"ingestion": resource}), resource)
 
 
@@ -100,17 +102,27 @@ def settle(book: DagsterBook, ticks: int = 3) -> None:
             carry_out(book, run_request)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-def test_green_partitions_are_the_indexed_documents_and_red_ones_failed(
-    tmp_path: Path, seed: int
-) -> None:
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a book that is not indexed, and a home of Dagster with the real settings."""
     make_book(tmp_path, PAGES)
+    home = tmp_path / "dagster"
+    home.mkdir()
+    shutil.copy(Path(__file__).parents[2] / "dagster.yaml", home)
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_green_partitions_are_the_indexed_documents_and_red_ones_failed(
+    root: Path, seed: int
+) -> None:
     chosen = random.Random(seed)  # noqa: S311  # not used for secrets
     for _ in range(6):
-        change(tmp_path, chosen)
-        run_somehow(tmp_path, chosen)
-    book = open_book(tmp_path)
+        change(root, chosen)
+        run_somehow(root, chosen)
+    book = open_book(root)
     settle(book)
     scan = scan_docs(book.resource.context)
     indexed = {to_partition_key(doc.doc_id) for doc in scan.plan.unchanged}
@@ -121,3 +133,49 @@ def test_green_partitions_are_the_indexed_documents_and_red_ones_failed(
     assert book.partitions == indexed | failed
     for rule in DOCUMENT_RULES:
         assert book.read_verdicts(rule.name, *indexed) == dict.fromkeys(indexed, "SUCCEEDED")
+
+
+def die(*_: object) -> None:
+    """Kill this process, as the system does when memory is short."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run_and_die(root: Path, origin: str) -> None:
+    """Start a run as its origin does, in this process, which is killed during the run."""
+    book = open_book(root, die)
+    if origin == "command":
+        book.run()
+    elif origin == "sensor":
+        settle(book, ticks=1)
+    elif origin == "backfill":
+        book.add_partitions(*PAGES)
+        ends = {"start": next(iter(PAGES)), "end": list(PAGES)[-1]}
+        tags = {f"dagster/asset_partition_range_{end}": key for end, key in ends.items()}
+        book.run_assets(STAGES, tags | {"dagster/backfill": "abcdefgh"})
+    else:
+        replace(book, definitions=build_defs({"evaluate_collection": die})).run_assets(
+            ["retrieval_evaluation"]
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("origin", ["command", "sensor", "backfill", "evaluation"])
+def test_a_killed_run_of_any_origin_is_marked_as_failed_and_blocks_nothing(
+    root: Path, origin: str
+) -> None:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            run_and_die(root, origin)
+        finally:
+            os._exit(0)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    book = open_book(root)
+    (run,) = book.instance.get_runs()
+    assert run.status is dg.DagsterRunStatus.STARTED
+    settle(book)
+    found = book.instance.get_run_by_id(run.run_id)
+    assert found
+    assert found.status is dg.DagsterRunStatus.FAILURE
+    assert open_book(root).run().success
+    assert book.statuses("qdrant_points") == dict.fromkeys(PAGES, "MATERIALIZED")
