@@ -38,6 +38,7 @@ _ADDED: Final = re.compile(
 """Classes of elements that Docusaurus adds to the text of a page."""
 
 _HIDDEN: Final = frozenset(("script", "style", "noscript", "template", "svg", "button", "select"))
+_INLINE: Final = frozenset(("span", "b", "i", "em", "strong", "a", "code", "mark"))
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -55,9 +56,13 @@ class _Article(HTMLParser):
         """Open an element."""
         if tag in _VOID:
             return
+        if tag not in _INLINE:
+            self.parts.append(" ")  # minified pages leave out closing tags
         given = {name: value or "" for name, value in attrs}
-        is_math_copy = "katex-html" in given.get("class", "")
-        is_added = tag in _HIDDEN or is_math_copy or _ADDED.search(given.get("class", ""))
+        is_copy = "katex-html" in given.get("class", "") or (
+            self._stack[-1:] and self._stack[-1][0] == "semantics" and tag != "annotation"
+        )
+        is_added = tag in _HIDDEN or is_copy or _ADDED.search(given.get("class", ""))
         is_skipped = self._depth > 0 and bool(is_added or tag == "footer")
         self._stack.append((tag, is_skipped))
         self._skipped += is_skipped
@@ -72,9 +77,7 @@ class _Article(HTMLParser):
             opened, was_skipped = self._stack.pop()
             self._skipped -= was_skipped
             self._depth -= opened == "article"
-        self.parts.append(
-            " " * (tag not in {"span", "b", "i", "em", "strong", "a", "code", "mark"})
-        )
+        self.parts.append(" " * (tag not in _INLINE))
 
     def handle_data(self, data: str) -> None:
         """Keep the text of an element that is shown."""
@@ -123,7 +126,8 @@ def main() -> int:
         if file is None:
             missing_pages += 1
             continue
-        title = [parsed.document.title, parsed.document.description]
+        own = parsed.document
+        title = [own.title, own.description, *own.learning_objectives]
         chunks = [chunk.text for chunk in chunk_doc(parsed, ChunkLimits())]
         wanted = count_words(read_article(file))
         lost = wanted - count_words("\n".join([*title, *chunks]))

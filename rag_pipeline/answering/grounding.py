@@ -102,7 +102,7 @@ def apply_grounding_policy(
         level, reason = Level.NOT_COVERED, Reason.NO_PASSAGES
     messages = _SELECTED_MESSAGES if selected else _MESSAGES
     return GroundedResponse(
-        context=format_context(sources, Mode.NORMAL, key) if context is None else context,
+        context=format_context(sources, Mode.NORMAL, key, question) if context is None else context,
         system_instruction=build_instruction(Mode(result.mode), voice),
         citations=tuple(source.citation for source in sources),
         mode=Mode(result.mode),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Level, Source
-from rag_pipeline.answering.tables import cut_tables
+from rag_pipeline.answering.tables import cut_tables, shorten_code
 from rag_pipeline.answering.voice import Voice
 from rag_pipeline.answering.writing.declining import DECLINED
 from rag_pipeline.core.protocols import ChatMessage
@@ -56,7 +56,8 @@ def build_sources(
             continue
         text = chunk.context_text
         if question is not None:
-            text, _ = cut_tables(text, chunk.context_blocks, question)
+            text, blocks = cut_tables(text, chunk.context_blocks, question)
+            text = shorten_code(text, blocks, question)
         is_whole = not widened and len(text) == len(chunk.text)
         tokens = data.token_count if is_whole else len(text) // _CHARS_PER_TOKEN
         if left is not None:
@@ -153,7 +154,7 @@ def make_key(parts: Sequence[str]) -> str:
 
 def key_sources(question: str, sources: Sequence[Source], mode: Mode) -> str:
     """Return the key for the marks around a question and its sources."""
-    return make_key([question, *(_enclosed(source, mode) for source in sources)])
+    return make_key([question, *(_enclosed(source, mode, question) for source in sources)])
 
 
 def key_parts(question: str, enclosed: Sequence[str], turns: Sequence[Turn]) -> str:
@@ -172,13 +173,15 @@ def format_turns(turns: Sequence[Turn], key: str) -> str:
     )
 
 
-def format_context(sources: Sequence[Source], mode: Mode, key: str) -> str:
+def format_context(sources: Sequence[Source], mode: Mode, key: str, question: str = "") -> str:
     """Return all sources as one text, each below a line with its number and the key.
 
-    In normal mode, the document's title and the section precede the text of a source.
+    In normal mode, the document's title and the section precede the text of a source, and long code
+    is cut to the functions that answer the question.
     """
     return "\n\n".join(
-        f"=== SOURCE {source.number} {key} ===\n{_enclosed(source, mode)}" for source in sources
+        f"=== SOURCE {source.number} {key} ===\n{_enclosed(source, mode, question)}"
+        for source in sources
     )
 
 
@@ -252,7 +255,7 @@ def build_prompt(
         left -= count_tokens(format_turns([turn], "000000"))
     parts: list[tuple[int, str]] = []
     for source in grounded.sources[:most_sources]:
-        text = _enclosed(source, mode)
+        text = _enclosed(source, mode, question)
         needed = count_tokens(f"=== SOURCE {source.number} 000000 ===\n{text}\n\n")
         if needed > left:
             if parts:
@@ -270,6 +273,8 @@ def build_prompt(
     return Prompt(messages, f"{system}\n{end}", key, len(parts))
 
 
-def _enclosed(source: Source, mode: Mode) -> str:
-    place = "" if mode == Mode.SELECTED_TEXT_ONLY else source.citation.place
-    return f"{place}\n{source.text}" if place else source.text
+def _enclosed(source: Source, mode: Mode, question: str) -> str:
+    if mode == Mode.SELECTED_TEXT_ONLY:
+        return source.text
+    text, place = shorten_code(source.text, source.blocks, question), source.citation.place
+    return f"{place}\n{text}" if place else text

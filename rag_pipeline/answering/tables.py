@@ -178,6 +178,11 @@ def _belong_together(text: str, before: Unit, unit: Unit) -> bool:
 MOST_ROWS: Final = 12
 """Largest number of rows of a table that an answer or a prompt shows, without the header."""
 
+MOST_CODE_LINES: Final = 60
+"""Largest number of lines of a code block that a prompt shows."""
+
+_FIRST_LINES: Final = 12  # of a long code block, which are always shown
+_BAR: Final = re.compile(r"(?<!\\)\|")
 _LEAST_SHARE: Final = 0.7
 """Smallest share of the best row's weight that another row needs."""
 
@@ -218,6 +223,54 @@ def cut_tables(
     )
 
 
+def shorten_code(text: str, blocks: Sequence[TextBlock], question: str) -> str:
+    """Return a text whose long code has only its first lines and the functions that answer.
+
+    Code is cut at lines without indentation that follow an empty line. A line with three dots
+    stands for the lines that are left out. Code of at most `MOST_CODE_LINES` lines stays whole.
+
+    Args:
+        text: Text of one or more chunks.
+        blocks: Blocks of the text.
+        question: The question of the reader.
+    """
+    for block in reversed(blocks):
+        if block.kind is TextBlockKind.CODE:
+            lines = text[block.start : block.end].split("\n")
+            if len(lines) > MOST_CODE_LINES:
+                shown = "\n".join(_choose_lines(lines, question))
+                text = text[: block.start] + shown + text[block.end :]
+    return text
+
+
+def _choose_lines(lines: Sequence[str], question: str) -> list[str]:
+    """Return the first lines of code, and then the parts with most terms of a question."""
+    edges = [
+        at
+        for at in range(_FIRST_LINES, len(lines) - 1)
+        if lines[at].strip() and not lines[at][0].isspace() and not lines[at - 1].strip()
+    ]
+    if not edges:  # code without functions, such as a list of values
+        edges = [*range(_FIRST_LINES, len(lines) - 1, _FIRST_LINES)]
+    parts = [*pairwise([*edges, len(lines) - 1])]
+    texts = ["\n".join(lines[start:end]) for start, end in parts]
+    scores = _score_rows(texts, question)
+    kept = {*range(min(_FIRST_LINES, edges[0])), len(lines) - 1}  # the last line ends the fence
+    ranked = sorted(scores, key=lambda number: (-scores[number], number)) or [*range(len(parts))]
+    for number in ranked:
+        start, end = parts[number]
+        room = MOST_CODE_LINES - len(kept)
+        if end - start <= room or number == ranked[0]:
+            kept.update(range(start, min(end, start + room)))
+    shown: list[str] = []
+    for at, line in enumerate(lines):
+        if at in kept:
+            shown.append(line)
+        elif at - 1 in kept:
+            shown.append("...")
+    return shown
+
+
 def _find_cuts(text: str, table: TextBlock, question: str) -> list[tuple[int, int]]:
     """Return start and end offset of the rows to leave out, each with the line end before it."""
     rows: list[tuple[int, int]] = []
@@ -226,10 +279,11 @@ def _find_cuts(text: str, table: TextBlock, question: str) -> list[tuple[int, in
         rows.append((at, at + len(line)))
         at += len(line) + 1
     has_header = len(rows) > 1 and _DELIMITER.fullmatch(text[slice(*rows[1])]) is not None
+    header = text[slice(*rows[0])] if has_header else ""
     rows = rows[2:] if has_header else rows
     if len(rows) <= MOST_ROWS:
         return []
-    chosen = _choose_rows([text[start:end] for start, end in rows], question)
+    chosen = _choose_rows([text[start:end] for start, end in rows], question, header)
     cuts: list[tuple[int, int]] = []
     for number, (start, end) in enumerate(rows):
         begin = start - (start > table.start)
@@ -242,8 +296,45 @@ def _find_cuts(text: str, table: TextBlock, question: str) -> list[tuple[int, in
     return cuts
 
 
-def _choose_rows(rows: Sequence[str], question: str) -> set[int]:
-    """Return the indexes of the rows that contain the rarest terms of a question."""
+def _choose_rows(rows: Sequence[str], question: str, header: str) -> set[int]:
+    """Return the indexes of the rows that contain the rarest terms of a question.
+
+    A question about two columns gets the rows in which they differ. A question about two rows gets
+    both, although one may contain more of its terms.
+    """
+    scores = _score_rows(rows, question)
+    asked = find_distinct_terms(question)
+    columns = [at for at, cell in enumerate(_split(header)) if find_distinct_terms(cell) & asked]
+    cells = {number: _split(row) for number, row in enumerate(rows)}
+    differing = [
+        number
+        for number, own in cells.items()
+        if len({own[at] if at < len(own) else "" for at in columns}) > 1
+    ]
+    if len(columns) > 1 and differing:
+        best = max((scores.get(number, 0.0) for number in differing), default=0.0)
+        ranked = sorted(differing, key=lambda number: (-scores.get(number, 0.0), number))
+        named = [number for number in ranked if scores.get(number, 0.0) >= _LEAST_SHARE * best]
+        return set(named[:MOST_ROWS])
+    least = _LEAST_SHARE * max(scores.values(), default=0.0)
+    ranked = sorted(scores, key=lambda number: (-scores[number], number))
+    chosen = [number for number in ranked if scores[number] >= least][:MOST_ROWS]
+    shown = asked & find_distinct_terms("\n".join(rows[number] for number in chosen))
+    for number in ranked if len(chosen) < MOST_ROWS else ():
+        own = find_distinct_terms(rows[number]) & asked
+        if own - shown and len(chosen) < MOST_ROWS:
+            chosen.append(number)
+            shown |= own
+    return set(chosen) or {*range(MOST_ROWS)}
+
+
+def _split(row: str) -> list[str]:
+    """Return the cells of a row."""
+    return [cell.strip() for cell in _BAR.split(row.strip(" >").strip("|"))]
+
+
+def _score_rows(rows: Sequence[str], question: str) -> dict[int, float]:
+    """Return a score for each text that contains terms of a question; rare terms count more."""
     asked = find_distinct_terms(question)
     beginnings = {term[:4] for term in asked}  # a stem may end otherwise than the word
     found: dict[int, frozenset[str]] = {}
@@ -255,10 +346,7 @@ def _choose_rows(rows: Sequence[str], question: str) -> set[int]:
                 found[number] = terms
     counts = Counter(term for terms in found.values() for term in terms)
     weights = {term: math.log(1 + len(rows) / count) for term, count in counts.items()}
-    scores = {number: sum(weights[term] for term in terms) for number, terms in found.items()}
-    least = _LEAST_SHARE * max(scores.values(), default=0.0)
-    best = sorted(scores, key=lambda number: (-scores[number], number))[:MOST_ROWS]
-    return {number for number in best if scores[number] >= least} or {*range(MOST_ROWS)}
+    return {number: sum(weights[term] for term in terms) for number, terms in found.items()}
 
 
 def _shift(cuts: Sequence[tuple[int, int]], offset: int) -> int:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pipeline.answering.tables import MOST_ROWS, cut_tables, find_blocks
+from rag_pipeline.answering.tables import (
+    MOST_CODE_LINES,
+    MOST_ROWS,
+    cut_tables,
+    find_blocks,
+    shorten_code,
+)
 from rag_pipeline.core.models import TextBlockKind
 from rag_pipeline_tests.growth import assert_linear
 
@@ -85,3 +91,58 @@ def test_cutting_takes_linear_time() -> None:
     texts = {count: _make_table(count) for count in (1_000, 4_000)}
     blocks = {count: find_blocks(text) for count, text in texts.items()}
     assert_linear(lambda count: cut_tables(texts[count], blocks[count], "seal limits"), 1_000)
+
+
+def test_a_comparison_of_two_columns_shows_the_rows_that_differ() -> None:
+    lines = ["| Feature | Free plan | Team plan |", "|---|---|---|"]
+    lines += [f"| Feature {number} | yes | yes |" for number in range(40)]
+    lines[20] = "| Storage | 5 GB | 1 TB |"
+    lines[31] = "| Seats | 1 | 20 |"
+    shown = _cut("\n".join(lines), "What is the difference between the free and the team plan?")
+    assert shown.split("\n")[2:] == [lines[20], lines[31]]
+
+
+def test_both_rows_of_a_comparison_are_shown() -> None:
+    table = _make_table(30) + "\n| `winch` | 3 t | Lifts. |"
+    shown = _cut(table, "What is the difference between the winch and the filter's price?")
+    assert "`winch`" in shown
+    assert "`filter.price.0`" in shown
+
+
+_NAMES = ("open", "close", "move", "stop", "rotate", "lift", "lower", "grip", "park", "charge")
+_CODE = "\n".join(
+    ["```python", "import arm", "", "LIMIT = 5", ""]
+    + [
+        line
+        for name in _NAMES
+        for line in (f"def {name}_arm(speed):", *[f"    arm.step({n})" for n in range(15)], "")
+    ]
+    + ["```"]
+)
+
+
+def _shorten(text: str, question: str) -> list[str]:
+    return shorten_code(text, find_blocks(text), question).split("\n")
+
+
+def test_long_code_has_its_first_lines_and_the_function_that_answers() -> None:
+    lines = _shorten(f"Before.\n\n{_CODE}\n\nAfter.", "How do I rotate the arm?")
+    assert lines[:4] == ["Before.", "", "```python", "import arm"]
+    at = lines.index("def rotate_arm(speed):")
+    assert lines[at + 15] == "    arm.step(14)"
+    assert lines[-3:] == ["```", "", "After."]
+    assert "..." in lines
+    assert len(lines) <= MOST_CODE_LINES + 12
+
+
+def test_a_long_list_of_values_is_cut_too() -> None:
+    code = "\n".join(["```", *[f"limits[{number}] = {number * 7}" for number in range(300)], "```"])
+    lines = _shorten(code, "What is limits[2]?")
+    assert "limits[2] = 14" in lines
+    assert len(lines) <= MOST_CODE_LINES + 12
+    assert lines[-1] == "```"
+
+
+def test_short_code_stays_whole() -> None:
+    code = "```\n" + "x = 1\n" * (MOST_CODE_LINES - 2) + "```"
+    assert "\n".join(_shorten(code, "x")) == code

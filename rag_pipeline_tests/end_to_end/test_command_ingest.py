@@ -179,6 +179,14 @@ def test_a_wrong_setting_gives_one_line_that_names_it(
     assert_one_line(call("ingest", **changes), code, *texts)
 
 
+def test_a_docs_folder_without_pages_is_named(
+    call: Callable[..., Outcome], command: Command
+) -> None:
+    (command.root / "none").mkdir()
+    told = call("ingest", "--docs-dir", "none", SITE_BASE_URL="")
+    assert_one_line(told, 2, "none", ".md or .mdx")
+
+
 def test_an_empty_docs_folder_option_is_not_the_current_folder(
     call: Callable[..., Outcome],
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.core.errors import ConfigurationError
 from rag_pipeline.core.settings.rules import OPEN, OWN_DOCS_DIR, OWN_SITE
+from rag_pipeline.core.site.docusaurus import MARKDOWN_SUFFIXES
 from rag_pipeline.core.sources import SourceKind, find_place, find_source
 from rag_pipeline.ingestion.site.config_values import ConfigValue, Origin
 from rag_pipeline.ingestion.site.docusaurus_config import (
@@ -257,7 +258,7 @@ def settle_site(settings: Settings) -> Settings:
     A setting that is set keeps its value. For the textbook of this repository the others are known.
     For another docs folder they are read from its `docusaurus.config`. If there is no such file,
     SITE_BASE_URL must be set, and the others get Docusaurus's defaults. The settings are returned
-    unchanged if the docs folder is missing.
+    unchanged if the docs folder is missing or contains no page.
 
     Raises:
         ConfigurationError: A value is not set, and the file does not state it literally.
@@ -270,7 +271,7 @@ def settle_site(settings: Settings) -> Settings:
         return settings.fill_site(OWN_SITE)
     path = find_config(settings.docs_dir)
     if path is None:
-        if "base_url" not in unset:
+        if "base_url" not in unset or not _has_page(settings.docs_dir):
             return settings
         raise ConfigurationError(
             "SITE_BASE_URL",
@@ -283,6 +284,13 @@ def settle_site(settings: Settings) -> Settings:
     config = read_config(path, settings.docs_dir)
     remedy = "Run `rag-pipeline init --run-config` if you trust the site's code, or set"
     return _fill_from(settings, config, {one for one in Origin if one.is_certain}, remedy)
+
+
+def _has_page(docs_dir: Path) -> bool:
+    """Return True if a docs folder contains a Markdown file."""
+    return any(
+        name.endswith(MARKDOWN_SUFFIXES) for _, _, names in os.walk(docs_dir) for name in names
+    )
 
 
 def settle_detected_site(settings: Settings, site: DetectedSite) -> Settings:
