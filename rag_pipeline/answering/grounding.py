@@ -100,6 +100,11 @@ def apply_grounding_policy(
     blocks = [block.kind for source in sources for block in source.blocks]
     if blocks and set(blocks) == {TextBlockKind.HEADING}:
         level, reason = Level.NOT_COVERED, Reason.NO_PASSAGES
+    notices = _collect_notices(result, question, voice, refused=level is Level.NOT_COVERED)
+    related = () if selected else _suggest_sections(result)
+    if level is Level.NOT_COVERED and not related and _knows_no_word(result):
+        others = (notice for notice in notices if notice.code != "names_missing")
+        reason, notices = Reason.NO_WORDS, (voice.note("no_words"), *others)
     messages = _SELECTED_MESSAGES if selected else _MESSAGES
     return GroundedResponse(
         context=format_context(sources, Mode.NORMAL, key, question) if context is None else context,
@@ -111,8 +116,8 @@ def apply_grounding_policy(
         sources=sources,
         confidence=confidence,
         message=voice.say(code) if (code := messages[reason]) else "",
-        related=() if selected else _suggest_sections(result),
-        notices=_collect_notices(result, question, voice, refused=level is Level.NOT_COVERED),
+        related=related,
+        notices=notices,
     )
 
 
@@ -164,6 +169,7 @@ _MESSAGES: Final = {
     Reason.UNCERTAIN: "closest",
     Reason.NO_PASSAGES: "no_passages",
     Reason.NOT_COVERED: "not_covered",
+    Reason.NO_WORDS: "no_words",
     Reason.UNRELATED_TO_SELECTION: "selection_unrelated_answer",
 }
 
@@ -214,6 +220,14 @@ def _has_exact_word(result: RetrievalResult) -> bool:
     return bool(exact) and any(
         exact & find_distinct_terms(chunk.text) for chunk in result.chunks[:EVIDENCE_DEPTH]
     )
+
+
+def _knows_no_word(result: RetrievalResult) -> bool:
+    """Return True if no word of a question occurs in the book, as in a text without meaning."""
+    evidence = result.evidence
+    if evidence is None or find_languages(result.query.question, result.chunks) is not None:
+        return False
+    return bool(evidence.terms) and not any(term.known for term in evidence.terms)
 
 
 def _is_beyond_model(result: RetrievalResult) -> bool:

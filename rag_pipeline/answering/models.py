@@ -19,7 +19,9 @@ class Reason(StrEnum):
     """The reason why passages suffice for an answer, or why there is no answer from the book.
 
     `UNCERTAIN`: the passages are close to the question, but may not answer it. `MODEL_DECLINED`: a
-    model read the passages and found no answer in them. `SMALL_TALK`: nothing was searched.
+    model read the passages and found no answer in them. `SMALL_TALK`: a greeting or the like.
+    `ABOUT_BOOK`: the table of contents answers the question. `NO_WORDS`: the question has no word
+    of the book. Nothing is written by a model for the last three.
     """
 
     SUFFICIENT = "sufficient"
@@ -29,6 +31,8 @@ class Reason(StrEnum):
     UNRELATED_TO_SELECTION = "unrelated_to_selection"
     MODEL_DECLINED = "model_declined"
     SMALL_TALK = "small_talk"
+    ABOUT_BOOK = "about_book"
+    NO_WORDS = "no_words"
 
 
 class Level(StrEnum):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from rag_pipeline.answering.confidence import weigh_question
 from rag_pipeline.answering.conversations.follow_ups import complete_question, needs_earlier
 from rag_pipeline.answering.conversations.history import choose_turns
 from rag_pipeline.answering.grounding import apply_grounding_policy
-from rag_pipeline.answering.models import Level, Reason
+from rag_pipeline.answering.models import Level
 from rag_pipeline.answering.prompts import cite_sources
 from rag_pipeline.answering.quoting.extracted import quote_answer
+from rag_pipeline.answering.reading.book_questions import BOOK_QUESTIONS, ground_book_question
 from rag_pipeline.answering.reading.languages import find_foreign_terms
 from rag_pipeline.answering.reading.questions import QuestionKind, read_question
 from rag_pipeline.answering.reading.small_talk import (
+    REPLIES,
     find_reply,
     give_reply,
     ground_reply,
@@ -31,12 +33,13 @@ from rag_pipeline.retrieval.queries import Mode, Query, check_query
 from rag_pipeline.retrieval.relatedness import SelectionVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from rag_pipeline.answering.models import Answer, GroundedResponse, Notice, Turn
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.core.settings import Settings
     from rag_pipeline.retrieval.models import RetrievalResult
+    from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.protection.limits import Observer
     from rag_pipeline.retrieval.retriever import Retriever
 
@@ -46,6 +49,9 @@ RELEVANT_FROM: Final = 0.55
 On the tuning halves of the golden set and the plain questions, no fact of an answer is lost, and a
 prompt has 29% and 51% fewer words (ADR 72).
 """
+
+
+_Read = TypeVar("_Read")
 
 
 class LateRetriever(Closing):
@@ -82,6 +88,10 @@ class LateRetriever(Closing):
                 self.protection = self.protection.limited_by(opened.protection.limits)
                 self._opened = opened.protected_by(self.protection)
             return self._opened
+
+    def read_index(self, action: Callable[[OpenIndex], _Read]) -> _Read:
+        """Run an action on the collection; raises the errors of `Retriever.read` and `open`."""
+        return self.open().read_index(action)
 
     def retrieve(self, query: Query) -> RetrievalResult:
         """Return the passages for a query; raises the errors of `Retriever.retrieve` and `open`."""
@@ -133,6 +143,9 @@ class Searcher(Protocol):
 
     def retrieve(self, query: Query) -> RetrievalResult:
         """Return the passages for a query."""
+
+    def read_index(self, action: Callable[[OpenIndex], _Read]) -> _Read:
+        """Run an action on the open collection and return its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +242,10 @@ def search_plan(
     Raises:
         RagPipelineError: As described for `stream_answer`.
     """
+    if plan.reply in BOOK_QUESTIONS:
+        pages = searcher.read_index(lambda opened: opened.read_outline()).pages
+        grounded = ground_book_question(plan.query, plan.reply, voice, pages)
+        return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
     if plan.reply:
         grounded = ground_reply(plan.query, plan.reply, voice)
         return PreparedAnswer(plan.query, make_empty_result(plan.query), grounded)
@@ -289,7 +306,7 @@ def give_ready(
         voice: The language of the fixed sentences.
     """
     grounded, asked = prepared.grounding, prepared.query.question
-    if grounded.reason is Reason.SMALL_TALK:
+    if grounded.reason in REPLIES:
         return give_reply(grounded, asked)
     if grounded.level is Level.NOT_COVERED:
         return refuse(grounded, asked, voice)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
-from rag_pipeline.answering.models import Answer, AnswerKind, Level, Reason
+from rag_pipeline.answering.models import Answer, AnswerKind, Level
 from rag_pipeline.answering.preparing import append_quotes, exhaust, give_ready
 from rag_pipeline.answering.prompts import STOP, build_prompt, cite_sources
+from rag_pipeline.answering.reading.small_talk import REPLIES
 from rag_pipeline.answering.refusals import decline, make_refusal
 from rag_pipeline.answering.writing.generated import AnswerWriter
 from rag_pipeline.core.errors import (
@@ -408,7 +409,8 @@ class _AbortedError(BaseException):
 
 def _may_write(prepared: PreparedAnswer) -> bool:
     """Return True if a model is asked: there are passages that may answer the question."""
-    return prepared.grounding.level is not Level.NOT_COVERED
+    grounding = prepared.grounding
+    return grounding.level is not Level.NOT_COVERED and grounding.reason not in REPLIES
 
 
 def _is_answered(prepared: PreparedAnswer) -> bool:
@@ -439,5 +441,5 @@ def _complete(entry: Answer, prepared: PreparedAnswer, operation: Operation) -> 
         "model": entry.model,
         "notices": [notice.code for notice in entry.notices],
     }
-    is_small_talk = entry.grounding.reason is Reason.SMALL_TALK
-    return entry if is_small_talk else replace(entry, question=prepared.query.question)
+    is_reply = entry.grounding.reason in REPLIES
+    return entry if is_reply else replace(entry, question=prepared.query.question)

@@ -47,6 +47,42 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "es": "{Source} no parece responder a esto directamente. Los pasajes más cercanos son:",
         "fr": "{Source} ne semble pas y répondre directement. Les passages les plus proches :",
     },
+    "no_words": {
+        "en": "I find no word here that {source} knows. Ask a question about it in other words.",
+        "de": "Keines dieser Wörter kommt dort vor. Bitte mit anderen Wörtern fragen.",
+        "es": "Ninguna de estas palabras aparece en la fuente. Pregunte con otras palabras.",
+        "fr": "Aucun de ces mots ne figure dans la source. Posez la question autrement.",
+    },
+    "book_size": {
+        "en": "{Source} has {counts}.",
+        "de": "Umfang: {counts}.",
+        "es": "Contenido: {counts}.",
+        "fr": "Contenu : {counts}.",
+    },
+    "book_subject": {
+        "en": "{Source} has {count} pages. These are its parts:",
+        "de": "Insgesamt {count} Seiten. Das sind die Teile:",
+        "es": "En total {count} páginas. Estas son las partes:",
+        "fr": "En tout {count} pages. Voici les parties :",
+    },
+    "book_start": {
+        "en": "{Source} begins here:",
+        "de": "Hier ist der Anfang:",
+        "es": "Empiece aquí:",
+        "fr": "Commencez ici :",
+    },
+    "book_author": {
+        "en": "These places may name the authors:",
+        "de": "Diese Stellen nennen vielleicht die Autoren:",
+        "es": "Estos lugares quizá nombren a los autores:",
+        "fr": "Ces passages nomment peut-être les auteurs :",
+    },
+    "book_no_author": {
+        "en": "The table of contents names no author.",
+        "de": "Das Inhaltsverzeichnis nennt keine Autoren.",
+        "es": "El índice no nombra autores.",
+        "fr": "La table des matières ne nomme pas d'auteur.",
+    },
     "declined": {
         "en": "{Source} does not seem to answer this directly.",
         "de": "{Source} scheint das nicht direkt zu beantworten.",
@@ -225,6 +261,29 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
 """Each sentence of the assistant, by the code of its notice or the reason of its refusal."""
 
 
+_COUNTED: Final = {
+    "modules": {
+        "en": ("module", "modules"),
+        "de": ("Modul", "Module"),
+        "es": ("módulo", "módulos"),
+        "fr": ("module", "modules"),
+    },
+    "chapters": {
+        "en": ("chapter", "chapters"),
+        "de": ("Kapitel", "Kapitel"),
+        "es": ("capítulo", "capítulos"),
+        "fr": ("chapitre", "chapitres"),
+    },
+    "pages": {
+        "en": ("page", "pages"),
+        "de": ("Seite", "Seiten"),
+        "es": ("página", "páginas"),
+        "fr": ("page", "pages"),
+    },
+}
+"""Parts of a book, one and several."""
+
+
 @dataclass(frozen=True, slots=True)
 class Voice:
     """How the assistant speaks, and what it keeps to itself.
@@ -259,6 +318,10 @@ class Voice:
         names = {"source": source, "Source": source[:1].upper() + source[1:], "bare": self.source}
         return SENTENCES[code][self.language].format(**names, **data)
 
+    def count(self, unit: str, count: int) -> str:
+        """Return a number with the name of what is counted: modules, chapters or pages."""
+        return f"{count} {_COUNTED[unit][self.language][count != 1]}"
+
     def note(self, code: str, **data: Any) -> Notice:  # noqa: ANN401  # values of JSON
         """Return a notice with its sentence."""
         return Notice(code, self.say(code, **data), data)
@@ -277,6 +340,12 @@ def read_voice(settings: Settings) -> Voice:
 
 
 NOTICES: Final = (
+    "no_words",
+    "book_size",
+    "book_subject",
+    "book_start",
+    "book_author",
+    "book_no_author",
     "no_model",
     "model_unavailable",
     "model_declined",

@@ -19,7 +19,6 @@ from rag_pipeline.core.text.terms import (
     find_distinct_terms,
 )
 from rag_pipeline.retrieval.models import Evidence, TermWeight, WordNearness
-from rag_pipeline.retrieval.search import find_rows, find_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,6 +164,8 @@ def _weigh_words(search: Search, evidence: Evidence) -> list[tuple[str, float, l
     If it is an abbreviation, those of the long form follow. Stop words, form words and words whose
     terms all occur in earlier words are left out.
     """
+    from rag_pipeline.retrieval.search import find_rows, find_words  # noqa: PLC0415  # loads numpy
+
     weights = {term.term: term.weight for term in evidence.terms}
     long_rows: dict[str, list[int]] = {}
     start = len(search.text)

@@ -1,4 +1,4 @@
-"""Recognise greetings, thanks and questions about the tutor itself, which need no search."""
+"""Recognise small talk and other texts that get a fixed reply without a search."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.models import Answer, AnswerKind, GroundedResponse, Level, Reason
+from rag_pipeline.answering.reading.book_questions import find_book_question
+from rag_pipeline.core.text.terms import extract_terms
 from rag_pipeline.retrieval.models import RetrievalResult
 from rag_pipeline.retrieval.queries import Mode
 
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
 
     from rag_pipeline.answering.voice import Voice
     from rag_pipeline.retrieval.queries import Query
+
+REPLIES: Final = frozenset({Reason.SMALL_TALK, Reason.ABOUT_BOOK})
+"""Reasons of a fixed reply, for which nothing is searched."""
 
 _KINDS: Final = ("about", "farewell", "thanks", "greeting")
 """The kinds of small talk. The first kind that occurs decides the reply."""
@@ -116,15 +121,22 @@ _LEFT_WORDS: Final = 2  # "Hello, world" stays whole
 
 
 def find_reply(query: Query, *, has_turns: bool = False) -> str:
-    """Return the kind of a question that is only small talk, otherwise an empty text.
+    """Return the kind of the fixed reply to a question, otherwise an empty text.
 
     Small talk is a greeting, thanks, a farewell, or a question about the tutor. If the reader has
-    selected a text, or asked something before, "How does this work?" is a question about that.
+    selected a text, or asked something before, "How does this work?" is a question about that, and
+    only a question that names the book is about the book. A text of signs and stop words has no
+    words to search.
     """
     kinds = _read_small_talk(query.question)
+    is_first = not has_turns and query.mode != Mode.SELECTED_TEXT_ONLY
     if "pointing" in kinds:
-        kinds = set() if has_turns or query.mode == Mode.SELECTED_TEXT_ONLY else {"about"}
-    return next((kind for kind in _KINDS if kind in kinds), "")
+        kinds = {"about"} if is_first else set()
+    found = next((kind for kind in _KINDS if kind in kinds), "")
+    if found or query.mode == Mode.SELECTED_TEXT_ONLY:
+        return found
+    about = find_book_question(query.question, is_first=is_first)
+    return about or ("no_words" if is_first and not extract_terms(query.question) else "")
 
 
 def remove_small_talk(question: str) -> str:
@@ -152,14 +164,25 @@ def make_empty_result(query: Query) -> RetrievalResult:
 
 def ground_reply(query: Query, kind: str, voice: Voice) -> GroundedResponse:
     """Return the decision not to search for a question, with the reply as its message."""
-    mode, reason = Mode(query.mode), Reason.SMALL_TALK
-    return GroundedResponse("", "", (), mode, Level.NOT_COVERED, reason, message=voice.say(kind))
+    mode, notices = Mode(query.mode), (voice.note(kind),) if kind == "no_words" else ()
+    reason = Reason.NO_WORDS if kind == "no_words" else Reason.SMALL_TALK
+    return GroundedResponse(
+        "", "", (), mode, Level.NOT_COVERED, reason, message=voice.say(kind), notices=notices
+    )
 
 
 def give_reply(grounded: GroundedResponse, question: str) -> Generator[str, None, Answer]:
     """Yield the text of a fixed reply as one piece, and return the answer."""
     yield grounded.message
-    return Answer(question, grounded.message, AnswerKind.REPLY, (), (), grounded)
+    return Answer(
+        question,
+        grounded.message,
+        AnswerKind.REPLY,
+        (),
+        grounded.related,
+        grounded,
+        notices=grounded.notices,
+    )
 
 
 def _is_polite(segment: str) -> bool:

@@ -1,0 +1,215 @@
+"""Answer questions about the book itself from its table of contents, without a search.
+
+The questions are how large it is, what it is about, where to start, and who wrote it. The patterns
+are for English, German, Spanish and French. They must fit the whole question, so that a question
+about a subject of the book is searched.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rag_pipeline.answering.models import GroundedResponse, Level, Reason
+from rag_pipeline.retrieval.models import Citation
+from rag_pipeline.retrieval.queries import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rag_pipeline.answering.voice import Voice
+    from rag_pipeline.retrieval.outline import ContentsPage
+    from rag_pipeline.retrieval.queries import Query
+
+_MAX_PLACES: Final = 8  # pages that an answer names
+
+_BOOK: Final = (
+    r"(?:(?:this|the|your|a|dieses|das|dem|diesem|der|die|dieser|este|el|la|esta|ce|le|cette) )?"
+    r"(?:(?:whole|entire) )?(?:text|hand)?(?:book|course|docs?|documentation|guide|manual|tutorial"
+    r"|web ?site|site|material|buch|lehrbuch|handbuch|kurs|dokumentation|libro|curso|manual"
+    r"|documentación|livre|cours|manuel)"
+)
+_UNITS: Final = (
+    r"(?:modules?|chapters?|lessons?|pages?|parts?|sections?|module?n?|kapitel|seiten|lektionen"
+    r"|abschnitte|módulos|capítulos|páginas|lecciones|chapitres|leçons)"
+)
+_ABOUT: Final = {
+    "book_size": rf"""
+        how many {_UNITS}(?: are there)?(?: in {_BOOK})
+        how many {_UNITS} (?:does|do) {_BOOK} (?:have|contain)
+        how many {_UNITS} has {_BOOK}
+        how (?:big|large) is {_BOOK}
+        wie viele {_UNITS} (?:hat|gibt es in) {_BOOK}
+        cuánt[ao]s {_UNITS} (?:tiene|hay en) {_BOOK}
+        combien de {_UNITS} (?:a|y a-t-il dans|contient) {_BOOK}
+    """,
+    "book_author": rf"""
+        who (?:wrote|made|created|is the author of|are the authors of|maintains|published) {_BOOK}
+        who is {_BOOK} (?:by|from)
+        wer hat {_BOOK} (?:geschrieben|gemacht|verfasst)
+        quién (?:escribió|hizo) {_BOOK}
+        qui a (?:écrit|fait) {_BOOK}
+    """,
+    "book_subject": rf"""
+        what(?: is|'s|s) {_BOOK}(?: all)? about
+        what (?:does|do) {_BOOK} (?:cover|teach|contain|explain)
+        what (?:topics|subjects) (?:does|do) {_BOOK} (?:cover|have|contain|teach)
+        what(?: is|'s|s) in {_BOOK}
+        what (?:can|will) i learn (?:from|in|with) {_BOOK}
+        summari[sz]e {_BOOK}
+        worum geht es in {_BOOK}
+        was behandelt {_BOOK}
+        de qué trata {_BOOK}
+        de quoi parle {_BOOK}
+    """,
+    "book_start": rf"""
+        where (?:do|should|can) i (?:start|begin)(?: (?:with|in) {_BOOK})
+        how (?:do|should|can) i (?:start|begin)(?: (?:with|in|reading) {_BOOK})
+        wo (?:fange|soll) ich (?:an|anfangen|beginnen)(?: (?:in|mit) {_BOOK})
+        por dónde empiezo(?: (?:con|en) {_BOOK})
+        par où commencer(?: (?:avec|dans) {_BOOK})
+    """,
+}
+"""Questions that name the book, by the kind of their answer."""
+
+BOOK_QUESTIONS: Final = frozenset(_ABOUT)
+"""The kinds of questions about the book."""
+
+_POINTING: Final = {
+    "book_size": rf"""
+        how many {_UNITS}(?: are there)?(?: in (?:total|all))?
+        how many {_UNITS} does it have
+        wie viele {_UNITS} gibt es
+        cuánt[ao]s {_UNITS} hay
+        combien de {_UNITS}(?: y a-t-il)?
+    """,
+    "book_author": """
+        who (?:wrote|made|published) (?:this|it)
+        who (?:is|are) the authors?
+        wer (?:ist der autor|sind die autoren)
+        quién es el autor
+        qui est l'auteur
+    """,
+    "book_subject": """
+        what(?: is|'s|s) (?:this|it)(?: all)? about
+        what does (?:this|it) cover
+        what (?:topics|subjects) (?:are|do you) (?:covered|cover|there)
+        worum geht es(?: hier)?
+        de qué trata
+        de quoi ça parle
+    """,
+    "book_start": """
+        where (?:do|should|can) i (?:start|begin)(?: reading)?
+        where to (?:start|begin)
+        wo (?:fange|soll) ich (?:an|anfangen|beginnen)
+        por dónde empiezo
+        par où commencer
+    """,
+}
+"""Questions that mean the book only if nothing was asked before them."""
+
+
+def _compile(patterns: dict[str, str]) -> re.Pattern[str]:
+    return re.compile(
+        "|".join(
+            f"(?P<{kind}>{'|'.join(line.strip() for line in lines.strip().splitlines())})"
+            for kind, lines in patterns.items()
+        )
+    )
+
+
+_NAMED_PATTERN: Final = _compile(_ABOUT)
+_POINTING_PATTERN: Final = _compile(_POINTING)
+_AUTHOR_HEADING: Final = re.compile(
+    r"\b(?:authors?|contributors?|acknowledg\w+|credits|instructors?|maintainers?|about us|team"
+    r"|autor(?:en|es)?|auteurs?|impressum)\b",
+    re.IGNORECASE,
+)
+_MAX_CHARS: Final = 100
+
+
+def find_book_question(question: str, *, is_first: bool) -> str:
+    """Return the kind of a question about the book itself, such as `book_size`, otherwise "".
+
+    Args:
+        question: The question of the user.
+        is_first: True if no earlier turn counts, so that `it` can only mean the book.
+    """
+    text = " ".join(question.casefold().replace("\u2019", "'").split()).strip(" ?!.\u00bf")
+    if len(text) > _MAX_CHARS:
+        return ""
+    found = _NAMED_PATTERN.fullmatch(text)
+    if found is None and is_first:
+        found = _POINTING_PATTERN.fullmatch(text)
+    return (found.lastgroup or "") if found else ""
+
+
+def ground_book_question(
+    query: Query, kind: str, voice: Voice, pages: Sequence[ContentsPage]
+) -> GroundedResponse:
+    """Return the answer to a question about the book, as its message, with the pages to read.
+
+    Args:
+        query: The question.
+        kind: The kind of the question, as `find_book_question` returns it.
+        voice: The language of the answer.
+        pages: All pages in the order of the book. Only those that readers see by default count.
+    """
+    pages = [page for page in pages if page.edition.is_latest and page.edition.is_default_locale]
+    places: list[Citation] = []
+    if kind == "book_size":
+        note = voice.note(kind, **_count(pages, voice))
+    elif kind == "book_author":
+        places = [place for page in pages for place in _find_authors(page)][:_MAX_PLACES]
+        note = voice.note("book_author" if places else "book_no_author")
+    else:
+        places = [_cite(page) for page in _list_parts(pages)[:_MAX_PLACES]]
+        if kind == "book_start":
+            places = places[:2]
+        note = voice.note(kind, count=len(pages))
+    listed = "".join(f"\n- {one.place} ({one.url})" for one in places)
+    return GroundedResponse(
+        context="",
+        system_instruction="",
+        citations=(),
+        mode=Mode(query.mode),
+        level=Level.ANSWERED,
+        reason=Reason.ABOUT_BOOK,
+        message=f"{note.text}\n{listed}" if listed else note.text,
+        related=tuple(places),
+        notices=(note,),
+    )
+
+
+def _count(pages: Sequence[ContentsPage], voice: Voice) -> dict[str, object]:
+    """Return the numbers of modules, chapters and pages, and a text that lists those above 0."""
+    counts = {
+        "modules": len({page.module for page in pages if page.module}),
+        "chapters": len({(page.module, page.chapter) for page in pages if page.chapter}),
+        "pages": len(pages),
+    }
+    named = [voice.count(unit, count) for unit, count in counts.items() if count]
+    return {**counts, "counts": ", ".join(named)}
+
+
+def _list_parts(pages: Sequence[ContentsPage]) -> list[ContentsPage]:
+    """Return the pages at the top of the book, and the first page of each folder there."""
+    parts: dict[str, ContentsPage] = {}
+    for page in pages:
+        parts.setdefault(page.doc_path.partition("/")[0], page)
+    return list(parts.values())
+
+
+def _find_authors(page: ContentsPage) -> list[Citation]:
+    """Return the page or its sections if their headings say that they are about the authors."""
+    if _AUTHOR_HEADING.search(page.title):
+        return [_cite(page)]
+    return [
+        Citation(page.title, section.heading, section.url, page.module, page.chapter)
+        for section in page.sections
+        if _AUTHOR_HEADING.search(section.heading)
+    ]
+
+
+def _cite(page: ContentsPage) -> Citation:
+    return Citation(page.title, page.title, page.url, page.module, page.chapter)

@@ -1,0 +1,119 @@
+"""Questions about the book itself, and texts without words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_pipeline.answering.assistant import Assistant
+from rag_pipeline.answering.models import AnswerKind, Level, Reason
+from rag_pipeline.answering.reading.book_questions import BOOK_QUESTIONS, find_book_question
+from rag_pipeline.answering.voice import LANGUAGES, Voice
+from rag_pipeline.retrieval import Mode, Query, open_retriever
+from rag_pipeline_tests.retrieval.indexed_book import (
+    PAGES,
+    build_collection,
+    make_points,
+    make_settings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rag_pipeline.retrieval import Retriever
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
+    """A retriever over the tiny book, which has six pages in two modules."""
+    settings = make_settings(tmp_path_factory.mktemp("book"), store_idle_s=30.0)
+    build_collection(settings, make_points(PAGES))
+    with open_retriever(settings) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How many chapters are there in this book?", "book_size"),
+        ("how many pages does the documentation have", "book_size"),
+        ("Wie viele Kapitel hat das Buch?", "book_size"),
+        ("Who wrote this course?", "book_author"),
+        ("What is this book about?", "book_subject"),
+        ("de quoi parle ce livre ?", "book_subject"),
+        ("\u00bfDe qu\u00e9 trata este libro?", "book_subject"),
+        ("Where should I start with this guide?", "book_start"),
+    ],
+)
+def test_a_question_that_names_the_book_is_about_it_also_later(question: str, kind: str) -> None:
+    assert find_book_question(question, is_first=True) == kind
+    assert find_book_question(question, is_first=False) == kind
+
+
+@pytest.mark.parametrize("question", ["Who wrote it?", "what does it cover", "where do I start?"])
+def test_a_pronoun_means_the_book_only_in_the_first_question(question: str) -> None:
+    assert find_book_question(question, is_first=True) in BOOK_QUESTIONS
+    assert find_book_question(question, is_first=False) == ""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how many pages does the heap have",
+        "who wrote the lidar driver",
+        "where do I start gazebo",
+        "what does the manual override do",
+        "what is a chapter in a bag file",
+        "how long is the course",
+    ],
+)
+def test_a_question_about_a_subject_is_searched(question: str) -> None:
+    assert find_book_question(question, is_first=True) == ""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_table_of_contents_answers_in_the_voice_of_the_assistant(
+    book: Retriever, language: str
+) -> None:
+    given = Assistant(book, voice=Voice(language=language)).answer(Query("how many modules?"))
+    assert given.kind is AnswerKind.REPLY
+    assert given.grounding.level is Level.ANSWERED
+    assert given.grounding.reason is Reason.ABOUT_BOOK
+    (notice,) = given.notices
+    assert notice.code == "book_size"
+    assert notice.data["modules"] == 2
+    assert notice.data["pages"] == 6
+    assert "2" in given.text
+    assert "6" in given.text
+
+
+def test_parts_and_the_beginning_are_linked(book: Retriever) -> None:
+    one = Assistant(book)
+    about, start = (
+        one.answer(Query("what is this book about?")),
+        one.answer(Query("where to start")),
+    )
+    assert [place.module for place in about.citations] == ["module-1", "module-2"]
+    assert start.citations[0] == about.citations[0]
+    assert all(place.url in about.text for place in about.citations)
+
+
+def test_without_a_page_about_its_authors_the_book_names_none(book: Retriever) -> None:
+    given = Assistant(book).answer(Query("who wrote this book?"))
+    assert [notice.code for notice in given.notices] == ["book_no_author"]
+    assert given.citations == ()
+
+
+@pytest.mark.parametrize("text", ["???", "\U0001f44b", "the", "asdf qwer", "asdf"])
+def test_a_text_without_a_word_of_the_book_gets_no_passages(book: Retriever, text: str) -> None:
+    given = Assistant(book).answer(Query(text))
+    assert given.kind is AnswerKind.REFUSED
+    assert given.grounding.reason is Reason.NO_WORDS
+    assert [notice.code for notice in given.notices] == ["no_words"]
+    assert given.passages == given.citations == ()
+
+
+def test_a_question_about_a_selection_is_not_about_the_book(book: Retriever) -> None:
+    asked = Query("what is this about?", Mode.SELECTED_TEXT_ONLY, "A gripper closes around an egg.")
+    assert Assistant(book).answer(asked).grounding.reason is not Reason.ABOUT_BOOK
