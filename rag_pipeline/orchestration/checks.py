@@ -151,8 +151,27 @@ def reconcile(instance: dg.DagsterInstance, context: IngestionContext, scan: Sca
     if late:
         with suppress(StoreError):
             found = list(check_documents(context, {indexed[key] for key in late}))
+            runs = instance.get_runs(limit=1)
             for verdict in judge(instance, found):
-                instance.report_runless_asset_event(verdict)
+                _log_later(instance, runs, verdict)
+
+
+def _log_later(
+    instance: dg.DagsterInstance, runs: Sequence[dg.DagsterRun], verdict: dg.AssetCheckEvaluation
+) -> None:
+    """Record a verdict as one of the newest run, or without a run if there has never been one.
+
+    Dagster can store only one verdict of a check on a partition that belongs to no run.
+    """
+    if not runs:
+        instance.report_runless_asset_event(verdict)
+        return
+    event = dg.DagsterEvent(
+        event_type_value=dg.DagsterEventType.ASSET_CHECK_EVALUATION.value,
+        job_name=runs[0].job_name,
+        event_specific_data=verdict,
+    )
+    instance.report_dagster_event(event, runs[0].run_id)
 
 
 def _name_target(record: dg.EventLogRecord | None) -> Any:  # noqa: ANN401  # has no public name
