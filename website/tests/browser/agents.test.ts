@@ -64,3 +64,30 @@ test('the search box finds a section', async () => {
     .poll(async () => (await page.locator('article').first().innerText()).toLowerCase())
     .toContain('capture');
 });
+
+test('the search offers to ask the panel', async () => {
+  const {page, panel, sent} = await openBook({path: 'docs/intro'});
+  const box = page.getByPlaceholder('Search').first();
+  await box.click();
+  await box.pressSequentially('capture point', {delay: 20});
+  await page.getByRole('link', {name: 'Ask RoboTutor: “capture point”'}).click();
+  await panel.field.waitFor();
+  await expect.poll(() => sent.length).toBe(1);
+  expect(sent[0]?.question).toBe('capture point');
+  await panel.waitForEnd();
+  expect(new URL(page.url()).search).toBe('');
+});
+
+test('the menu of a page leads to its Markdown and to other programs', async () => {
+  const {page} = await openBook();
+  await page.getByRole('button', {name: 'Other ways to use this page'}).click();
+  const file = `${inject('quoting').book}${PAGE}.md`;
+  const view = page.getByRole('link', {name: 'View as Markdown'});
+  expect(new URL((await view.getAttribute('href')) ?? '', page.url()).href).toBe(file);
+  const chat = await page.getByRole('link', {name: 'Open in Claude'}).getAttribute('href');
+  expect(decodeURIComponent(chat ?? '')).toContain(file);
+  const editor = await page.getByRole('link', {name: 'Connect to VS Code'}).getAttribute('href');
+  expect(decodeURIComponent(editor ?? '')).toContain(`"${inject('quoting').origin}/mcp"`);
+  await page.keyboard.press('Escape');
+  await view.waitFor({state: 'hidden'});
+});

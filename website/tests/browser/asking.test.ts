@@ -141,3 +141,41 @@ test('a corrected question offers the exact words', async () => {
   expect(await panel.status()).toMatch(/^(done|refused)$/);
   expect(await panel.turn.getByText(/Showing results for/).count()).toBe(0);
 });
+
+test('an answer is followed by questions about the sections next to it', async () => {
+  const {panel, sent} = await openBook({path: 'docs/glossary'});
+  await panel.open();
+  await panel.ask('What is the zero moment point?');
+  const next = panel.turn.locator('[data-robotutor="follow-ups"]').getByRole('button');
+  await expect.poll(() => next.count()).toBe(2);
+  const question = await next.first().innerText();
+  await next.first().click();
+  await expect.poll(() => sent.length).toBe(2);
+  expect(sent[1]?.question).toBe(question);
+  expect(await panel.waitForEnd()).toBe('done');
+});
+
+test('a panel offers questions at once, also on the home page', async () => {
+  for (const path of ['', 'docs/module-4/4.2-locomotion-manipulation/balance-zmp-and-capture-point']) {
+    const {page, panel} = await openBook({path});
+    await page.route('**/v1/contents?**', () => undefined); // the service does not answer
+    await panel.open();
+    const offered = panel.root.getByRole('list', {name: 'You could ask'}).getByRole('button');
+    await expect.poll(() => offered.count()).toBe(4);
+    await page.unrouteAll({behavior: 'ignoreErrors'});
+  }
+});
+
+test('an answer of ordinary length fits the panel', async () => {
+  const {panel} = await openBook({context: {viewport: {width: 1440, height: 900}}});
+  await panel.open();
+  await panel.ask('How do I launch a ROS 2 node in Python?');
+  const isInView = (): Promise<boolean> =>
+    panel.turn.getByRole('button', {name: 'No', exact: true}).evaluate((button) => {
+      const list = button.closest('[role="region"]')?.getBoundingClientRect();
+      return button.getBoundingClientRect().bottom <= (list?.bottom ?? 0);
+    });
+  await expect.poll(isInView).toBe(true);
+  await panel.turn.getByRole('button', {name: 'Show more'}).first().click();
+  await expect.poll(isInView).toBe(false);
+});

@@ -58,6 +58,14 @@ test('a citation on a phone shows the place and not the sheet', async () => {
   expect(await page.getByRole('button', {name: 'Back to the answer'}).count()).toBe(0);
 });
 
+test('the button leaves the text alone while a reader scrolls down', async () => {
+  const {page, panel} = await openBook({context: PHONE});
+  await page.mouse.wheel(0, 600);
+  await expect.poll(() => panel.launcher.isVisible()).toBe(false);
+  await page.mouse.wheel(0, -100);
+  await expect.poll(() => panel.launcher.isVisible()).toBe(true);
+});
+
 test('a window zoomed to 200% shows everything', async () => {
   // A window of 1440 by 900 pixels at 200% has 720 by 450 CSS pixels.
   const {page, panel} = await openBook({

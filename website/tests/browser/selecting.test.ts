@@ -136,3 +136,27 @@ test('a selection that is given up has no control', async () => {
   await page.evaluate(() => getSelection()?.removeAllRanges());
   await findControl(page).waitFor({state: 'detached'});
 });
+
+test('without a model, a selection is explained and not repeated', async () => {
+  const reader = await openBook();
+  const {page, panel} = reader;
+  await askAbout(reader, find(page, 'The ZMP is the point on the ground'));
+  const around = panel.turn.locator('[data-robotutor="about-selection"]');
+  await around.getByText('The section around it').waitFor();
+  await around.getByText('Zero-moment point: the point on the ground').waitFor();
+  expect(await panel.turn.locator('figure').count()).toBe(0);
+  // The question shows the selected formula as the page does.
+  await panel.turn.locator('blockquote .katex').first().waitFor();
+  await around.getByRole('button', {name: 'Search the whole book'}).click();
+  await expect.poll(() => reader.sent.length).toBe(2);
+  expect(reader.sent[1]).toMatchObject({mode: 'normal', question: 'What does this mean?'});
+  await panel.waitForEnd();
+});
+
+test('the control beside a selection does not cover the heading above it', async () => {
+  const {page} = await openBook();
+  const paragraph = find(page, 'Static balance is the special case');
+  await drag(page, paragraph);
+  const [control, text] = [await findControl(page).boundingBox(), await paragraph.boundingBox()];
+  expect(control?.y).toBeGreaterThan(text?.y ?? Infinity);
+});

@@ -7,6 +7,7 @@ import type {LoadContext, Plugin} from '@docusaurus/types';
 import {listPages, listSubjects, type LoadedPage} from './manifest/pages';
 import {writeManifest} from './manifest/writeManifest';
 import type {CheckedOptions} from './options';
+import {readTranslations} from './translations';
 
 export {validateOptions} from './options';
 export type {Options} from './options';
@@ -19,7 +20,8 @@ const SEARCH_FOLDER = 'robotutor-search';
  * `rag-manifest.json`, unless `manifest` is false. If the site names no service, the build also gets
  * the program that searches in the browser, for an index that `rag-pipeline export-search` writes.
  */
-export default function themeRoboTutor({baseUrl}: LoadContext, options: CheckedOptions): Plugin {
+export default function themeRoboTutor(context: LoadContext, options: CheckedOptions): Plugin {
+  const {baseUrl} = context;
   const {id: _id, enabled, manifest, ...settings} = options;
   const searches = enabled && !settings.serviceUrl;
   let pages: LoadedPage[] = [];
@@ -28,6 +30,7 @@ export default function themeRoboTutor({baseUrl}: LoadContext, options: CheckedO
     ...(enabled && {
       getThemePath: () => './theme',
       getTypeScriptThemePath: () => '../src/theme',
+      getDefaultCodeTranslationMessages: async () => readTranslations(context.i18n.currentLocale),
       // `docusaurus write-translations` looks for texts in these files.
       getPathsToWatch: () => ['./**/*.js'],
     }),

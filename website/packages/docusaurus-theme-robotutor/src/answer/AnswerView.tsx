@@ -3,6 +3,7 @@ import type {AnswerActions, Turn} from '../conversation/model';
 import {sayClosest} from '../conversation/outcome';
 import {isOpen} from '../conversation/turns';
 import {AnswerContext, LinksContext} from './AnswerContext';
+import {AboutSelection, isEcho} from './AboutSelection';
 import {AnswerText} from './AnswerText';
 import {Notices, SearchNote} from './Notices';
 import {Passages} from './Passages';
@@ -36,6 +37,7 @@ export function AnswerView({turn, actions}: AnswerViewProps): ReactNode {
           ) : (
             <Body running={running} turn={turn} />
           )}
+          {!running && isUnwritten(turn) && <AboutSelection />}
           <ProblemNote />
           {!running && !turn.refusal && turn.kind !== 'reply' && <Sources />}
           {!running && !turn.refusal && <Notices />}
@@ -48,9 +50,16 @@ export function AnswerView({turn, actions}: AnswerViewProps): ReactNode {
 /** Returns true once a model's text arrives. Quotations are drawn when their places are known. */
 const isWriting = (turn: Turn): boolean => turn.model !== undefined && turn.text !== '';
 
+/** Returns true for an answer about selected text that no model wrote. */
+const isUnwritten = ({asked, kind, model, status}: Turn): boolean =>
+  asked.selection !== undefined &&
+  model === undefined &&
+  ['done', 'refused'].includes(status) &&
+  kind !== 'reply';
+
 function Body({running, turn}: {running: boolean; turn: Turn}): ReactNode {
   if (isQuoted(turn)) {
-    return <Passages />;
+    return isEcho(turn) ? null : <Passages />;
   }
   if (running && !isWriting(turn)) {
     return null;

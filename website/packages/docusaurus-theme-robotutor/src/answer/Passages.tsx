@@ -1,14 +1,17 @@
 import {useMemo, useState, type ReactNode} from 'react';
 import {AskButton} from '../compose/AskButton';
 import {findPart, sayClosest} from '../conversation/outcome';
-import type {Passage} from '../service/protocol';
+import {readAddress} from '../addresses';
+import type {Figure, Passage} from '../service/protocol';
+import {useBookUrl} from './useBookUrl';
 import {useAnswer} from './AnswerContext';
 import {AnswerText} from './AnswerText';
+import {Capped} from './Capped';
 import {chooseQuote, readHighlights, toTextOffsets} from './chooseQuote';
 import {CitationLink} from './CitationLink';
 import {LEADING} from './Notices';
 import {PlaceLink} from './PlaceLink';
-import {readPlainText, shorten} from './plainText';
+import {excerptOf} from './excerpt';
 import {showNumber} from './sortSources';
 import {headingWords, words} from './words';
 import styles from './answer.module.css';
@@ -19,7 +22,7 @@ const FOLDED_LENGTH = 180;
 /**
  * An answer in the words of the book: quotations, each with its place.
  *
- * The best passage is complete. Of the others, the marked sentences are visible.
+ * The best passage is complete, unless it fills the list. Of the others, the marked sentences are visible.
  */
 export function Passages(): ReactNode {
   const {actions, turn} = useAnswer();
@@ -81,8 +84,9 @@ function Quotation({passages, folds}: QuotationProps): ReactNode {
     content_type: '',
   };
   const folded = folds ? foldPassages(passages) : null;
+  const quotes = passages.map((passage, at) => <Quote key={at} passage={passage} />);
   return (
-    <figure className={styles.quotation}>
+    <figure className={styles.quotation} data-folded={(folded !== null && !open) || undefined}>
       <figcaption className={styles.caption}>
         <CitationLink shown={showNumber(turn, number)} source={source} withPreview={false} />
         <PlaceLink place={citation} quote={chooseQuote(turn, number)} />
@@ -98,10 +102,14 @@ function Quotation({passages, folds}: QuotationProps): ReactNode {
       </figcaption>
       {folded !== null && !open ? (
         <blockquote className={styles.quote} dir="auto">
-          <AnswerText text={folded} />
+          <div className={styles.folded}>
+            <AnswerText text={folded} />
+          </div>
         </blockquote>
+      ) : folds ? (
+        quotes
       ) : (
-        passages.map((passage, at) => <Quote key={at} passage={passage} />)
+        <Capped>{quotes}</Capped>
       )}
     </figure>
   );
@@ -109,8 +117,6 @@ function Quotation({passages, folds}: QuotationProps): ReactNode {
 
 /**
  * Returns the marked sentences of passages as short Markdown, or null if nothing would be saved.
- *
- * Code and tables are told in words, because their first lines alone say little.
  */
 function foldPassages(passages: Passage[]): string | null {
   const marked = passages.map(readHighlights).join('\n\n');
@@ -118,20 +124,31 @@ function foldPassages(passages: Passage[]): string | null {
   if (whole.length <= FOLDED_LENGTH) {
     return null;
   }
-  const isProse = !/^\s*(?:\||```|~~~|\$\$)/m.test(marked);
-  if (isProse && marked.length <= 2 * FOLDED_LENGTH && marked !== whole) {
-    return marked;
-  }
-  return escapeMarkdown(shorten(readPlainText(marked), FOLDED_LENGTH));
+  return marked !== whole && marked.length <= 2 * FOLDED_LENGTH && !/\n/.test(marked)
+    ? marked
+    : excerptOf(marked, FOLDED_LENGTH);
 }
 
-const escapeMarkdown = (words: string): string => words.replace(/[\\`*_[\]<>#|~$]/g, '\\$&');
-
-function Quote({passage: {text, highlights}}: {passage: Passage}): ReactNode {
+function Quote({passage: {text, highlights, figures = []}}: {passage: Passage}): ReactNode {
   const marks = useMemo(() => toTextOffsets(text, highlights), [text, highlights]);
   return (
     <blockquote className={styles.quote} dir="auto">
       <AnswerText marks={marks} text={text} />
+      {figures.map((figure, at) => (
+        <Image key={at} figure={figure} />
+      ))}
     </blockquote>
   );
+}
+
+/** An image of the site below a passage. Images of other hosts are never loaded. */
+function Image({figure: {kind, address, text, caption}}: {figure: Figure}): ReactNode {
+  const toBookUrl = useBookUrl();
+  const image = kind === 'image' ? readAddress(address, window.location.origin) : null;
+  return image?.internal ? (
+    <span className={styles.figure}>
+      <img src={toBookUrl(image.href)} alt={text} loading="lazy" />
+      {caption && <small dir="auto">{caption}</small>}
+    </span>
+  ) : null;
 }

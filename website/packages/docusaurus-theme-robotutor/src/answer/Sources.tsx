@@ -5,7 +5,8 @@ import {AnswerText} from './AnswerText';
 import {chooseQuote} from './chooseQuote';
 import {CitationLink} from './CitationLink';
 import {PlaceLink} from './PlaceLink';
-import {dropHeading, readPlainText, shorten} from './plainText';
+import {excerptOf} from './excerpt';
+import {dropHeading} from './plainText';
 import {showNumber, sortSources} from './sortSources';
 import {headingWords, words} from './words';
 import styles from './answer.module.css';
@@ -53,17 +54,21 @@ function SourceItem({source}: {source: Source}): ReactNode {
   const {turn} = useAnswer();
   const [open, setOpen] = useState(false);
   const text = dropHeading(source.text);
-  const plain = readPlainText(text);
-  const isLong = plain.length > EXCERPT_LENGTH || /\n/.test(text);
+  const isLong = excerptOf(text, EXCERPT_LENGTH) !== text.trim();
   const sentence = turn.sentences.find(({cited}) => cited.includes(source.number))?.text;
   return (
     <li className={styles.source}>
       <div className={styles.caption}>
-        <CitationLink sentence={sentence} shown={showNumber(turn, source.number)} source={source} />
+        <CitationLink
+          sentence={sentence}
+          shown={showNumber(turn, source.number)}
+          source={source}
+          withPreview={false}
+        />
         <PlaceLink place={source} quote={chooseQuote(turn, source.number, sentence)} />
       </div>
       <div className={styles.excerpt}>
-        {open ? <AnswerText text={text} /> : <p dir="auto">{shorten(plain, EXCERPT_LENGTH)}</p>}
+        <AnswerText text={open ? text : excerptOf(text, EXCERPT_LENGTH)} />
       </div>
       {isLong && (
         <button

@@ -27,6 +27,9 @@ export function sortSources(turn: Turn): SortedSources {
     seen.add(source.number);
     return isNew;
   });
+  if (isQuoted(turn)) {
+    return {cited: [], near: others}; // a quotation is all that the answer says
+  }
   return {
     cited: others.filter((source) => numbers.has(source.number)),
     near: others.filter((source) => !numbers.has(source.number)),

@@ -73,6 +73,9 @@ export const words = {
   contact: () => translate({id: 'theme.robotutor.answer.contact', message: 'Ask a person'}),
   siteSearch: () =>
     translate({id: 'theme.robotutor.answer.siteSearch', message: 'Search the site for this'}),
+  surrounding: () =>
+    translate({id: 'theme.robotutor.answer.surrounding', message: 'The section around it'}),
+  terms: () => translate({id: 'theme.robotutor.answer.terms', message: 'Terms and symbols'}),
   near: () => translate({id: 'theme.robotutor.answer.near', message: 'Other places to look'}),
   related: () =>
     translate({id: 'theme.robotutor.answer.related', message: 'These sections may help'}),

@@ -5,9 +5,13 @@ import {translate} from '@docusaurus/Translate';
 import {useBaseUrlUtils} from '@docusaurus/useBaseUrl';
 import {CopyButton} from '../clipboard/CopyButton';
 import {copyMarkdown, markdownAddress} from './pageMarkdown';
+import {PageMenu} from './PageMenu';
 import styles from './styles.module.css';
 
-/** A button that copies the page as Markdown, and the link to the Markdown file in the head. */
+/**
+ * A button that copies the page as Markdown, a menu of programs to read it with, and the link to the
+ * Markdown file in the head.
+ */
 export function CopyPage(): ReactNode {
   const {withBaseUrl} = useBaseUrlUtils();
   const {pathname} = useLocation();
@@ -27,7 +31,7 @@ export function CopyPage(): ReactNode {
           key={address}
           className={styles.button}
           statusClassName={styles.status}
-          copy={() => copyMarkdown(address)}
+          copy={() => copyMarkdown(address, pathname)}
           failures={{missing, refused: <Refused address={address} />}}>
           {translate({
             id: 'theme.robotutor.copyPage.copy',
@@ -35,6 +39,7 @@ export function CopyPage(): ReactNode {
             description: 'The button that copies the page as Markdown text',
           })}
         </CopyButton>
+        <PageMenu key={pathname} address={address} />
       </div>
     </>
   );

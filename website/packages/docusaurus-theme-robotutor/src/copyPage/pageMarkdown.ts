@@ -33,11 +33,19 @@ export async function fetchMarkdown(address: string): Promise<string | null> {
   }
 }
 
-/** Copies the Markdown of a page, with full links, to the clipboard. */
-export async function copyMarkdown(address: string): Promise<CopyResult> {
+/** Returns the Markdown of a page with its address below the title. */
+export function nameAddress(markdown: string, url: string): string {
+  const title = /^# [^\n]*\n/.exec(markdown)?.[0] ?? '';
+  const rest = markdown.slice(title.length).replace(/^\n+/, '');
+  return `${title && `${title}\n`}<${url}>\n\n${rest}`;
+}
+
+/** Copies the Markdown of a page, with its address and full links, to the clipboard. */
+export async function copyMarkdown(address: string, pathname: string): Promise<CopyResult> {
   const text = fetchMarkdown(address).then((found) => {
     if (found === null) throw new Error('The site has no such file.');
-    return writeFullLinks(found, window.location.origin);
+    const {origin} = window.location;
+    return nameAddress(writeFullLinks(found, origin), origin + pathname);
   });
   try {
     return (await copyText(text)) ? 'copied' : 'refused';

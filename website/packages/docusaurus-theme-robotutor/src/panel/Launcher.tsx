@@ -122,10 +122,15 @@ export default function Launcher(): ReactNode {
     };
   });
 
+  const isAway = useScrollsDown();
   const panelShown = open && Widget !== null;
   return (
     <>
-      <div className={styles.corner} hidden={panelShown} data-robotutor="launcher">
+      <div
+        className={styles.corner}
+        hidden={panelShown}
+        data-away={isAway || undefined}
+        data-robotutor="launcher">
         {problem && (
           <p className={styles.problem} role="alert">
             {problem}
@@ -174,6 +179,24 @@ export default function Launcher(): ReactNode {
       )}
     </>
   );
+}
+
+/** Returns true while the reader scrolls down, and until the reader scrolls up again. */
+function useScrollsDown(): boolean {
+  const [isDown, setIsDown] = useState(false);
+  useEffect(() => {
+    let last = window.scrollY;
+    const onScroll = (): void => {
+      const {scrollY} = window;
+      if (Math.abs(scrollY - last) > 8) {
+        setIsDown(scrollY > last && scrollY > 100);
+        last = scrollY;
+      }
+    };
+    window.addEventListener('scroll', onScroll, {passive: true});
+    return () => window.removeEventListener('scroll', onScroll);
+  }, []);
+  return isDown;
 }
 
 /** Returns true if the reader has selected text in the page's article. */

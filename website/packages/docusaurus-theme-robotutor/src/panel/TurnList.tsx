@@ -5,6 +5,7 @@ import {AnswerText} from '../answer/AnswerText';
 import {AnswerView} from '../answer/AnswerView';
 import {Rating} from '../compose/Rating';
 import type {AnswerActions, Turn} from '../conversation/model';
+import {FollowUps} from './FollowUps';
 import styles from './Panel.module.css';
 
 interface Props {
@@ -15,17 +16,24 @@ interface Props {
 
 /** The questions and answers of a conversation, the oldest first. */
 export default function TurnList({turns, actions, onRate}: Props): ReactNode {
-  return turns.map((turn) => (
-    <OneTurn key={turn.id} turn={turn} actions={actions} onRate={onRate} />
+  return turns.map((turn, at) => (
+    <OneTurn
+      key={turn.id}
+      turn={turn}
+      isLast={at === turns.length - 1}
+      actions={actions}
+      onRate={onRate}
+    />
   ));
 }
 
 /** A turn is drawn again only when it changes: the others stay while one is arriving. */
 const OneTurn = memo(function OneTurn({
   turn,
+  isLast,
   actions,
   onRate,
-}: Omit<Props, 'turns'> & {turn: Turn}): ReactNode {
+}: Omit<Props, 'turns'> & {turn: Turn; isLast: boolean}): ReactNode {
   return (
     <article className={styles.turn} data-robotutor="turn" data-status={turn.status}>
       <div className={styles.question} dir="auto">
@@ -36,6 +44,7 @@ const OneTurn = memo(function OneTurn({
       <Rating turn={turn} onRate={onRate}>
         <AnswerTools turn={turn} />
       </Rating>
+      {isLast && turn.status === 'done' && <FollowUps turn={turn} onAsk={actions.onAsk} />}
     </article>
   );
 });

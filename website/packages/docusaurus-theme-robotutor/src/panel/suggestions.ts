@@ -1,5 +1,6 @@
 import {useRef} from 'react';
 import {useLocation} from '@docusaurus/router';
+import {decode} from '../addresses';
 import {findArticle, NOT_TEXT} from '../article';
 import type {ScopeId} from '../compose/ScopeChoice';
 import type {Heading, Page} from '../service/requests';
@@ -71,12 +72,23 @@ export function suggestQuestions(
   const headings = [...own]
     .sort((one, other) => rank(one) - rank(other))
     .map(({heading}) => dropNumber(heading));
-  return [...new Set(headings)].slice(0, MAX_SUGGESTIONS).map(makeQuestion);
+  return [...new Set(headings)].slice(0, MAX_SUGGESTIONS).map((heading) => makeQuestion(heading, words.suggestion));
+}
+
+/** Returns questions about the sections after and before the one with an anchor, nearest first. */
+export function suggestNeighbors({sections}: Page, anchor: string): string[] {
+  const place = sections.findIndex(({url}) => decode(url.split('#')[1] ?? '') === anchor);
+  const near = [...sections.slice(place + 1), ...sections.slice(0, Math.max(0, place)).reverse()];
+  const headings = near.map(({heading}) => dropNumber(heading)).filter(isSubject);
+  const own = dropNumber(sections[place]?.heading ?? '');
+  return [...new Set(headings)]
+    .filter((heading) => heading !== own)
+    .map((heading) => makeQuestion(heading, words.bookSuggestion));
 }
 
 /** Returns a heading that is a question as it is, and asks about any other. */
-const makeQuestion = (heading: string): string =>
-  /[?？؟]$/.test(heading) ? heading : words.suggestion(heading);
+const makeQuestion = (heading: string, ask: (heading: string) => string): string =>
+  /[?？؟]$/.test(heading) ? heading : ask(heading);
 
 /** Removes the number of a section, such as `2.3` or `4)`. */
 const dropNumber = (heading: string): string =>

@@ -48,6 +48,8 @@ export const words = {
       },
       {heading},
     ),
+  followUps: (): string =>
+    translate({id: 'theme.robotutor.panel.followUps', message: 'You could also ask'}),
   bookSuggestion: (title: string): string =>
     translate(
       {

@@ -19,8 +19,8 @@ const HANDLES_PX = 28;
 /**
  * Returns the place for a control next to a selection.
  *
- * The control is above the line where a mouse selection ends, or below if there is no room. On a
- * touch screen it is below, because the system's own menu is above.
+ * The control is below the last line, so that it covers neither the heading above nor, on a touch
+ * screen, the system's own menu. If there is no room, it is above.
  *
  * @param first - The selection's first line.
  * @param last - The selection's last line.
@@ -39,7 +39,7 @@ export function placeControl(
   const above = first.top - control.height - GAP_PX;
   const below = last.bottom + (isTouch ? HANDLES_PX : GAP_PX);
   const lowest = view.bottom - control.height - GAP_PX;
-  const isAbove = isTouch ? below > lowest && above >= view.top : above >= view.top;
+  const isAbove = below > lowest && above >= view.top;
   const x = isAbove ? first.left : last.right - control.width;
   const y = isAbove ? above : below;
   return {

@@ -6,6 +6,7 @@ import type {
   AnswerEvent,
   Citation,
   Done,
+  Figure,
   Notice,
   Offer,
   Passage,
@@ -95,6 +96,7 @@ export const readPassage = (value: unknown): Passage | null =>
   readObject(value, (fields) => {
     const number = readNumber(fields.number);
     const text = readText(fields.text);
+    const figures = readList(fields.figures, readFigure);
     return number === null
       ? null
       : {
@@ -105,8 +107,17 @@ export const readPassage = (value: unknown): Passage | null =>
           end_line: readNumber(fields.end_line) ?? 0,
           citation: readCitation(isRecord(fields.citation) ? fields.citation : {}),
           highlights: readList(fields.highlights, (pair) => readRange(pair, text.length)),
+          ...(figures.length > 0 ? {figures} : {}),
         };
   });
+
+const readFigure = (value: unknown): Figure | null =>
+  readObject(value, (fields) => ({
+    kind: readText(fields.kind),
+    address: readText(fields.address),
+    text: readText(fields.text),
+    caption: readText(fields.caption),
+  }));
 
 /** Returns a notice, or null if it has no text. */
 export const readNotice = (value: unknown): Notice | null =>
@@ -123,7 +134,8 @@ export const readRefusal = (fields: Fields): Refusal => ({
   offers: readList(fields.offers, (entry) => readChoice(entry, OFFERS, null)),
 });
 
-const readCitation = (fields: Fields): Citation => ({
+/** Returns a place in the book. */
+export const readCitation = (fields: Fields): Citation => ({
   title: readText(fields.title),
   section: readText(fields.section),
   url: readText(fields.url),

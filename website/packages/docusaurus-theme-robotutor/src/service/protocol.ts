@@ -34,6 +34,16 @@ export interface Sentence {
   cited: number[];
 }
 
+/** An image or a diagram of a passage. */
+export interface Figure {
+  kind: string;
+  /** The path of an image on the site, or an address that this package cannot show. */
+  address: string;
+  /** The words for readers who do not see the image, or the source of a diagram. */
+  text: string;
+  caption: string;
+}
+
 /** A quotation from the book. `highlights` are pairs of start and end offsets in `text`. */
 export interface Passage {
   number: number;
@@ -43,6 +53,7 @@ export interface Passage {
   end_line: number;
   citation: Citation;
   highlights: [number, number][];
+  figures?: Figure[];
 }
 
 /** A hint for the reader. */

@@ -1,8 +1,10 @@
 /** Requests to the service, except for streamed answers. */
 
 import {usesIndex} from '../static/findIndex';
+import {readCitation} from './events';
 import {isRecord, readList, readNumber, readObject, readText} from './fields';
 import {SERVICE_DOWN, makeError, readProblem} from './problems';
+import type {Citation} from './protocol';
 
 /** Where the service is. */
 export interface ServiceSettings {
@@ -108,6 +110,34 @@ export async function fetchContents(
   return readList(body.pages, readPage);
 }
 
+/** A section of the book with its text as Markdown. */
+export interface SectionText extends Citation {
+  text: string;
+}
+
+/** Returns the section at an address; null if the book has none there. */
+export async function fetchSection(
+  settings: ServiceSettings,
+  url: string,
+): Promise<SectionText | null> {
+  const path = `/v1/sections?${new URLSearchParams({url}).toString()}`;
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await send(settings, path, {accept: 'application/json', signal});
+  return readSection(await response.json().catch(() => null));
+}
+
+/** Returns the entries of the book's glossaries for the terms and symbols in a text. */
+export async function fetchEntries(
+  settings: ServiceSettings,
+  text: string,
+): Promise<SectionText[]> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const options = {body: {text}, accept: 'application/json', signal};
+  const response = await send(settings, '/v1/glossary', options);
+  const body: unknown = await response.json().catch(() => null);
+  return isRecord(body) ? readList(body.entries, readSection) : [];
+}
+
 /** Returns true if the service can answer questions now. It never throws. */
 export async function checkReady(settings: ServiceSettings): Promise<boolean> {
   if (await usesIndex(settings)) {
@@ -122,6 +152,12 @@ export async function checkReady(settings: ServiceSettings): Promise<boolean> {
     return false;
   }
 }
+
+const readSection = (value: unknown): SectionText | null =>
+  readObject(value, (fields) => {
+    const text = readText(fields.text);
+    return text ? {...readCitation(fields), text} : null;
+  });
 
 const readPage = (value: unknown): Page | null =>
   readObject(value, (fields) => ({

@@ -1,7 +1,10 @@
 // @vitest-environment jsdom
 import {act} from 'react';
 import {afterEach, describe, expect, it, vi} from 'vitest';
+import type {Turn} from '../../src/conversation/model';
 import {takePending} from '../../src/highlight/pending';
+import type {Passage} from '../../src/service/protocol';
+import {isEcho, readAround} from '../../src/answer/AboutSelection';
 import {globalData} from '../docusaurus/globalData';
 import {all, clear, press, show} from './rendering';
 import {makeSource, makeTurn, readTurn, recordedNames} from './turns';
@@ -13,6 +16,10 @@ describe('answers of the service', () => {
     const turn = readTurn(name);
     const page = await show(turn);
     expect(page.querySelector('.katex-error')).toBeNull();
+    if (isEcho(turn)) {
+      expect(page.textContent).toContain('Search the whole book');
+      return;
+    }
     for (const passage of turn.passages) {
       expect(page.textContent).toContain(passage.citation.section);
     }
@@ -196,6 +203,91 @@ describe('problems', () => {
     await show(turn, {onRetry}, {canAsk: true, waitS: 0});
     expect(page.textContent).toContain('You can ask again now.');
     expect(all('button').map((button) => button.ariaDisabled)).toEqual([null]);
+  });
+});
+
+describe('an answer about selected text that no model wrote', () => {
+  const section = {title: 'Balance', section: 'Falling', url: '/book/docs/balance#falling', text: 'Around.'};
+  const entry = {...section, section: 'ZMP', url: '/book/docs/glossary#zmp', text: 'A point $z_c$.'};
+
+  const serve = (isDown = false): void => {
+    vi.stubGlobal('fetch', async (url: string) => {
+      if (isDown) {
+        throw new TypeError('Failed to fetch');
+      }
+      return Response.json(url.includes('/v1/sections') ? section : {entries: [entry]});
+    });
+  };
+
+  const ask = (text: string): Turn => {
+    const passage = {
+      citation: makeSource(), number: 1, text: 'The robot falls.', highlights: [],
+      doc_path: '', start_line: 1, end_line: 1,
+    };
+    const selection = {text, words: 3, url: '/book/docs/balance#falling', section: 'Falling'};
+    const asked = {question: 'What does this mean?', selection};
+    return makeTurn({kind: 'extracted', passages: [passage as Passage], asked});
+  };
+
+  afterEach(() => vi.unstubAllGlobals());
+
+  it('does not repeat the selection, but shows its section, its terms and a way on', async () => {
+    serve();
+    const onOffer = vi.fn();
+    const turn = ask('The robot *falls*.');
+    const page = await show(turn, {onOffer});
+    await vi.waitFor(() => act(async () => expect(page.textContent).toContain('Around.')));
+    expect(page.textContent).not.toContain('The robot falls.');
+    expect(all('h3').map((title) => title.textContent)).toEqual([
+      'The section around it', 'Terms and symbols',
+    ]);
+    expect(all('.katex').length).toBeGreaterThan(0);
+    await press('Search the whole book');
+    expect(onOffer).toHaveBeenCalledWith(turn, 'whole_book');
+  });
+
+  it('quotes the part that answers of a long selection', async () => {
+    serve();
+    const page = await show(ask(`The robot falls. ${'It stands up again. '.repeat(5)}`));
+    expect(page.textContent).toContain('The robot falls.');
+  });
+
+  it('is not blank if the service is gone', async () => {
+    serve(true);
+    const page = await show(ask('The robot falls.'));
+    expect(page.textContent).toContain('Search the whole book');
+  });
+});
+
+describe('figures of a passage', () => {
+  it('are shown if they are images of the site', async () => {
+    const figure = {kind: 'image', text: 'A foot', caption: 'Figure 1', address: '/img/foot.png'};
+    const figures = [
+      figure,
+      {...figure, address: 'https://evil.example/x.png'},
+      {...figure, address: '@site/docs/foot.png'},
+      {...figure, kind: 'diagram'},
+    ];
+    const passage = {
+      citation: makeSource(), number: 1, text: 'It falls.', highlights: [],
+      doc_path: '', start_line: 1, end_line: 1, figures,
+    };
+    await show(makeTurn({kind: 'extracted', passages: [passage as Passage]}));
+    const images = all('img') as HTMLImageElement[];
+    expect(images.map((image) => [image.getAttribute('src'), image.alt])).toEqual([
+      ['/book/img/foot.png', 'A foot'],
+    ]);
+  });
+});
+
+describe('the text around a selection', () => {
+  it.each([
+    ['One. Two. Three.', 'Two.', 'Three.'],
+    ['One. Two.', 'Two.', 'One.'],
+    ['One.', 'One.', 'One.'],
+    ['One. Two.', 'Four.', 'One. Two.'],
+  ])('in %j after %j is %j', (text, selected, around) => {
+    expect(readAround(text, selected)).toBe(around);
   });
 });
 

@@ -51,7 +51,9 @@ it('copies the page and says so for a moment', async () => {
   vi.stubGlobal('navigator', {clipboard: {writeText}});
   answer(markdown());
   await press();
-  expect(writeText).toHaveBeenCalledWith('# Arms\n');
+  expect(writeText).toHaveBeenCalledWith(
+    `# Arms\n\n<${window.location.origin}/docs/arms/>\n\n`,
+  );
   expect(status().textContent).toBe('Copied');
   await act(async () => vi.advanceTimersByTimeAsync(5000));
   expect(status().textContent).toBe('');
@@ -77,4 +79,37 @@ it('says calmly that the page is not available, and works again afterwards', asy
   answer(markdown());
   await press();
   expect(status().textContent).toBe('Copied');
+});
+
+const openMenu = (): Promise<void> =>
+  act(async () => container.querySelector<HTMLButtonElement>('[aria-expanded]')!.click());
+const links = (): HTMLAnchorElement[] => Array.from(container.querySelectorAll('a'));
+
+it('opens the page in other programs, by its Markdown file', async () => {
+  await openMenu();
+  const file = `${window.location.origin}/docs/arms.md`;
+  expect(links()[0]!.href).toBe(file);
+  const chats = links().filter(({textContent}) => textContent?.startsWith('Open in'));
+  expect(chats.map(({textContent}) => textContent)).toEqual([
+    'Open in ChatGPT', 'Open in Claude', 'Open in Cursor',
+  ]);
+  expect(chats.every(({href}) => decodeURIComponent(href).includes(file))).toBe(true);
+});
+
+it('connects editors to the server of the book, and closes on Escape', async () => {
+  await openMenu();
+  const server = `${window.location.origin}/mcp`;
+  const [cursor, code] = links().filter(({textContent}) => textContent?.startsWith('Connect to'));
+  const config = new URL(cursor!.href).searchParams.get('config')!;
+  expect(JSON.parse(atob(config))).toEqual({url: server});
+  expect(decodeURIComponent(code!.href)).toContain(`"url":"${server}"`);
+  const writeText = vi.fn(async () => undefined);
+  vi.stubGlobal('navigator', {clipboard: {writeText}});
+  const command = Array.from(container.querySelectorAll('button')).at(-1)!;
+  await act(async () => command.click());
+  expect(writeText).toHaveBeenCalledWith(expect.stringMatching(/^claude mcp add --transport http [a-z-]+ http/));
+  await act(async () => {
+    command.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}));
+  });
+  expect(links()).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import {afterEach, describe, expect, it, vi} from 'vitest';
-import {suggestQuestions} from '../../src/panel/suggestions';
+import {suggestNeighbors, suggestQuestions} from '../../src/panel/suggestions';
 import {fetchPage, findPage, listScopes, makeFilters} from '../../src/panel/useBook';
 import type {Page} from '../../src/service/requests';
 
@@ -132,5 +132,16 @@ describe('suggestQuestions', () => {
     const long = 'A heading '.repeat(10);
     const page = makePage('/a', [['$x^2$', 2], ['42', 2], [long, 2], ['', 2]]);
     expect(suggestQuestions(page.sections, page, [page])).toEqual([]);
+  });
+});
+
+describe('suggestNeighbors', () => {
+  it('asks about the sections after and before the cited one, nearest first', () => {
+    const page = makePage('/a', [['One', 2], ['Two', 2], ['Three', 2], ['Why four?', 2]]);
+    page.sections.forEach((section) => (section.url = `/a#${section.heading}`));
+    const about = (heading: string): string => `What does the book say about “${heading}”?`;
+    expect(suggestNeighbors(page, 'Two')).toEqual([about('Three'), 'Why four?', about('One')]);
+    expect(suggestNeighbors(page, 'gone')).toHaveLength(4);
+    expect(suggestNeighbors(makePage('/b'), '')).toEqual([]);
   });
 });

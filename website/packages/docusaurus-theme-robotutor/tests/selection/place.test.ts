@@ -9,8 +9,9 @@ const control = {width: 120, height: 32};
 const line = (x: number, y: number): DOMRect => new DOMRect(x, y, 200, 20);
 
 describe('the control next to a selection', () => {
-  it('is above the selection, and below it on a touch screen', () => {
-    expect(placeControl(line(100, 300), line(100, 300), control, view, false)?.y).toBe(260);
+  it('is below the selection, farther away on a touch screen, and above if there is no room', () => {
+    expect(placeControl(line(100, 300), line(100, 300), control, view, false)?.y).toBe(328);
+    expect(placeControl(line(100, 770), line(100, 770), control, view, false)?.y).toBe(730);
     expect(placeControl(line(100, 300), line(100, 300), control, view, true)?.y).toBe(348);
   });
 
