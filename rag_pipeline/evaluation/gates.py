@@ -24,6 +24,7 @@ from rag_pipeline.evaluation.metrics import (
     find_interval,
 )
 from rag_pipeline.ingestion.markdown.constructs.text import PARAGRAPH, TABLE
+from rag_pipeline.retrieval.contents import GLOSSARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 QUIZZES: Final = frozenset({ContentType.QUIZ, ContentType.ASSESSMENT})
 """Kinds of pages that ask questions instead of explaining."""
 
-_GLOSSARY: Final = re.compile(r"\bgloss?a[ir]", re.IGNORECASE)  # also glossaire, Glossar, glosario
 _MARKUP: Final = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")  # an identifier keeps its underscores
 _INLINE: Final = re.compile(
     r"(?:[-*+]|\d+[.)])?[ \t]*(?P<mark>\*\*|__|`)(?P<term>[^*`\n]{1,80}?)(?P=mark)"
@@ -123,7 +123,7 @@ def is_glossary(parsed: ParsedDoc) -> bool:
     document = parsed.document
     stem = posixpath.splitext(posixpath.basename(document.doc_path))[0]
     names = (strip_number_prefix(stem), document.title, document.sidebar_label)
-    return any(_GLOSSARY.search(name) for name in names)
+    return any(GLOSSARY.search(name) for name in names)
 
 
 def _read_entries(parsed: ParsedDoc) -> list[_Entry]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rag_pipeline.retrieval.contents import (
         SectionText,
         count_filter_values,
+        find_entries,
         read_contents,
         read_section,
     )
@@ -100,6 +101,7 @@ __all__ = [
     "TermWeight",
     "ValidationFailedError",
     "count_filter_values",
+    "find_entries",
     "open_retriever",
     "read_contents",
     "read_section",
@@ -126,6 +128,7 @@ _MODULES: Final = {
     "ContentsSection": "rag_pipeline.retrieval.outline",
     "SectionText": "rag_pipeline.retrieval.contents",
     "count_filter_values": "rag_pipeline.retrieval.contents",
+    "find_entries": "rag_pipeline.retrieval.contents",
     "open_retriever": "rag_pipeline.retrieval.opening",
     "read_contents": "rag_pipeline.retrieval.contents",
     "read_section": "rag_pipeline.retrieval.contents",

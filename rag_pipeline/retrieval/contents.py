@@ -5,9 +5,10 @@ All of it is read from the index, so it shows what questions can find.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from rag_pipeline.core.errors import QueryError, SectionMissingError
@@ -23,10 +24,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pipeline.core.models import SiteSettings
+    from rag_pipeline.core.payload import ChunkMetadata
     from rag_pipeline.core.sources import Edition
     from rag_pipeline.retrieval.open_index import Piece
     from rag_pipeline.retrieval.outline import ContentsPage
     from rag_pipeline.retrieval.retriever import Retriever
+
+
+GLOSSARY: Final = re.compile(r"\bgloss?a[ir]", re.IGNORECASE)
+"""Matches the name of a glossary in several languages: glossaire, Glossar, glosario."""
+
+_BRACKETS: Final = re.compile(r"\(([^()]*)\)")
+_FORMULA: Final = re.compile(r"(?<![\\$])\$([^$\n]{1,20})\$(?!\$)")  # longer ones are not symbols
+_WORD: Final = re.compile(r"[^\W_]+")
+_SHORT: Final = 3  # letters of a word that keeps its last one, such as `bus`
+_MAX_TERM_WORDS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +149,80 @@ def read_section(retriever: Retriever, url: str) -> SectionText:
         page = _find_page(opened.read_outline().pages, wanted, site)
         if page is None:
             raise SectionMissingError(url)
-        points = opened.store.scroll(PointFilter.any_of(doc_path=[page.doc_path]))
-        pieces = [(read_metadata(p.payload), read_text(p.payload)) for p in points]
-        pieces.sort(key=lambda piece: piece[0].chunk_index)
-        return _join_section(page, _cut_section(pieces, anchor), url, anchor)
+        return _join_section(page, _cut_section(_read_page(opened, page), anchor), url, anchor)
 
     return retriever.read_index(read)
+
+
+def find_entries(retriever: Retriever, text: str, limit: int = 3) -> tuple[SectionText, ...]:
+    """Return the entries of the book's glossaries for the terms and symbols in a text.
+
+    An entry is a section of a page whose title or file name contains "glossary", also in other
+    languages. It belongs to a text that contains its heading, or a formula that the entry contains.
+    Entries with the longest headings come first, then those with a formula of the text.
+
+    Args:
+        retriever: A retriever over the collection.
+        text: Markdown, such as a selected passage.
+        limit: The most entries to return.
+
+    Raises:
+        StoreError: The collection is missing or built with another model, or the store failed or
+            exceeded the time limit.
+    """
+    words = _list_words(text)
+    runs = {
+        words[at : at + size]
+        for size in range(1, _MAX_TERM_WORDS + 1)
+        for at in range(len(words) - size + 1)
+    }
+    symbols = _find_symbols(text)
+
+    def read(opened: OpenIndex) -> tuple[SectionText, ...]:
+        found: list[tuple[int, SectionText]] = []
+        for page in opened.read_outline().pages:
+            if not _is_glossary(page) or not _is_shown(page.edition, None, None):
+                continue
+            for piece in _read_page(opened, page):
+                names = {_list_words(name) for name in _name_forms(piece[0])} & runs
+                length = max(map(len, names), default=0)
+                if length or symbols & _find_symbols(piece[1]):
+                    entry = _join_section(page, [piece], piece[0].url, piece[0].anchor or page.url)
+                    found.append((length, entry))
+        found.sort(key=lambda scored: -scored[0])
+        return tuple(entry for _, entry in found[:limit])
+
+    return retriever.read_index(read)
+
+
+def _is_glossary(page: ContentsPage) -> bool:
+    stem = posixpath.basename(page.doc_path).rpartition(".")[0]
+    return any(GLOSSARY.search(name) for name in (stem, page.title))
+
+
+def _name_forms(section: ChunkMetadata) -> list[str]:
+    """Return the names in a heading: `Intersection over union (IoU)` has two and both together."""
+    heading = section.section_heading if section.anchor else ""
+    return [heading, _BRACKETS.sub(" ", heading), *_BRACKETS.findall(heading)]
+
+
+def _list_words(text: str) -> tuple[str, ...]:
+    """Return the words of a text in lower case, without the mark of a plural."""
+    words = (word.casefold() for word in _WORD.findall(text))
+    return tuple(word.removesuffix("s") if len(word) > _SHORT else word for word in words)
+
+
+def _find_symbols(text: str) -> frozenset[str]:
+    """Return the short formulas of a text without blanks, such as `z_c`."""
+    found = ("".join(tex.split()) for tex in _FORMULA.findall(text))
+    return frozenset(tex for tex in found if tex and not tex.isdigit())
+
+
+def _read_page(opened: OpenIndex, page: ContentsPage) -> list[Piece]:
+    """Return the chunks of a page in their order."""
+    points = opened.store.scroll(PointFilter.any_of(doc_path=[page.doc_path]))
+    pieces = [(read_metadata(p.payload), read_text(p.payload)) for p in points]
+    return sorted(pieces, key=lambda piece: piece[0].chunk_index)
 
 
 def _find_path(url: str, site: SiteSettings) -> str | None:

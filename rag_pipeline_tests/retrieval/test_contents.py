@@ -11,6 +11,7 @@ from rag_pipeline.retrieval import (
     Query,
     RagPipelineError,
     count_filter_values,
+    find_entries,
     open_retriever,
     read_contents,
     read_section,
@@ -176,6 +177,48 @@ def test_a_rebuilt_collection_has_its_new_contents(
 
         assert len(read_contents(retriever)) == 2
         assert retriever.retrieve(Query("What is a publisher?")).index_id == rebuilt
+
+
+GLOSSARY = """# Glossary
+
+## Walking
+
+### Zero moment point (ZMP)
+
+The point on the ground where the moment has no horizontal component.
+
+### Center of mass
+
+The mean place of the mass. Its height is $z_c$.
+
+### Point
+
+A place without a size.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ("Compute the zero moment point.", ["Zero moment point (ZMP)", "Point"]),
+        ("The ZMPs of two robots", ["Zero moment point (ZMP)"]),
+        ("$p=x-\\frac{z_c}{g}$ and $z_c$", ["Center of mass"]),
+        ("The centers of mass", ["Center of mass"]),
+        ("The mass of the center, pointing up", []),
+        ("Nothing is known here", []),
+    ],
+)
+def test_a_text_has_the_entries_of_its_terms_and_symbols(
+    tmp_path: Path, text: str, entries: list[str]
+) -> None:
+    pages = {"glossary.md": GLOSSARY, "walking.md": "# Walking\n\n## Gait\n\nA zero moment point."}
+    settings = make_settings(tmp_path)
+    build_collection(settings, make_points(pages))
+    with open_retriever(settings) as retriever:
+        found = find_entries(retriever, text)
+
+    assert [entry.section for entry in found] == entries
+    assert all(entry.url.startswith("/book/docs/glossary#") for entry in found)
 
 
 def test_a_missing_collection_is_an_error(tmp_path: Path) -> None:

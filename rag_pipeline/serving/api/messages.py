@@ -135,6 +135,12 @@ class SearchRequest(Request):
     min_relative_score: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
+class GlossaryRequest(Request):
+    """A text for `POST /v1/glossary`, such as a selected passage."""
+
+    text: _Selection
+
+
 class FeedbackRequest(Request):
     """A rating for `POST /v1/feedback`: either 1 to 5 stars, or a thumb, which means 5 or 1."""
 

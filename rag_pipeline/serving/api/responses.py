@@ -208,6 +208,12 @@ class SectionBody(CitationBody):
     text: str
 
 
+class GlossaryBody(TypedDict):
+    """The entries of the book's glossaries for a text."""
+
+    entries: list[SectionBody]
+
+
 def describe_search(result: RetrievalResult) -> dict[str, Any]:
     """Return a `SearchBody`."""
     record = result.to_dict()

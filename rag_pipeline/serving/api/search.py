@@ -10,14 +10,25 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi import Query as QueryParameter
 
 from rag_pipeline.core.protocols import Rating
-from rag_pipeline.retrieval import count_filter_values, read_contents, read_section
+from rag_pipeline.retrieval import (
+    count_filter_values,
+    find_entries,
+    read_contents,
+    read_section,
+)
 from rag_pipeline.retrieval.queries import Query
 from rag_pipeline.serving.api.connections import run_while_connected
-from rag_pipeline.serving.api.messages import ID_PATTERN, FeedbackRequest, SearchRequest
+from rag_pipeline.serving.api.messages import (
+    ID_PATTERN,
+    FeedbackRequest,
+    GlossaryRequest,
+    SearchRequest,
+)
 from rag_pipeline.serving.api.problems import ProblemError, document_problems
 from rag_pipeline.serving.api.responses import (
     ContentsBody,
     FiltersBody,
+    GlossaryBody,
     SearchBody,
     SectionBody,
     describe_page,
@@ -28,6 +39,7 @@ from rag_pipeline.serving.state import Service, get_service
 
 _READING: Final = document_problems(422, 500, 503, 504)
 _DELETING: Final = document_problems(404, 422, 429, 500, 503)
+_LOOKING_UP: Final = document_problems(400, 415, 422, 429, 500, 503, 504)
 _SEARCHING: Final = document_problems(400, 415, 422, 429, 500, 503, 504)
 _LOG_OFF: Final = "This service stores no answers, so it cannot store ratings."
 _UNKNOWN: Final = "This answer is unknown. It may have expired or been deleted."
@@ -96,6 +108,16 @@ async def show_section(service: _Shared, url: _Address) -> Response:
     assistant = service.assistant
     section = await assistant.arun(lambda: read_section(assistant.retriever, url))
     return AsciiJsonResponse(asdict(section))
+
+
+@router.post(
+    "/glossary", responses={200: {"model": GlossaryBody}, **_LOOKING_UP}, response_model=None
+)
+async def look_up(body: GlossaryRequest, service: _Shared) -> Response:
+    """Return the entries of the book's glossaries for the terms and symbols in a text."""
+    assistant = service.assistant
+    entries = await assistant.arun(lambda: find_entries(assistant.retriever, body.text))
+    return AsciiJsonResponse({"entries": [asdict(entry) for entry in entries]})
 
 
 @router.post(

@@ -268,3 +268,9 @@ def test_exact_words_are_searched_as_written(client: httpx.Client) -> None:
         assert corrected["search_question"] == "Does a gripper need power?"
         exact = client.post(path, json=body | {"exact_words": True}).raise_for_status().json()
         assert exact["search_question"] is None
+
+
+def test_a_book_without_a_glossary_has_no_entries(client: httpx.Client) -> None:
+    found = client.post("/v1/glossary", json={"text": "A robot with a lidar."})
+    assert found.raise_for_status().json() == {"entries": []}
+    assert client.post("/v1/glossary", json={"text": "x" * 20_001}).status_code in {400, 422}
