@@ -609,4 +609,24 @@ const ROWS: Record<string, [string, string, string]> = {
     'Han sido muchas preguntas. Inténtalo de nuevo en {seconds} segundos.',
     'Cela faisait beaucoup de questions. Réessayez dans {seconds} secondes.',
   ],
+  'outcome.selectionWithoutService': [
+    'Hier kann nur das ganze Buch durchsucht werden, keine Auswahl.',
+    'Aquí solo se puede buscar en todo el libro, no en una selección.',
+    'Ici, la recherche porte sur tout le livre, et non sur une sélection.',
+  ],
+  'problem.indexVersion': [
+    'Der Suchindex passt nicht zu dieser Seite. Lade die Seite neu, oder versuche es später noch einmal.',
+    'El índice de búsqueda no encaja con esta página. Recarga la página o inténtalo más tarde.',
+    'L’index de recherche ne correspond pas à cette page. Rechargez la page, ou réessayez plus tard.',
+  ],
+  'problem.indexMissing': [
+    'Der Suchindex konnte nicht geladen werden. Prüfe deine Verbindung und versuche es noch einmal.',
+    'No se ha podido cargar el índice de búsqueda. Comprueba tu conexión e inténtalo de nuevo.',
+    'L’index de recherche n’a pas pu être chargé. Vérifiez votre connexion et réessayez.',
+  ],
+  'problem.searchBlocked': [
+    'Dein Browser lässt {name} auf dieser Seite nicht suchen. Das Buch funktioniert wie sonst.',
+    'Tu navegador no deja que {name} busque en esta página. El libro funciona como siempre.',
+    'Votre navigateur ne laisse pas {name} chercher sur cette page. Le livre fonctionne comme d’habitude.',
+  ],
 };
