@@ -55,6 +55,7 @@ class _Article(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open an element."""
         if tag in _VOID:
+            self.parts.append(" ")
             return
         if tag not in _INLINE:
             self.parts.append(" ")  # minified pages leave out closing tags
@@ -110,19 +111,25 @@ def main() -> int:
     parser.add_argument("site", type=Path)
     parser.add_argument("--build", type=Path, help="folder of the built pages; SITE/build if empty")
     parser.add_argument("--docs", type=Path, help="docs folder, if the site is not to be detected")
+    parser.add_argument("--run-config", action="store_true", help="run the configuration with Node")
     parser.add_argument("--least", type=float, default=99.0, help="percent of the words of a page")
     parser.add_argument("--show", type=int, default=12, help="missing words of a page to print")
     options = parser.parse_args()
-    detected = detect_site(options.site, lambda _: None, docs_dir=options.docs)
+    detected = detect_site(
+        options.site, lambda _: None, run_config=options.run_config, docs_dir=options.docs
+    )
     settings = load_settings(docs_dir=detected.docs_dir, site_base_url=None)
     site = settle_detected_site(settings, detected).site
     found = discover_docs(detected.docs_dir, sources=detected.sources, with_unlisted=True)
-    build = options.build or options.site / "build"
     pages = below = silent = missing_pages = 0
     shown_words = found_words = 0
     for doc in found.docs:
         parsed = parse_doc(doc, site)
-        file = find_file(build, parsed.document.url, urlsplit(site.base_url).path)
+        file = find_file(
+            options.build or options.site / "build",
+            parsed.document.url,
+            urlsplit(site.base_url).path,
+        )
         if file is None:
             missing_pages += 1
             continue

@@ -177,6 +177,17 @@ def test_json_beside_the_page_is_read_for_its_component() -> None:
     assert "docs/crane.StatusCodes.json" in missing.notes.warnings[0]
 
 
+def test_headers_of_a_response_and_schema_pages_are_text() -> None:
+    headers = {"X-Left": {"description": "Calls left", "schema": {"type": "integer"}}}
+    responses = json.dumps({"200": {"description": "Fine", "headers": headers}})
+    schema = json.dumps({"properties": {"mass": {"type": "number", "description": "In tons"}}})
+    body = f"<StatusCodes responses={{{responses}}}>\n</StatusCodes>\n\n"
+    body += f"<Schema schema={{{schema}}}>\n</Schema>"
+    _, (chunk,) = _chunk(_make_page(_pack(b"{}"), body))
+    assert "- `200`: Fine\n  - `X-Left` (header, integer): Calls left" in chunk.text
+    assert "- `mass` (number): In tons" in chunk.text
+
+
 @pytest.mark.parametrize(
     "packed",
     [

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 API_COMPONENTS: Final = re.compile(
-    "MethodEndpoint|ParamsDetails|ParamsItem|RequestSchema|ResponseSchema|StatusCodes|SchemaItem"
+    "MethodEndpoint|ParamsDetails|ParamsItem|RequestSchema|ResponseSchema|StatusCodes|Schema(?:Item)?"
 )
 """Components of docusaurus-theme-openapi-docs that show a part of an operation."""
 
@@ -78,6 +78,8 @@ def write_component(name: str, props: Mapping[str, Any]) -> str:
         rows += _write_parameters([props.get("param")])
     elif name == "ParamsDetails":
         rows += _write_parameters(props.get("parameters"))
+    elif name == "Schema":
+        rows += _write_schema(props.get("schema"), 0)
     elif name == "SchemaItem":
         rows += _write_item(props)
     elif name == "StatusCodes":
@@ -136,6 +138,10 @@ def _write_responses(responses: Any) -> Iterator[str]:  # noqa: ANN401  # JSON
     for status, response in _dict(responses).items():
         described = _one_line(_dict(response).get("description"))
         yield f"- `{status}`" + (f": {described}" if described else "")
+        for header, stated in _dict(_dict(response).get("headers")).items():
+            row = {"name": header, "description": _dict(stated).get("description")}
+            facts = ["header", *_read_facts(_dict(_dict(stated).get("schema")))]
+            yield from _write_row(row, facts, required=False, depth=1)
         for content in _dict(_dict(response).get("content")).values():
             yield from _write_schema(_dict(content).get("schema"), 1)
         yield from _write_schema(_dict(response).get("schema"), 1)  # of Swagger 2
