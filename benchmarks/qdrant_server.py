@@ -61,7 +61,10 @@ def main() -> None:
         name = f"bench-{secrets.token_hex(4)}"
         server = embedded.model_copy(update={"qdrant_url": url, "qdrant_collection": name})
         try:
-            _ingest(IngestionContext(server, connect_services(server)))
+            # The command finds the settings of the site, and records them with the index.
+            ingest = [sys.executable, "-c", "from rag_pipeline.cli import main; main()", "ingest"]
+            named = {"QDRANT_URL": url, "QDRANT_COLLECTION": name}
+            subprocess.run(ingest, check=True, capture_output=True, env=os.environ | named)
             compare_questions(embedded, server, questions, traffic)
             if options.points:
                 compare_audits(url, name, options.points, traffic)

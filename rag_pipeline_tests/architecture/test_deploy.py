@@ -27,6 +27,7 @@ OTHERS = (
     "QDRANT__",
     "DAGSTER_PASSWORD",
     "QUESTION_LOG_PASSWORD",
+    "QDRANT_READ_ONLY_API_KEY",
 )  # read by Dagster, Postgres and Qdrant
 
 
@@ -81,9 +82,23 @@ def test_robotutors_pod_service_and_ingress_belong_together() -> None:
     assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"]
     assert service["spec"]["ports"][0]["targetPort"] == container["ports"][0]["name"]
     (rule,) = ingress["spec"]["rules"]
-    hosts = {item["name"]: item["value"] for item in container["env"]}["SERVE_HOSTS"]
+    hosts = {item["name"]: item.get("value") for item in container["env"]}["SERVE_HOSTS"]
     assert rule["host"] == hosts
     assert rule["http"]["paths"][0]["backend"]["service"]["name"] == service["metadata"]["name"]
+
+
+def test_robotutor_has_the_key_that_may_only_read() -> None:
+    key = "QDRANT_READ_ONLY_API_KEY"
+    server = COMPOSE["services"]["qdrant"]["environment"]
+    assert server["QDRANT__SERVICE__READ_ONLY_API_KEY"].startswith(f"${{{key}:")
+    assert COMPOSE["services"]["robotutor"]["environment"]["QDRANT_API_KEY"].startswith(
+        f"${{{key}:"
+    )
+    assert COMPOSE["services"]["code"]["environment"]["QDRANT_API_KEY"].startswith(
+        "${QDRANT_API_KEY:"
+    )
+    (variable,) = [it for it in robotutor_container()["env"] if it["name"] == "QDRANT_API_KEY"]
+    assert variable["valueFrom"]["secretKeyRef"]["key"] == key
 
 
 def test_nothing_listens_beyond_this_host() -> None:
@@ -162,7 +177,12 @@ def test_compose_accepts_the_file() -> None:
     )
     if not docker or not known or known.returncode:
         pytest.skip("docker compose is not installed")
-    names = ("DAGSTER_PASSWORD", "QUESTION_LOG_PASSWORD", "QDRANT_API_KEY")
+    names = (
+        "DAGSTER_PASSWORD",
+        "QUESTION_LOG_PASSWORD",
+        "QDRANT_API_KEY",
+        "QDRANT_READ_ONLY_API_KEY",
+    )
     secrets = dict.fromkeys(names, "x")
     command = [docker, "compose", "-f", str(DEPLOY / "compose.yaml"), "config", "--quiet"]
     result = subprocess.run(command, env=secrets, capture_output=True, text=True, check=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
-from urllib.parse import urlsplit
 
 import httpx
 from qdrant_client import QdrantClient
@@ -232,10 +231,9 @@ def connect_server(
         address, headers = separate_login(url)
         if api_key:
             headers["api-key"] = api_key
-        if urlsplit(address).scheme == "http":
-            # The server sends a compressed answer in two small packets, and the second waits 40 ms
-            # for the delayed acknowledgement of the first.
-            headers["accept-encoding"] = "identity"
+        # The server sends a compressed answer in two small packets, and the second waits 40 ms for
+        # the delayed acknowledgement of the first, also behind a proxy.
+        headers["accept-encoding"] = "identity"
         with reading_environment():
             client = QdrantClient(
                 url=address,

@@ -369,7 +369,7 @@ def test_the_error_for_a_point_that_is_too_large_names_the_limit_of_the_server()
         assert len(server.received) == 1
 
 
-def test_an_answer_over_http_is_not_compressed() -> None:
+def test_answers_are_not_compressed() -> None:
     with serve(answer_count) as server:
         open_store(connect(server)).count()
         assert server.received[0].headers["accept-encoding"] == "identity"
