@@ -155,6 +155,14 @@ class SearchBody(TypedDict):
     results: list[HitBody]
 
 
+class AboutBody(TypedDict):
+    """The assistant as ASSISTANT_NAME, ASSISTANT_SOURCE and ASSISTANT_LANGUAGE name it."""
+
+    name: str
+    source: str
+    language: str
+
+
 class FiltersBody(TypedDict):
     """The number of passages for each value of each filter."""
 

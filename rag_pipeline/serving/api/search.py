@@ -26,6 +26,7 @@ from rag_pipeline.serving.api.messages import (
 )
 from rag_pipeline.serving.api.problems import ProblemError, document_problems
 from rag_pipeline.serving.api.responses import (
+    AboutBody,
     ContentsBody,
     FiltersBody,
     GlossaryBody,
@@ -68,6 +69,15 @@ async def search(request: Request, body: SearchRequest, service: _Shared) -> Res
     if result is None:
         return answer_disconnected()
     return AsciiJsonResponse(describe_search(result))
+
+
+@router.get("/about", responses={200: {"model": AboutBody}}, response_model=None)
+async def describe_assistant(service: _Shared) -> Response:
+    """Return the name of the assistant, what its source is called, and its language."""
+    voice = service.assistant.voice
+    return AsciiJsonResponse(
+        {"name": voice.name, "source": voice.source, "language": voice.language}
+    )
 
 
 @router.get("/filters", responses={200: {"model": FiltersBody}, **_READING}, response_model=None)

@@ -125,6 +125,11 @@ def test_the_values_of_the_filters_have_counts(client: httpx.Client) -> None:
     assert filters["tags"]["ros2"] > 0
 
 
+def test_the_service_tells_how_the_assistant_is_called(client: httpx.Client) -> None:
+    told = client.get("/v1/about").raise_for_status().json()
+    assert told == {"name": "RoboTutor", "source": "book", "language": "en"}
+
+
 def test_the_contents_lead_to_the_text_of_sections(client: httpx.Client) -> None:
     pages = client.get("/v1/contents").raise_for_status().json()["pages"]
     assert len(pages) == 6
