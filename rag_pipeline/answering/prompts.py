@@ -141,15 +141,20 @@ _FORMAT: Final = (
 )
 _HISTORY_SHARE: Final = 4  # earlier turns take at most this part of the prompt
 _LEAST_TEXT: Final = 200  # characters of a source that is shortened to fit
+_MOST_SOURCES: Final = 28  # a mark takes 8 tokens, and all marks together less than 250
+_KEYS: Final = 1_000_000
 
 
 def make_key(parts: Sequence[str]) -> str:
-    """Return a key for the marks in a prompt: 6 hexadecimal digits of a hash of `parts`."""
+    """Return a key for the marks in a prompt: 6 decimal digits of a hash of `parts`.
+
+    Six decimal digits are two tokens, and as many hexadecimal digits are up to four.
+    """
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.hexdigest()[:6]
+    return f"{int.from_bytes(digest.digest()[:8], 'big') % _KEYS:06d}"
 
 
 def key_sources(question: str, sources: Sequence[Source], mode: Mode) -> str:
@@ -254,14 +259,15 @@ def build_prompt(
         kept.insert(0, turn)
         left -= count_tokens(format_turns([turn], "000000"))
     parts: list[tuple[int, str]] = []
-    for source in grounded.sources[:most_sources]:
+    for source in grounded.sources[: min(most_sources or _MOST_SOURCES, _MOST_SOURCES)]:
         text = _enclosed(source, mode, question)
         needed = count_tokens(f"=== SOURCE {source.number} 000000 ===\n{text}\n\n")
         if needed > left:
             if parts:
                 continue
-            text = text[: max(_LEAST_TEXT, int(len(text) * 0.9 * left / needed))]
-            needed = left
+            while needed > left and len(text) > _LEAST_TEXT:
+                text = text[: max(_LEAST_TEXT, int(len(text) * 0.9 * max(left, 1) / needed))]
+                needed = count_tokens(f"=== SOURCE {source.number} 000000 ===\n{text}\n\n")
         parts.append((source.number, text))
         left -= needed
     key = key_parts(question, [text for _, text in parts], kept)

@@ -38,6 +38,7 @@ OPERATIONS = [
     "delete /v1/answers/{answer_id}",
     "delete /v1/conversations/{conversation_id}",
     "post /v1/search",
+    "get /v1/about",
     "get /v1/filters",
     "get /v1/contents",
     "get /v1/sections",
@@ -66,8 +67,8 @@ def document(address: str) -> dict[str, Any]:
 def test_responses_to_generated_requests_conform(
     document: dict[str, Any], address: str, operation: str, mode: GenerationMode
 ) -> None:
-    if (operation, mode) == ("get /v1/filters", GenerationMode.NEGATIVE):
-        return  # it has no part that could be invalid
+    if operation in {"get /v1/about", "get /v1/filters"} and mode is GenerationMode.NEGATIVE:
+        return  # they have no part that could be invalid
     method, path = operation.split()
     described = schemathesis.openapi.from_dict(document)[path][method]
 
