@@ -170,7 +170,7 @@ def test_json_beside_the_page_is_read_for_its_component() -> None:
     source = _make_page(_pack(b"{}"), body)
     data = json.dumps({"responses": _OPERATION["responses"]}).encode()
     parsed, (chunk,) = _chunk(source, {"docs/crane.StatusCodes.json": data})
-    assert chunk.text == "- `202`: The hook moves\n- `423`: Locked"
+    assert chunk.text == "Responses:\n\n- `202`: The hook moves\n- `423`: Locked"
     assert parsed.notes.warnings == ()
     missing, chunks = _chunk(source, {"docs/crane.StatusCodes.json": None})
     assert chunks == ()
@@ -204,6 +204,12 @@ def test_a_damaged_or_huge_operation_is_reported_and_the_page_is_indexed(packed:
     assert chunk.text == "Text of the page."
     assert len(parsed.notes.warnings) == 1
     assert "crane.api.mdx" in parsed.notes.warnings[0]
+
+
+def test_a_component_without_parameters_is_not_reported() -> None:
+    body = "Text.\n\n<ParamsDetails parameters={[]} id={undefined}>\n</ParamsDetails>"
+    parsed, _ = _chunk(_make_page(_pack(b"{}"), body))
+    assert parsed.notes.components == ()
 
 
 def test_data_of_a_component_that_is_no_json_is_reported() -> None:

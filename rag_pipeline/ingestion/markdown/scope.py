@@ -36,6 +36,7 @@ SCOPE: Final = "scope"
 CARD_LIST: Final = "DocCardList"
 """The component that shows the pages of the category to which its page belongs."""
 
+_API_DATA: Final = ("responses", "parameters", "body", "response", "schema", "param")
 _LONG_TEXT: Final = 500  # characters; a longer text of an exported literal must be cut in chunks
 
 _IMPORT: Final = re.compile(
@@ -258,11 +259,14 @@ class Scope:
     def _use_api_part(self, scanner: Scanner, name: str, start: int, close: int) -> None:
         required = _REQUIRED.search(scanner.text, start, min(close, start + 1000))
         target = required["target"] if required is not None else ""
-        props = read_props(read_attributes(scanner, start, close, lambda written: written))
+        given = read_attributes(scanner, start, close, lambda written: written)
+        props = read_props(given)
+        unread = {name for name in given.keys() - props.keys() if given[name] != "undefined"}
+        unread |= {name for name in _API_DATA if isinstance(props.get(name), str)}
         text = write_component(name, props)
         if text or target:
             self.uses.append(Use(target, component=name, props=props, text=text))
-        elif not scanner.text.startswith("/>", close - 2) or props.keys() - {"id", "label"}:
+        elif unread or not given:
             self.unread_tags.append(name)
 
     def _read_component(self, scanner: Scanner, name: str, start: int, close: int) -> list[Piece]:

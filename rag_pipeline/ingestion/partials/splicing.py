@@ -311,6 +311,8 @@ class Splicer:
             return _build_code(text, use.info, chain[-1])
         if use.component and not use.text:
             text = write_component(use.component, use.props | read_props({"": text}).get("", {}))
+            if text and use.component == "StatusCodes":  # which shows its own label then
+                text = f"Responses:\n\n{text}"
             chain = (*chain[:-1], "")
         if use.component:
             content = read_content(text, 0, {}, mdx=False)
