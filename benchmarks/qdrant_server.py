@@ -147,11 +147,11 @@ def count_traffic() -> Iterator[list[tuple[int, int]]]:
         traffic.append((len(request.content), len(response.content)))
         return response
 
-    httpx.Client.send = count  # type: ignore[method-assign]
+    httpx.Client.send = count  # type: ignore[method-assign]  # the client offers no hook for sizes
     try:
         yield traffic
     finally:
-        httpx.Client.send = send  # type: ignore[method-assign]
+        httpx.Client.send = send  # type: ignore[method-assign]  # the client offers no hook for sizes
 
 
 @contextmanager
