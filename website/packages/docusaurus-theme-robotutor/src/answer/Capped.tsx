@@ -3,7 +3,7 @@ import {words} from './words';
 import styles from './answer.module.css';
 
 /** The share of the list's height that a passage may take. */
-const SHARE = 0.32;
+const SHARE = 0.29;
 
 /** A passage is cut only if it is higher than its limit by more than this share. */
 const TOLERANCE = 1.2;
