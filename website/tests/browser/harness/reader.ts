@@ -61,7 +61,8 @@ let shared: Promise<BrowserContext> | undefined;
 export async function openBook(options: ReaderOptions = {}): Promise<Reader> {
   const isOwn = Boolean(options.context ?? options.before);
   const context = await (isOwn ? openContext(options) : (shared ??= openContext({})));
-  const expected = [...(options.expected ?? [])];
+  // Without an address of a service, the panel first looks for an index beside the pages.
+  const expected = [/robotutor-search\/manifest\.json/, ...(options.expected ?? [])];
   const errors: string[] = [];
   const sent: Record<string, unknown>[] = [];
   const watchPage = (page: Page): void => watch(page, errors, sent);
