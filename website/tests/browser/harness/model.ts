@@ -50,6 +50,8 @@ export async function startModel(): Promise<{url: string; stop: () => void}> {
       response.end();
     } else if (request.url === '/state') {
       response.end(JSON.stringify(state));
+    } else if (body === '') {
+      response.writeHead(404).end(); // the service looks if the address answers
     } else {
       const prompt = readPrompt(body);
       state.prompts.push(prompt);
