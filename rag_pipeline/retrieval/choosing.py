@@ -226,9 +226,9 @@ def select(
     """
     chosen = list(before)
     hashes = {hit.candidate.place.content_hash for hit in chosen}
-    for hit in arranged:
-        if len(chosen) == count:
-            break
+    following = iter(arranged)
+    # The next hit is taken only if it is needed, because taking it can cost a request.
+    while len(chosen) < count and (hit := next(following, None)) is not None:
         if hit.candidate.place.content_hash in hashes:
             continue
         if any(is_near(hit.candidate, kept.candidate) for kept in chosen):

@@ -84,6 +84,13 @@ def test_hits_chosen_before_keep_their_places_and_are_not_chosen_again() -> None
     assert numbers(select(rank(other), 3, lambda *_: True, before)) == [1]
 
 
+def test_no_hit_is_taken_that_is_not_needed() -> None:
+    arranged = iter(rank(make_candidate(1), make_candidate(2), make_candidate(3)))
+    chosen = select(arranged, 2, never_near)
+    assert select(arranged, 2, never_near, chosen) == chosen
+    assert numbers([*arranged]) == [3]
+
+
 def test_scores_of_a_wider_search_are_scaled_to_the_score_of_the_first_hit() -> None:
     first, other = make_candidate(1), make_candidate(2)
     wider = [Ranked(first, 1.2), Ranked(other, 0.3)]

@@ -29,8 +29,8 @@ QUESTIONS = (
     "Why do ranges come out wrong when it rains?",
     "How does a publisher relate to a subscriber?",
 )
-MOST_REQUESTS = 5
-MOST_BYTES = 60_000
+MOST_REQUESTS = 4
+MOST_BYTES = 40_000
 
 
 @pytest.fixture

@@ -39,10 +39,15 @@ def read_id(record: Any) -> PointId:  # noqa: ANN401  # record classes differ by
     Raises:
         StoreError: The id is not a number, so another program wrote the point.
     """
-    if isinstance(record.id, int):
-        return PointId(record.id)
+    return check_id(record.id)
+
+
+def check_id(point_id: object) -> PointId:
+    """Return the id of a stored point; raises the error of `read_id`."""
+    if isinstance(point_id, int):
+        return PointId(point_id)
     raise StoreError(
-        f"point {record.id} in the collection was not written by rag-pipeline, because its id is "
+        f"point {point_id} in the collection was not written by rag-pipeline, because its id is "
         "not a number. Delete the point, or run `rag-pipeline ingest --rebuild`"
     )
 

@@ -34,11 +34,9 @@ _MIN_QUERY_LIMIT: Final = 1_000
 
 SEARCH_PARAMS: Final = {
     # The quantized vectors choose the candidates, and the vectors themselves give the scores.
-    Channel.DENSE: models.SearchParams(quantization=models.QuantizationSearchParams(rescore=True)),
+    Channel.DENSE: {"quantization": {"rescore": True}},
     # All candidates are known, and reading their windows from the disk is what takes long.
-    Channel.WINDOWS: models.SearchParams(
-        quantization=models.QuantizationSearchParams(rescore=False)
-    ),
+    Channel.WINDOWS: {"quantization": {"rescore": False}},
 }
 """How searches use quantized vectors. A collection without them ignores it."""
 
