@@ -1,6 +1,8 @@
 /** The theme's settings in the browser. */
 
 import {usePluginData} from '@docusaurus/useGlobalData';
+import {useMemo} from 'react';
+import {useAbout} from './about';
 import type {CheckedOptions} from './options';
 
 /** The checked options that components use. */
@@ -11,6 +13,12 @@ export type Settings = Omit<CheckedOptions, 'id' | 'enabled'> & {
   searchUrl?: string;
 };
 
-/** Returns the settings of the site. */
-export const useSettings = (): Settings =>
-  usePluginData('docusaurus-theme-robotutor') as Settings;
+/** Returns the settings of the site, with the service's name if the site gives none. */
+export function useSettings(): Settings {
+  const settings = usePluginData('docusaurus-theme-robotutor') as Settings;
+  const told = useAbout();
+  return useMemo(
+    () => (told && settings.name === 'RoboTutor' ? {...settings, name: told.name} : settings),
+    [settings, told],
+  );
+}

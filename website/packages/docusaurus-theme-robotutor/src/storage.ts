@@ -3,6 +3,9 @@
 /** The name of the open panel in the session storage. */
 export const OPEN_KEY = 'robotutor.open';
 
+/** The name of what the service calls itself in the session storage. */
+export const ABOUT_KEY = 'robotutor.about';
+
 /** The name of the conversation in the session storage. */
 export const CONVERSATION_KEY = 'robotutor.conversation';
 

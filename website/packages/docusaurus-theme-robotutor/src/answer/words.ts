@@ -1,6 +1,7 @@
 /** The words that an answer shows on the screen. Sites translate them by their ids. */
 
 import {translate} from '@docusaurus/Translate';
+import {nameSource} from '../about';
 import type {Asked, Turn} from '../conversation/model';
 
 /** Returns the heading of passages, which says how well they answer. */
@@ -10,7 +11,7 @@ export function headingWords(asked: Asked, level: Turn['level']): string {
   }
   return level === 'closest_passages'
     ? translate({id: 'theme.robotutor.answer.mayHelp', message: 'Passages that may help'})
-    : translate({id: 'theme.robotutor.answer.says', message: 'The book says'});
+    : nameSource(translate({id: 'theme.robotutor.answer.says', message: 'The book says'}));
 }
 
 /** Says that passages were found and are being read. */
@@ -53,12 +54,16 @@ export const exactWords = (question: string): string =>
 /** Words without variable parts. Each is a function, because a site's language is known late. */
 export const words = {
   searching: () =>
-    translate({id: 'theme.robotutor.answer.searching', message: 'Looking in the book …'}),
+    nameSource(
+      translate({id: 'theme.robotutor.answer.searching', message: 'Looking in the book …'}),
+    ),
   stillSearching: () =>
-    translate({
-      id: 'theme.robotutor.answer.stillSearching',
-      message: 'Still looking in the book …',
-    }),
+    nameSource(
+      translate({
+        id: 'theme.robotutor.answer.stillSearching',
+        message: 'Still looking in the book …',
+      }),
+    ),
   writing: () => translate({id: 'theme.robotutor.answer.writing', message: 'Writing the answer …'}),
   slow: () =>
     translate({
@@ -68,7 +73,9 @@ export const words = {
   showPassages: () =>
     translate({id: 'theme.robotutor.answer.showPassages', message: 'Show the passages now'}),
   sources: () =>
-    translate({id: 'theme.robotutor.answer.sources', message: 'Where the book says this'}),
+    nameSource(
+      translate({id: 'theme.robotutor.answer.sources', message: 'Where the book says this'}),
+    ),
   show: () => translate({id: 'theme.robotutor.answer.show', message: 'Show'}),
   contact: () => translate({id: 'theme.robotutor.answer.contact', message: 'Ask a person'}),
   siteSearch: () =>
@@ -87,6 +94,8 @@ export const words = {
       message: 'Answer from the selection anyway',
     }),
   wholeBook: () =>
-    translate({id: 'theme.robotutor.answer.wholeBook', message: 'Search the whole book'}),
+    nameSource(
+      translate({id: 'theme.robotutor.answer.wholeBook', message: 'Search the whole book'}),
+    ),
   table: () => translate({id: 'theme.robotutor.answer.table', message: 'Table'}),
 };

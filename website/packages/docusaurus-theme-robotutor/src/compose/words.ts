@@ -1,14 +1,15 @@
 /** The words around the field for questions. */
 
 import {translate} from '@docusaurus/Translate';
+import {nameSource} from '../about';
 
 /** Returns the name of the field for screen readers. */
 export const sayFieldName = (): string =>
-  translate({id: 'theme.robotutor.compose.field', message: 'Ask about this book'});
+  nameSource(translate({id: 'theme.robotutor.compose.field', message: 'Ask about this book'}));
 
 /** Returns the words in the empty field. */
 export const sayFieldHint = (): string =>
-  translate({id: 'theme.robotutor.compose.hint', message: 'Ask about this book …'});
+  nameSource(translate({id: 'theme.robotutor.compose.hint', message: 'Ask about this book …'}));
 
 /** Returns the words in the empty field if text is selected. */
 export const saySelectionHint = (): string =>

@@ -1,6 +1,7 @@
 /** The sentences that say how a question ended. The panel shows them, and screen readers say them. */
 
 import {translate} from '@docusaurus/Translate';
+import {nameSource} from '../about';
 import type {Refusal} from '../service/protocol';
 import {sayProblem} from '../service/words';
 import type {Asked, Turn} from './model';
@@ -58,10 +59,12 @@ export function sayClosest(asked: Asked): string {
         message: 'This module does not seem to answer this directly.',
       });
     default:
-      return translate({
-        id: 'theme.robotutor.outcome.closest',
-        message: 'The book does not seem to answer this directly.',
-      });
+      return nameSource(
+        translate({
+          id: 'theme.robotutor.outcome.closest',
+          message: 'The book does not seem to answer this directly.',
+        }),
+      );
   }
 }
 
@@ -74,10 +77,12 @@ export function sayRefusal({reason, message}: Refusal, asked: Asked): string {
         message: 'Your selection does not answer this.',
       });
     case 'selection_without_service':
-      return translate({
-        id: 'theme.robotutor.outcome.selectionWithoutService',
-        message: 'Here only the whole book can be searched, not a selection.',
-      });
+      return nameSource(
+        translate({
+          id: 'theme.robotutor.outcome.selectionWithoutService',
+          message: 'Here only the whole book can be searched, not a selection.',
+        }),
+      );
     case 'model_declined':
       return translate({
         id: 'theme.robotutor.outcome.declined',
@@ -104,10 +109,12 @@ function sayNotCovered(asked: Asked): string {
         message: 'This module does not cover this.',
       });
     default:
-      return translate({
-        id: 'theme.robotutor.outcome.notCovered',
-        message: 'The book does not cover this.',
-      });
+      return nameSource(
+        translate({
+          id: 'theme.robotutor.outcome.notCovered',
+          message: 'The book does not cover this.',
+        }),
+      );
   }
 }
 

@@ -1,6 +1,7 @@
 import {useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode} from 'react';
 import {translate} from '@docusaurus/Translate';
 import useDocusaurusContext from '@docusaurus/useDocusaurusContext';
+import {nameSource} from '../about';
 import {CopyButton} from '../clipboard/CopyButton';
 import {copyText} from '../clipboard/copyText';
 import {useSettings} from '../settings';
@@ -22,7 +23,7 @@ const words = {
       {url},
     ),
   connect: () =>
-    translate({id: 'theme.robotutor.copyPage.connect', message: 'Connect this book'}),
+    nameSource(translate({id: 'theme.robotutor.copyPage.connect', message: 'Connect this book'})),
   connectTo: (name: string) =>
     translate({id: 'theme.robotutor.copyPage.connectTo', message: 'Connect to {name}'}, {name}),
   command: () =>

@@ -11,6 +11,7 @@ import {sayRetry} from '../conversation/outcome';
 import {useConversation} from '../conversation/useConversation';
 import type {JumpResult} from '../highlight/jump';
 import type {Settings} from '../settings';
+import {askAbout} from './askAbout';
 import {useAnnouncement, type Said} from './announcement';
 import Empty from './Empty';
 import Header from './Header';
@@ -69,6 +70,12 @@ export default function Panel(props: Props): ReactNode {
   const sheet = layout === 'sheet';
   useModal(panel, host, open && sheet);
   useKeptFocus(panel, open);
+
+  useEffect(() => {
+    if (open) {
+      void askAbout(settings);
+    }
+  }, [open, settings]);
 
   // What draws answers loads with the panel, so that no answer shows raw Markdown first.
   useEffect(() => {

@@ -1,6 +1,7 @@
 /** The words of the button and of the panel. */
 
 import {translate} from '@docusaurus/Translate';
+import {nameSource} from '../about';
 
 /** `name` is the name that the site gives the panel. */
 export const words = {
@@ -26,18 +27,20 @@ export const words = {
     translate({id: 'theme.robotutor.panel.clear', message: 'New conversation'}),
   close: (): string => translate({id: 'theme.robotutor.panel.close', message: 'Close'}),
   intro: (name: string): string =>
-    translate(
-      {
+    nameSource(
+      translate({
         id: 'theme.robotutor.panel.intro',
         message: '{name} answers from this book and shows you where it says so.',
-      },
+      }),
       {name},
     ),
   greeting: (): string =>
-    translate({
-      id: 'theme.robotutor.panel.greeting',
-      message: 'Hello. Ask me anything about this book, or select a passage and ask about it.',
-    }),
+    nameSource(
+      translate({
+        id: 'theme.robotutor.panel.greeting',
+        message: 'Hello. Ask me anything about this book, or select a passage and ask about it.',
+      }),
+    ),
   suggestions: (): string =>
     translate({id: 'theme.robotutor.panel.suggestions', message: 'You could ask'}),
   suggestion: (heading: string): string =>
@@ -51,11 +54,11 @@ export const words = {
   followUps: (): string =>
     translate({id: 'theme.robotutor.panel.followUps', message: 'You could also ask'}),
   bookSuggestion: (title: string): string =>
-    translate(
-      {
+    nameSource(
+      translate({
         id: 'theme.robotutor.panel.bookSuggestion',
         message: 'What does the book say about “{title}”?',
-      },
+      }),
       {title},
     ),
   cleared: (): string =>
@@ -76,15 +79,20 @@ export const words = {
   conversation: (): string =>
     translate({id: 'theme.robotutor.panel.conversation', message: 'Conversation'}),
   wholeBook: (): string =>
-    translate({id: 'theme.robotutor.panel.scope.book', message: 'Whole book'}),
+    nameSource(translate({id: 'theme.robotutor.panel.scope.book', message: 'Whole book'})),
   thisModule: (): string =>
     translate({id: 'theme.robotutor.panel.scope.module', message: 'This module'}),
   thisPage: (): string =>
     translate({id: 'theme.robotutor.panel.scope.page', message: 'This page'}),
   search: (): string =>
-    translate({id: 'theme.robotutor.panel.search', message: 'Search the book'}),
+    nameSource(translate({id: 'theme.robotutor.panel.search', message: 'Search the book'})),
   firstPage: (): string =>
-    translate({id: 'theme.robotutor.panel.firstPage', message: 'Go to the first page of the book'}),
+    nameSource(
+      translate({
+        id: 'theme.robotutor.panel.firstPage',
+        message: 'Go to the first page of the book',
+      }),
+    ),
   answered: (): string =>
     translate({id: 'theme.robotutor.panel.said.answered', message: 'The answer is here.'}),
   highlighted: (): string =>

@@ -110,6 +110,16 @@ export async function fetchContents(
   return readList(body.pages, readPage);
 }
 
+/** Returns what the service says about its names; null without a service. */
+export async function fetchAbout(settings: ServiceSettings): Promise<unknown> {
+  if (await usesIndex(settings)) {
+    return null;
+  }
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await send(settings, '/v1/about', {accept: 'application/json', signal});
+  return response.json();
+}
+
 /** A section of the book with its text as Markdown. */
 export interface SectionText extends Citation {
   text: string;

@@ -1,6 +1,7 @@
 /** The words for questions that cannot be answered. */
 
 import {translate} from '@docusaurus/Translate';
+import {nameSource} from '../about';
 
 /** The names of all problems. */
 export const PROBLEM_WORDS = [
@@ -33,19 +34,19 @@ export type ProblemWords = (typeof PROBLEM_WORDS)[number];
 export function sayProblem(problem: ProblemWords, name: string, waitS = 0): string {
   switch (problem) {
     case 'down':
-      return translate(
-        {
+      return nameSource(
+        translate({
           id: 'theme.robotutor.problem.down',
           message: '{name} is not available right now. The book works as usual.',
-        },
+        }),
         {name},
       );
     case 'notAllowed':
-      return translate(
-        {
+      return nameSource(
+        translate({
           id: 'theme.robotutor.problem.notAllowed',
           message: '{name} is not set up for this website yet. The book works as usual.',
-        },
+        }),
         {name},
       );
     case 'versions':
@@ -105,11 +106,11 @@ export function sayProblem(problem: ProblemWords, name: string, waitS = 0): stri
         message: 'The search index could not be loaded. Check your connection and try again.',
       });
     case 'searchBlocked':
-      return translate(
-        {
+      return nameSource(
+        translate({
           id: 'theme.robotutor.problem.searchBlocked',
           message: 'Your browser does not let {name} search on this page. The book works as usual.',
-        },
+        }),
         {name},
       );
     case 'failed':
