@@ -169,6 +169,7 @@ _ABBREVIATIONS: Final = frozenset(
     ]
 )
 _LAST_WORD: Final = re.compile(r"([^\W\d_](?:[^\W\d_]|\.)*)\.$")
+_MEASURE: Final = re.compile(r"[\d$]\s?(?:ms|sec)\.$")  # a unit, not "Ms." or "section"
 _LIST_NUMBER: Final = re.compile(r"(?:^|\n)[ \t]*\d{1,3}\.$")
 _CLOSING_MARKS: Final = frozenset(SENTENCE_MARKS + ":\uff1a")
 _WORD: Final = re.compile(r"\S*")
@@ -257,7 +258,7 @@ def _is_abbreviation(text: str, end: int) -> bool:
     if _LIST_NUMBER.search(text, looked_at, end):
         return True
     last = _LAST_WORD.search(text, looked_at, end)
-    if last is None:
+    if last is None or _MEASURE.search(text, looked_at, end):
         return False
     word = last.group(1)
     return word.lower() in _ABBREVIATIONS or (len(word) == 1 and word.isupper() and word != "I")
