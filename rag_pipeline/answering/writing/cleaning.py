@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from rag_pipeline.answering.tables import find_blocks, hide_literals
@@ -27,7 +28,7 @@ from rag_pipeline.core.text.terms import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from rag_pipeline.answering.models import Source
 
@@ -41,6 +42,11 @@ _NEGATED: Final = re.compile(
     r"\b(?:not|no|never|cannot|nor|neither|without|nicht|kein\w*|nie|jamais|nunca)\b|n['\u2019]t\b",
     re.IGNORECASE,
 )
+_PLACE: Final = 3  # neighbouring parts of a text that count as one place
+_PLACE_WORDS: Final = 2  # words of a place for each word that is sought, if it has more parts
+_LONGEST_LEAD: Final = 300  # characters of a text that introduces a list
+_FENCE_LINE: Final = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
+_ENTRY: Final = re.compile(r"[ \t>]*(?:[-*+]|\d{1,3}[.)])[ \t]")
 _LONGEST_ENDING: Final = 3  # letters by which two forms of a name may differ: Bayes, Bayesian
 
 
@@ -128,6 +134,53 @@ class KnownText:
             return False
         return nearest[1] != _is_negated(text)
 
+    def gather(self, words: Collection[str]) -> frozenset[str]:
+        """Return the words that this text has in one place, where it has most of them.
+
+        A place is three neighbouring parts, or as many as have twice the given number of words.
+        The words of title and section are in every place.
+        """
+        keys = {word: _list_keys(word) for word in words}
+        everywhere = {word for word in words if not keys[word].isdisjoint(self._place_keys)}
+        parts: list[list[str]] = [[] for _ in self._ends]
+        for word in keys.keys() - everywhere:
+            for at in {at for key in keys[word] for at in self._parts_by_key.get(key, ())}:
+                parts[at].append(word)
+        best = frozenset[str]()
+        seen, end, before = Counter[str](), 0, 0
+        for start, size in enumerate(self._ends):
+            wanted = before + _PLACE_WORDS * len(words)
+            while end < len(parts) and (end < start + _PLACE or self._ends[end - 1] < wanted):
+                seen.update(parts[end])
+                end += 1
+            if len(+seen) > len(best):
+                best = frozenset(+seen)
+            seen.subtract(parts[start])
+            before = size
+        return best | everywhere
+
+    @cached_property
+    def _place_keys(self) -> frozenset[str]:
+        return _list_keys(f"{self._source.citation.title}\n{self._source.citation.section}")
+
+    @cached_property
+    def _parts_by_key(self) -> dict[str, list[int]]:
+        """The numbers of the parts that have a term or a beginning of a word."""
+        found: dict[str, list[int]] = {}
+        for at, part in enumerate(self._parts):
+            for key in _list_keys(part):
+                found.setdefault(key, []).append(at)
+        return found
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """For each part, the number of words up to its end."""
+        return list(accumulate(len(find_distinct_terms(part)) for part in self._parts))
+
+    @cached_property
+    def _parts(self) -> list[str]:
+        return _cut_parts(unify_characters(self._source.text))
+
     @cached_property
     def _sentences(self) -> list[tuple[frozenset[str], bool]]:
         """The terms of each sentence, and whether the sentence has a negation."""
@@ -162,6 +215,33 @@ class KnownText:
             "".join(word[0] for word in lower),
             "".join(word[0] for word in lower if word not in STOP_WORDS),
         )
+
+
+def _list_keys(text: str) -> frozenset[str]:
+    """Return the terms of a text, and the beginnings by which word forms are compared."""
+    terms = find_distinct_terms(text)
+    return terms.union(f"{term[:_STEM]}-" for term in terms if len(term) >= _STEM)
+
+
+def _cut_parts(text: str) -> list[str]:
+    """Return the sentences of a text, each code block as one part.
+
+    A list item begins with the text before its list, and a table row with the header of its table.
+    """
+    parts: list[list[str]] = []
+    lead, is_code, in_table = "", False, False
+    for start, end in split_sentences(text):
+        part = text[start:end]
+        fences = len(_FENCE_LINE.findall(part))
+        if is_code:
+            parts[-1].append(part)
+        else:
+            is_row = part.startswith("|")
+            is_entry = (is_row and in_table) or _ENTRY.match(part) is not None
+            parts.append([lead, part] if is_entry and len(lead) <= _LONGEST_LEAD else [part])
+            lead, in_table = lead if is_entry else part, is_row
+        is_code ^= fences % 2 == 1
+    return ["\n".join(part) for part in parts]
 
 
 def _is_negated(text: str) -> bool:

@@ -26,6 +26,7 @@ ENOUGH_WORDS: Final = 0.6
 
 _SHARED_TERMS: Final = 0.15  # the same for an answer in another language, which shares only terms
 _FEWEST_NEW: Final = 0.5  # share of the words beyond those of the question
+_NEAR: Final = 0.5  # share of the words that must stand in one place of each source
 _GAIN: Final = 0.1  # by which several cited sources must contain more than one of them
 _PARTICLES: Final = frozenset({"yes", "no", "ja", "nein", "oui", "non", "s\u00ed", "sim"})
 _COMBINED: Final = 4  # sources that are tried together with the best one
@@ -109,6 +110,8 @@ class Attributor:
     def prepare(self) -> None:
         """Read the sources, so that the first sentence need not wait for it."""
         self.attribute("Prepared for 1 sentence.", ())
+        for source in self.known.values():
+            source.gather(())
         self._written = _Written()
 
     def contains(self, text: str) -> bool:
@@ -176,7 +179,7 @@ class Attributor:
 
         The share is 0 if a number, a name or code is missing. A number counts like a word. A model
         repeats the words of the question in any answer, so the share is also 0 if most of the other
-        words are missing.
+        words are missing, or if fewer than half of all words stand in one place.
         """
         sources = [self.known[number] for number in numbers]
         if any(source.quotes(text) or source.has_code(text) for source in sources):
@@ -192,6 +195,11 @@ class Attributor:
         asked = {word for word in words if not self._asked.isdisjoint(extract_terms(word))}
         new, new_found = set(words) - asked, found - asked
         if len(new_found) + number_count < _FEWEST_NEW * len(new):
+            return 0.0, ()
+        near: set[str] = set()
+        for source in sources:
+            near |= source.gather(found - near)
+        if comparable and len(near) < _NEAR * len(set(words)):
             return 0.0, ()
         total = len(found | new) + number_count
         return (len(found) + number_count) / total if total else 0.0, ()

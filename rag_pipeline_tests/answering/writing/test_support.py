@@ -160,6 +160,54 @@ def test_the_citation_is_the_source_that_contains_the_sentence(
     assert check(text).numbers == numbers
 
 
+SCATTERED = (
+    "# Launch files\n\nA launch file describes a system of several nodes in one place. It names "
+    "the package of each of them. Arguments come first. They have defaults, which a caller "
+    "overrides. Remapping replaces the name of a topic. Conditions leave out an entry. Events "
+    "react to the end of a process.\n\n"
+    "Each node keeps a parameter for every value that an operator tunes:\n\n"
+    "- the speed,\n- the frame,\n- the rate,\n- the gain,\n- the timeout,\n- the tolerance.\n\n"
+    "| Robot | Sensor | Mass |\n|---|---|---|\n| Digit | depth camera | light |\n"
+    "| Atlas | lidar | heavy |\n| Spot | stereo pair | medium |\n\n"
+    "```python\nfirst = Node()\nsecond = Timer()\n\nthird = Publisher()\nfourth = Client()\n\n"
+    "fifth = Server()\n```\n\n"
+    "A robot that fails is halted. The supervisor starts it again after a pause. Logs tell why."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A supervisor overrides a package and a process with its parameter [1].",
+        "Arguments describe a topic for the supervisor that an operator starts [1].",
+        "The package halts a parameter, and logs replace the mass of a caller [1].",
+    ],
+)
+def test_words_that_stand_far_from_each_other_are_no_evidence(text: str) -> None:
+    assert check(text, (SCATTERED,)).numbers == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A caller can override the defaults of arguments [1].",
+        "Conditions drop an entry, and events respond when a process has ended [1].",
+        "An operator tunes speed, frame, rate, gain, timeout and tolerance as parameters [1].",
+        "The sensor of the robot Spot is a stereo pair [1].",
+        "Digit is a light robot with a depth camera, and Atlas a heavy one with a lidar [1].",
+        "The code makes a node, a timer, a publisher, a client and a server [1].",
+        "The supervisor starts a failed robot again after it was halted [1].",
+    ],
+)
+def test_words_of_neighbouring_sentences_a_list_a_table_or_code_are_evidence(text: str) -> None:
+    assert check(text, (SCATTERED,)).numbers == (1,)
+
+
+def test_words_of_two_sources_are_evidence_for_one_sentence() -> None:
+    text = "The supervisor starts a halted robot again, and the gyroscope of its unit drifts."
+    assert check(text, (SCATTERED, SENSING)).numbers == (1, 2)
+
+
 def test_words_of_the_question_are_no_evidence() -> None:
     assert check("A walking robot keeps its balance with bananas.").numbers == ()
 
