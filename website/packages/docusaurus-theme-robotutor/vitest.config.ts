@@ -10,8 +10,8 @@ export default defineConfig({
   test: {include: ['tests/**/*.test.{ts,tsx}'], testTimeout: 120_000, hookTimeout: 120_000},
   resolve: {
     alias: {
-      '@docusaurus/ErrorBoundary': here('tests/docusaurus/ErrorBoundary.tsx'),
-      '@docusaurus/Link': here('tests/docusaurus/Link.tsx'),
+      '@docusaurus/ErrorBoundary': here('embed/ErrorBoundary.tsx'),
+      '@docusaurus/Link': here('embed/Link.tsx'),
       '@docusaurus/Head': here('tests/docusaurus/Head.tsx'),
       '@docusaurus/Translate': here('tests/docusaurus/Translate.tsx'),
       '@docusaurus/router': here('tests/docusaurus/router.ts'),
@@ -22,7 +22,7 @@ export default defineConfig({
       '@docusaurus/useGlobalData': here('tests/docusaurus/globalData.ts'),
       '@theme-init/DocBreadcrumbs': here('tests/docusaurus/DocBreadcrumbs.tsx'),
       '@theme-init/Root': here('tests/docusaurus/Root.tsx'),
-      '@theme/CodeBlock': here('tests/docusaurus/CodeBlock.tsx'),
+      '@theme/CodeBlock': here('embed/CodeBlock.tsx'),
     },
   },
 });

@@ -1,10 +1,11 @@
-// Builds lib/ from src/: JavaScript modules, type declarations and style sheets.
+// Builds lib/ from src/: JavaScript modules, type declarations and style sheets. Then builds dist/.
 
 import {cpSync, existsSync, mkdirSync, readdirSync, rmSync} from 'node:fs';
 import {dirname, join, relative, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {buildSync} from 'esbuild';
 import ts from 'typescript';
+import {buildEmbed} from './embed.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const src = join(root, 'src');
@@ -82,3 +83,4 @@ for (const file of files.filter((name) => name.endsWith('.css'))) {
   mkdirSync(dirname(copy), {recursive: true});
   cpSync(file, copy);
 }
+await buildEmbed(join(root, 'dist'));

@@ -29,6 +29,8 @@ export interface ReaderOptions {
   context?: BrowserContextOptions;
   /** Runs in each page before its own scripts. */
   before?: () => void;
+  /** An element that a page has when the panel can be used. Default: that of a page of Docusaurus. */
+  ready?: string;
   /** Messages of the console that the test expects, besides the ones that it causes itself. */
   expected?: RegExp[];
 }
@@ -83,7 +85,8 @@ export async function openBook(options: ReaderOptions = {}): Promise<Reader> {
   const book = options.book ?? inject('quoting').book;
   await page.goto(book + (options.path ?? PAGE));
   // Before that, the page hears no key, and its text may be replaced while it is selected.
-  await page.locator('html[data-has-hydrated="true"]').waitFor({state: 'attached'});
+  const ready = options.ready ?? 'html[data-has-hydrated="true"]';
+  await page.locator(ready).waitFor({state: 'attached'});
   const panel = new Panel(page);
   return {context, page, panel, book, sent, expect: (message) => void expected.push(message)};
 }

@@ -23,7 +23,7 @@ const SOURCES = [
   'sidebars.ts',
   'package-lock.json',
 ];
-const IGNORED = new Set(['node_modules', 'tests', 'lib', '.docusaurus']);
+const IGNORED = new Set(['node_modules', 'tests', 'lib', 'dist', '.docusaurus']);
 
 /** Throws if the site was not built, or if a source changed after the build. */
 export function checkBuild(): void {

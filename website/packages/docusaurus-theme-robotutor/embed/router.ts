@@ -1,0 +1,3 @@
+/** The address of the page, which has no router. */
+
+export const useLocation = (): Location => window.location;

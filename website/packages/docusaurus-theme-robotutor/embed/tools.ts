@@ -1,0 +1,2 @@
+/** The script tag offers no tools to agents. */
+export const registerTools = (): void => undefined;
