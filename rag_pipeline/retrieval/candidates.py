@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from rag_pipeline.core.ids import PointId
+    from rag_pipeline.core.protocols import ChannelQuery
     from rag_pipeline.retrieval.open_index import OpenIndex
     from rag_pipeline.retrieval.ranking import FusionWeights, Place
     from rag_pipeline.retrieval.search import Search
@@ -47,12 +48,62 @@ class Found:
     parts: tuple[Found, ...] = ()
 
 
-def gather_candidates(
+@dataclass(frozen=True, slots=True)
+class FirstHits:
+    """The results of the first request for some searches.
+
+    Attributes:
+        asked: The searches and their parts.
+        best: The search, by its position, and the channel of each query for the best points.
+        hits: The best points of each query.
+    """
+
+    asked: tuple[Search, ...]
+    best: tuple[tuple[int, Channel], ...]
+    hits: tuple[Sequence[tuple[PointId, float]], ...]
+
+
+def find_best(
+    opened: OpenIndex,
+    searches: Sequence[Search],
+    depth: int,
+    terms: Mapping[PointFilter, Collection[str]] = MappingProxyType({}),
+    others: Sequence[ChannelQuery] = (),
+) -> tuple[FirstHits, list[list[tuple[PointId, float]]]]:
+    """Find the best points of each search and of its parts, in one request.
+
+    Args:
+        opened: The collection to search.
+        searches: Searches with vectors.
+        depth: Number of points to request from each channel, at least 1.
+        terms: See `gather_candidates`.
+        others: Further queries for the same request.
+
+    Returns:
+        The best points, and the hits of the further queries.
+    """
+    asked = (*searches, *(part for search in searches for part in search.parts))
+    best = tuple(
+        (at, channel)
+        for at, search in enumerate(asked)
+        for channel in search.channels
+        if channel is not Channel.WINDOWS
+    )
+    unweighed = opened.list_unweighed(terms)
+    queries = [asked[at].ask(channel, depth, asked[at].where) for at, channel in best]
+    hits = opened.store.search_many([*queries, *others, *opened.ask_weights(unweighed)])
+    weighed_from = len(best) + len(others)
+    opened.keep_weights(unweighed, hits[weighed_from:])
+    return FirstHits(asked, best, tuple(hits[: len(best)])), hits[len(best) : weighed_from]
+
+
+def gather_candidates(  # the arguments of two callers
     opened: OpenIndex,
     searches: Sequence[Search],
     depth: int,
     weights: FusionWeights,
     terms: Mapping[PointFilter, Collection[str]] = MappingProxyType({}),
+    first: FirstHits | None = None,
 ) -> list[Found]:
     """Find the candidate points of each search and of its parts, scored in every channel.
 
@@ -71,15 +122,17 @@ def gather_candidates(
         weights: The weights of vectors and BM25, by which near points are chosen.
         terms: Terms whose weights the collection looks up with the first request, by the part of
             the collection in which they are weighed.
+        first: The results of the first request, if it was sent before.
 
     Raises:
         StoreUnavailableError: The store is unreachable, timed out or is locked by another process.
         PayloadError: A stored point has a missing or invalid payload field.
     """
-    asked = [*searches, *(part for search in searches for part in search.parts)]
+    if first is None:
+        first = find_best(opened, searches, depth, terms)[0]
     groups = [group_tokens(search.text, search.vectors) for search in searches]
-    groups += [[[*range(len(search.vectors.tokens))]] for search in asked[len(searches) :]]
-    found = iter(_gather(opened, asked, groups, depth, weights, terms))
+    groups += [[[*range(len(search.vectors.tokens))]] for search in first.asked[len(searches) :]]
+    found = iter(_gather(opened, first, groups, depth, weights))
     whole = [next(found) for _ in searches]
     return [
         replace(own, parts=tuple(next(found) for _ in search.parts))
@@ -87,32 +140,18 @@ def gather_candidates(
     ]
 
 
-def _gather(  # the arguments of one caller
+def _gather(
     opened: OpenIndex,
-    searches: Sequence[Search],
+    first: FirstHits,
     groups: Sequence[Sequence[Sequence[int]]],
     depth: int,
     weights: FusionWeights,
-    terms: Mapping[PointFilter, Collection[str]],
 ) -> list[Found]:
-    best = [
-        (at, channel)
-        for at, search in enumerate(searches)
-        for channel in search.channels
-        if channel is not Channel.WINDOWS
-    ]
-    unweighed = opened.list_unweighed(terms)
-    hits = opened.store.search_many(
-        [
-            *(searches[at].ask(channel, depth, searches[at].where) for at, channel in best),
-            *opened.ask_weights(unweighed),
-        ]
-    )
-    opened.keep_weights(unweighed, hits[len(best) :])
+    searches = first.asked
     scores: list[dict[Channel, dict[PointId, float]]] = [
         {channel: {} for channel in search.channels} for search in searches
     ]
-    for (at, asked_by), own in zip(best, hits, strict=False):
+    for (at, asked_by), own in zip(first.best, first.hits, strict=True):
         scores[at][asked_by] = dict(own)
     # The far scores are those of the first request, so they are read before the gaps are filled.
     nears = [

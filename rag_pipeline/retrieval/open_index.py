@@ -236,22 +236,29 @@ class OpenIndex:
             self._counts = {**kept, where: known}
         return known[1]
 
-    def find_abbreviations(self, questions: Sequence[str]) -> list[tuple[Abbreviation, ...]]:
+    def ask_marks(self, questions: Sequence[str]) -> list[ChannelQuery]:
+        """Return the searches for the chunks that spell out abbreviations of questions."""
+        return [
+            ChannelQuery(Channel.BM25, _join(self._encoder.encode_terms(marks)), _SPELLED)
+            for marks in map(mark_question, questions)
+            if marks
+        ]
+
+    def find_abbreviations(
+        self, questions: Sequence[str], hits: Sequence[Sequence[tuple[PointId, float]]]
+    ) -> list[tuple[Abbreviation, ...]]:
         """Return, for each question, the abbreviations of which it has one form and not the other.
 
         They are read from the chunks that spell them out. If these spell out one form in several
         ways, the most frequent way counts, and of equally frequent ways the first one.
 
+        Args:
+            questions: The questions.
+            hits: The results of the searches that `ask_marks` returns.
+
         Raises:
             PayloadError: A stored point has a missing or invalid payload field.
         """
-        hits = self.store.search_many(
-            [
-                ChannelQuery(Channel.BM25, _join(self._encoder.encode_terms(marks)), _SPELLED)
-                for marks in map(mark_question, questions)
-                if marks
-            ]
-        )
         chunks = self.find_chunks(sorted({point_id for own in hits for point_id, _ in own}))
         spelled = Counter(
             one

@@ -22,7 +22,7 @@ from rag_pipeline.core.errors import (
 from rag_pipeline.core.models import Closing, SiteSettings
 from rag_pipeline.core.payload import read_metadata
 from rag_pipeline.core.protocols import Channel, ChannelQuery
-from rag_pipeline.retrieval.candidates import DEPTH, gather_candidates
+from rag_pipeline.retrieval.candidates import DEPTH, find_best, gather_candidates
 from rag_pipeline.retrieval.choosing import NearDuplicates, choose_hits
 from rag_pipeline.retrieval.evidence import UNRELATED, compare_words, list_terms, weigh_terms
 from rag_pipeline.retrieval.hits import build_hits, drop_weak, rerank_hits, widen_hits
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rag_pipeline.core.protocols import Embedder, PointStore, Reranker, SparseEncoder
     from rag_pipeline.core.sources import Source
     from rag_pipeline.core.text.abbreviations import Abbreviation
+    from rag_pipeline.retrieval.candidates import FirstHits
     from rag_pipeline.retrieval.models import ScoredChunk
     from rag_pipeline.retrieval.protection.logs import Operation
     from rag_pipeline.retrieval.search import Search
@@ -71,6 +72,15 @@ class RetrieverOptions:
     site: SiteSettings = SiteSettings()  # noqa: RUF009  # frozen
     sources: Sequence[Source] = ()
     load_everyday_words: Callable[[], AbstractSet[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Searches, and the results of their first request to an index if it was sent."""
+
+    searches: Sequence[Search]
+    opened: OpenIndex | None = None
+    first: FirstHits | None = None
 
 
 _Read = TypeVar("_Read")
@@ -179,8 +189,8 @@ class Retriever(Closing):
         normal = [query for query in queries if query.mode == Mode.NORMAL]
         results: list[RetrievalResult] = []
         if normal:
-            searches = self._embed(normal, operation)
-            results = self._protection.search(operation, lambda: self._search(searches))
+            begun = self._begin(normal, operation)
+            results = self._protection.search(operation, lambda: self._search(begun))
             results = self._search_corrected(results, operation)
         found = iter(results)
         results = [
@@ -228,20 +238,30 @@ class Retriever(Closing):
         """Close the collection; a later query opens it again."""
         self._session.close()
 
-    def _embed(self, queries: Sequence[Query], operation: Operation) -> list[Search]:
+    def _begin(self, queries: Sequence[Query], operation: Operation) -> _Begun:
         """Embed the queries, and once more with the long forms of abbreviations if they have any.
 
-        The store is used only after the questions were embedded.
+        The store is used only after the questions were embedded. A request to a server looks for
+        abbreviations and for the best points, which count if there are no abbreviations.
         """
         searches = self._protection.embed(operation, lambda: self._prepare(queries))
-        known = self._protection.search(operation, lambda: self._find_abbreviations(queries))
+        known, begun = self._protection.search(operation, lambda: self._find_marks(searches))
         if not any(known):
-            return searches
-        return self._protection.embed(operation, lambda: self._prepare(queries, known))
+            return begun
+        return _Begun(self._protection.embed(operation, lambda: self._prepare(queries, known)))
 
-    def _find_abbreviations(self, queries: Sequence[Query]) -> list[tuple[Abbreviation, ...]]:
+    def _find_marks(self, searches: list[Search]) -> tuple[list[tuple[Abbreviation, ...]], _Begun]:
+        questions = [search.query.question for search in searches]
         with self._session.use() as store:
-            return self._open(store).find_abbreviations([query.question for query in queries])
+            opened, begun = self._open(store), _Begun(searches)
+            asked = opened.ask_marks(questions)
+            if self._session.is_exclusive or not asked:
+                hits = store.search_many(asked)
+            else:
+                limited = limit_to_scopes(opened, searches, self.options.site)
+                first, hits = find_best(opened, limited, DEPTH, list_terms(limited), asked)
+                begun = _Begun(limited, opened, first)
+            return opened.find_abbreviations(questions, hits), begun
 
     def _prepare(
         self,
@@ -263,12 +283,16 @@ class Retriever(Closing):
             self._opened = opened
         return opened
 
-    def _search(self, searches: Sequence[Search]) -> list[RetrievalResult]:
+    def _search(self, begun: _Begun) -> list[RetrievalResult]:
         with self._session.use() as store:
             opened, options = self._open(store), self.options
-            searches = limit_to_scopes(opened, searches, options.site)
+            # Another index may have become the current one since the search began.
+            first = begun.first if begun.opened is opened else None
+            searches = begun.searches
+            if first is None:
+                searches = limit_to_scopes(opened, searches, options.site)
             terms = list_terms(searches)
-            found = gather_candidates(opened, searches, DEPTH, options.weights, terms)
+            found = gather_candidates(opened, searches, DEPTH, options.weights, terms, first)
             if not any(own.candidates for own in found) and store.count() == 0:
                 raise CollectionMissingError(store.collection_id, "the vector store")
             unrelated = opened.measure_unrelated(self._unrelated)
@@ -321,8 +345,8 @@ class Retriever(Closing):
             queries = correct_queries(results, self._encoder, load_words, self.read)
             if not queries:
                 return results
-            searches = self._embed([*queries.values()], operation)
-            corrected = self._protection.search(operation, lambda: self._search(searches))
+            begun = self._begin([*queries.values()], operation)
+            corrected = self._protection.search(operation, lambda: self._search(begun))
         except (StoreError, EmbeddingError) as error:
             operation.details["correction"] = error.code
             return results

@@ -62,7 +62,11 @@ def test_abbreviations_are_read_from_the_chunks_that_spell_them_out(tmp_path: Pa
     build_collection(settings, make_points(pages))
     with open_retriever(settings) as opened:
         asked = ["what is NMS", "non-maximum suppression", "filter"]
-        short, long, other = opened.read_index(lambda index: index.find_abbreviations(asked))
+        short, long, other = opened.read_index(
+            lambda index: index.find_abbreviations(
+                asked, index.store.search_many(index.ask_marks(asked))
+            )
+        )
         assert [one.long for one in short] == ["Non-maximum suppression"]
         assert short == long
         assert other == ()

@@ -29,7 +29,7 @@ QUESTIONS = (
     "Why do ranges come out wrong when it rains?",
     "How does a publisher relate to a subscriber?",
 )
-MOST_REQUESTS = 4
+MOST_REQUESTS = 3
 MOST_BYTES = 40_000
 
 
