@@ -52,6 +52,8 @@ export async function startModel(): Promise<{url: string; stop: () => void}> {
       response.end(JSON.stringify(state));
     } else if (body === '') {
       response.writeHead(404).end(); // the service looks if the address answers
+    } else if (!request.url?.endsWith('/chat/completions')) {
+      response.writeHead(404).end(); // such as a question for the number of tokens
     } else {
       const prompt = readPrompt(body);
       state.prompts.push(prompt);
