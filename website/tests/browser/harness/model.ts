@@ -152,7 +152,7 @@ function quote(prompt: string, text?: string): string[] {
 }
 
 function readPrompt(body: string): string {
-  const {messages} = JSON.parse(body) as {messages: {content: string}[]};
+  const {messages = []} = JSON.parse(body) as {messages?: {content: string}[]};
   return messages.map((message) => message.content).join('\n\n');
 }
 
