@@ -1,4 +1,5 @@
 // @vitest-environment jsdom
+import {act} from 'react';
 import {describe, expect, it, vi} from 'vitest';
 import {Composer, type ComposerProps} from '../../src/compose/Composer';
 import type {Selection} from '../../src/conversation/model';
@@ -160,7 +161,12 @@ describe('the selection', () => {
   it('is shown as a chip that opens and can be removed', async () => {
     const {element, field, onRemoveSelection} = open({selection: SELECTION});
     expect(element.querySelector('summary')?.textContent).toBe('From your selection (3 words)');
-    expect(element.querySelector('pre')?.textContent).toBe(SELECTION.text);
+    const details = element.querySelector('details')!;
+    expect(details.textContent).not.toContain('moves.');
+    await act(async () => {
+      details.open = true;
+      await vi.waitFor(() => expect(details.textContent).toContain('moves.'));
+    });
     expect(field.placeholder).toBe('Ask about your selection …');
     await click(findButton(element, 'remove your selection'));
     expect(onRemoveSelection).toHaveBeenCalledOnce();
