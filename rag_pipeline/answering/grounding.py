@@ -27,7 +27,12 @@ from rag_pipeline.answering.reading.languages import find_languages
 from rag_pipeline.answering.selected_blocks import find_selected_blocks
 from rag_pipeline.answering.voice import Voice
 from rag_pipeline.core.models import TextBlockKind
-from rag_pipeline.core.text.terms import find_distinct_terms, is_latin
+from rag_pipeline.core.text.terms import (
+    count_words,
+    find_content_words,
+    find_distinct_terms,
+    is_latin,
+)
 from rag_pipeline.retrieval.evidence import EVIDENCE_DEPTH
 from rag_pipeline.retrieval.filters import build_point_filter
 from rag_pipeline.retrieval.queries import Mode
@@ -223,9 +228,14 @@ def _has_exact_word(result: RetrievalResult) -> bool:
 
 
 def _knows_no_word(result: RetrievalResult) -> bool:
-    """Return True if no word of a question occurs in the book, as in a text without meaning."""
-    evidence = result.evidence
-    if evidence is None or find_languages(result.query.question, result.chunks) is not None:
+    """Return True if a text has no word of the book and no stop word, so that it may mean nothing.
+
+    A sentence with stop words, such as "Who won it?", is a question that the book does not cover.
+    """
+    evidence, question = result.evidence, result.query.question
+    if evidence is None or find_languages(question, result.chunks) is not None:
+        return False
+    if len(find_content_words(question)) < count_words(question):
         return False
     return bool(evidence.terms) and not any(term.known for term in evidence.terms)
 

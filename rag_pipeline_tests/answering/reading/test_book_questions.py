@@ -114,6 +114,12 @@ def test_a_text_without_a_word_of_the_book_gets_no_passages(book: Retriever, tex
     assert given.passages == given.citations == ()
 
 
+def test_a_sentence_whose_words_the_book_does_not_have_is_a_question(book: Retriever) -> None:
+    given = Assistant(book).answer(Query("Who won the xylophone cup?"))
+    assert given.kind is AnswerKind.REFUSED
+    assert given.grounding.reason is not Reason.NO_WORDS
+
+
 def test_a_question_about_a_selection_is_not_about_the_book(book: Retriever) -> None:
     asked = Query("what is this about?", Mode.SELECTED_TEXT_ONLY, "A gripper closes around an egg.")
     assert Assistant(book).answer(asked).grounding.reason is not Reason.ABOUT_BOOK
