@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_pipeline.answering import AnswerKind, Assistant, Turn, Voice, preparing
+from rag_pipeline.answering.assistant import THREADS
 from rag_pipeline.answering.streams import AsyncAnswerStream
 from rag_pipeline.core.errors import (
     AnswerError,
@@ -143,7 +144,7 @@ def test_the_wait_for_a_thread_counts_towards_the_time_limit() -> None:
     protection = Protection(ServiceLimits(query_s=0.2))
 
     async def ask(assistant: Assistant) -> None:
-        running = [asyncio.ensure_future(assistant.aprepare(QUERY)) for _ in range(2)]
+        running = [asyncio.ensure_future(assistant.aprepare(QUERY)) for _ in range(THREADS)]
         await asyncio.sleep(0)
         with pytest.raises(StoreTimeoutError, match="too many questions"):
             await assistant.aprepare(QUERY)

@@ -25,7 +25,7 @@ NAMES = {
     "SelectionVerdict", "ServiceLimits", "SpaceMismatchError", "StoreDamagedError", "StoreError",
     "StoreLockedError",
     "StoreTimeoutError", "StoreUnavailableError", "TermWeight", "ValidationFailedError",
-    "count_filter_values", "open_retriever", "read_contents", "read_section",
+    "count_filter_values", "find_entries", "open_retriever", "read_contents", "read_section",
 }  # fmt: skip
 
 FIELDS = {
@@ -34,7 +34,7 @@ FIELDS = {
               "min_relative_score"],
     "QueryFilters": ["modules", "chapters", "content_types", "tags", "top_k", "doc_paths",
                      "sources", "versions", "locales"],
-    "Citation": ["title", "section", "url", "module", "chapter", "version", "locale"],
+    "Citation": ["title", "section", "url", "module", "chapter", "version", "locale", "tabs"],
     "ScoredChunk": ["chunk_id", "text", "score", "metadata", "citation", "channels",
                     "expanded_text", "expanded_blocks"],
     "RetrievalResult": ["chunks", "query", "mode", "total_candidates", "verdict", "relatedness",

@@ -20,7 +20,7 @@ from rag_pipeline.ingestion.report import chunk_folder, chunk_record
 from rag_pipeline_tests.cases.case_files import read_cases
 
 _DOCS_DIR = Path(__file__).parent.parent / "fixtures" / "docusaurus-edge-docs"
-_RECORDED = {12: "f60d3d9e30e25338e7394c7c83888350230bccc225b121113936e74db8bac1c7"}
+_RECORDED = {13: "b031f56e4f896fe0d3752743531b506b9529c79c4704fee5457f88e2ee01aeb6"}
 
 
 def test_chunks_and_terms_do_not_change_without_a_new_format_version() -> None:

@@ -42,7 +42,7 @@ _NAMES = {
 _STORED = {field.name: field.declared.description for field in payload.PAYLOAD_FIELDS}
 """The meanings of payload fields, by name."""
 
-_OPTIONAL = frozenset({"Chunk.sources", "Document.edition"})
+_OPTIONAL = frozenset({"Chunk.sources", "Chunk.tabs", "Chunk.figures", "Document.edition"})
 """Fields that the JSON leaves out when they are empty."""
 
 _STORED_IN = (models.Chunk, models.Document, retrieval.Citation)

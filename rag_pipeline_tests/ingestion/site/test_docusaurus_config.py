@@ -203,6 +203,7 @@ def test_settings_always_win_and_replace_unreadable_values(tmp_path: Path) -> No
 def test_without_a_configuration_the_address_must_be_set(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
+    (docs / "a.md").write_text("# A\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"no docusaurus\.config file near"):
         settle_site(load(docs))
     assert settle_site(load(docs, site_base_url="/x")).site == SiteSettings("/x/")

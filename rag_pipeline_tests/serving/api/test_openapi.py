@@ -42,6 +42,7 @@ OPERATIONS = [
     "get /v1/filters",
     "get /v1/contents",
     "get /v1/sections",
+    "post /v1/glossary",
     "post /v1/feedback",
 ]
 QUESTION = "How does a soft gripper hold an egg?"
