@@ -96,7 +96,8 @@ class LoopbackServer:
     """A running server that follows a plan and records the requests.
 
     Attributes:
-        received: All requests so far, in order.
+        received: All requests so far, in order, except those of `asked`.
+        asked: The paths of `ABOUT_CONTEXT` that were asked for, in order.
         most_in_flight: Highest number of requests that were handled at the same time.
         flooded_bytes: Bytes of headers that `flood` has sent.
         sent_bytes: Bytes of all bodies that were sent.
@@ -110,6 +111,7 @@ class LoopbackServer:
     ) -> None:
         self._told = told or {}
         self.received: list[Received] = []
+        self.asked: list[str] = []
         self.most_in_flight = 0
         self.flooded_bytes = 0
         self.sent_bytes = 0
@@ -188,6 +190,7 @@ class LoopbackServer:
                 port = self.client_address[1]
                 request = Received(self.command, self.path, headers, body, port, len(raw))
                 if self.path in ABOUT_CONTEXT:
+                    server.asked.append(self.path)
                     reply = server._told.get(self.path, Reply(404))
                 else:
                     reply = server._reply_to(request)

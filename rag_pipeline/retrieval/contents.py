@@ -93,11 +93,12 @@ def read_contents(
             exceeded the time limit.
     """
     site = retriever.options.site
+    path = None if url is None else _find_path(url, site)
     pages: tuple[ContentsPage, ...] = retriever.read_index(OpenIndex.read_outline).pages
-    if url is None:
+    if path is None:
         pages = tuple(page for page in pages if _is_shown(page.edition, version, locale))
     else:
-        found = _find_page(pages, _find_path(url, site), site)
+        found = _find_page(pages, path, site)
         pages = () if found is None else (found,)
     return tuple(page for page in pages if module in (None, page.module))
 

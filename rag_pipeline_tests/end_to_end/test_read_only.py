@@ -122,7 +122,7 @@ def test_questions_and_audits_work_on_a_read_only_mount(
     assert call("ingest").code == 0
     script = MOUNT + " && ".join(
         f'"{sys.executable}" -m rag_pipeline.cli {arguments}'
-        for arguments in ("query motor", "search motor", "stats", "audit", "ingest")
+        for arguments in ("query xylophone", "search motor", "stats", "audit", "ingest")
     )
     told = finish(
         subprocess.Popen(
