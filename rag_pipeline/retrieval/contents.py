@@ -95,7 +95,7 @@ def read_contents(
     site = retriever.options.site
     path = None if url is None else _find_path(url, site)
     pages: tuple[ContentsPage, ...] = retriever.read_index(OpenIndex.read_outline).pages
-    if path is None:
+    if url is None:
         pages = tuple(page for page in pages if _is_shown(page.edition, version, locale))
     else:
         found = _find_page(pages, path, site)
