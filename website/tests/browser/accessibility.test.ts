@@ -109,8 +109,8 @@ const JOURNEYS: Journey[] = [
         name: 'stopped, and streaming',
         reach: async ({panel}) => {
           await panel.button('Stop').click();
-          const pieces = Array.from({length: 5}, () => 'More and more words [1]. ');
-          await setScript(findModel(), {pieces, held: ['The end [1].']});
+          const pieces = Array.from({length: 5}, (_, number) => `Robot ${number} says more words. `);
+          await setScript(findModel(), {pieces, held: ['The end of the answer.']});
           await panel.send(QUESTION);
           await panel.waitForStatus('streaming');
         },

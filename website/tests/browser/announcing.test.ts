@@ -1,9 +1,7 @@
 import type {Page} from 'playwright-core';
 import {expect, test} from 'vitest';
 
-import {setScript} from './harness/model';
 import {openBook} from './harness/reader';
-import {findModel, findWriting} from './harness/scripted';
 
 /** Notes every change of a live region, like a screen reader would announce it. */
 function noteAnnouncements(): void {
@@ -32,20 +30,6 @@ function noteAnnouncements(): void {
 async function readAnnouncements(page: Page): Promise<string[]> {
   return page.evaluate(() => (window as unknown as {announced: string[]}).announced);
 }
-
-test('an answer is announced once, and not word by word', async () => {
-  const pieces = Array.from({length: 30}, (_, number) => `Word ${number} [1]. `);
-  await setScript(findModel(), {pieces, pauseMs: 40});
-  const {page, panel} = await openBook({book: findWriting().book, before: noteAnnouncements});
-  await panel.open();
-  expect(await panel.ask('What is the zero moment point?')).toBe('done');
-  await expect.poll(async () => (await readAnnouncements(page)).length).toBeGreaterThan(0);
-  const announced = await readAnnouncements(page);
-  expect(announced.filter((text) => text.includes('Word 29'))).toHaveLength(1);
-  expect(announced.filter((text) => /Word \d/.test(text))).toHaveLength(1);
-  // Besides the answer: that it is being looked for.
-  expect(announced.length).toBeLessThanOrEqual(3);
-});
 
 test('a jump on a phone is announced outside of the closed sheet, each time', async () => {
   const phone = {viewport: {width: 360, height: 640}, hasTouch: true, isMobile: true};

@@ -1,9 +1,7 @@
 import {expect, test} from 'vitest';
 
-import {release, setScript} from './harness/model';
 import {readTargets} from './harness/panel';
 import {openBook} from './harness/reader';
-import {findModel, findWriting} from './harness/scripted';
 
 const QUESTION = 'What is the zero moment point?';
 
@@ -31,32 +29,6 @@ test('formulas of an answer are typeset and its code is highlighted', async () =
   expect(await panel.turn.locator('.katex-error').count()).toBe(0);
   await panel.ask('How do I launch a ROS 2 node in Python?');
   await panel.turn.locator('pre .token').first().waitFor();
-});
-
-test('an answer of a model appears while it is being written', async () => {
-  const pieces = 'The zero moment point is a point on the ground [1]. '.repeat(3).split(/(?<= )/);
-  await setScript(findModel(), {pieces, held: ['This is the end [1].']});
-  const {panel} = await openBook({book: findWriting().book});
-  await panel.open();
-  await panel.send(QUESTION);
-  await panel.waitForStatus('streaming');
-  await panel.waitForText('The zero moment point is a point on the ground');
-  expect(await panel.status()).toBe('streaming');
-  expect(await panel.turn.innerText()).not.toContain('This is the end');
-  await release(findModel());
-  await panel.waitForStatus('done');
-  await panel.waitForText('This is the end');
-  expect(await panel.citations.count()).toBeGreaterThan(0);
-});
-
-test('money in an answer is not read as a formula', async () => {
-  const pieces = ['A sensor costs $5 and a motor costs $7 ', '[1]. The mass is $m$ [1].'];
-  await setScript(findModel(), {pieces});
-  const {panel} = await openBook({book: findWriting().book});
-  await panel.open();
-  await panel.ask(QUESTION);
-  await panel.waitForText(/costs \$5 and a motor costs \$7/);
-  await expect.poll(() => panel.turn.locator('.katex').count()).toBe(1);
 });
 
 test('a greeting gets a reply without sources', async () => {

@@ -54,16 +54,17 @@ test('a reload keeps the conversation and asks nothing again', async () => {
   await panel.ask(QUESTION);
   // Formulas are TeX until what draws them is loaded.
   await panel.turn.locator('.katex').first().waitFor();
-  const text = await panel.turn.innerText();
+  const passage = panel.turn.locator('figure').first();
+  const text = await passage.innerText();
   await page.reload();
   await panel.reopen();
   await expect.poll(() => panel.turns.count()).toBe(1);
-  await expect.poll(() => panel.turn.innerText()).toBe(text);
+  await expect.poll(() => passage.innerText()).toBe(text);
   expect(sent).toHaveLength(1);
 });
 
 test('a reload while an answer arrives offers to try again', async () => {
-  const pieces = Array.from({length: 5}, () => 'More text [1]. ');
+  const pieces = Array.from({length: 5}, (_, number) => `Robot ${number} says more words. `);
   await setScript(findModel(), {pieces, held: ['The end [1].']});
   const {page, panel, sent} = await openBook({book: findWriting().book});
   await panel.open();
@@ -77,8 +78,8 @@ test('a reload while an answer arrives offers to try again', async () => {
 });
 
 test('another page keeps the panel, and an answer goes on arriving', async () => {
-  const pieces = Array.from({length: 5}, (_, number) => `Part ${number} [1]. `);
-  await setScript(findModel(), {pieces, held: ['The last part [1].']});
+  const pieces = Array.from({length: 5}, (_, number) => `Part ${number} of the long answer. `);
+  await setScript(findModel(), {pieces, held: ['The last part of the long answer.']});
   const {page, panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);

@@ -41,7 +41,7 @@ test('a service that is down says so once, and the book works', async () => {
 });
 
 test('a stream that breaks off keeps its text and can be tried again', async () => {
-  const pieces = Array.from({length: 60}, (_, number) => `Part ${number} of it [1]. `);
+  const pieces = Array.from({length: 60}, (_, number) => `Part ${number} of the long answer. `);
   await setScript(findModel(), {pieces, pauseMs: 20});
   let limit: number | undefined = 14_000;
   const service = findWriting();
@@ -55,12 +55,12 @@ test('a stream that breaks off keeps its text and can be tried again', async () 
   limit = undefined;
   await panel.button('Try again').click();
   await panel.waitForStatus('done');
-  await panel.waitForText('Part 59 of it');
+  await panel.waitForText('Part 59 of the long answer');
   expect(await panel.turns.count()).toBe(1);
 });
 
 test('a model that breaks off in the middle is not shown as a complete answer', async () => {
-  await setScript(findModel(), {pieces: ['A first sentence [1]. ', 'And '], end: 'cut'});
+  await setScript(findModel(), {pieces: ['A first sentence of the answer. ', 'And '], end: 'cut'});
   const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   const status = await panel.ask(QUESTION);
@@ -88,7 +88,7 @@ test('too many questions name the seconds to wait', async () => {
 });
 
 test('a slow answer shows that it is being looked for', async () => {
-  await setScript(findModel(), {pieces: [], held: ['At last [1].']});
+  await setScript(findModel(), {pieces: [], held: ['At last the model answers.']});
   const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   await panel.send(QUESTION);
@@ -113,7 +113,7 @@ test.each([
   await panel.waitForText('no horizontal component');
   const text = await panel.turn.innerText();
   expect(text).not.toMatch(/500|429|HTTP|Error|undefined|null/);
-  await setScript(findModel(), {pieces: ['It works again [1].']});
+  await setScript(findModel(), {pieces: ['It works again after the failure.']});
   expect(await panel.ask('What is the capture point?')).toBe('done');
   await panel.waitForText('It works again');
 });

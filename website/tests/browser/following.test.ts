@@ -1,56 +1,7 @@
 import type {Panel} from './harness/panel';
 import {expect, test} from 'vitest';
 
-import {release, setScript} from './harness/model';
 import {openBook} from './harness/reader';
-import {findModel, findWriting} from './harness/scripted';
-
-const makeLines = (first: number, last: number): string[] =>
-  Array.from({length: last - first}, (_, at) => `Line ${first + at} of the answer [1].\n\n`);
-const SCRIPT = {pieces: makeLines(0, 61), held: makeLines(61, 120)};
-
-/** Returns how far the end of the conversation is below what the reader sees, in pixels. */
-async function readDistance(panel: Panel): Promise<number> {
-  return panel.turn.evaluate((turn) => {
-    let box: Element | null = turn;
-    while (box && !/auto|scroll/.test(getComputedStyle(box).overflowY)) {
-      box = box.parentElement;
-    }
-    return box ? box.scrollHeight - box.scrollTop - box.clientHeight : Number.NaN;
-  });
-}
-
-test('the panel follows an answer while the reader is at its end', async () => {
-  await setScript(findModel(), SCRIPT);
-  const {panel} = await openBook({book: findWriting().book});
-  await panel.open();
-  await panel.send('What is the zero moment point?');
-  await panel.waitForText('Line 60 of the answer');
-  await expect.poll(() => readDistance(panel)).toBeLessThan(120);
-  await release(findModel());
-  await panel.waitForEnd();
-});
-
-test('the panel stays where the reader scrolled to, until a jump to the latest', async () => {
-  await setScript(findModel(), SCRIPT);
-  const {page, panel} = await openBook({book: findWriting().book});
-  await panel.open();
-  await panel.send('What is the zero moment point?');
-  await panel.waitForText('Line 60 of the answer');
-  await panel.turn.hover();
-  await page.mouse.wheel(0, -600);
-  await expect.poll(() => readDistance(panel)).toBeGreaterThan(300);
-  const before = await panel.turn.evaluate((turn) => turn.getBoundingClientRect().top);
-  await release(findModel());
-  await panel.waitForText('Line 119 of the answer');
-  await panel.waitForEnd(); // the sources appear below the last line
-  const after = await panel.turn.evaluate((turn) => turn.getBoundingClientRect().top);
-  expect(Math.abs(after - before)).toBeLessThan(2);
-
-  await panel.button('Jump to the latest').click();
-  await expect.poll(() => readDistance(panel)).toBeLessThan(120);
-  expect(await panel.button('Jump to the latest').count()).toBe(0);
-});
 
 /** Returns how far the conversation is scrolled. */
 const readTop = (panel: Panel): Promise<number> =>

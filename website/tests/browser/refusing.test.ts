@@ -46,7 +46,10 @@ test('a refusal links to related sections', async () => {
 });
 
 test('a model that declines does not overrule the book, which is quoted', async () => {
-  await setScript(findModel(), {pieces: ['The sources do not answer this question.']});
+  await setScript(findModel(), {
+    pieces: ['The sources do not answer this question.'],
+    quotes: false,
+  });
   const {panel} = await openBook({book: findWriting().book});
   await panel.open();
   expect(await panel.ask('What is the zero moment point?')).toBe('done');

@@ -6,8 +6,8 @@ import {findModel, findWriting} from './harness/scripted';
 
 const QUESTION = 'What is the zero moment point?';
 const SCRIPT = {
-  pieces: Array.from({length: 5}, (_, number) => `Robot ${number} walks here [1]. `),
-  held: ['The end [1].'],
+  pieces: Array.from({length: 5}, (_, number) => `Robot ${number} walks here. `),
+  held: ['The end of the answer.'],
 };
 
 test('Stop keeps the text so far and ends the work of the model', async () => {
@@ -35,7 +35,7 @@ test('Try again replaces a stopped answer', async () => {
   await panel.waitForStatus('streaming');
   await panel.button('Stop').click();
   await panel.waitForStatus('stopped');
-  await setScript(findModel(), {pieces: ['A complete answer [1].']});
+  await setScript(findModel(), {pieces: ['A complete answer of the model.']});
   await panel.button('Try again').click();
   await panel.waitForStatus('done');
   await panel.waitForText('A complete answer');

@@ -13,8 +13,13 @@ import {setTimeout as sleep} from 'node:timers/promises';
 export interface Script {
   /** The HTTP status; other than 200, nothing is written. */
   status?: number;
-  /** The pieces of the answer. Without them, the model quotes the first source and cites it. */
+  /**
+   * The pieces of the answer, after a quote of the first source, without which a service would quote
+   * the book itself. Without pieces, the model writes only the quote.
+   */
   pieces?: string[];
+  /** False for an answer that does not begin with a quote. */
+  quotes?: false;
   /** A text of the book. The model writes it and cites the source that contains it. */
   quote?: string;
   /** Further pieces, which the model writes when a test calls `release`. */
@@ -100,8 +105,11 @@ async function write(
   }
   response.writeHead(200, {'content-type': 'text/event-stream'});
   response.flushHeaders();
+  let quotes = script.quotes !== false && script.pieces !== undefined;
   const writeAll = async (pieces: string[]): Promise<void> => {
-    for (const piece of pieces) {
+    const begin = quotes && pieces.length > 0 ? [...quote(prompt), '\n\n'] : [];
+    quotes &&= pieces.length === 0;
+    for (const piece of [...begin, ...pieces]) {
       await sleep(script.pauseMs ?? 5);
       if (response.destroyed) {
         return;
@@ -136,13 +144,16 @@ function encode(content: string, finish: string | null): string {
   return `data: ${JSON.stringify(event)}\n\n`;
 }
 
-/** Returns a text with the number of its source, or else the first sentence of the first source. */
+/** Returns a text with its source, or else the first sentence of the first source, if any. */
 function quote(prompt: string, text?: string): string[] {
   const pattern = /=== SOURCE (\d+) \w+ ===\n([\s\S]*?)(?=\n=== |$)/g;
   const sources = [...prompt.matchAll(pattern)].map(([, number, body]) => ({
     number: number as string,
     body: (body as string).replace(/\s+/g, ' '),
   }));
+  if (sources.length === 0) {
+    return []; // such as a prompt for a translation
+  }
   const found = text ? sources.find(({body}) => body.includes(text)) : sources[0];
   if (!found) {
     throw new Error(`No source contains ${text}`);
